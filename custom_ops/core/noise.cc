@@ -1,0 +1,114 @@
+// The wide version of noise.h: the same templates on vectors. tests/native/noise_test.cc holds it against Noise().
+#include "core/noise.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/simd.h"
+
+namespace neuroevo {
+
+namespace {
+
+constexpr int kBlock = 2 * kLanes;  // normals made at once, from kLanes / 2 counters
+
+struct Keys {
+  RawLongs key0[Philox::kRounds], key1[Philox::kRounds];
+
+  explicit Keys(uint64_t seed) {
+    uint32_t low = static_cast<uint32_t>(seed), high = static_cast<uint32_t>(seed >> 32);
+    for (int round = 0; round < Philox::kRounds; ++round) {
+      key0[round] = RawLongs{} + low;
+      key1[round] = RawLongs{} + high;
+      low += Philox::kWeyl0;
+      high += Philox::kWeyl1;
+    }
+  }
+};
+
+// Lane 2k counts k and lane 2k + 1 counts k + kLanes / 4, for which the interleaving below gives ascending positions.
+RawLongs FirstCounters() {
+  RawLongs lanes{};
+  for (int i = 0; i < kLanes / 2; ++i) lanes[i] = i / 2 + (i % 2) * (kLanes / 4);
+  return lanes;
+}
+
+// The normals of kLanes / 2 counters: kBlock values, the first half of them in first.
+inline NormalPair<Floats> MakeBlock(const Keys& keys, RawLongs counters) {
+  // A 64-bit lane holds one word of the generator in its lower half. The upper halves are rubbish that no product sees.
+  RawLongs c0 = counters, c1 = counters >> 32, c2{}, c3{};
+#pragma GCC unroll 10
+  for (int round = 0; round < Philox::kRounds; ++round) {
+    const RawLongs product0 = MulLowHalves(c0, RawLongs{} + Philox::kMultiplier0);
+    const RawLongs product1 = MulLowHalves(c2, RawLongs{} + Philox::kMultiplier1);
+    c0 = (product1 >> 32) ^ c1 ^ keys.key0[round];
+    c1 = product1;
+    c2 = (product0 >> 32) ^ c3 ^ keys.key1[round];
+    c3 = product0;
+  }
+  const Words radius = (RawWords)((c0 & 0xffffffffu) | (c2 << 32));
+  const Words angle = (RawWords)((c1 & 0xffffffffu) | (c3 << 32));
+  const NormalPair<Floats> z = NormalsFromWords<Floats>(radius, angle);
+  return {InterleaveLow(z.first, z.second), InterleaveHigh(z.first, z.second)};
+}
+
+// Calls full(i, block) for whole blocks of positions begin + i ..., and partial(i, values, n) for what is left at the
+// two ends.
+template <class Full, class Partial>
+void ForEachBlock(uint64_t seed, int64_t begin, int64_t count, Full full, Partial partial) {
+  const Keys keys(seed);
+  // Counters wrap modulo 2^64 like the scalar code's.
+  RawLongs counters = FirstCounters() + static_cast<uint64_t>(begin) / 4;
+  int64_t i = -(begin % 4);
+  for (; i < count; i += kBlock, counters += kLanes / 2) {
+    const NormalPair<Floats> block = MakeBlock(keys, counters);
+    if (i >= 0 && i + kBlock <= count) {
+      full(i, block);
+    } else {
+      float values[kBlock];
+      block.first.Store(values);
+      block.second.Store(values + kLanes);
+      const int64_t from = std::max<int64_t>(i, 0), to = std::min(i + kBlock, count);
+      partial(from, values + (from - i), to - from);
+    }
+  }
+}
+
+}  // namespace
+
+void FillNoise(uint64_t seed, int64_t begin, int64_t count, float* out) {
+  ForEachBlock(
+      seed, begin, count,
+      [=](int64_t i, const NormalPair<Floats>& block) {
+        block.first.Store(out + i);
+        block.second.Store(out + i + kLanes);
+      },
+      [=](int64_t i, const float* values, int64_t n) { memcpy(out + i, values, n * sizeof(float)); });
+}
+
+void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) {
+  const Floats scales(scale);
+  if (in == nullptr) {
+    ForEachBlock(
+        seed, begin, count,
+        [=](int64_t i, const NormalPair<Floats>& block) {
+          Fma(scales, block.first, Floats(0.0f)).Store(out + i);
+          Fma(scales, block.second, Floats(0.0f)).Store(out + i + kLanes);
+        },
+        [=](int64_t i, const float* values, int64_t n) {
+          for (int64_t j = 0; j < n; ++j) out[i + j] = Fma(scale, values[j], 0.0f);
+        });
+  } else {
+    ForEachBlock(
+        seed, begin, count,
+        [=](int64_t i, const NormalPair<Floats>& block) {
+          Fma(scales, block.first, Floats::Load(in + i)).Store(out + i);
+          Fma(scales, block.second, Floats::Load(in + i + kLanes)).Store(out + i + kLanes);
+        },
+        [=](int64_t i, const float* values, int64_t n) {
+          for (int64_t j = 0; j < n; ++j) out[i + j] = Fma(scale, values[j], in[i + j]);
+        });
+  }
+}
+
+}  // namespace neuroevo
