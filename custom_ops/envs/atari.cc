@@ -1,0 +1,175 @@
+// The Atari family: games of the Arcade Learning Environment under the protocol of arXiv 1712.06567.
+//
+// An episode starts from a snapshot taken after loading: in ale-py 0.12.1 reset_game draws from a running generator and
+// RAM carries over, so that repeated resets differ. Then 1 to 30 single-frame no-ops, 1 + splitmix64(seed) mod 30 of
+// them; then, if action 1 of the minimal set is FIRE, actions 1 and 2 for one step each. Sticky actions are off.
+#include <ale/ale_interface.hpp>
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "envs/atari_screen.h"
+#include "envs/env.h"
+
+namespace neuroevo {
+namespace {
+
+constexpr int kStack = 4;
+constexpr int kFrameSkip = 4;
+constexpr int kMaxNoops = 30;
+constexpr int64_t kMaxFrames = 400'000;     // an episode's own limit
+constexpr size_t kScreenBytes = 160 * 300;  // of each of the TIA's two frame buffers
+constexpr int kEmulatorSeed = 0;
+
+// Steele, Lea and Flood 2014; the finaliser of one step from state `seed`.
+uint64_t SplitMix64(uint64_t seed) {
+  uint64_t z = seed + 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+// ALE ends the process on a file it cannot load, so everything that it would object to is checked first.
+void CheckRom(const std::filesystem::path& rom) {
+  if (!std::filesystem::is_regular_file(rom)) ThrowNotFound("ROM file '", rom.string(), "' does not exist");
+  if (!ale::ALEInterface::isSupportedROM(rom)) {
+    ThrowInvalid("file '", rom.string(), "' is not the ROM of a single-player game that ALE ", ALE_VERSION,
+                 " knows by its MD5 sum");
+  }
+}
+
+std::unique_ptr<ale::ALEInterface> Load(const std::filesystem::path& rom) {
+  ale::Logger::setMode(ale::Logger::Error);
+  auto ale = std::make_unique<ale::ALEInterface>();
+  ale->setInt("random_seed", kEmulatorSeed);
+  ale->setFloat("repeat_action_probability", 0.0f);
+  ale->loadROM(rom);
+  return ale;
+}
+
+// What the environments of one pool share.
+struct Game {
+  explicit Game(const std::filesystem::path& rom_path) : rom(rom_path) {
+    CheckRom(rom);
+    auto ale = Load(rom);
+    actions = ale->getMinimalActionSet();
+    if (actions.empty() || actions[0] != ale::PLAYER_A_NOOP) {
+      ThrowInvalid("ROM '", rom.string(), "' has no NOOP as its first action, so it is no single-player game");
+    }
+    height = static_cast<int>(ale->getScreen().height());
+    if (ale->getScreen().width() != kScreenWidth) ThrowInvalid("screen is ", ale->getScreen().width(), " pixels wide");
+    std::array<uint32_t, 256> rgb;
+    for (int i = 0; i < 256; ++i) rgb[i] = ale->theOSystem->colourPalette().getRGB(i);
+    screen_to_frame = std::make_unique<const ScreenToFrame>(rgb, height);
+  }
+
+  std::filesystem::path rom;
+  ale::ActionVect actions;
+  int height;
+  std::unique_ptr<const ScreenToFrame> screen_to_frame;
+};
+
+class AtariEnv : public Env {
+ public:
+  explicit AtariEnv(std::shared_ptr<const Game> game) : game_(std::move(game)), ale_(Load(game_->rom)) {
+    start_ = ale_->cloneState(/*include_rng=*/true);
+    start_current_.assign(media().currentFrameBuffer(), media().currentFrameBuffer() + kScreenBytes);
+    start_previous_.assign(media().previousFrameBuffer(), media().previousFrameBuffer() + kScreenBytes);
+  }
+
+  void Reset(uint64_t seed, int64_t max_frames) override {
+    Restore();
+    const int noops = 1 + static_cast<int>(SplitMix64(seed) % kMaxNoops);
+    for (int i = 0; i < noops; ++i) {
+      ale_->act(ale::PLAYER_A_NOOP);
+      if (ale_->game_over()) Restore();
+    }
+    if (game_->actions.size() > 2 && game_->actions[1] == ale::PLAYER_A_FIRE) {
+      for (int action = 1; action <= 2; ++action) {
+        for (int i = 0; i < kFrameSkip && !ale_->game_over(); ++i) ale_->act(game_->actions[action]);
+        if (ale_->game_over()) Restore();
+      }
+    }
+    last_frame_ = ale_->getEpisodeFrameNumber() + (max_frames == 0 ? kMaxFrames : std::min(max_frames, kMaxFrames));
+    for (auto& frame : stack_) frame.fill(0);
+    PushFrame();
+  }
+
+  StepResult Step(const void* action) override {
+    const ale::Action button = game_->actions[*static_cast<const int32_t*>(action)];
+    double reward = 0;
+    bool done = false;
+    for (int i = 0; i < kFrameSkip && !done; ++i) {
+      reward += ale_->act(button);
+      done = ale_->game_over() || ale_->getEpisodeFrameNumber() >= last_frame_;
+    }
+    PushFrame();
+    return {reward, done};
+  }
+
+  // Interleaves the four frames, oldest first: [84, 84, 4].
+  void Observe(void* out) const override {
+    const uint8_t* frames[kStack];
+    for (int i = 0; i < kStack; ++i) frames[i] = stack_[(newest_ + 1 + i) % kStack].data();
+    auto* pixels = static_cast<uint8_t*>(out);
+    for (int p = 0; p < kFramePixels; ++p) {
+      for (int i = 0; i < kStack; ++i) pixels[p * kStack + i] = frames[i][p];
+    }
+  }
+
+ private:
+  ale::stella::MediaSource& media() const { return ale_->theOSystem->console().mediaSource(); }
+
+  void Restore() {
+    ale_->restoreState(start_);
+    // Not part of the state, but visible: a frame shorter than the last one leaves old lines standing.
+    std::memcpy(media().currentFrameBuffer(), start_current_.data(), kScreenBytes);
+    std::memcpy(media().previousFrameBuffer(), start_previous_.data(), kScreenBytes);
+  }
+
+  void PushFrame() {
+    newest_ = (newest_ + 1) % kStack;
+    game_->screen_to_frame->Convert(media().previousFrameBuffer(), media().currentFrameBuffer(),
+                                    stack_[newest_].data());
+  }
+
+  std::shared_ptr<const Game> game_;
+  std::unique_ptr<ale::ALEInterface> ale_;
+  ale::ALEState start_;
+  std::vector<uint8_t> start_current_, start_previous_;
+  int64_t last_frame_ = 0;  // the episode is over at this frame number
+  std::array<std::array<uint8_t, kFramePixels>, kStack> stack_{};
+  int newest_ = 0;
+};
+
+class AtariFactory : public EnvFactory {
+ public:
+  explicit AtariFactory(const EnvOptions& given) {
+    OptionReader options("atari", given);
+    const std::string rom = options.String("rom", "");
+    options.Finish();
+    if (rom.empty()) ThrowInvalid("atari needs the option rom=FILE");
+    game_ = std::make_shared<const Game>(rom);
+    spec_.observation_dtype = DType::kUint8;
+    spec_.observation_shape = {kFrameSide, kFrameSide, kStack};
+    spec_.action_dtype = DType::kInt32;
+    spec_.num_actions = static_cast<int64_t>(game_->actions.size());
+    spec_.frame_skip = kFrameSkip;
+  }
+
+  const EnvSpec& spec() const override { return spec_; }
+  std::unique_ptr<Env> Make() override { return std::make_unique<AtariEnv>(game_); }
+
+ private:
+  EnvSpec spec_;
+  std::shared_ptr<const Game> game_;
+};
+
+const bool registered =
+    RegisterEnvFamily("atari", [](const EnvOptions& options) { return std::make_unique<AtariFactory>(options); });
+
+}  // namespace
+}  // namespace neuroevo

@@ -1,0 +1,39 @@
+// From two screens of palette indices to one 84x84 grey frame: grey, pixel-wise maximum, bilinear resize with aligned
+// corners, rounding; as the protocol of arXiv 1712.06567 (its 2018 code kept floats where this rounds to uint8).
+#ifndef NEUROEVO_ENVS_ATARI_SCREEN_H_
+#define NEUROEVO_ENVS_ATARI_SCREEN_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace neuroevo {
+
+constexpr int kScreenWidth = 160;
+constexpr int kFrameSide = 84;
+constexpr int kFramePixels = kFrameSide * kFrameSide;
+
+class ScreenToFrame {
+ public:
+  // rgb: 0x00RRGGBB for each of the 256 palette indices. height: rows of the screen.
+  ScreenToFrame(const std::array<uint32_t, 256>& rgb, int height);
+
+  // a, b: screens [height, 160]; frame: [84, 84]. Integer arithmetic, so that every build gives the same pixels; within
+  // half a grey level of the real-valued result, plus rounding.
+  void Convert(const uint8_t* a, const uint8_t* b, uint8_t* frame) const;
+
+ private:
+  struct Tap {      // output = in[low] + (in[low + step] - in[low]) * weight / 2^kWeightBits
+    int low, step;  // step is 0 for the last row or column, which has no neighbour
+    int weight;
+  };
+  static std::vector<Tap> Taps(int in);
+
+  int height_;
+  std::array<uint16_t, 256> grey_;  // in 1/128 grey levels
+  std::vector<Tap> rows_, columns_;
+};
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_ENVS_ATARI_SCREEN_H_

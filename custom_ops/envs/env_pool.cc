@@ -1,0 +1,130 @@
+#include "envs/env_pool.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+
+namespace neuroevo {
+namespace {
+
+// Copying out an observation takes a few microseconds, about as long as waking a worker: a task takes several.
+constexpr int64_t kObservationsPerTask = 8;
+
+void CheckSameLength(const char* what, size_t length, size_t slots) {
+  if (length != slots) ThrowInvalid(what, " has ", length, " values, expected one per slot: ", slots);
+}
+
+}  // namespace
+
+EnvPool::EnvPool(const std::string& family, const EnvOptions& options, int64_t slots, std::shared_ptr<ThreadPool> pool)
+    : pool_(std::move(pool)) {
+  if (slots < 1) ThrowInvalid("number of slots is ", slots, ", expected at least 1");
+  factory_ = MakeEnvFactory(family, options);
+  slots_ = std::vector<Slot>(slots);
+  for (Slot& slot : slots_) slot.env = factory_->Make();
+}
+
+void EnvPool::Acquire(const std::vector<int64_t>& slots) {
+  for (int64_t slot : slots) CheckIndex("slot", slot, this->slots());
+  for (size_t k = 0; k < slots.size(); ++k) {
+    if (!slots_[slots[k]].busy.exchange(true)) continue;
+    // Busy: either this very call took it a moment ago, or another call has it.
+    const bool twice = std::find(slots.begin(), slots.begin() + k, slots[k]) != slots.begin() + k;
+    Release({slots.begin(), slots.begin() + k});
+    if (twice) ThrowInvalid("slot ", slots[k], " occurs more than once in one call, expected different slots");
+    ThrowInvalid("slot ", slots[k], " is in use by another call");
+  }
+}
+
+void EnvPool::Release(const std::vector<int64_t>& slots) {
+  for (int64_t slot : slots) slots_[slot].busy.store(false, std::memory_order_release);
+}
+
+template <class Check, class Body>
+void EnvPool::Run(std::vector<int64_t> slots, Check check, int64_t grain, Body body, Done done) {
+  Acquire(slots);
+  try {
+    for (size_t k = 0; k < slots.size(); ++k) check(k, slots[k], slots_[slots[k]]);
+  } catch (...) {
+    Release(slots);
+    throw;
+  }
+  const int64_t count = static_cast<int64_t>(slots.size());
+  auto shared = std::make_shared<std::vector<int64_t>>(std::move(slots));
+  auto chunk = [this, shared, body, grain, count](int64_t task) {
+    for (int64_t k = task * grain; k < std::min(count, (task + 1) * grain); ++k) body(k, slots_[(*shared)[k]]);
+  };
+  auto finish = [this, shared, done = std::move(done)](std::exception_ptr error) {
+    Release(*shared);
+    done(error);
+  };
+  if (grain > 1 && count <= grain) {  // too little work to wake a worker for
+    std::exception_ptr error;
+    try {
+      if (count > 0) chunk(0);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    finish(error);
+    return;
+  }
+  pool_->ParallelForAsync((count + grain - 1) / grain, std::move(chunk), std::move(finish));
+}
+
+void EnvPool::Reset(std::vector<int64_t> slots, std::vector<uint64_t> seeds, std::vector<int64_t> max_frames,
+                    Done done) {
+  CheckSameLength("seeds", seeds.size(), slots.size());
+  CheckSameLength("max_frames", max_frames.size(), slots.size());
+  auto check = [&](size_t k, int64_t slot, const Slot&) {
+    if (max_frames[k] < 0) ThrowInvalid("max_frames of slot ", slot, " is ", max_frames[k], ", expected 0 or more");
+  };
+  auto body = [seeds, max_frames](int64_t k, Slot& slot) {
+    slot.live = false;
+    slot.env->Reset(seeds[k], max_frames[k]);
+    slot.has_observation = slot.live = true;
+  };
+  Run(std::move(slots), check, 1, body, std::move(done));
+}
+
+void EnvPool::Step(std::vector<int64_t> slots, const void* actions, double* rewards, bool* dones, Done done) {
+  const EnvSpec& spec = this->spec();
+  auto check = [&](size_t k, int64_t index, const Slot& slot) {
+    if (!slot.live) ThrowInvalid("slot ", index, " is not live: its episode is over or it was never reset");
+    if (spec.discrete()) {
+      const int32_t action = static_cast<const int32_t*>(actions)[k];
+      if (action < 0 || action >= spec.num_actions) {
+        throw Error(Error::Kind::kOutOfRange,
+                    Concat("action ", action, " of slot ", index, " is out of range [0, ", spec.num_actions, ")"));
+      }
+      return;
+    }
+    const float* action = static_cast<const float*>(actions) + k * spec.num_actions;
+    for (int64_t a = 0; a < spec.num_actions; ++a) {
+      if (!std::isfinite(action[a])) {
+        ThrowInvalid("action[", a, "] of slot ", index, " is ", action[a], ", expected a finite value");
+      }
+    }
+  };
+  auto body = [actions, rewards, dones, bytes = spec.action_bytes()](int64_t k, Slot& slot) {
+    slot.live = false;  // and stays so if the environment throws
+    const StepResult result = slot.env->Step(static_cast<const char*>(actions) + k * bytes);
+    rewards[k] = result.reward;
+    dones[k] = result.done;
+    slot.live = !result.done;
+  };
+  Run(std::move(slots), check, 1, body, std::move(done));
+}
+
+void EnvPool::Observe(std::vector<int64_t> slots, void* out, Done done) {
+  auto check = [](size_t, int64_t index, const Slot& slot) {
+    if (!slot.has_observation) ThrowInvalid("slot ", index, " has no observation: it was never reset");
+  };
+  auto body = [out, bytes = spec().observation_bytes()](int64_t k, Slot& slot) {
+    slot.env->Observe(static_cast<char*>(out) + k * bytes);
+  };
+  Run(std::move(slots), check, kObservationsPerTask, body, std::move(done));
+}
+
+}  // namespace neuroevo

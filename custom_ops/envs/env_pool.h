@@ -1,0 +1,57 @@
+// S environments of one family, reset, stepped and observed by the workers of a thread pool.
+#ifndef NEUROEVO_ENVS_ENV_POOL_H_
+#define NEUROEVO_ENVS_ENV_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/thread_pool.h"
+#include "envs/env.h"
+
+namespace neuroevo {
+
+class EnvPool {
+ public:
+  // Makes all environments. Throws for an unknown family, a bad option, or slots < 1.
+  EnvPool(const std::string& family, const EnvOptions& options, int64_t slots, std::shared_ptr<ThreadPool> pool);
+
+  const EnvSpec& spec() const { return factory_->spec(); }
+  int64_t slots() const { return static_cast<int64_t>(slots_.size()); }
+
+  // Each call first checks its arguments and throws; then it works on the pool and calls done, with the exception of an
+  // environment if one threw. Arrays must live until then. Slots of one call must differ, and no slot may be in two
+  // calls at once: both are errors. A slot must be reset before it is stepped, and again after done.
+  void Reset(std::vector<int64_t> slots, std::vector<uint64_t> seeds, std::vector<int64_t> max_frames, Done done);
+
+  // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K].
+  void Step(std::vector<int64_t> slots, const void* actions, double* rewards, bool* dones, Done done);
+
+  // Writes K observations one after another.
+  void Observe(std::vector<int64_t> slots, void* out, Done done);
+
+ private:
+  struct Slot {
+    std::unique_ptr<Env> env;
+    std::atomic<bool> busy{false};
+    bool has_observation = false;  // reset at least once
+    bool live = false;             // reset, and not done since
+  };
+
+  // Checks and marks the slots as busy; all or none.
+  void Acquire(const std::vector<int64_t>& slots);
+  void Release(const std::vector<int64_t>& slots);
+  // Checks with `check`, runs body(k) for every k on the pool, releases the slots, calls done.
+  template <class Check, class Body>
+  void Run(std::vector<int64_t> slots, Check check, int64_t grain, Body body, Done done);
+
+  std::unique_ptr<EnvFactory> factory_;
+  std::vector<Slot> slots_;
+  std::shared_ptr<ThreadPool> pool_;
+};
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_ENVS_ENV_POOL_H_
