@@ -1,0 +1,139 @@
+// What every backend shares: the checks. They come first and throw before anything has changed.
+#include "population/population.h"
+
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "core/error.h"
+#include "population/host_population.h"
+
+namespace neuroevo {
+
+namespace {
+
+constexpr int64_t kMaxRows = 1 << 24;
+
+void CheckSize(const char* what, size_t size, const char* other, size_t expected) {
+  if (size != expected) ThrowInvalid(what, " has ", size, " entries, expected ", expected, " as in ", other);
+}
+
+void CheckPointer(const char* what, const void* pointer, size_t entries) {
+  if (pointer == nullptr && entries > 0) ThrowInvalid(what, " is null for ", entries, " rows");
+}
+
+void CheckStride(int64_t stride, const Network& network) {
+  if (stride < network.dimension()) {
+    ThrowInvalid("stride is ", stride, ", expected at least the network's D = ", network.dimension());
+  }
+}
+
+std::string InputOf(const Network& network) {
+  std::string text = NameOf(network.input_dtype());
+  for (int dim : network.input_shape()) text += " " + std::to_string(dim);
+  return text;
+}
+
+}  // namespace
+
+std::unique_ptr<Population> Population::Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
+                                             std::shared_ptr<ThreadPool> pool) {
+  if (backend == "cpu") return MakeCpuPopulation(std::move(networks), rows, std::move(pool));
+  if (backend == "reference") return MakeReferencePopulation(std::move(networks), rows, std::move(pool));
+  ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'");
+}
+
+Population::Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
+    : networks_(std::move(networks)), rows_(rows), pool_(std::move(pool)) {
+  if (networks_.empty()) ThrowInvalid("a population needs at least 1 network, found 0");
+  if (rows_ < 1 || rows_ > kMaxRows) ThrowInvalid("rows is ", rows_, ", expected 1 to ", kMaxRows);
+  if (!pool_) ThrowInvalid("a population needs a thread pool, found null");
+  const Network& first = networks_[0];
+  for (size_t i = 1; i < networks_.size(); ++i) {
+    if (InputOf(networks_[i]) != InputOf(first)) {
+      ThrowInvalid("network ", i, " has input ", InputOf(networks_[i]), ", but network 0 has input ", InputOf(first));
+    }
+    if (networks_[i].output_size() != first.output_size()) {
+      ThrowInvalid("network ", i, " has ", networks_[i].output_size(), " outputs, but network 0 has ",
+                   first.output_size());
+    }
+  }
+  row_network_.assign(rows_, -1);
+}
+
+void Population::CheckRow(const char* what, int64_t row) const { CheckIndex(what, row, rows_); }
+
+void Population::CheckFilled(int64_t row) const {
+  if (row_network_[row] < 0) {
+    ThrowInvalid("row ", row, " has no network yet: fill it with Init, Assign or Perturb first");
+  }
+}
+
+void Population::CheckFill(const std::vector<int64_t>& rows, const std::vector<int32_t>& network) const {
+  CheckSize("network", network.size(), "rows", rows.size());
+  std::unordered_set<int64_t> seen;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    CheckRow("row", rows[i]);
+    CheckIndex("network", network[i], static_cast<int64_t>(networks_.size()));
+    if (!seen.insert(rows[i]).second) ThrowInvalid("row ", rows[i], " is given twice, expected different rows");
+  }
+}
+
+void Population::Init(std::vector<int64_t> rows, std::vector<int32_t> network, std::vector<uint64_t> seeds, Done done) {
+  CheckFill(rows, network);
+  CheckSize("seeds", seeds.size(), "rows", rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) row_network_[rows[i]] = network[i];
+  DoInit(std::move(rows), std::move(seeds), std::move(done));
+}
+
+void Population::Assign(std::vector<int64_t> rows, std::vector<int32_t> network, const float* thetas, int64_t stride,
+                        Done done) {
+  CheckFill(rows, network);
+  CheckPointer("thetas", thetas, rows.size());
+  for (int32_t index : network) CheckStride(stride, networks_[index]);
+  for (size_t i = 0; i < rows.size(); ++i) row_network_[rows[i]] = network[i];
+  DoAssign(std::move(rows), thetas, stride, std::move(done));
+}
+
+void Population::Read(std::vector<int64_t> rows, float* out, int64_t stride, Done done) {
+  CheckPointer("out", out, rows.size());
+  for (int64_t row : rows) {
+    CheckRow("row", row);
+    CheckFilled(row);
+    CheckStride(stride, NetworkOf(row));
+  }
+  DoRead(std::move(rows), out, stride, std::move(done));
+}
+
+void Population::Perturb(std::vector<int64_t> dst, std::vector<int64_t> src, std::vector<uint64_t> seeds,
+                         std::vector<float> scale, Done done) {
+  CheckSize("src", src.size(), "dst", dst.size());
+  CheckSize("seeds", seeds.size(), "dst", dst.size());
+  CheckSize("scale", scale.size(), "dst", dst.size());
+  std::vector<int32_t> network(dst.size());
+  std::unordered_map<int64_t, int32_t> filled;  // networks of the rows written by earlier entries
+  for (size_t i = 0; i < dst.size(); ++i) {
+    CheckRow("dst row", dst[i]);
+    CheckRow("src row", src[i]);
+    if (!std::isfinite(scale[i])) ThrowInvalid("scale ", i, " is ", scale[i], ", expected a finite number");
+    const auto earlier = filled.find(src[i]);
+    if (earlier == filled.end()) CheckFilled(src[i]);
+    network[i] = earlier == filled.end() ? row_network_[src[i]] : earlier->second;
+    filled[dst[i]] = network[i];
+  }
+  for (const auto& [row, index] : filled) row_network_[row] = index;
+  DoPerturb(std::move(dst), std::move(src), std::move(network), std::move(seeds), std::move(scale), std::move(done));
+}
+
+void Population::Forward(std::vector<int64_t> rows, const void* observations, float* out, Done done) {
+  CheckPointer("observations", observations, rows.size());
+  CheckPointer("out", out, rows.size());
+  for (int64_t row : rows) {
+    CheckRow("row", row);
+    CheckFilled(row);
+  }
+  DoForward(std::move(rows), observations, out, std::move(done));
+}
+
+}  // namespace neuroevo
