@@ -1,0 +1,214 @@
+#include "rollout/c_api.h"
+
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "rollout/lane_runner.h"
+
+struct neuroevo_env_pool {
+  neuroevo::EnvPool object;
+};
+struct neuroevo_population {
+  std::unique_ptr<neuroevo::Population> object;
+};
+
+namespace neuroevo {
+namespace {
+
+thread_local std::string last_error;
+
+// Runs body; turns an exception into a code and a message.
+template <class Body>
+int Guard(Body body) {
+  try {
+    body();
+    return 0;
+  } catch (const Error& e) {
+    last_error = e.what();
+    return 1 + static_cast<int>(e.kind());
+  } catch (const std::exception& e) {
+    last_error = e.what();
+  } catch (...) {
+    last_error = "an exception of unknown type";
+  }
+  return 1 + static_cast<int>(Error::Kind::kInternal);
+}
+
+// Runs a core call that ends with a Done, and waits for the end.
+template <class Start>
+int GuardAndWait(Start start) {
+  return Guard([&] {
+    auto ended = std::make_shared<std::promise<void>>();
+    auto future = ended->get_future();
+    start([ended](std::exception_ptr error) { error ? ended->set_exception(error) : ended->set_value(); });
+    future.get();
+  });
+}
+
+template <class T>
+std::vector<T> Vector(const T* values, int64_t n) {
+  if (n < 0) ThrowInvalid("a length is ", n, ", expected 0 or more");
+  return std::vector<T>(values, values + n);
+}
+
+EnvOptions ParseOptions(const char* const* options, int64_t n) {
+  EnvOptions parsed;
+  for (int64_t i = 0; i < n; ++i) {
+    const std::string option = options[i];
+    const size_t equals = option.find('=');
+    if (equals == std::string::npos) ThrowInvalid("option '", option, "' is not of the form key=value");
+    parsed[option.substr(0, equals)] = option.substr(equals + 1);
+  }
+  return parsed;
+}
+
+std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
+  std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
+  for (int64_t g = 0; g < in.genomes; ++g) {
+    auto genome = std::make_shared<GenomeRecipe>();
+    genome->id = g;
+    genome->source_row = in.sources[g];
+    genome->network = in.networks[g];
+    genome->seed = in.base_seeds[g];
+    for (int64_t m = in.chain_splits[g]; m < in.chain_splits[g + 1]; ++m) {
+      genome->chain.emplace_back(in.chain_seeds[m], in.chain_scales[m]);
+    }
+    genomes.push_back(std::move(genome));
+  }
+  std::vector<QueuedEpisode> episodes;
+  for (int64_t e = 0; e < in.episodes; ++e) {
+    CheckIndex("genome of an episode", in.genome_of[e], in.genomes);
+    episodes.push_back({e, in.seeds[e], in.max_frames[e], genomes[in.genome_of[e]]});
+  }
+  return episodes;
+}
+
+}  // namespace
+}  // namespace neuroevo
+
+using neuroevo::Done;
+using neuroevo::Guard;
+using neuroevo::GuardAndWait;
+using neuroevo::Vector;
+
+extern "C" {
+
+const char* neuroevo_last_error(void) { return neuroevo::last_error.c_str(); }
+
+int neuroevo_set_threads(int32_t threads) {
+  return Guard([&] { neuroevo::SetProcessThreads(threads); });
+}
+
+int neuroevo_get_threads(void) { return neuroevo::ProcessPool()->threads(); }
+
+int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,
+                           neuroevo_env_pool** pool) {
+  return Guard([&] {
+    *pool = new neuroevo_env_pool{
+        neuroevo::EnvPool(family, neuroevo::ParseOptions(options, n), slots, neuroevo::ProcessPool())};
+  });
+}
+
+void neuroevo_env_pool_free(neuroevo_env_pool* pool) { delete pool; }
+
+int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
+  return Guard([&] {
+    const neuroevo::EnvSpec& own = pool->object.spec();
+    *spec = {neuroevo::NameOf(own.observation_dtype),
+             own.observation_shape.data(),
+             static_cast<int64_t>(own.observation_shape.size()),
+             neuroevo::NameOf(own.action_dtype),
+             own.num_actions,
+             own.frame_skip};
+  });
+}
+
+int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
+                       const int64_t* max_frames) {
+  return GuardAndWait([&](Done done) {
+    pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), std::move(done));
+  });
+}
+
+int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
+                      uint8_t* dones) {
+  static_assert(sizeof(bool) == 1, "dones are bytes");
+  return GuardAndWait([&](Done done) {
+    pool->object.Step(Vector(slots, k), actions, rewards, reinterpret_cast<bool*>(dones), std::move(done));
+  });
+}
+
+int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations) {
+  return GuardAndWait([&](Done done) { pool->object.Observe(Vector(slots, k), observations, std::move(done)); });
+}
+
+int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,
+                             neuroevo_population** population) {
+  return Guard([&] {
+    std::vector<neuroevo::Network> parsed;
+    for (int64_t i = 0; i < n; ++i) parsed.push_back(neuroevo::Network::Parse(networks[i]));
+    *population =
+        new neuroevo_population{neuroevo::Population::Make(backend, std::move(parsed), rows, neuroevo::ProcessPool())};
+  });
+}
+
+void neuroevo_population_free(neuroevo_population* population) { delete population; }
+
+int neuroevo_population_dimension(neuroevo_population* population, int64_t network, int64_t* dimension) {
+  return Guard([&] {
+    const auto& networks = population->object->networks();
+    neuroevo::CheckIndex("network", network, static_cast<int64_t>(networks.size()));
+    *dimension = networks[network].dimension();
+  });
+}
+
+int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
+                             const uint64_t* seeds) {
+  return GuardAndWait([&](Done done) {
+    population->object->Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k), std::move(done));
+  });
+}
+
+int neuroevo_population_assign(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
+                               const float* thetas, int64_t stride) {
+  return GuardAndWait([&](Done done) {
+    population->object->Assign(Vector(rows, k), Vector(networks, k), thetas, stride, std::move(done));
+  });
+}
+
+int neuroevo_population_read(neuroevo_population* population, const int64_t* rows, int64_t k, float* thetas,
+                             int64_t stride) {
+  return GuardAndWait([&](Done done) { population->object->Read(Vector(rows, k), thetas, stride, std::move(done)); });
+}
+
+int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
+                                const uint64_t* seeds, const float* scales) {
+  return GuardAndWait([&](Done done) {
+    population->object->Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k), std::move(done));
+  });
+}
+
+int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
+                                const void* observations, float* outputs) {
+  return GuardAndWait(
+      [&](Done done) { population->object->Forward(Vector(rows, k), observations, outputs, std::move(done)); });
+}
+
+int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
+                       int64_t first_row, const neuroevo_episodes* episodes, double* returns, int64_t* steps) {
+  return Guard([&] {
+    neuroevo::EpisodeQueue queue(lanes, slots_per_lane, first_row);
+    queue.Submit(neuroevo::Episodes(*episodes));
+    for (const auto& outcome :
+         neuroevo::RunLanes(&pool->object, population->object.get(), &queue, episodes->episodes)) {
+      returns[outcome.id] = outcome.total_reward;
+      steps[outcome.id] = outcome.steps;
+    }
+  });
+}
+
+}  // extern "C"

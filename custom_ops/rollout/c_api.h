@@ -1,0 +1,83 @@
+/* The native core without TensorFlow, for ctypes, for C, and for machines that have no TensorFlow.
+ *
+ * Every function that can fail returns 0 on success and otherwise 1 + Error::Kind (see core/error.h);
+ * neuroevo_last_error() then tells why, per thread. Handles are freed by the _free functions, which take null.
+ * Calls wait until their work is done. Shapes: S slots, K slots or rows of a call, A actions, E episodes, M mutations.
+ */
+#ifndef NEUROEVO_ROLLOUT_C_API_H_
+#define NEUROEVO_ROLLOUT_C_API_H_
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct neuroevo_env_pool neuroevo_env_pool;
+typedef struct neuroevo_population neuroevo_population;
+
+const char* neuroevo_last_error(void);
+
+/* Worker threads of the pools made from now on. */
+int neuroevo_set_threads(int32_t threads);
+int neuroevo_get_threads(void);
+
+/* options: n strings "key=value". */
+int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,
+                           neuroevo_env_pool** pool);
+void neuroevo_env_pool_free(neuroevo_env_pool* pool);
+typedef struct {
+  const char* observation_dtype; /* uint8, float32, float64 */
+  const int64_t* observation_shape;
+  int64_t observation_rank;
+  const char* action_dtype; /* int32: one of num_actions; float32: a vector of num_actions */
+  int64_t num_actions;
+  int64_t frame_skip;
+} neuroevo_env_spec;
+int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec); /* valid as long as the pool */
+int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
+                       const int64_t* max_frames);
+int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
+                      uint8_t* dones);
+int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations);
+
+/* networks: n layer lists in text form (see population/network.h). */
+int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,
+                             neuroevo_population** population);
+void neuroevo_population_free(neuroevo_population* population);
+int neuroevo_population_dimension(neuroevo_population* population, int64_t network, int64_t* dimension);
+int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
+                             const uint64_t* seeds);
+int neuroevo_population_assign(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
+                               const float* thetas, int64_t stride);
+int neuroevo_population_read(neuroevo_population* population, const int64_t* rows, int64_t k, float* thetas,
+                             int64_t stride);
+int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
+                                const uint64_t* seeds, const float* scales);
+int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
+                                const void* observations, float* outputs);
+
+/* Episodes for neuroevo_run_lanes, as the EpisodeQueueSubmit op takes them. */
+typedef struct {
+  int64_t episodes;
+  const int64_t* genome_of; /* [E], index in [0, genomes) */
+  const uint64_t* seeds;    /* [E] */
+  const int64_t* max_frames;
+  int64_t genomes;
+  const int32_t* networks;     /* [genomes] */
+  const int64_t* sources;      /* [genomes], row to start from or -1 */
+  const uint64_t* base_seeds;  /* [genomes] */
+  const int64_t* chain_splits; /* [genomes + 1] */
+  const uint64_t* chain_seeds; /* [M] */
+  const float* chain_scales;   /* [M] */
+} neuroevo_episodes;
+/* Plays the episodes on lanes * slots_per_lane slots; rows from first_row on are the lanes'. Writes returns [E] and
+ * steps [E] in the order of the episodes. */
+int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
+                       int64_t first_row, const neuroevo_episodes* episodes, double* returns, int64_t* steps);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NEUROEVO_ROLLOUT_C_API_H_ */

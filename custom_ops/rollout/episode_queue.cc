@@ -1,0 +1,195 @@
+#include "rollout/episode_queue.h"
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace neuroevo {
+
+EpisodeQueue::EpisodeQueue(int64_t lanes, int64_t slots_per_lane, int64_t first_row)
+    : slots_per_lane_(slots_per_lane), first_row_(first_row) {
+  if (lanes < 1) ThrowInvalid("number of lanes is ", lanes, ", expected at least 1");
+  if (slots_per_lane < 1) ThrowInvalid("slots per lane is ", slots_per_lane, ", expected at least 1");
+  if (first_row < 0) ThrowInvalid("first row is ", first_row, ", expected 0 or more");
+  lanes_.resize(lanes);
+  for (Lane& lane : lanes_) {
+    lane.slots.resize(slots_per_lane);
+    lane.rows.resize(slots_per_lane);
+  }
+}
+
+EpisodeQueue::Lane& EpisodeQueue::LaneAt(int64_t lane) {
+  CheckIndex("lane", lane, lanes());
+  return lanes_[lane];
+}
+
+LiveSlots EpisodeQueue::LiveOf(const Lane& lane, int64_t index) const {
+  // Slots are numbered over all lanes, as the env pool numbers them.
+  LiveSlots live;
+  for (int64_t s = 0; s < slots_per_lane_; ++s) {
+    if (!lane.slots[s].live) continue;
+    live.slots.push_back(index * slots_per_lane_ + s);
+    live.rows.push_back(lane.slots[s].row);
+  }
+  return live;
+}
+
+void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* refill) {
+  Lane& lane = lanes_[lane_index];
+  Slot& slot = lane.slots[slot_index];
+  slot.episode = std::move(episodes_.front());
+  episodes_.pop_front();
+  slot.live = true;
+  slot.total_reward = 0;
+  slot.steps = 0;
+  refill->slots.push_back(lane_index * slots_per_lane_ + slot_index);
+  refill->seeds.push_back(slot.episode.seed);
+  refill->max_frames.push_back(slot.episode.max_frames);
+
+  const GenomeRecipe& genome = *slot.episode.genome;
+  slot.lane_row = -1;
+  if (genome.source_row >= 0 && genome.chain.empty()) {
+    slot.row = genome.source_row;
+    return;
+  }
+  // There is always a row that nobody plays: a lane has as many rows as slots, and this slot does not have one yet.
+  int64_t free_row = -1;
+  for (int64_t r = 0; r < slots_per_lane_; ++r) {
+    if (lane.rows[r].genome == genome.id) slot.lane_row = r;
+    if (lane.rows[r].users == 0) free_row = r;
+  }
+  const bool fill = slot.lane_row < 0;
+  if (fill) slot.lane_row = free_row;
+  lane.rows[slot.lane_row].genome = genome.id;
+  lane.rows[slot.lane_row].users += 1;
+  slot.row = first_row_ + lane_index * slots_per_lane_ + slot.lane_row;
+  if (!fill) return;
+  int64_t source = genome.source_row;
+  if (source < 0) {
+    refill->init_rows.push_back(slot.row);
+    refill->init_networks.push_back(genome.network);
+    refill->init_seeds.push_back(genome.seed);
+    source = slot.row;
+  }
+  for (const auto& [seed, scale] : genome.chain) {
+    refill->perturb_dst.push_back(slot.row);
+    refill->perturb_src.push_back(source);
+    refill->perturb_seeds.push_back(seed);
+    refill->perturb_scales.push_back(scale);
+    source = slot.row;
+  }
+}
+
+Refill EpisodeQueue::RefillLane(int64_t index) {
+  Refill refill;
+  refill.closed = closed_ || lanes_[index].closed;
+  if (!refill.closed) {
+    for (int64_t s = 0; s < slots_per_lane_ && !episodes_.empty(); ++s) {
+      if (!lanes_[index].slots[s].live) StartEpisode(index, s, &refill);
+    }
+  }
+  refill.live = LiveOf(lanes_[index], index);
+  return refill;
+}
+
+std::vector<std::pair<std::function<void(Refill)>, Refill>> EpisodeQueue::ReadyTakes() {
+  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+  for (int64_t index = 0; index < lanes(); ++index) {
+    auto& waiting = lanes_[index].waiting;
+    if (!waiting || (episodes_.empty() && !closed_)) continue;
+    ready.emplace_back(std::exchange(waiting, nullptr), RefillLane(index));
+  }
+  return ready;
+}
+
+void EpisodeQueue::Submit(std::vector<QueuedEpisode> episodes) {
+  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) throw Error(Error::Kind::kCancelled, "the episode queue is closed");
+    for (auto& episode : episodes) episodes_.push_back(std::move(episode));
+    ready = ReadyTakes();
+  }
+  for (auto& [done, refill] : ready) done(std::move(refill));
+}
+
+void EpisodeQueue::Take(int64_t lane_index, std::function<void(Refill)> done) {
+  Refill refill;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    Lane& lane = LaneAt(lane_index);
+    if (lane.waiting) ThrowInvalid("lane ", lane_index, " is already waiting for an episode");
+    refill = RefillLane(lane_index);
+    if (refill.live.slots.empty() && !refill.closed) {
+      lane.waiting = std::move(done);
+      return;
+    }
+  }
+  done(std::move(refill));
+}
+
+void EpisodeQueue::CloseLane(int64_t lane_index) {
+  std::function<void(Refill)> done;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    LaneAt(lane_index).closed = true;
+    done = std::exchange(lanes_[lane_index].waiting, nullptr);
+  }
+  if (!done) return;
+  Refill refill;
+  refill.closed = true;
+  done(std::move(refill));
+}
+
+EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<int64_t>& slots, const double* rewards,
+                                          const bool* dones) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Lane& lane = LaneAt(lane_index);
+  const int64_t first_slot = lane_index * slots_per_lane_;
+  for (int64_t slot : slots) {
+    if (slot < first_slot || slot >= first_slot + slots_per_lane_) {
+      throw Error(Error::Kind::kOutOfRange, Concat("slot ", slot, " of lane ", lane_index, " is out of range [",
+                                                   first_slot, ", ", first_slot + slots_per_lane_, ")"));
+    }
+    if (!lane.slots[slot - first_slot].live) ThrowInvalid("slot ", slot, " plays no episode");
+  }
+  total_steps_ += static_cast<int64_t>(slots.size());
+  for (size_t k = 0; k < slots.size(); ++k) {
+    Slot& slot = lane.slots[slots[k] - first_slot];
+    slot.total_reward += rewards[k];
+    slot.steps += 1;
+    if (!dones[k]) continue;
+    outcomes_.push_back({slot.episode.id, slot.total_reward, slot.steps});
+    slot.live = false;
+    slot.episode.genome.reset();
+    if (slot.lane_row >= 0) lane.rows[slot.lane_row].users -= 1;
+  }
+  PutResult result;
+  result.live = LiveOf(lane, lane_index);
+  const bool free = static_cast<int64_t>(result.live.slots.size()) < slots_per_lane_;
+  result.refill = closed_ || result.live.slots.empty() || (free && !episodes_.empty());
+  return result;
+}
+
+std::vector<EpisodeOutcome> EpisodeQueue::Results() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(outcomes_, {});
+}
+
+int64_t EpisodeQueue::TotalSteps() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return total_steps_;
+}
+
+void EpisodeQueue::Close() {
+  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+    episodes_.clear();
+    ready = ReadyTakes();
+  }
+  for (auto& [done, refill] : ready) done(std::move(refill));
+}
+
+}  // namespace neuroevo

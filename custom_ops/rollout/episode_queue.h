@@ -1,0 +1,138 @@
+// Hands episodes to the slots of the lanes, decides in which row of the population each genome lives, adds up rewards,
+// and collects outcomes. Knows neither environments nor networks: it is bookkeeping under one mutex.
+//
+// Rows: every lane owns slots_per_lane rows, from first_row + lane * slots_per_lane on. A genome is put into a row when
+// the first of its episodes starts in that lane; the lane's other episodes of the same genome share the row, counted by
+// reference. Rows below first_row belong to the caller, who keeps parents in them.
+#ifndef NEUROEVO_ROLLOUT_EPISODE_QUEUE_H_
+#define NEUROEVO_ROLLOUT_EPISODE_QUEUE_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace neuroevo {
+
+// How to put a genome into a row: the weights of source_row if it is not negative, else init(seed) of the network; then
+// the chain of (seed, scale). A source_row with an empty chain is played where it is.
+struct GenomeRecipe {
+  int64_t id;  // equal ids mean equal weights, for the life of the queue
+  int64_t source_row = -1;
+  int32_t network = 0;
+  uint64_t seed = 0;
+  std::vector<std::pair<uint64_t, float>> chain;
+};
+
+struct QueuedEpisode {
+  int64_t id;
+  uint64_t seed;
+  int64_t max_frames;
+  std::shared_ptr<const GenomeRecipe> genome;
+};
+
+struct EpisodeOutcome {
+  int64_t id;
+  double total_reward;
+  int64_t steps;
+};
+
+// The live slots of a lane, in ascending order, and the row that each plays.
+struct LiveSlots {
+  std::vector<int64_t> slots;
+  std::vector<int64_t> rows;
+};
+
+// What a lane has to do before its next step.
+struct Refill {
+  bool closed = false;
+  LiveSlots live;  // after the refill
+  // Slots to reset.
+  std::vector<int64_t> slots;
+  std::vector<uint64_t> seeds;
+  std::vector<int64_t> max_frames;
+  // Rows to initialise, then rows to perturb, in order.
+  std::vector<int64_t> init_rows;
+  std::vector<int32_t> init_networks;
+  std::vector<uint64_t> init_seeds;
+  std::vector<int64_t> perturb_dst, perturb_src;
+  std::vector<uint64_t> perturb_seeds;
+  std::vector<float> perturb_scales;
+};
+
+class EpisodeQueue {
+ public:
+  EpisodeQueue(int64_t lanes, int64_t slots_per_lane, int64_t first_row);
+
+  int64_t lanes() const { return static_cast<int64_t>(lanes_.size()); }
+  int64_t slots_per_lane() const { return slots_per_lane_; }
+
+  // Appends episodes. Throws if the queue is closed.
+  void Submit(std::vector<QueuedEpisode> episodes);
+
+  // Gives the lane's free slots their next episodes. Calls done from here, unless the lane has nothing live and there
+  // is no episode: then done is called by the Submit, Close or CloseLane that ends the wait.
+  void Take(int64_t lane, std::function<void(Refill)> done);
+
+  // Makes this lane's waiting and later Takes return closed: the step that runs the lane was cancelled.
+  void CloseLane(int64_t lane);
+
+  struct PutResult {
+    LiveSlots live;
+    bool refill;  // a Take is worth while: slots are free and there are episodes, or nothing is live
+  };
+  // Books one step of the lane's slots: adds rewards, counts steps, records the outcomes of those that are done.
+  PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones);
+
+  // The outcomes since the last call, in the order in which the episodes ended.
+  std::vector<EpisodeOutcome> Results();
+
+  // Steps booked since the queue was made, those of unfinished episodes included.
+  int64_t TotalSteps();
+
+  // Ends all waiting Takes, and makes later ones return closed; episodes that are running or queued are dropped.
+  void Close();
+
+ private:
+  struct Slot {
+    bool live = false;
+    int64_t row = -1;
+    int64_t lane_row = -1;  // index into the lane's rows; -1 if the row belongs to the caller
+    QueuedEpisode episode;
+    double total_reward = 0;
+    int64_t steps = 0;
+  };
+  struct Row {
+    int64_t genome = -1;  // id of the genome that is in it
+    int64_t users = 0;    // live slots that play it
+  };
+  struct Lane {
+    std::vector<Slot> slots;
+    std::vector<Row> rows;
+    std::function<void(Refill)> waiting;
+    bool closed = false;
+  };
+
+  Lane& LaneAt(int64_t lane);
+  LiveSlots LiveOf(const Lane& lane, int64_t index) const;
+  Refill RefillLane(int64_t index);
+  void StartEpisode(int64_t lane_index, int64_t slot_index, Refill* refill);
+  // Takes the callbacks that can run now, with their refills; the caller runs them without the lock.
+  std::vector<std::pair<std::function<void(Refill)>, Refill>> ReadyTakes();
+
+  const int64_t slots_per_lane_;
+  const int64_t first_row_;
+  std::mutex mutex_;
+  std::vector<Lane> lanes_;
+  std::deque<QueuedEpisode> episodes_;
+  std::vector<EpisodeOutcome> outcomes_;
+  int64_t total_steps_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_ROLLOUT_EPISODE_QUEUE_H_
