@@ -1,0 +1,114 @@
+// Registration of the environment ops. Shapes: S slots of the pool, K slots of a call.
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace neuroevo::tf_ops {
+
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+REGISTER_OP("EnvPoolMake")
+    .Attr("family: string")
+    .Attr("options: list(string)")
+    .Attr("slots: int")
+    .Output("handle: resource")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Makes S environments of one family on the process's thread pool.
+
+family: name of a loaded environment family, such as atari.
+options: the family's options, each "key=value".
+slots: S, the number of environments.
+handle: freed, with its environments, when the last copy of the handle is dropped.
+)doc");
+
+REGISTER_OP("EnvPoolSpec")
+    .Input("handle: resource")
+    .Output("observation_dtype: string")
+    .Output("observation_shape: int64")
+    .Output("action_dtype: string")
+    .Output("num_actions: int64")
+    .Output("frame_skip: int64")
+    .Output("slots: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      for (int i = 0; i < 6; ++i) c->set_output(i, i == 1 ? c->Vector(InferenceContext::kUnknownDim) : c->Scalar());
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Tells what the pool's environments take and give.
+
+action_dtype: int32 for one discrete action in [0, num_actions), float32 for a vector of num_actions.
+frame_skip: emulator frames per step.
+)doc");
+
+REGISTER_OP("EnvReset")
+    .Input("handle: resource")
+    .Input("slots: int64")
+    .Input("seeds: int64")
+    .Input("max_frames: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle vector;
+      for (int i = 1; i < 4; ++i) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 1, &vector));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Starts an episode in each of the slots. Everything random in an episode follows from its seed.
+
+slots: [K], different, in [0, S).
+seeds: [K].
+max_frames: [K], emulator frames after which the episode is cut off; 0 for the environment's own limit.
+)doc");
+
+REGISTER_OP("EnvStep")
+    .Input("handle: resource")
+    .Input("slots: int64")
+    .Input("actions: T")
+    .Output("rewards: float64")
+    .Output("dones: bool")
+    .Attr("T: {int32, float}")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle slots;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &slots));
+      c->set_output(0, slots);
+      c->set_output(1, slots);
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Steps the environments of the slots.
+
+slots: [K], different, in [0, S), each reset and not done since.
+actions: int32 [K] in [0, num_actions), or float32 [K, num_actions].
+rewards: [K]. dones: [K], whether the episode ended with this step.
+)doc");
+
+REGISTER_OP("EnvObservation")
+    .Input("handle: resource")
+    .Input("slots: int64")
+    .Output("observations: dtype")
+    .Attr("dtype: {uint8, float, double}")
+    .Attr("shape: shape")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle slots, one, out;
+      tensorflow::PartialTensorShape shape;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &slots));
+      TF_RETURN_IF_ERROR(c->GetAttr("shape", &shape));
+      TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &one));
+      TF_RETURN_IF_ERROR(c->Concatenate(slots, one, &out));
+      c->set_output(0, out);
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Observations of the slots' environments, written once, into this tensor.
+
+slots: [K], different, in [0, S), each reset at least once.
+dtype, shape: of one observation, as EnvPoolSpec tells.
+observations: [K, *shape].
+)doc");
+
+}  // namespace neuroevo::tf_ops

@@ -1,0 +1,128 @@
+// What every kernel needs: errors as statuses, resources, tensors as vectors, and the one way to run a core call that
+// ends later.
+#ifndef NEUROEVO_TF_KERNEL_UTIL_H_
+#define NEUROEVO_TF_KERNEL_UTIL_H_
+
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_handle.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+
+namespace neuroevo::tf_ops {
+
+absl::Status ToStatus(const std::exception_ptr& error);
+tensorflow::DataType ToTf(DType dtype);
+
+// A core object behind a resource handle; freed when Python drops the last handle.
+template <class T>
+class Resource : public tensorflow::ResourceBase {
+ public:
+  template <class... Args>
+  explicit Resource(Args&&... args) : object(std::forward<Args>(args)...) {}
+  std::string DebugString() const override { return "neuroevo resource"; }
+
+  T object;
+};
+
+template <class T>
+T& Lookup(tensorflow::OpKernelContext* ctx, const char* what) {
+  tensorflow::core::RefCountPtr<Resource<T>> resource;
+  absl::Status status = tensorflow::LookupResource(ctx, tensorflow::HandleFromInput(ctx, 0), &resource);
+  if (!status.ok()) ThrowInvalid("input 'handle' is not a handle of ", what, ": ", std::string(status.message()));
+  // The input tensor holds a reference for as long as the kernel runs, also past the return of ComputeAsync.
+  return resource->object;
+}
+
+// Makes the object, then its handle as output 0.
+template <class T, class Make>
+void MakeResource(tensorflow::OpKernelContext* ctx, Make make) {
+  try {
+    Resource<T>* resource = make();
+    tensorflow::Tensor handle(tensorflow::DT_RESOURCE, tensorflow::TensorShape({}));
+    handle.scalar<tensorflow::ResourceHandle>()() =
+        tensorflow::ResourceHandle::MakeRefCountingHandle(resource, ctx->device()->name());
+    ctx->set_output(0, handle);
+  } catch (...) {
+    ctx->SetStatus(ToStatus(std::current_exception()));
+  }
+}
+
+// The tensor's values; throws unless its shape is [size], or [any] for size < 0.
+template <class T, class Out = T>
+std::vector<Out> Values(tensorflow::OpKernelContext* ctx, const char* name, int64_t size = -1) {
+  const tensorflow::Tensor* tensor;
+  absl::Status status = ctx->input(name, &tensor);
+  if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
+  if (tensor->dims() != 1 || (size >= 0 && tensor->dim_size(0) != size)) {
+    ThrowInvalid("input '", name, "' has shape ", tensor->shape().DebugString(), ", expected [",
+                 size < 0 ? std::string("K") : std::to_string(size), "]");
+  }
+  auto flat = tensor->flat<T>();
+  return std::vector<Out>(flat.data(), flat.data() + flat.size());
+}
+
+template <class T>
+T Scalar(tensorflow::OpKernelContext* ctx, const char* name) {
+  const tensorflow::Tensor* tensor;
+  absl::Status status = ctx->input(name, &tensor);
+  if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
+  if (tensor->dims() != 0)
+    ThrowInvalid("input '", name, "' has shape ", tensor->shape().DebugString(), ", expected []");
+  return tensor->scalar<T>()();
+}
+
+// Throws unless the tensor has this dtype and shape.
+const tensorflow::Tensor& Checked(tensorflow::OpKernelContext* ctx, const char* name, tensorflow::DataType dtype,
+                                  const tensorflow::TensorShape& shape);
+
+// Allocates output `index`; throws if there is no memory.
+tensorflow::Tensor* Output(tensorflow::OpKernelContext* ctx, int index, const tensorflow::TensorShape& shape);
+
+// Sets output `index` to a copy of the values, as a vector of T.
+template <class T, class In>
+void SetVector(tensorflow::OpKernelContext* ctx, int index, const std::vector<In>& values) {
+  tensorflow::Tensor* out = Output(ctx, index, {static_cast<int64_t>(values.size())});
+  auto flat = out->flat<T>();
+  for (size_t i = 0; i < values.size(); ++i) flat(i) = static_cast<T>(values[i]);
+}
+
+template <class T>
+void SetScalar(tensorflow::OpKernelContext* ctx, int index, T value) {
+  Output(ctx, index, {})->template scalar<T>()() = value;
+}
+
+// Runs start(finish): a core call that either throws or later calls finish once. No TensorFlow thread waits.
+template <class Start>
+void RunAsync(tensorflow::OpKernelContext* ctx, tensorflow::AsyncOpKernel::DoneCallback done, Start start) {
+  Done finish = [ctx, done](std::exception_ptr error) {
+    if (error) ctx->SetStatus(ToStatus(error));
+    done();
+  };
+  try {
+    start(std::move(finish));
+  } catch (...) {
+    ctx->SetStatus(ToStatus(std::current_exception()));
+    done();
+  }
+}
+
+// Runs body, turning an exception into the kernel's status.
+template <class Body>
+void RunSync(tensorflow::OpKernelContext* ctx, Body body) {
+  try {
+    body();
+  } catch (...) {
+    ctx->SetStatus(ToStatus(std::current_exception()));
+  }
+}
+
+}  // namespace neuroevo::tf_ops
+
+#endif  // NEUROEVO_TF_KERNEL_UTIL_H_

@@ -1,0 +1,136 @@
+// Registration of the population ops. Shapes: R rows of the population, K rows of a call, D weights, A outputs.
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace neuroevo::tf_ops {
+
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeHandle;
+
+namespace {
+
+// All inputs after the handle are vectors; there are no outputs.
+absl::Status VectorsIn(InferenceContext* c) {
+  ShapeHandle vector;
+  for (int i = 1; i < c->num_inputs(); ++i) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 1, &vector));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+REGISTER_OP("PopulationMake")
+    .Attr("networks: list(string)")
+    .Attr("rows: int")
+    .Attr("backend: string = 'cpu'")
+    .Attr("dtype: {float} = DT_FLOAT")
+    .Output("handle: resource")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Makes R rows of weights. Each row belongs to one of the networks, so that different architectures play in one call.
+
+networks: layer lists in text form; equal input and output sizes.
+rows: R. A row takes memory once it is written.
+backend: cpu, or reference (slow, written to be read, bit-equal).
+handle: freed, with its rows, when the last copy of the handle is dropped.
+)doc");
+
+REGISTER_OP("PopulationDimensions")
+    .Input("handle: resource")
+    .Output("dimensions: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(InferenceContext::kUnknownDim));
+      return absl::OkStatus();
+    })
+    .Doc("dimensions: D of each of the population's networks.");
+
+REGISTER_OP("PopulationInit")
+    .Input("handle: resource")
+    .Input("rows: int64")
+    .Input("networks: int32")
+    .Input("seeds: int64")
+    .SetIsStateful()
+    .SetShapeFn(VectorsIn)
+    .Doc(R"doc(
+Fills rows with initial weights: noise(seed) * std / sqrt(fan_in), biases 0.
+
+rows: [K], different, in [0, R).
+networks: [K], index of each row's network.
+seeds: [K].
+)doc");
+
+REGISTER_OP("PopulationAssign")
+    .Input("handle: resource")
+    .Input("rows: int64")
+    .Input("networks: int32")
+    .Input("thetas: float")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle in;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &in));
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(2), 1, &in));
+      return c->WithRank(c->input(3), 2, &in);
+    })
+    .Doc(R"doc(
+Fills rows with given weights.
+
+rows: [K], different, in [0, R).
+networks: [K], index of each row's network.
+thetas: [K, max D]; of each the first D of its network are used.
+)doc");
+
+REGISTER_OP("PopulationRead")
+    .Input("handle: resource")
+    .Input("rows: int64")
+    .Output("thetas: float")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle rows;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &rows));
+      c->set_output(0, c->Matrix(c->Dim(rows, 0), InferenceContext::kUnknownDim));
+      return absl::OkStatus();
+    })
+    .Doc("thetas: [K, max D], the weights of the rows; zeros after the D of a smaller network.");
+
+REGISTER_OP("PopulationPerturb")
+    .Input("handle: resource")
+    .Input("dst: int64")
+    .Input("src: int64")
+    .Input("seeds: int64")
+    .Input("scales: float")
+    .SetIsStateful()
+    .SetShapeFn(VectorsIn)
+    .Doc(R"doc(
+In list order: theta of dst = theta of src + scale * noise(seed). dst may equal src; later entries see earlier ones.
+
+dst, src: [K], in [0, R).
+seeds, scales: [K].
+)doc");
+
+REGISTER_OP("PopulationForward")
+    .Input("handle: resource")
+    .Input("rows: int64")
+    .Input("observations: T")
+    .Output("outputs: float")
+    .Attr("T: {uint8, float}")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle rows, observations;
+      tensorflow::shape_inference::DimensionHandle k;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &rows));
+      TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(2), 2, &observations));
+      TF_RETURN_IF_ERROR(c->Merge(c->Dim(rows, 0), c->Dim(observations, 0), &k));
+      c->set_output(0, c->Matrix(k, InferenceContext::kUnknownDim));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Evaluates K networks in one call; no other row is touched, so a finished episode costs nothing.
+
+rows: [K], in [0, R); may repeat: slots that share a row share its weight reads.
+observations: [K, ...], of the networks' input dtype and shape.
+outputs: [K, A]; each depends on its row and observation alone, bit for bit.
+)doc");
+
+}  // namespace neuroevo::tf_ops

@@ -1,0 +1,132 @@
+// Registration of the episode queue's ops. Shapes: E episodes, G genomes, M mutations, K live slots of a lane.
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace neuroevo::tf_ops {
+
+using tensorflow::shape_inference::InferenceContext;
+
+namespace {
+
+absl::Status VectorsOut(InferenceContext* c) {
+  for (int i = 0; i < c->num_outputs(); ++i) c->set_output(i, c->Vector(InferenceContext::kUnknownDim));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+REGISTER_OP("EpisodeQueueMake")
+    .Attr("lanes: int")
+    .Attr("slots_per_lane: int")
+    .Attr("first_row: int")
+    .Output("handle: resource")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .Doc(R"doc(
+Makes a queue that hands episodes to lanes. Lane l has slots [l * slots_per_lane, (l + 1) * slots_per_lane) and as many
+rows of the population, from first_row + l * slots_per_lane on.
+)doc");
+
+REGISTER_OP("EpisodeQueueSubmit")
+    .Input("handle: resource")
+    .Input("episode_ids: int64")
+    .Input("episode_genomes: int64")
+    .Input("episode_seeds: int64")
+    .Input("episode_max_frames: int64")
+    .Input("genome_ids: int64")
+    .Input("genome_networks: int32")
+    .Input("genome_sources: int64")
+    .Input("genome_seeds: int64")
+    .Input("chain_splits: int64")
+    .Input("chain_seeds: int64")
+    .Input("chain_scales: float")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::NoOutputs)
+    .Doc(R"doc(
+Appends E episodes of G genomes.
+
+episode_genomes: [E], index in [0, G).
+genome_ids: [G]; equal ids mean equal weights for the life of the queue.
+genome_sources: [G], a row of the population to start from, or -1 for the initial weights of genome_seeds.
+chain_splits: [G + 1], the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales.
+)doc");
+
+REGISTER_OP("EpisodeQueueTake")
+    .Input("handle: resource")
+    .Input("lane: int64")
+    .Output("closed: bool")
+    .Output("live_slots: int64")
+    .Output("live_rows: int64")
+    .Output("slots: int64")
+    .Output("seeds: int64")
+    .Output("max_frames: int64")
+    .Output("init_rows: int64")
+    .Output("init_networks: int32")
+    .Output("init_seeds: int64")
+    .Output("perturb_dst: int64")
+    .Output("perturb_src: int64")
+    .Output("perturb_seeds: int64")
+    .Output("perturb_scales: float")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      TF_RETURN_IF_ERROR(VectorsOut(c));
+      c->set_output(0, c->Scalar());
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Gives the lane's free slots their next episodes. Waits, without a thread, while the lane has nothing to play.
+
+closed: the queue was closed: the lane must stop.
+live_slots, live_rows: [K], all slots that play after this, ascending, and their rows.
+slots, seeds, max_frames: what to reset.
+init_*, perturb_*: rows to fill first, in order.
+)doc");
+
+REGISTER_OP("EpisodeQueuePut")
+    .Input("handle: resource")
+    .Input("lane: int64")
+    .Input("slots: int64")
+    .Input("rewards: float64")
+    .Input("dones: bool")
+    .Output("live_slots: int64")
+    .Output("live_rows: int64")
+    .Output("refill: bool")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      TF_RETURN_IF_ERROR(VectorsOut(c));
+      c->set_output(2, c->Scalar());
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+Books one step: adds rewards, counts steps, records the outcomes of the episodes that are done.
+
+live_slots, live_rows: [K], what still plays.
+refill: whether EpisodeQueueTake has something to do.
+)doc");
+
+REGISTER_OP("EpisodeQueueResults")
+    .Input("handle: resource")
+    .Output("episode_ids: int64")
+    .Output("returns: float64")
+    .Output("steps: int64")
+    .Output("total_steps: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      TF_RETURN_IF_ERROR(VectorsOut(c));
+      c->set_output(3, c->Scalar());
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+The outcomes since the last call, in the order in which the episodes ended. Does not wait.
+
+total_steps: of all lanes since the queue was made, those of unfinished episodes included.
+)doc");
+
+REGISTER_OP("EpisodeQueueClose")
+    .Input("handle: resource")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::NoOutputs)
+    .Doc("Ends every lane at its next refill or waiting take; queued and running episodes are dropped.");
+
+}  // namespace neuroevo::tf_ops
