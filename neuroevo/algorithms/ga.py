@@ -1,0 +1,95 @@
+"""The genetic algorithm of Such et al. 2017 (https://arxiv.org/abs/1712.06567, algorithm 1).
+
+Truncation selection, mutation by additive Gaussian noise, no crossover, and an elite chosen by validation episodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from neuroevo.algorithms.selection import finite, pick_candidates, pick_elite, ranking
+from neuroevo.genome import Genome
+from neuroevo.randomness import Purpose, draw_indices, draw_seeds
+from neuroevo.schedules import Schedule, value_at
+from neuroevo.settings import Count, settings
+
+
+@dataclass(frozen=True)
+class GAState:
+    """Before a generation: its number, the training steps so far, its parents and the elite (none in generation 0)."""
+
+    seed: int
+    generation: int = 0
+    steps: int = 0
+    parents: tuple[Genome, ...] = ()
+    elite: Genome | None = None
+
+
+@settings
+class GA:
+    """Genetic algorithm with truncation selection."""
+
+    population: Count = 1000
+    """Genomes per generation."""
+    parents: Count = 20
+    """The best that may have offspring (T); each offspring's parent is one of them, picked uniformly."""
+    sigma: Schedule = 0.002
+    """Mutation power: standard deviation of the noise added to every weight; a number or a schedule."""
+    validated: Annotated[Count, Field(ge=2)] = 10
+    """The best that play validation episodes; the last of them gives way to the previous elite."""
+
+    def __post_init__(self) -> None:
+        if self.parents > self.population:
+            raise ValueError(f"parents = {self.parents}: expected at most the population, {self.population}")
+
+    def init(self, seed: int) -> GAState:
+        """The state before generation 0."""
+        return GAState(seed)
+
+    def ask(self, state: GAState) -> list[Genome]:
+        """Generation 0: fresh genomes. Later: a mutation of a parent each."""
+        if not state.parents:
+            bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
+            return [Genome(base) for base in bases]
+        parents = draw_indices(self.population, len(state.parents), state.seed, state.generation, Purpose.PARENTS)
+        noise = draw_seeds(self.population, state.seed, state.generation, Purpose.MUTATIONS)
+        sigma = self._sigma(state)
+        return [state.parents[parent].child(seed, sigma) for parent, seed in zip(parents, noise, strict=True)]
+
+    def candidates(self, state: GAState, genomes: Sequence[Genome], fitness: np.ndarray) -> list[Genome]:
+        """The best of the population, fitness float64 [N], with the previous elite first."""
+        return pick_candidates(genomes, fitness, self.validated, state.elite)
+
+    def tell(
+        self,
+        state: GAState,
+        genomes: Sequence[Genome],
+        fitness: np.ndarray,
+        candidates: Sequence[Genome],
+        validation: np.ndarray,
+        steps: int,
+    ) -> GAState:
+        """Selects parents by fitness, float64 [N], and the elite by validation, float64 [C]; the elite is a parent."""
+        elite = pick_elite(candidates, validation)
+        parents = [genomes[i] for i in ranking(finite(fitness, len(genomes)))[: self.parents]]
+        if elite not in parents:
+            parents = [elite, *parents[: self.parents - 1]]
+        return GAState(state.seed, state.generation + 1, state.steps + steps, tuple(parents), elite)
+
+    def elite(self, state: GAState) -> Genome:
+        """The winner of the last validation."""
+        if state.elite is None:
+            raise ValueError("there is no elite before the first generation is finished")
+        return state.elite
+
+    def metrics(self, state: GAState) -> dict[str, float]:
+        """sigma of the offspring that this generation has."""
+        return {"sigma": self._sigma(state)}
+
+    def _sigma(self, state: GAState) -> float:
+        return float(np.float32(value_at(self.sigma, state.generation, state.steps)))

@@ -1,0 +1,28 @@
+"""How settings are declared: frozen pydantic dataclasses that reject unknown keys and wrong types when constructed.
+
+An algorithm is such a dataclass too: its fields are its keys in a configuration's [algorithm] section.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from pydantic import BeforeValidator, ConfigDict, Field, Strict
+from pydantic.dataclasses import dataclass
+
+_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+settings = partial(dataclass, frozen=True, config={**_CONFIG, "strict": True})
+nested_settings = partial(dataclass, frozen=True, config=_CONFIG)  # may be given as a dict where it is a field
+
+
+def whole(value: object) -> object:
+    """A float without a fraction as int, so that 1e9 is a number of steps; anything else unchanged."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Count = Annotated[int, BeforeValidator(whole), Field(ge=1)]  # how many, at least one
+CountOrZero = Annotated[int, BeforeValidator(whole), Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Positive = Annotated[float, Strict(), Field(gt=0)]
+Name = Annotated[str, Field(min_length=1)]
