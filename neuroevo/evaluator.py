@@ -1,0 +1,148 @@
+"""The evaluator of this machine: hands episodes to a pipeline and waits for their outcomes."""
+
+from __future__ import annotations
+
+import atexit
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from neuroevo import envs, ops
+from neuroevo.episodes import Episode, Outcomes
+from neuroevo.errors import UserError, did_you_mean
+from neuroevo.genome import Genome
+from neuroevo.networks import NETWORKS
+from neuroevo.parent_rows import ParentRows
+from neuroevo.pipeline import Pipeline
+
+_PARENT_BYTES = 600e6  # memory for parents' weights: 37 LargeModels, where the paper's GA has 20 parents
+_MAX_PARENT_ROWS = 2048
+_POLL_SECONDS = (0.0005, 0.01)  # shortest and longest pause between looks at the queue
+
+
+class LocalEvaluator:
+    """Plays episodes on this machine's cores; satisfies the Evaluator protocol.
+
+    env: name of a game. network: a name of NETWORKS, or several (genomes refer to them by index).
+    env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
+    slots of each, by default chosen for the threads. parent_rows: how many genomes to keep at hand as weights.
+    """
+
+    def __init__(
+        self,
+        env: str,
+        network: str | Sequence[str],
+        *,
+        env_options: Mapping[str, object] | None = None,
+        threads: int | None = None,
+        lanes: int | None = None,
+        slots: int | None = None,
+        parent_rows: int | None = None,
+        backend: str = "cpu",
+    ):
+        recipe = envs.resolve(env, env_options)
+        names = [network] if isinstance(network, str) else list(network)
+        for name in names:
+            if name not in NETWORKS:
+                known = ", ".join(NETWORKS)
+                raise UserError(f"network '{name}' is unknown{did_you_mean(name, NETWORKS)} (known: {known})")
+        for what, value in (("threads", threads), ("lanes", lanes), ("slots", slots), ("parent_rows", parent_rows)):
+            if value is not None and value < 1:
+                raise UserError(f"{what} is {value}, expected at least 1")
+        if threads is not None:
+            ops.set_threads(threads)
+        self.threads = ops.get_threads()
+        default_lanes, default_slots = default_layout(self.threads)
+        self.lanes, self.slots = lanes or default_lanes, slots or default_slots
+        rows = parent_rows or _MAX_PARENT_ROWS
+        self._pipeline = Pipeline(
+            recipe,
+            [NETWORKS[name] for name in names],
+            lanes=self.lanes,
+            slots=self.slots,
+            parent_rows=rows,
+            backend=backend,
+        )
+        self.dimension = max(self._pipeline.dimensions)
+        self.num_actions = self._pipeline.num_actions
+        self.frame_skip = self._pipeline.frame_skip
+        if parent_rows is None:  # rows beyond these are never touched, so they take no memory
+            rows = max(2, min(rows, int(_PARENT_BYTES / (4 * self.dimension))))
+        self._parents = ParentRows(rows)
+        self._next_id = 0
+        self._pipeline.start()
+        atexit.register(self.close)
+
+    def evaluate(self, episodes: Sequence[Episode], on_progress: Callable[[int, int], None] | None = None) -> Outcomes:
+        """Plays all episodes and returns their outcomes in order.
+
+        Raises what an environment or an op raised, and KeyboardInterrupt; both leave the evaluator closed.
+        """
+        try:
+            return self._evaluate(episodes, on_progress)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stops the lanes and frees the environments and the population. May be called more than once."""
+        atexit.unregister(self.close)
+        self._pipeline.close()
+
+    def __enter__(self) -> LocalEvaluator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _evaluate(self, episodes: Sequence[Episode], on_progress: Callable[[int, int], None] | None) -> Outcomes:
+        genomes = {genome: index for index, genome in enumerate(dict.fromkeys(e.genome for e in episodes))}
+        self._bring_parents(genomes)
+        sources = [self._parents.source(genome) for genome in genomes]
+        first, self._next_id = self._next_id, self._next_id + len(episodes)
+        first_genome, self._next_id = self._next_id, self._next_id + len(genomes)
+        self._pipeline.submit(
+            episode_ids=range(first, first + len(episodes)),
+            episode_genomes=[genomes[episode.genome] for episode in episodes],
+            episode_seeds=[episode.seed for episode in episodes],
+            episode_max_frames=[episode.max_steps * self.frame_skip for episode in episodes],
+            genome_ids=range(first_genome, first_genome + len(genomes)),
+            genome_networks=[genome.network for genome in genomes],
+            genome_sources=[-1 if row is None else row for row, _ in sources],
+            genome_seeds=[genome.base for genome in genomes],
+            chains=[chain for _, chain in sources],
+        )
+        return self._collect(first, len(episodes), on_progress)
+
+    def _bring_parents(self, genomes: Mapping[Genome, int]) -> None:
+        """Makes the weights of every genome that several of these are children of."""
+        children = Counter(genome.parent for genome in genomes if genome.chain)
+        for fill in self._parents.require(parent for parent, count in children.items() if count > 1):
+            if fill.source is None:
+                self._pipeline.init_row(fill.row, fill.genome.network, fill.genome.base)
+                if fill.chain:
+                    self._pipeline.perturb_row(fill.row, fill.row, fill.chain)
+            else:
+                self._pipeline.perturb_row(fill.row, fill.source, fill.chain)
+
+    def _collect(self, first: int, count: int, on_progress: Callable[[int, int], None] | None) -> Outcomes:
+        returns, steps = np.zeros(count), np.zeros(count, np.int64)
+        finished, pause = 0, _POLL_SECONDS[0]
+        while finished < count:
+            ids, some_returns, some_steps = self._pipeline.results()
+            returns[ids - first], steps[ids - first] = some_returns, some_steps
+            finished += len(ids)
+            if len(ids) and on_progress is not None:
+                on_progress(finished, int(steps.sum()))
+            # Sleeping rather than waiting inside an op keeps Ctrl-C prompt; it grows, so long episodes cost nothing.
+            pause = _POLL_SECONDS[0] if len(ids) else min(2 * pause, _POLL_SECONDS[1])
+            if finished < count:
+                time.sleep(pause)
+        return Outcomes(returns, steps)
+
+
+def default_layout(threads: int) -> tuple[int, int]:
+    """Lanes and slots of each that use the cores best (measured; see `neuroevo bench rollout --lanes --slots`)."""
+    return 2 * threads, 1

@@ -1,0 +1,196 @@
+"""The native core without TensorFlow, through its C interface (custom_ops/rollout/c_api.h): NumPy in, NumPy out.
+
+The lane runner here plays the same episodes as the TensorFlow graph, bit for bit; tests hold them against each other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from neuroevo.envs import EnvRecipe
+from neuroevo.episodes import Episode, Outcomes
+from neuroevo.networks import input_line, to_text
+from neuroevo.ops import core
+
+
+class NativeError(RuntimeError):
+    """A call of the native core failed; the message is the core's own."""
+
+
+class _EnvSpec(ctypes.Structure):
+    _fields_ = [
+        ("observation_dtype", ctypes.c_char_p),
+        ("observation_shape", ctypes.POINTER(ctypes.c_int64)),
+        ("observation_rank", ctypes.c_int64),
+        ("action_dtype", ctypes.c_char_p),
+        ("num_actions", ctypes.c_int64),
+        ("frame_skip", ctypes.c_int64),
+    ]
+
+
+class _Episodes(ctypes.Structure):
+    _fields_ = [
+        ("episodes", ctypes.c_int64),
+        ("genome_of", ctypes.c_void_p),
+        ("seeds", ctypes.c_void_p),
+        ("max_frames", ctypes.c_void_p),
+        ("genomes", ctypes.c_int64),
+        ("networks", ctypes.c_void_p),
+        ("sources", ctypes.c_void_p),
+        ("base_seeds", ctypes.c_void_p),
+        ("chain_splits", ctypes.c_void_p),
+        ("chain_seeds", ctypes.c_void_p),
+        ("chain_scales", ctypes.c_void_p),
+    ]
+
+
+class EnvPool:
+    """S environments of one family. slots: int64 [K], different; arrays are converted to the dtypes given here."""
+
+    def __init__(self, env: EnvRecipe, slots: int):
+        self._handle = ctypes.c_void_p()
+        options = _strings(env.options)
+        _check("env_pool_make", env.family.encode(), options, _i64(len(options)), _i64(slots), _ref(self._handle))
+        spec = _EnvSpec()
+        _check("env_pool_spec", self._handle, _ref(spec))
+        self.observation_dtype = np.dtype(spec.observation_dtype.decode())
+        self.observation_shape = tuple(spec.observation_shape[: spec.observation_rank])
+        self.action_dtype = np.dtype(spec.action_dtype.decode())
+        self.num_actions = spec.num_actions
+        self.frame_skip = spec.frame_skip
+
+    def __del__(self) -> None:
+        if self._handle:
+            core().neuroevo_env_pool_free(self._handle)
+
+    def reset(self, slots: Sequence[int], seeds: Sequence[int], max_frames: Sequence[int]) -> None:
+        """Starts episodes; seeds [K], max_frames [K] in emulator frames (0: the family's own limit)."""
+        slots = _array(slots, np.int64)
+        _check("env_reset", self._handle, *_sized(slots), _array(seeds, np.uint64), _array(max_frames, np.int64))
+
+    def step(self, slots: Sequence[int], actions: Sequence) -> tuple[np.ndarray, np.ndarray]:
+        """Steps; actions [K] or [K, num_actions]. Returns rewards float64 [K] and dones bool [K]."""
+        slots = _array(slots, np.int64)
+        rewards, dones = np.zeros(len(slots)), np.zeros(len(slots), bool)
+        _check("env_step", self._handle, *_sized(slots), _array(actions, self.action_dtype), rewards, dones)
+        return rewards, dones
+
+    def observe(self, slots: Sequence[int]) -> np.ndarray:
+        """Observations [K, *observation_shape]."""
+        slots = _array(slots, np.int64)
+        out = np.zeros((len(slots), *self.observation_shape), self.observation_dtype)
+        _check("env_observe", self._handle, *_sized(slots), out)
+        return out
+
+
+class Population:
+    """R rows of weights. networks: layer lists in text form. backend: "cpu" or "reference"."""
+
+    def __init__(self, networks: Sequence[str], rows: int, backend: str = "cpu"):
+        self._handle = ctypes.c_void_p()
+        texts = _strings(networks)
+        _check("population_make", backend.encode(), texts, _i64(len(texts)), _i64(rows), _ref(self._handle))
+        self.dimensions = [self._dimension(network) for network in range(len(networks))]
+
+    def __del__(self) -> None:
+        if self._handle:
+            core().neuroevo_population_free(self._handle)
+
+    def _dimension(self, network: int) -> int:
+        dimension = ctypes.c_int64()
+        _check("population_dimension", self._handle, _i64(network), _ref(dimension))
+        return dimension.value
+
+    def init(self, rows: Sequence[int], networks: Sequence[int], seeds: Sequence[int]) -> None:
+        """Initial weights of the networks [K] from the seeds [K] into the rows [K]."""
+        rows = _array(rows, np.int64)
+        _check("population_init", self._handle, *_sized(rows), _array(networks, np.int32), _array(seeds, np.uint64))
+
+    def assign(self, rows: Sequence[int], networks: Sequence[int], thetas: np.ndarray) -> None:
+        """thetas [K, max D] into the rows [K]."""
+        rows, thetas = _array(rows, np.int64), _array(thetas, np.float32)
+        stride = _i64(thetas.shape[1])
+        _check("population_assign", self._handle, *_sized(rows), _array(networks, np.int32), thetas, stride)
+
+    def read(self, rows: Sequence[int]) -> np.ndarray:
+        """Weights of the rows, float32 [K, max D]."""
+        rows = _array(rows, np.int64)
+        out = np.zeros((len(rows), max(self.dimensions)), np.float32)
+        _check("population_read", self._handle, *_sized(rows), out, _i64(out.shape[1]))
+        return out
+
+    def perturb(self, dst: Sequence[int], src: Sequence[int], seeds: Sequence[int], scales: Sequence[float]) -> None:
+        """In order: theta of dst = theta of src + scale * noise(seed)."""
+        dst, src = _array(dst, np.int64), _array(src, np.int64)
+        chain = _array(seeds, np.uint64), _array(scales, np.float32)
+        _check("population_perturb", self._handle, dst, src, _i64(len(dst)), *chain)
+
+    def forward(self, rows: Sequence[int], observations: np.ndarray, outputs: int) -> np.ndarray:
+        """Outputs float32 [K, outputs] of the rows' networks on the observations [K, ...]."""
+        rows = _array(rows, np.int64)
+        out = np.zeros((len(rows), outputs), np.float32)
+        _check("population_forward", self._handle, *_sized(rows), np.ascontiguousarray(observations), out)
+        return out
+
+
+def run_episodes(
+    env: EnvRecipe,
+    networks: Sequence[Callable[[str, int], list[str]]],
+    episodes: Sequence[Episode],
+    *,
+    lanes: int,
+    slots: int,
+    backend: str = "cpu",
+) -> Outcomes:
+    """Plays episodes with the lane runner; every genome is made from its chain. Outcomes are in order."""
+    pool = EnvPool(env, lanes * slots)
+    observation = input_line(pool.observation_dtype.name, pool.observation_shape)
+    population = Population([to_text(net(observation, pool.num_actions)) for net in networks], lanes * slots, backend)
+    genomes = list(dict.fromkeys(episode.genome for episode in episodes))
+    index = {genome: i for i, genome in enumerate(genomes)}
+    mutations = [mutation for genome in genomes for mutation in genome.chain]
+    arrays = {
+        "genome_of": _array([index[episode.genome] for episode in episodes], np.int64),
+        "seeds": _array([episode.seed for episode in episodes], np.uint64),
+        "max_frames": _array([episode.max_steps * pool.frame_skip for episode in episodes], np.int64),
+        "networks": _array([genome.network for genome in genomes], np.int32),
+        "sources": np.full(len(genomes), -1, np.int64),
+        "base_seeds": _array([genome.base for genome in genomes], np.uint64),
+        "chain_splits": np.cumsum([0, *(len(genome.chain) for genome in genomes)], dtype=np.int64),
+        "chain_seeds": _array([seed for seed, _ in mutations], np.uint64),
+        "chain_scales": _array([scale for _, scale in mutations], np.float32),
+    }
+    pointers = {name: array.ctypes.data for name, array in arrays.items()}
+    request = _Episodes(episodes=len(episodes), genomes=len(genomes), **pointers)
+    returns, steps = np.zeros(len(episodes)), np.zeros(len(episodes), np.int64)
+    handles = pool._handle, population._handle
+    _check("run_lanes", *handles, _i64(lanes), _i64(slots), _i64(0), _ref(request), returns, steps)
+    return Outcomes(returns, steps)
+
+
+_i64 = ctypes.c_int64
+_ref = ctypes.byref
+
+
+def _array(values: Sequence, dtype: np.dtype | type) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype)
+
+
+def _sized(rows: np.ndarray) -> tuple[np.ndarray, ctypes.c_int64]:
+    return rows, _i64(len(rows))
+
+
+def _strings(texts: Sequence[str]) -> ctypes.Array:
+    return (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
+
+
+def _check(function: str, *arguments: object) -> None:
+    """Calls neuroevo_<function>; arrays go as pointers, kept alive by this frame until it returns."""
+    library = core()
+    pointers = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
+    if getattr(library, f"neuroevo_{function}")(*pointers) != 0:
+        library.neuroevo_last_error.restype = ctypes.c_char_p
+        raise NativeError(library.neuroevo_last_error().decode())

@@ -1,0 +1,196 @@
+"""Lanes of slots that play episodes: the TensorFlow graph loop, its threads, and the queue that feeds it.
+
+A lane is one graph loop (observe, forward, argmax, step, book, refill) that runs until the queue is closed, without any
+Python per step. While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool of
+worker threads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported: it greets every user with a page
+
+import numpy as np
+import tensorflow as tf
+
+from neuroevo.envs import EnvRecipe
+from neuroevo.networks import input_line, to_text
+from neuroevo.ops import tf_ops
+
+
+class Pipeline:
+    """An env pool, a population and an episode queue, and one thread per lane that runs the loop over them.
+
+    env: recipe of the environment. networks: functions (observation line, outputs) -> layer list; genomes refer to them
+    by index. lanes, slots: number of lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the
+    caller's. backend: "cpu" or "reference".
+    """
+
+    def __init__(
+        self,
+        env: EnvRecipe,
+        networks: Sequence[Callable[[str, int], list[str]]],
+        *,
+        lanes: int,
+        slots: int,
+        parent_rows: int,
+        backend: str = "cpu",
+    ):
+        ops = tf_ops()
+        with tf.device("/cpu:0"):
+            self.env_pool = ops.env_pool_make(family=env.family, options=list(env.options), slots=lanes * slots)
+            dtype, shape, action_dtype, num_actions, frame_skip, _ = ops.env_pool_spec(self.env_pool)
+            if action_dtype != b"int32":
+                raise ValueError(f"{env.name} has continuous actions, expected discrete ones")
+            self.observation_dtype = tf.as_dtype(dtype.numpy().decode())
+            self.observation_shape = tuple(shape.numpy().tolist())
+            self.num_actions = int(num_actions)
+            self.frame_skip = int(frame_skip)
+            observation = input_line(self.observation_dtype.name, self.observation_shape)
+            self.network_texts = [to_text(network(observation, self.num_actions)) for network in networks]
+            self.population = ops.population_make(
+                networks=self.network_texts, rows=parent_rows + lanes * slots, backend=backend
+            )
+            self.queue = ops.episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=parent_rows)
+            self.dimensions = ops.population_dimensions(self.population).numpy().tolist()
+        self.total_steps = 0  # of all lanes so far, unfinished episodes included; as of the last results()
+        self._lanes = lanes
+        self._failure: BaseException | None = None
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Starts the lanes. They wait, without using a core, until episodes are submitted."""
+        run = _lane_function(self)
+        for lane in range(self._lanes):
+            thread = threading.Thread(target=self._run_lane, args=(run, lane), name=f"lane {lane}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def submit(
+        self,
+        episode_ids: Sequence[int],
+        episode_genomes: Sequence[int],
+        episode_seeds: Sequence[int],
+        episode_max_frames: Sequence[int],
+        genome_ids: Sequence[int],
+        genome_networks: Sequence[int],
+        genome_sources: Sequence[int],
+        genome_seeds: Sequence[int],
+        chains: Sequence[Sequence[tuple[int, float]]],
+    ) -> None:
+        """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome."""
+        mutations = [mutation for chain in chains for mutation in chain]
+        with tf.device("/cpu:0"):
+            tf_ops().episode_queue_submit(
+                self.queue,
+                _int64(episode_ids),
+                _int64(episode_genomes),
+                _int64(episode_seeds),
+                _int64(episode_max_frames),
+                _int64(genome_ids),
+                np.asarray(genome_networks, np.int32),
+                _int64(genome_sources),
+                _int64(genome_seeds),
+                np.concatenate([[0], np.cumsum([len(chain) for chain in chains], dtype=np.int64)]).astype(np.int64),
+                _int64([seed for seed, _ in mutations]),
+                np.asarray([scale for _, scale in mutations], np.float32),
+            )
+
+    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ids, returns and steps of the episodes that have ended since the last call. Does not wait.
+
+        Raises what stopped a lane, if something did.
+        """
+        if self._failure is not None:
+            raise self._failure
+        with tf.device("/cpu:0"):
+            *outcomes, total_steps = (out.numpy() for out in tf_ops().episode_queue_results(self.queue))
+        self.total_steps = int(total_steps)
+        return tuple(outcomes)
+
+    def init_row(self, row: int, network: int, seed: int) -> None:
+        """Fills one of the caller's rows with initial weights."""
+        with tf.device("/cpu:0"):
+            tf_ops().population_init(self.population, [row], [network], _int64([seed]))
+
+    def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
+        """theta of dst = theta of src and then the chain's mutations (at least one); dst may be src."""
+        with tf.device("/cpu:0"):
+            tf_ops().population_perturb(
+                self.population,
+                _int64([dst] * len(chain)),
+                _int64([src] + [dst] * (len(chain) - 1)),
+                _int64([seed for seed, _ in chain]),
+                np.asarray([scale for _, scale in chain], np.float32),
+            )
+
+    def close(self) -> None:
+        """Ends the lanes within a step, dropping what they play, and frees the native objects."""
+        if self.queue is None:
+            return
+        with tf.device("/cpu:0"):
+            tf_ops().episode_queue_close(self.queue)
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+        self.queue = self.population = self.env_pool = None
+
+    def _run_lane(self, run: tf.types.experimental.ConcreteFunction, lane: int) -> None:
+        try:
+            run(tf.constant(lane, tf.int64))
+        except BaseException as failure:  # reaches the caller of results()
+            self._failure = self._failure or failure
+            with tf.device("/cpu:0"):
+                tf_ops().episode_queue_close(self.queue)
+
+
+def _int64(values: Sequence[int]) -> np.ndarray:
+    return np.asarray(values, np.int64)
+
+
+def _lane_function(pipeline: Pipeline) -> tf.types.experimental.ConcreteFunction:
+    """The graph that plays one lane until the queue is closed; argument: the lane's index."""
+    ops = tf_ops()
+    env_pool, population, queue = pipeline.env_pool, pipeline.population, pipeline.queue
+    dtype, shape = pipeline.observation_dtype, pipeline.observation_shape
+
+    def refill(lane: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        take = ops.episode_queue_take(queue, lane)
+        init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
+        with tf.control_dependencies([init]):
+            perturb = ops.population_perturb(
+                population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
+            )
+        reset = ops.env_reset(env_pool, take.slots, take.seeds, take.max_frames)
+        with tf.control_dependencies([perturb, reset]):
+            return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.logical_not(take.closed)
+
+    def step(lane: tf.Tensor, slots: tf.Tensor, rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
+        outputs = ops.population_forward(population, rows, observations)
+        actions = tf.argmax(outputs, axis=1, output_type=tf.int32)
+        rewards, dones = ops.env_step(env_pool, slots, actions)
+        put = ops.episode_queue_put(queue, lane, slots, rewards, dones)
+        return tf.cond(
+            put.refill,
+            lambda: refill(lane),
+            lambda: (put.live_slots, put.live_rows, tf.constant(True)),
+        )
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int64)])
+    def run(lane: tf.Tensor) -> tf.Tensor:
+        with tf.device("/cpu:0"):
+            vector = tf.TensorShape([None])
+            *_, running = tf.while_loop(
+                lambda slots, rows, running: running,
+                lambda slots, rows, running: step(lane, slots, rows),
+                refill(lane),
+                shape_invariants=(vector, vector, tf.TensorShape([])),
+                parallel_iterations=1,
+            )
+            return running
+
+    return run.get_concrete_function()
