@@ -1,0 +1,1 @@
+"""Runnable configurations and studies. Nothing imports this package."""

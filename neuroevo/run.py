@@ -1,0 +1,62 @@
+"""One training run with everything around the loop: the evaluator from a configuration, the records into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from neuroevo.config import Config
+from neuroevo.episodes import Evaluator
+from neuroevo.metrics import Record
+from neuroevo.quiet import load_tensorflow
+from neuroevo.run_folder import RunFolder, log
+from neuroevo.train import TrainState, Watcher, spent, start, train
+
+if TYPE_CHECKING:
+    from neuroevo.evaluator import LocalEvaluator
+
+
+def make_evaluator(config: Config) -> LocalEvaluator:
+    """The evaluator that a configuration describes; loads TensorFlow, which takes seconds.
+
+    UserError: there is no such environment or network, or an option is wrong.
+    """
+    load_tensorflow()
+    from neuroevo.evaluator import LocalEvaluator
+
+    return LocalEvaluator(
+        config.env.name,
+        config.network.name,
+        env_options=config.env.options,
+        threads=config.hardware.threads,
+        lanes=config.hardware.lanes,
+        slots=config.hardware.slots,
+    )
+
+
+def run(
+    config: Config,
+    evaluator: Evaluator,
+    folder: RunFolder,
+    watcher: Watcher,
+    on_generation: Callable[[TrainState, Record], None] | None = None,
+) -> TrainState:
+    """Trains until a budget is spent, writes each generation's record, and returns the last state.
+
+    on_generation sees each state and record after it is written. KeyboardInterrupt passes through; the generations
+    finished before it are in the folder.
+    """
+    state = start(config.algorithm, config.training)
+    log.info("%s on %s with %s", config.algorithm_name, config.env.name, config.network.name)
+    try:
+        for after, record in train(config.algorithm, evaluator, config.training, state, watcher):
+            state = after
+            folder.add(record)
+            watcher.generation(record)
+            if on_generation is not None:
+                on_generation(state, record)
+    except BaseException as error:
+        log.error("stopped in generation %d: %s", state.generation, repr(error))
+        raise
+    log.info("finished %s", spent(state, config.training))
+    return state

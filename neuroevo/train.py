@@ -1,0 +1,166 @@
+"""The generation loop: ask, play the population, validate the best, tell, test the elite."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from neuroevo.algorithms import Algorithm
+from neuroevo.config import Training
+from neuroevo.cutoff import parse_cutoff
+from neuroevo.episodes import Episode, Evaluator, Outcomes
+from neuroevo.genome import Genome
+from neuroevo.metrics import Record, mean_and_error
+from neuroevo.randomness import Purpose, draw_seeds
+
+
+@dataclass(frozen=True)
+class TrainState:
+    """All that the next generation depends on: the algorithm's state, finished generations, cut-off and spent budget.
+
+    steps: population and validation. seconds: wall time of the finished generations.
+    """
+
+    algorithm: Any
+    generation: int
+    cutoff: int
+    steps: int = 0
+    seconds: float = 0.0
+
+
+class Watcher:
+    """Who is told how a run goes. This one says nothing."""
+
+    def phase(self, generation: int, name: str, episodes: int) -> None:
+        """The generation begins to play `episodes` of the phase: population, validation or test."""
+
+    def progress(self, finished: int, steps: int) -> None:
+        """Of the phase's episodes `finished` are over and took `steps`."""
+
+    def generation(self, record: Record) -> None:
+        """A generation is finished and its record written."""
+
+
+def start(algorithm: Algorithm, training: Training) -> TrainState:
+    """The state before generation 0."""
+    return TrainState(algorithm.init(training.seed), generation=0, cutoff=parse_cutoff(training.cutoff).start)
+
+
+def spent(state: TrainState, training: Training) -> str | None:
+    """Which budget is used up, as a sentence's end, or None while there is some left of each."""
+    if training.generations is not None and state.generation >= training.generations:
+        return f"after {state.generation} generations"
+    if training.timesteps is not None and state.steps >= training.timesteps:
+        return f"after {state.steps:,} of {training.timesteps:,} steps"
+    if training.minutes is not None and state.seconds >= training.minutes * 60:
+        return f"after {state.seconds / 60:.1f} of {training.minutes:g} minutes"
+    return None
+
+
+def train(
+    algorithm: Algorithm,
+    evaluator: Evaluator,
+    training: Training,
+    state: TrainState | None = None,
+    watcher: Watcher | None = None,
+) -> Iterator[tuple[TrainState, Record]]:
+    """Yields the state after each generation and its record, until a budget is spent.
+
+    From the same state the same generations follow, whatever came before. The caller closes the evaluator.
+    ValueError: the evaluator returned a fitness that is not finite.
+    """
+    state = start(algorithm, training) if state is None else state
+    while spent(state, training) is None:
+        state, record = run_generation(algorithm, evaluator, training, state, watcher or Watcher())
+        yield state, record
+
+
+def run_generation(
+    algorithm: Algorithm, evaluator: Evaluator, training: Training, state: TrainState, watcher: Watcher
+) -> tuple[TrainState, Record]:
+    """Plays one generation: the state after it and its record."""
+    generation, started = state.generation, time.perf_counter()
+
+    def play(purpose: Purpose, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]], cutoff: int) -> _Phase:
+        """Each genome plays the episodes of its seeds, [genomes][episodes each]."""
+        episodes = [Episode(genome, seed, cutoff) for genome, own in zip(genomes, seeds, strict=True) for seed in own]
+        if not episodes:
+            return _Phase(_NOTHING, 0, 0.0)
+        watcher.phase(generation, purpose.name.removesuffix("_EPISODES").lower(), len(episodes))
+        begun = time.perf_counter()
+        outcomes = evaluator.evaluate(episodes, watcher.progress)
+        return _Phase(outcomes, len(genomes), time.perf_counter() - begun)
+
+    def seeds(purpose: Purpose, count: int) -> list[int]:
+        return draw_seeds(count, training.seed, generation, purpose)
+
+    genomes = algorithm.ask(state.algorithm)
+    each = training.episodes
+    own = np.reshape(seeds(Purpose.POPULATION_EPISODES, len(genomes) * each), (len(genomes), each)).tolist()
+    population = play(Purpose.POPULATION_EPISODES, genomes, own, state.cutoff)
+    candidates = algorithm.candidates(state.algorithm, genomes, population.fitness)
+    shared = seeds(Purpose.VALIDATION_EPISODES, training.validation_episodes)
+    validation = play(Purpose.VALIDATION_EPISODES, candidates, [shared] * len(candidates), state.cutoff)
+
+    steps = population.steps + validation.steps
+    figures = algorithm.metrics(state.algorithm)
+    told = algorithm.tell(state.algorithm, genomes, population.fitness, candidates, validation.fitness, steps)
+    elite = algorithm.elite(told)
+    test = play(Purpose.TEST_EPISODES, [elite], [seeds(Purpose.TEST_EPISODES, training.test_episodes)], 0)
+    test_mean, test_error = mean_and_error(test.outcomes.returns)
+
+    after = replace(
+        state,
+        algorithm=told,
+        generation=generation + 1,
+        cutoff=parse_cutoff(training.cutoff).following(state.cutoff, population.outcomes.steps),
+        steps=state.steps + steps,
+        seconds=state.seconds + time.perf_counter() - started,
+    )
+    record = Record(
+        generation=generation,
+        cutoff=state.cutoff,
+        elite=elite,
+        fitness=population.fitness,
+        validation=float(validation.fitness[candidates.index(elite)]) if elite in candidates else None,
+        test_mean=test_mean,
+        test_standard_error=test_error,
+        steps_population=population.steps,
+        steps_validation=validation.steps,
+        steps_test=test.steps,
+        steps_total=after.steps,
+        frames_total=after.steps * evaluator.frame_skip,
+        seconds_population=population.seconds,
+        seconds_validation=validation.seconds,
+        seconds_test=test.seconds,
+        seconds_total=after.seconds,
+        figures=figures,
+    )
+    return after, record
+
+
+_NOTHING = Outcomes(np.zeros(0, np.float64), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """Outcomes of equally many episodes for each of `genomes` genomes, and the wall time."""
+
+    outcomes: Outcomes
+    genomes: int
+    seconds: float
+
+    @property
+    def fitness(self) -> np.ndarray:
+        """Each genome's mean return, float64 [genomes]."""
+        if self.genomes == 0:
+            return np.zeros(0, np.float64)
+        return np.asarray(self.outcomes.returns, np.float64).reshape(self.genomes, -1).mean(axis=1)
+
+    @property
+    def steps(self) -> int:
+        return int(np.sum(self.outcomes.steps))

@@ -1,0 +1,257 @@
+"""The command: output, run folder, messages and exit codes, with a toy evaluator in place of the real one."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import neuroevo
+from neuroevo import run as run_module
+from neuroevo.cli import app
+from neuroevo.config import load_config
+from neuroevo.genome import Genome
+from neuroevo.metrics import Record, read_rows
+from neuroevo.progress import PlainWatcher, TerminalWatcher
+from tests.toy import ToyEvaluator
+
+ROOT = Path(__file__).parents[1]
+CONFIG = """
+[env]
+name = "toy"
+[algorithm]
+population = 6
+parents = 2
+[training]
+generations = 3
+validation_episodes = 2
+test_episodes = 2
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def invoke(monkeypatch, *arguments, toy=None):
+    """Runs the command in this process with a ToyEvaluator, which comes back with the result."""
+    toy = toy or ToyEvaluator()
+    monkeypatch.setattr(run_module, "make_evaluator", lambda config: toy)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments]), toy
+
+
+def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
+    out = tmp_path / "run"
+    result, toy = invoke(monkeypatch, "train", config, "--out", out, "--set", "training.seed=9")
+    assert result.exit_code == 0, result.stderr
+    assert toy.closed
+    assert sorted(path.name for path in out.iterdir()) == ["config.toml", "info.json", "log.txt", "metrics.jsonl"]
+    assert load_config(out / "config.toml") == load_config(config, ["training.seed=9"])
+    assert [row["generation"] for row in read_rows(out / "metrics.jsonl")] == [0, 1, 2]
+    info = json.loads((out / "info.json").read_text())
+    assert info["seed"] == 9
+    assert (info["parameters"], info["actions"]) == (8, 3)
+    assert info["versions"]["neuroevo"] == neuroevo.__version__
+    assert info["versions"]["numpy"] == np.__version__
+    assert info["machine"]["cores"] >= 1
+    assert info["machine"]["memory_mib"] > 100
+    log = (out / "log.txt").read_text().splitlines()
+    assert len(log) == 5
+    assert "generation 2: fitness mean" in log[3]
+    assert log[4].endswith("finished after 3 generations")
+
+
+def test_plain_output_is_a_line_per_generation(monkeypatch, config, tmp_path):
+    result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"ga on toy, large_model (8 weights), seed 0, into {tmp_path / 'run'}"
+    assert [line.split(":")[0] for line in lines[1:4]] == ["generation 0", "generation 1", "generation 2"]
+    assert lines[4] == f"finished after 3 generations; results are in {tmp_path / 'run'}"
+    assert len(lines) == 5
+
+
+def test_default_folder_is_named_after_the_configuration(monkeypatch, config, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        result, _ = invoke(monkeypatch, "train", config)
+        assert result.exit_code == 0, result.stderr
+    folders = sorted((tmp_path / "runs").iterdir())
+    assert len(folders) == 2
+    assert all(folder.name.startswith("small-20") for folder in folders)
+
+
+def test_equal_runs_have_equal_metrics(monkeypatch, config, tmp_path):
+    def rows(name):
+        invoke(monkeypatch, "train", config, "--out", tmp_path / name)
+        return [
+            {key: value for key, value in row.items() if not key.startswith("seconds") and key != "steps_per_s"}
+            for row in read_rows(tmp_path / name / "metrics.jsonl")
+        ]
+
+    assert rows("a") == rows("b")
+
+
+def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
+    invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
+    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "run already holds a run (config.toml is there); give another folder with --out" in result.stderr
+    assert toy.calls == []
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+    result, _ = invoke(monkeypatch, "train", config, "--out", config)
+    assert result.exit_code == 2
+    assert "small.toml is a file, expected a folder or nothing" in result.stderr
+    result, toy = invoke(monkeypatch, "train", config, "--out", config / "below")
+    assert result.exit_code == 2
+    assert "cannot write to the run folder" in result.stderr and "Not a directory" in result.stderr
+    assert toy.closed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "absent.toml"], "neuroevo: there is no configuration file absent.toml\n"),
+        (["train", "CONFIG", "--set", "algorithm.poplation=3"], "did you mean population?"),
+        (["train", "CONFIG", "--set", "training.seed"], "expected SECTION.KEY=VALUE"),
+        (["train"], "Missing argument 'CONFIG'"),
+        (["train", "CONFIG", "--colour"], "No such option: --colour"),
+        (["trian"], "No such command 'trian'"),
+        (["bench", "env", "--envs", "0"], "Invalid value for '--envs'"),
+    ],
+)
+def test_mistakes_exit_with_2(monkeypatch, config, arguments, message):
+    arguments = [config if argument == "CONFIG" else argument for argument in arguments]
+    result, toy = invoke(monkeypatch, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert toy.calls == []
+
+
+def test_failures_exit_with_1(monkeypatch, config, tmp_path):
+    result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", toy=ToyEvaluator(nan_at=3))
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "neuroevo: failed: ValueError: fitness of genome 2 is nan, expected a finite number (--debug shows where)\n"
+    )
+    assert toy.closed
+    assert len(read_rows(tmp_path / "run" / "metrics.jsonl")) == 1
+    assert "stopped in generation 1: ValueError" in (tmp_path / "run" / "log.txt").read_text()
+
+
+def test_debug_shows_the_traceback(monkeypatch, config, tmp_path):
+    toy = ToyEvaluator(nan_at=0)
+    result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", "--debug", toy=toy)
+    assert result.exit_code == 1
+    assert "Traceback (most recent call last)" in result.stderr
+    assert result.stderr.endswith(
+        "neuroevo: failed: ValueError: fitness of genome 2 is nan, expected a finite number\n"
+    )
+
+
+def test_ctrl_c_keeps_finished_generations(monkeypatch, config, tmp_path):
+    result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", toy=ToyEvaluator(interrupt_at=7))
+    assert result.exit_code == 130
+    assert result.stderr == f"neuroevo: interrupted; the finished generations are in {tmp_path / 'run'}\n"
+    assert toy.closed
+    assert [row["generation"] for row in read_rows(tmp_path / "run" / "metrics.jsonl")] == [0, 1]
+
+
+def test_a_real_sigint(config, tmp_path):
+    program = (
+        "import sys, time; from neuroevo import cli, run; from tests.toy import ToyEvaluator\n"
+        "class Slow(ToyEvaluator):\n"
+        "    def evaluate(self, *a):\n"
+        "        print('playing', flush=True); time.sleep(60)\n"
+        "    def close(self): print('closed', flush=True)\n"
+        "run.make_evaluator = lambda config: Slow()\n"
+        f"sys.argv = ['neuroevo', 'train', {str(config)!r}, '--out', {str(tmp_path / 'run')!r}]\n"
+        "cli.main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while "playing" not in (line := process.stdout.readline()):
+        assert line, process.stderr.read()
+    sent = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=20)
+    assert time.monotonic() - sent < 5
+    assert process.returncode == 130
+    assert stdout.splitlines()[-1] == "closed"
+    assert stderr.startswith("neuroevo: interrupted;") and len(stderr.splitlines()) == 1
+
+
+def test_bench_ends_with_one_json_line(monkeypatch):
+    bench = types.ModuleType("neuroevo.bench")
+    bench.rollout = lambda **options: {"frames_per_s": 4.0, "options": options}
+    bench.env = lambda **options: {"frames_per_s": 8.0, "options": options}
+    monkeypatch.setitem(sys.modules, "neuroevo.bench", bench)
+    monkeypatch.setattr(neuroevo, "bench", bench, raising=False)
+    monkeypatch.setattr("neuroevo.quiet.load_tensorflow", lambda: None)
+    result, _ = invoke(monkeypatch, "bench", "rollout", "--game", "pong", "--seconds", "2", "--json")
+    assert json.loads(result.stdout.splitlines()[-1]) == {
+        "frames_per_s": 4.0,
+        "options": {"game": "pong", "network": "large_model", "seconds": 2.0, "threads": None, "lanes": None,
+                    "slots": None, "seed": 0},
+    }  # fmt: skip
+    result, _ = invoke(monkeypatch, "bench", "env", "--env", "pong", "--envs", "3", "--threads", "2", "--json")
+    assert json.loads(result.stdout.splitlines()[-1]) == {
+        "frames_per_s": 8.0,
+        "options": {"name": "pong", "envs": 3, "threads": 2, "seconds": 10.0},
+    }
+    result, _ = invoke(monkeypatch, "bench", "env")
+    assert result.stdout.splitlines()[0] == "frames_per_s: 8.0"
+
+
+def test_commands_start_without_tensorflow():
+    program = (
+        "import sys; from neuroevo import cli, config, run, train, run_folder, progress\n"
+        "assert 'tensorflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+RECORD = Record(
+    generation=12, cutoff=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation=1234.5, test_mean=None,
+    test_standard_error=None, steps_population=10, steps_validation=20, steps_test=0, steps_total=1_234_567,
+    frames_total=4, seconds_population=1.0, seconds_validation=0.5, seconds_test=0.0, seconds_total=3725.0,
+)  # fmt: skip
+
+
+def test_a_plain_line(capsys):
+    PlainWatcher().generation(RECORD)
+    assert capsys.readouterr().out == (
+        "generation 12: fitness mean 3.0 max 6.0, elite validation 1234.5, steps 1,234,567, 20/s, 3725.0 s\n"
+    )
+
+
+def test_a_terminal_table():
+    output = io.StringIO()
+    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
+        for _ in range(2):
+            watcher.phase(12, "population", 100)
+            watcher.progress(40, 5000)
+            watcher.generation(RECORD)
+    text = output.getvalue()
+    assert text.count("elite valid.") == 1
+    row = ["12", "3.0", "6.0", "1,234.5", "-", "1,234,567", "20", "01:02:05"]
+    assert sum(line.split() == row for line in text.replace("\x1b[2K", "").splitlines()) == 2

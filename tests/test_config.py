@@ -1,0 +1,178 @@
+"""Configurations: what is accepted, every message, overrides and the round trip through TOML."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuroevo.algorithms.ga import GA
+from neuroevo.algorithms.random_search import RandomSearch
+from neuroevo.config import load_config, make_config, tomllib
+from neuroevo.errors import UserError
+from neuroevo.schedules import LinearSchedule
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+LEAST = {"env": {"name": "frostbite"}, "training": {"generations": 3}}
+
+
+def problems(tables):
+    """The lines of problems that make_config reports, without the heading."""
+    with pytest.raises(UserError) as caught:
+        make_config(tables)
+    heading, *lines = str(caught.value).splitlines()
+    assert heading == f"{len(lines)} problem{'s' if len(lines) > 1 else ''} in the configuration:"
+    return [line.removeprefix("  ") for line in lines]
+
+
+def written(tmp_path, text):
+    path = tmp_path / "some.toml"
+    path.write_text(text)
+    return path
+
+
+def test_the_least_has_the_papers_defaults():
+    config = make_config(LEAST)
+    assert config.algorithm == GA(population=1000, parents=20, sigma=0.002, validated=10)
+    assert config.network.name == "large_model"
+    training = config.training
+    assert (training.seed, training.episodes, training.cutoff) == (0, 1, 5000)
+    assert (training.validation_episodes, training.test_episodes) == (30, 200)
+    assert (training.timesteps, training.generations, training.minutes) == (None, 3, None)
+    assert (config.hardware.threads, config.hardware.lanes, config.hardware.slots) == (None, None, None)
+
+
+def test_the_papers_files():
+    ga = load_config(EXPERIMENTS / "frostbite_ga.toml")
+    assert (ga.algorithm, ga.training.timesteps, ga.network.name) == (GA(), 250_000_000, "large_model")
+    search = load_config(EXPERIMENTS / "frostbite_random_search.toml")
+    assert (search.algorithm, search.training.timesteps, search.network.name) == (RandomSearch(), 250_000_000, "model")
+
+
+@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
+def test_every_shipped_configuration_loads_and_round_trips(path):
+    config = load_config(path)
+    assert make_config(tomllib.loads(config.toml())) == config
+
+
+def test_every_problem_at_once():
+    tables = {
+        "env": {"nam": "frostbite"},
+        "enw": {},
+        "network": 3,
+        "algorithm": {"poplation_size": 3, "population": 0, "parents": "x", "sigma": float("nan")},
+        "training": {"seed": -1, "cutoff": -5, "timesteps": 1.5, "minutes": 0},
+        "hardware": {"threads": True},
+    }
+    assert problems(tables) == [
+        "enw: there is no such section; expected one of env, network, algorithm, training, hardware; did you mean env?",
+        "env.name: missing, expected a value",
+        'env.nam = "frostbite": there is no such key; did you mean name? (keys of [env]: name, options)',
+        "network = 3: expected a section [network]",
+        "algorithm.population = 0: expected greater than or equal to 1",
+        'algorithm.parents = "x": expected a valid integer',
+        "algorithm.sigma = nan: expected a finite number",
+        "algorithm.poplation_size = 3: there is no such key; did you mean population?"
+        " (keys of [algorithm]: population, parents, sigma, validated)",
+        "training.seed = -1: expected greater than or equal to 0",
+        'training.cutoff = -5: expected steps of at least 1, "env_default" or "adaptive:start,fraction,ratio,max"',
+        "training.timesteps = 1.5: expected a valid integer",
+        "training.minutes = 0: expected greater than 0",
+        "hardware.threads = true: expected a valid integer",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "table", "expected"),
+    [
+        ("algorithm", {"name": "gaa"}, 'algorithm.name = "gaa": expected one of ga, random_search; did you mean ga?'),
+        ("algorithm", {"name": 3}, "algorithm.name = 3: expected one of ga, random_search"),
+        ("algorithm", {"population": 10}, "algorithm.parents = 20: expected at most the population, 10"),
+        ("algorithm", {"validated": 1}, "algorithm.validated = 1: expected greater than or equal to 2"),
+        ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1}},
+         "algorithm.sigma.initial_p: missing, expected a value"),
+        ("algorithm", {"sigma": "big"}, 'algorithm.sigma = "big": expected a valid number'),
+        ("env", {"name": ""}, 'env.name = "": expected at least 1 character'),
+        ("training", {}, "training: no budget: expected at least one of timesteps, generations and minutes"),
+        ("training", {"generations": 1, "seed": 2**63},
+         "training.seed = 9223372036854775808: expected less than 9223372036854775808"),
+        ("training", {"minutes": float("inf")}, "training.minutes = inf: expected a finite number"),
+        ("training", {"generations": 1, "test_episodes": -1},
+         "training.test_episodes = -1: expected greater than or equal to 0"),
+    ],
+)  # fmt: skip
+def test_single_problems(section, table, expected):
+    assert problems({**LEAST, section: table}) == [expected]
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(UserError, match="there is no configuration file .*absent.toml"):
+        load_config(tmp_path / "absent.toml")
+    with pytest.raises(UserError, match="cannot read .*: Is a directory"):
+        load_config(tmp_path)
+    with pytest.raises(UserError, match=r"some.toml is not valid TOML: .*line 2"):
+        load_config(written(tmp_path, "[env]\nname = \n"))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match="cannot read .*binary.toml: 'utf-8'"):
+        load_config(tmp_path / "binary.toml")
+
+
+def test_overrides(tmp_path):
+    path = written(tmp_path, '[env]\nname = "pong"\n[training]\nseed = 1\ngenerations = 2\n')
+    config = load_config(
+        path,
+        [
+            "training.seed=7",
+            "env.name=frostbite",  # no quotes needed around one word
+            'network.name = "model"',
+            "training.timesteps=1e6",
+            "env.options.sticky_actions=0.25",
+            "algorithm.sigma={type = 'LinearSchedule', initial_p = 0.5, final_p = 0.25, schedule = 9}",
+            "training.cutoff=adaptive:100,0.5,2,400",
+        ],
+    )
+    assert config.training.seed == 7
+    assert config.training.generations == 2
+    assert config.training.timesteps == 1_000_000
+    assert (config.env.name, config.env.options) == ("frostbite", {"sticky_actions": 0.25})
+    assert config.network.name == "model"
+    assert config.algorithm.sigma == LinearSchedule(0.5, 0.25, 9)
+    assert config.training.cutoff == "adaptive:100,0.5,2,400"
+    assert make_config(tomllib.loads(config.toml())) == config
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("training.seed", "expected SECTION.KEY=VALUE, such as training.seed=3"),
+        ("seed=3", "expected SECTION.KEY=VALUE"),
+        ("training..seed=3", "expected SECTION.KEY=VALUE"),
+        ("training.seed=", "the value is not valid TOML"),
+        ("training.seed=[1", "the value is not valid TOML"),
+        ("training.seed=1\nlanes = 3", "expected one value"),
+        ("env.name.x=3", 'env.name is "pong", not a table'),
+        ("training.sed=3", r"training.sed = 3: there is no such key; did you mean seed\?"),
+    ],
+)
+def test_wrong_overrides(tmp_path, override, message):
+    path = written(tmp_path, '[env]\nname = "pong"\n[training]\ngenerations = 2\n')
+    with pytest.raises(UserError, match=message):
+        load_config(path, [override])
+
+
+@given(
+    st.integers(0, 2**63 - 1),
+    st.integers(1, 10**12),
+    st.floats(1e-9, 1e9),
+    st.text(min_size=1).filter(lambda text: not any(0xD800 <= ord(c) <= 0xDFFF for c in text)),
+    st.one_of(st.none(), st.integers(1, 64)),
+)
+def test_toml_round_trip(seed, timesteps, sigma, name, threads):
+    tables = {
+        "env": {"name": name, "options": {"a": [1, 2.5, name]}},
+        "algorithm": {"sigma": sigma},
+        "training": {"seed": seed, "timesteps": timesteps},
+        "hardware": {} if threads is None else {"threads": threads},
+    }
+    config = make_config(tables)
+    assert make_config(tomllib.loads(config.toml())) == config

@@ -1,0 +1,180 @@
+"""The generation loop with a toy evaluator: episodes, budgets, cut-offs, records, and going on from a state."""
+
+import json
+
+import numpy as np
+import pytest
+
+from neuroevo.algorithms.ga import GA
+from neuroevo.config import Training
+from neuroevo.metrics import append_row, genome_from_json, mean_and_error, read_rows
+from neuroevo.randomness import Purpose, draw_seeds
+from neuroevo.train import Watcher, spent, start, train
+from tests.toy import ToyEvaluator
+
+GA_SMALL = GA(population=8, parents=3, sigma=0.2, validated=3)
+
+
+def settings(**changes):
+    return Training(**{"seed": 4, "generations": 3, "validation_episodes": 5, "test_episodes": 6, **changes})
+
+
+def timeless(record):
+    return {key: value for key, value in record.row().items() if not key.startswith("seconds") and key != "steps_per_s"}
+
+
+def test_episodes_of_each_phase():
+    toy = ToyEvaluator()
+    records = [record for _, record in train(GA_SMALL, toy, settings(cutoff=20))]
+    assert [len(call) for call in toy.calls] == [8, 15, 6] * 3
+    for generation in range(3):
+        population, validation, test = toy.calls[3 * generation : 3 * generation + 3]
+        assert len({episode.genome for episode in population}) == 8
+        assert [episode.seed for episode in population] == draw_seeds(8, 4, generation, Purpose.POPULATION_EPISODES)
+        shared = draw_seeds(5, 4, generation, Purpose.VALIDATION_EPISODES)
+        assert [episode.seed for episode in validation] == shared * 3
+        assert [episode.genome for episode in validation[::5]] == [e.genome for e in validation[4::5]]
+        assert [episode.seed for episode in test] == draw_seeds(6, 4, generation, Purpose.TEST_EPISODES)
+        assert {episode.genome for episode in test} == {records[generation].elite}
+        assert {episode.max_steps for episode in population + validation} == {20}
+        assert {episode.max_steps for episode in test} == {0}
+    assert toy.calls[3 * 1 + 1][0].genome == records[0].elite  # the previous elite is validated again
+
+
+def test_the_numbers_of_a_record():
+    toy = ToyEvaluator()
+    (_, first), (after, second) = list(train(GA_SMALL, toy, settings(generations=2, cutoff=20)))
+    row = second.row()
+    fitness = np.array([toy.play(episode) for episode in toy.calls[3]])
+    np.testing.assert_array_equal(second.fitness, fitness)
+    assert row["fitness"] == fitness.tolist()
+    assert row["fitness_mean"] == pytest.approx(sum(fitness) / 8, rel=1e-12)
+    assert row["fitness_median"] == pytest.approx(sum(sorted(fitness)[3:5]) / 2, rel=1e-12)
+    assert (row["fitness_max"], row["fitness_min"]) == (max(fitness), min(fitness))
+    variance = sum((f - sum(fitness) / 8) ** 2 for f in fitness) / 8
+    assert row["fitness_std"] == pytest.approx(variance**0.5, rel=1e-9)
+    means = [np.mean([toy.play(e) for e in toy.calls[4][5 * c : 5 * c + 5]]) for c in range(3)]
+    assert row["validation_mean"] == max(means)
+    assert second.elite == toy.calls[4][5 * int(np.argmax(means))].genome
+    tests = [toy.play(episode) for episode in toy.calls[5]]
+    assert row["test_mean"] == pytest.approx(sum(tests) / 6, rel=1e-12)
+    error = (sum((t - sum(tests) / 6) ** 2 for t in tests) / 5) ** 0.5 / 6**0.5
+    assert row["test_standard_error"] == pytest.approx(error, rel=1e-9)
+    steps = [sum(min(10 + e.seed % 20, e.max_steps or 100) for e in call) for call in toy.calls]
+    assert [row[f"steps_{phase}"] for phase in ("population", "validation", "test")] == steps[3:]
+    assert row["steps_total"] == sum(steps) - steps[2] - steps[5] == after.steps
+    assert row["frames_total"] == 4 * after.steps
+    assert first.row()["steps_total"] == steps[0] + steps[1]
+    assert (row["generation"], row["cutoff"], row["sigma"]) == (1, 20, float(np.float32(0.2)))
+    assert genome_from_json(row["elite"]) == second.elite
+
+
+def test_fitness_is_the_mean_of_a_genomes_episodes():
+    toy = ToyEvaluator()
+    [(_, record)] = train(GA_SMALL, toy, settings(generations=1, episodes=3))
+    assert len(toy.calls[0]) == 24
+    assert len({episode.seed for episode in toy.calls[0]}) == 24
+    for genome in range(8):
+        own = toy.calls[0][3 * genome : 3 * genome + 3]
+        assert len({episode.genome for episode in own}) == 1
+        assert record.fitness[genome] == pytest.approx(sum(toy.play(e) for e in own) / 3, rel=1e-12)
+
+
+def test_no_test_episodes():
+    toy = ToyEvaluator()
+    [(_, record)] = train(GA_SMALL, toy, settings(generations=1, test_episodes=0))
+    assert len(toy.calls) == 2
+    assert (record.test_mean, record.test_standard_error, record.steps_test) == (None, None, 0)
+
+
+def test_adaptive_cutoff():
+    # Toy episodes take 10 to 29 steps: with 12 nearly all reach the cut-off, with 28 few do.
+    toy = ToyEvaluator()
+    records = [r for _, r in train(GA_SMALL, toy, settings(generations=5, cutoff="adaptive:12,0.5,1.5,28"))]
+    limits = [record.cutoff for record in records]
+    assert limits[:2] == [12, 18]
+    assert limits == sorted(limits)
+    for generation, limit in enumerate(limits[:-1]):
+        population = toy.calls[3 * generation]
+        reached = sum(10 + episode.seed % 20 >= limit for episode in population) >= 4
+        assert limits[generation + 1] == (min(round(limit * 1.5), 28) if reached else limit)
+
+
+def test_budgets_end_a_run_after_the_generation_that_spends_them():
+    states = [state for state, _ in train(GA_SMALL, ToyEvaluator(), settings(generations=None, timesteps=1000))]
+    assert states[-1].steps >= 1000 > states[-2].steps
+    assert spent(states[-1], settings(generations=None, timesteps=1000)).startswith("after 1,")
+    assert spent(states[-2], settings(generations=None, timesteps=1000)) is None
+    assert len(list(train(GA_SMALL, ToyEvaluator(), settings(generations=2, timesteps=10**9)))) == 2
+    assert len(list(train(GA_SMALL, ToyEvaluator(), settings(generations=None, minutes=1e-9)))) == 1
+    assert spent(start(GA_SMALL, settings()), settings()) is None
+
+
+def test_going_on_from_a_state_equals_not_stopping():
+    whole = list(train(GA_SMALL, ToyEvaluator(), settings(generations=5, cutoff="adaptive:12,0.5,1.5,28")))
+    for stop in range(1, 5):
+        rest = list(
+            train(
+                GA_SMALL, ToyEvaluator(), settings(generations=5, cutoff="adaptive:12,0.5,1.5,28"), whole[stop - 1][0]
+            )
+        )
+        assert [timeless(record) for _, record in rest] == [timeless(record) for _, record in whole[stop:]]
+
+
+def test_nan_names_the_genome():
+    with pytest.raises(ValueError, match="fitness of genome 2 is nan, expected a finite number"):
+        list(train(GA_SMALL, ToyEvaluator(nan_at=3), settings()))
+
+
+def test_an_algorithm_without_validation():
+    class Still:
+        """Asks for the same two genomes; validates nobody."""
+
+        init, ask = GA_SMALL.init, GA_SMALL.ask
+
+        def candidates(self, state, genomes, fitness):
+            return []
+
+        def tell(self, state, genomes, fitness, candidates, validation, steps):
+            assert validation.shape == (0,)
+            return genomes[0]
+
+        def elite(self, state):
+            return state
+
+        def metrics(self, state):
+            return {}
+
+    [(_, record)] = train(Still(), ToyEvaluator(), settings(generations=1))
+    assert record.validation is None
+    assert record.steps_validation == 0
+    assert record.test_mean is not None
+
+
+def test_watcher_hears_of_each_phase():
+    heard = []
+
+    class Ears(Watcher):
+        def phase(self, generation, name, episodes):
+            heard.append((generation, name, episodes))
+
+        def progress(self, finished, steps):
+            heard.append(finished)
+
+    list(train(GA_SMALL, ToyEvaluator(), settings(generations=1), watcher=Ears()))
+    assert heard == [(0, "population", 8), 8, (0, "validation", 15), 15, (0, "test", 6), 6]
+
+
+def test_rows_are_strict_json_and_read_back(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    records = [record for _, record in train(GA_SMALL, ToyEvaluator(), settings())]
+    for record in records:
+        append_row(path, record)
+    assert read_rows(path) == [json.loads(json.dumps(record.row())) for record in records]
+    assert [genome_from_json(row["elite"]) for row in read_rows(path)] == [record.elite for record in records]
+
+
+def test_mean_and_error():
+    assert mean_and_error(np.array([1.0, 2.0, 3.0, 6.0])) == (3.0, pytest.approx((14 / 3) ** 0.5 / 2, rel=1e-12))
+    assert mean_and_error(np.array([5.0])) == (5.0, None)
+    assert mean_and_error(np.zeros(0)) == (None, None)
