@@ -3,7 +3,8 @@
     python -m experiments.demo [--seed S] [--out DIR] [--set KEY=VALUE ...]
 
 The comparison plays generation 0's elite, the GA's last elite and random search's elite on the same episode seeds,
-which no training episode used, without cut-off. It goes to standard output and to DIR/comparison.json.
+which training did not draw, cut off after 5,000 steps (a network that never starts the game would play on for
+100,000). It goes to standard output and to DIR/comparison.json.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from neuroevo.train import TrainState, spent
 
 CONFIG = Path(__file__).with_name("frostbite_demo.toml")
 HELD_OUT_EPISODES = 30
+HELD_OUT_CUTOFF = 5000  # steps
 
 
 def demo(
@@ -96,9 +98,9 @@ def random_search_beside(ga: Config, steps: int) -> Config:
 
 
 def play_held_out(evaluator: Evaluator, genomes: list[Genome]) -> np.ndarray:
-    """Returns of the held-out episodes, float64 [genomes, HELD_OUT_EPISODES], played without cut-off."""
+    """Returns of the held-out episodes, float64 [genomes, HELD_OUT_EPISODES], cut off after HELD_OUT_CUTOFF steps."""
     seeds = held_out_seeds(HELD_OUT_EPISODES)
-    outcomes = evaluator.evaluate([Episode(genome, seed) for genome in genomes for seed in seeds])
+    outcomes = evaluator.evaluate([Episode(genome, seed, HELD_OUT_CUTOFF) for genome in genomes for seed in seeds])
     return np.asarray(outcomes.returns, np.float64).reshape(len(genomes), len(seeds))
 
 

@@ -17,8 +17,6 @@ from neuroevo.networks import NETWORKS
 from neuroevo.parent_rows import ParentRows
 from neuroevo.pipeline import Pipeline
 
-_PARENT_BYTES = 600e6  # memory for parents' weights: 37 LargeModels, where the paper's GA has 20 parents
-_MAX_PARENT_ROWS = 2048
 _POLL_SECONDS = (0.0005, 0.01)  # shortest and longest pause between looks at the queue
 
 
@@ -56,21 +54,18 @@ class LocalEvaluator:
         self.threads = ops.get_threads()
         default_lanes, default_slots = default_layout(self.threads)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
-        rows = parent_rows or _MAX_PARENT_ROWS
         self._pipeline = Pipeline(
             recipe,
             [NETWORKS[name] for name in names],
             lanes=self.lanes,
             slots=self.slots,
-            parent_rows=rows,
+            parent_rows=parent_rows,
             backend=backend,
         )
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
         self.frame_skip = self._pipeline.frame_skip
-        if parent_rows is None:  # rows beyond these are never touched, so they take no memory
-            rows = max(2, min(rows, int(_PARENT_BYTES / (4 * self.dimension))))
-        self._parents = ParentRows(rows)
+        self._parents = ParentRows(self._pipeline.parent_rows)
         self._next_id = 0
         self._pipeline.start()
         atexit.register(self.close)

@@ -7,11 +7,8 @@ worker threads.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Sequence
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported: it greets every user with a page
 
 import numpy as np
 import tensorflow as tf
@@ -20,13 +17,16 @@ from neuroevo.envs import EnvRecipe
 from neuroevo.networks import input_line, to_text
 from neuroevo.ops import tf_ops
 
+_PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
+_MAX_PARENT_ROWS = 2048
+
 
 class Pipeline:
     """An env pool, a population and an episode queue, and one thread per lane that runs the loop over them.
 
     env: recipe of the environment. networks: functions (observation line, outputs) -> layer list; genomes refer to them
     by index. lanes, slots: number of lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the
-    caller's. backend: "cpu" or "reference".
+    caller's; by default as many as 600 MB hold, at least 2. backend: "cpu" or "reference".
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Pipeline:
         *,
         lanes: int,
         slots: int,
-        parent_rows: int,
+        parent_rows: int | None = None,
         backend: str = "cpu",
     ):
         ops = tf_ops()
@@ -51,11 +51,13 @@ class Pipeline:
             self.frame_skip = int(frame_skip)
             observation = input_line(self.observation_dtype.name, self.observation_shape)
             self.network_texts = [to_text(network(observation, self.num_actions)) for network in networks]
+            networks_alone = ops.population_make(networks=self.network_texts, rows=1, backend=backend)
+            self.dimensions = ops.population_dimensions(networks_alone).numpy().tolist()
+            self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions))
             self.population = ops.population_make(
-                networks=self.network_texts, rows=parent_rows + lanes * slots, backend=backend
+                networks=self.network_texts, rows=self.parent_rows + lanes * slots, backend=backend
             )
-            self.queue = ops.episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=parent_rows)
-            self.dimensions = ops.population_dimensions(self.population).numpy().tolist()
+            self.queue = ops.episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=self.parent_rows)
         self.total_steps = 0  # of all lanes so far, unfinished episodes included; as of the last results()
         self._lanes = lanes
         self._failure: BaseException | None = None
@@ -145,6 +147,10 @@ class Pipeline:
             self._failure = self._failure or failure
             with tf.device("/cpu:0"):
                 tf_ops().episode_queue_close(self.queue)
+
+
+def _default_parent_rows(dimension: int) -> int:
+    return max(2, min(_MAX_PARENT_ROWS, int(_PARENT_BYTES / (4 * dimension))))
 
 
 def _int64(values: Sequence[int]) -> np.ndarray:

@@ -32,7 +32,7 @@ def test_the_comparison(tmp_path, capsys):
     held_out = toy.calls[-1]
     assert [episode.genome for episode in held_out[::30]] == [genome_from_json(elite) for elite in elites]
     assert [episode.seed for episode in held_out] == held_out_seeds(30) * 3
-    assert {episode.max_steps for episode in held_out} == {0}
+    assert {episode.max_steps for episode in held_out} == {5000}
     assert not {episode.seed for call in toy.calls[:-1] for episode in call} & set(held_out_seeds(30))
 
     means = {name: np.mean(returns) for name, returns in result["returns"].items()}
