@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "core/error.h"
@@ -31,12 +33,20 @@ struct ThreadPool::State {
 };
 
 ThreadPool::ThreadPool(int threads) : state_(std::make_shared<State>()) {
-  if (threads < 1) ThrowInvalid("threads is ", threads, ", expected at least 1");
+  if (threads < 1 || threads > kMaxThreads) ThrowInvalid("threads is ", threads, ", expected 1 to ", kMaxThreads);
   workers_.reserve(threads);
-  for (int i = 0; i < threads; ++i) workers_.emplace_back([state = state_] { Work(state); });
+  try {
+    for (int i = 0; i < threads; ++i) workers_.emplace_back([state = state_] { Work(state); });
+  } catch (const std::system_error& e) {
+    Stop();  // a std::thread that is destroyed unjoined would end the process
+    throw Error(Error::Kind::kInternal,
+                Concat("cannot start thread ", workers_.size() + 1, " of ", threads, ": ", e.what()));
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   {
     std::lock_guard<std::mutex> lock(state_->mutex);
     state_->stop = true;
@@ -53,6 +63,9 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::Work(const std::shared_ptr<State>& state) {
+  // A thread inherits the floating-point control word of its maker. TensorFlow's threads flush denormals to zero, and
+  // results must not depend on who made the pool.
+  std::fesetenv(FE_DFL_ENV);
   std::unique_lock<std::mutex> lock(state->mutex);
   for (;;) {
     state->wake.wait(lock, [&] { return state->stop || !state->jobs.empty(); });
@@ -70,10 +83,12 @@ void ThreadPool::Work(const std::shared_ptr<State>& state) {
     }
     if (job->remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       // The callback may destroy everything the job refers to, so nothing of it is touched afterwards.
+      // Another worker may drop the job's last reference later, so what is in it goes now.
       Done done = std::move(job->done);
-      std::exception_ptr error = job->error;
+      std::exception_ptr error = std::move(job->error);
+      job->body = nullptr;
       job.reset();
-      done(error);
+      done(std::move(error));
     }
     job.reset();
     lock.lock();
@@ -90,14 +105,16 @@ void ThreadPool::ParallelForAsync(int64_t n, std::function<void(int64_t)> body, 
   job->body = std::move(body);
   job->done = std::move(done);
   job->remaining = n;
+  // As soon as the job is in the queue, its end may drop the last reference to this pool.
+  const std::shared_ptr<State> state = state_;
   {
-    std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->jobs.push_back(std::move(job));
+    std::lock_guard<std::mutex> lock(state->mutex);
+    state->jobs.push_back(std::move(job));
   }
   if (n == 1) {
-    state_->wake.notify_one();
+    state->wake.notify_one();
   } else {
-    state_->wake.notify_all();
+    state->wake.notify_all();
   }
 }
 
@@ -110,7 +127,7 @@ void ThreadPool::ParallelFor(int64_t n, std::function<void(int64_t)> body) {
     // Notified under the lock: the waiter owns these variables and leaves as soon as it can take the lock.
     std::lock_guard<std::mutex> lock(mutex);
     over = true;
-    error = e;
+    error = std::move(e);
     ended.notify_one();
   });
   std::unique_lock<std::mutex> lock(mutex);

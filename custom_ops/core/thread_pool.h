@@ -12,11 +12,14 @@
 
 namespace neuroevo {
 
-// Called once when a job is over, with the first exception that a task threw, or null.
+// Called once when a job is over, with the first exception that a task threw, or null. It must not throw. Whoever hands
+// the exception to another thread should move it: then no reference is left here that could be the last one.
 using Done = std::function<void(std::exception_ptr)>;
 
 class ThreadPool {
  public:
+  static constexpr int kMaxThreads = 4096;  // what a typing error would ask for, the machine would not survive
+
   explicit ThreadPool(int threads);
   ~ThreadPool();  // finishes the jobs already submitted
   ThreadPool(const ThreadPool&) = delete;
@@ -35,13 +38,14 @@ class ThreadPool {
   struct Job;
   struct State;  // shared with the workers, so that a worker may be the one that destroys the pool
   static void Work(const std::shared_ptr<State>& state);
+  void Stop();
 
   std::shared_ptr<State> state_;
   std::vector<std::thread> workers_;
 };
 
 // The process's pool, made at first use with one thread per core that this process may run on. Whoever holds it keeps
-// it; SetProcessThreads replaces it for those who ask later. Throws for threads < 1.
+// it; SetProcessThreads replaces it for those who ask later. Throws for threads outside [1, kMaxThreads].
 std::shared_ptr<ThreadPool> ProcessPool();
 void SetProcessThreads(int threads);
 

@@ -4,11 +4,18 @@
 // RAM carries over, so that repeated resets differ. Then 1 to 30 single-frame no-ops, 1 + splitmix64(seed) mod 30 of
 // them; then, if action 1 of the minimal set is FIRE, actions 1 and 2 for one step each. Sticky actions are off.
 #include <ale/ale_interface.hpp>
+#include <ale/emucore/MD5.hxx>
+#include <ale/games/Roms.hpp>
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "envs/atari_screen.h"
@@ -35,14 +42,20 @@ uint64_t SplitMix64(uint64_t seed) {
 // ALE ends the process on a file it cannot load, so everything that it would object to is checked first.
 void CheckRom(const std::filesystem::path& rom) {
   if (!std::filesystem::is_regular_file(rom)) ThrowNotFound("ROM file '", rom.string(), "' does not exist");
-  if (!ale::ALEInterface::isSupportedROM(rom)) {
+  std::ifstream file(rom, std::ios::binary);
+  const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string md5 = ale::stella::MD5(bytes.data(), static_cast<uint32_t>(bytes.size()));
+  // As ALEInterface::isSupportedROM, which leaks the settings. A name alone finds settings too.
+  const std::unique_ptr<const ale::RomSettings> settings(ale::buildRomRLWrapper(rom, md5));
+  if (!settings || settings->md5() != md5) {
     ThrowInvalid("file '", rom.string(), "' is not the ROM of a single-player game that ALE ", ALE_VERSION,
                  " knows by its MD5 sum");
   }
 }
 
 std::unique_ptr<ale::ALEInterface> Load(const std::filesystem::path& rom) {
-  ale::Logger::setMode(ale::Logger::Error);
+  static std::once_flag quiet;  // the mode is a plain global, and pools may be made by several threads at once
+  std::call_once(quiet, [] { ale::Logger::setMode(ale::Logger::Error); });
   auto ale = std::make_unique<ale::ALEInterface>();
   ale->setInt("random_seed", kEmulatorSeed);
   ale->setFloat("repeat_action_probability", 0.0f);
@@ -56,9 +69,7 @@ struct Game {
     CheckRom(rom);
     auto ale = Load(rom);
     actions = ale->getMinimalActionSet();
-    if (actions.empty() || actions[0] != ale::PLAYER_A_NOOP) {
-      ThrowInvalid("ROM '", rom.string(), "' has no NOOP as its first action, so it is no single-player game");
-    }
+    if (actions.empty()) ThrowInvalid("ROM '", rom.string(), "' has no actions");
     height = static_cast<int>(ale->getScreen().height());
     if (ale->getScreen().width() != kScreenWidth) ThrowInvalid("screen is ", ale->getScreen().width(), " pixels wide");
     std::array<uint32_t, 256> rgb;
@@ -83,7 +94,7 @@ class AtariEnv : public Env {
   void Reset(uint64_t seed, int64_t max_frames) override {
     Restore();
     const int noops = 1 + static_cast<int>(SplitMix64(seed) % kMaxNoops);
-    for (int i = 0; i < noops; ++i) {
+    for (int i = 0; i < noops; ++i) {  // also where NOOP is not a minimal action, as in Backgammon
       ale_->act(ale::PLAYER_A_NOOP);
       if (ale_->game_over()) Restore();
     }

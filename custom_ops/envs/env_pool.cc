@@ -58,7 +58,7 @@ void EnvPool::Run(std::vector<int64_t> slots, Check check, int64_t grain, Body b
   };
   auto finish = [this, shared, done = std::move(done)](std::exception_ptr error) {
     Release(*shared);
-    done(error);
+    done(std::move(error));
   };
   if (grain > 1 && count <= grain) {  // too little work to wake a worker for
     std::exception_ptr error;
@@ -67,7 +67,7 @@ void EnvPool::Run(std::vector<int64_t> slots, Check check, int64_t grain, Body b
     } catch (...) {
       error = std::current_exception();
     }
-    finish(error);
+    finish(std::move(error));
     return;
   }
   pool_->ParallelForAsync((count + grain - 1) / grain, std::move(chunk), std::move(finish));
@@ -81,7 +81,7 @@ void EnvPool::Reset(std::vector<int64_t> slots, std::vector<uint64_t> seeds, std
     if (max_frames[k] < 0) ThrowInvalid("max_frames of slot ", slot, " is ", max_frames[k], ", expected 0 or more");
   };
   auto body = [seeds, max_frames](int64_t k, Slot& slot) {
-    slot.live = false;
+    slot.has_observation = slot.live = false;  // and stays so if the environment throws
     slot.env->Reset(seeds[k], max_frames[k]);
     slot.has_observation = slot.live = true;
   };

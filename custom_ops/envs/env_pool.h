@@ -36,7 +36,7 @@ class EnvPool {
   struct Slot {
     std::unique_ptr<Env> env;
     std::atomic<bool> busy{false};
-    bool has_observation = false;  // reset at least once
+    bool has_observation = false;  // its last reset succeeded
     bool live = false;             // reset, and not done since
   };
 

@@ -44,7 +44,7 @@ int GuardAndWait(Start start) {
   return Guard([&] {
     auto ended = std::make_shared<std::promise<void>>();
     auto future = ended->get_future();
-    start([ended](std::exception_ptr error) { error ? ended->set_exception(error) : ended->set_value(); });
+    start([ended](std::exception_ptr error) { error ? ended->set_exception(std::move(error)) : ended->set_value(); });
     future.get();
   });
 }

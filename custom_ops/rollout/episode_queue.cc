@@ -102,11 +102,22 @@ std::vector<std::pair<std::function<void(Refill)>, Refill>> EpisodeQueue::ReadyT
   return ready;
 }
 
+void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
+  if (!episode.genome) ThrowInvalid("episode ", episode.id, " has no genome");
+  const GenomeRecipe& genome = *episode.genome;
+  if (genome.id < 0) ThrowInvalid("genome id is ", genome.id, ", expected 0 or more");  // an empty row has id -1
+  if (genome.source_row < -1 || genome.source_row >= first_row_) {
+    throw Error(Error::Kind::kOutOfRange, Concat("source row ", genome.source_row, " of genome ", genome.id,
+                                                 " is out of range [-1, ", first_row_, ")"));
+  }
+}
+
 void EpisodeQueue::Submit(std::vector<QueuedEpisode> episodes) {
   std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) throw Error(Error::Kind::kCancelled, "the episode queue is closed");
+    for (const auto& episode : episodes) CheckGenome(episode);
     for (auto& episode : episodes) episodes_.push_back(std::move(episode));
     ready = ReadyTakes();
   }
@@ -146,12 +157,15 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
   std::lock_guard<std::mutex> lock(mutex_);
   Lane& lane = LaneAt(lane_index);
   const int64_t first_slot = lane_index * slots_per_lane_;
+  std::vector<bool> seen(slots_per_lane_);
   for (int64_t slot : slots) {
     if (slot < first_slot || slot >= first_slot + slots_per_lane_) {
       throw Error(Error::Kind::kOutOfRange, Concat("slot ", slot, " of lane ", lane_index, " is out of range [",
                                                    first_slot, ", ", first_slot + slots_per_lane_, ")"));
     }
     if (!lane.slots[slot - first_slot].live) ThrowInvalid("slot ", slot, " plays no episode");
+    if (seen[slot - first_slot]) ThrowInvalid("slot ", slot, " is given twice, expected different slots");
+    seen[slot - first_slot] = true;
   }
   total_steps_ += static_cast<int64_t>(slots.size());
   for (size_t k = 0; k < slots.size(); ++k) {

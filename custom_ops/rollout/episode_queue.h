@@ -70,7 +70,8 @@ class EpisodeQueue {
   int64_t lanes() const { return static_cast<int64_t>(lanes_.size()); }
   int64_t slots_per_lane() const { return slots_per_lane_; }
 
-  // Appends episodes. Throws if the queue is closed.
+  // Appends episodes. Throws, appending none, if the queue is closed, an id is negative, or a source_row is not one of
+  // the caller's rows.
   void Submit(std::vector<QueuedEpisode> episodes);
 
   // Gives the lane's free slots their next episodes. Calls done from here, unless the lane has nothing live and there
@@ -117,6 +118,7 @@ class EpisodeQueue {
   };
 
   Lane& LaneAt(int64_t lane);
+  void CheckGenome(const QueuedEpisode& episode) const;
   LiveSlots LiveOf(const Lane& lane, int64_t index) const;
   Refill RefillLane(int64_t index);
   void StartEpisode(int64_t lane_index, int64_t slot_index, Refill* refill);

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -20,7 +21,7 @@ void Wait(Start start) {
   std::exception_ptr error;
   start([&](std::exception_ptr e) {
     std::lock_guard<std::mutex> lock(mutex);
-    error = e;
+    error = std::move(e);
     over = true;
     ended.notify_one();
   });
@@ -103,9 +104,14 @@ class Lane {
 
 void ArgMax(const float* outputs, int64_t n, int64_t size, int32_t* actions) {
   for (int64_t i = 0; i < n; ++i) {
+    const float* row = outputs + i * size;
     int32_t best = 0;
-    for (int64_t a = 1; a < size; ++a) {
-      if (outputs[i * size + a] > outputs[i * size + best]) best = static_cast<int32_t>(a);
+    float most = -std::numeric_limits<float>::infinity();
+    for (int64_t a = 0; a < size; ++a) {
+      if (row[a] > most) {
+        most = row[a];
+        best = static_cast<int32_t>(a);
+      }
     }
     actions[i] = best;
   }
@@ -117,6 +123,13 @@ std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, Epis
   if (envs->spec().num_actions != outputs) {
     ThrowInvalid("the networks have ", outputs, " outputs, expected one per action: ", envs->spec().num_actions);
   }
+  const Network& network = population->networks().front();  // all networks have the same input
+  const DType dtype = envs->spec().observation_dtype;
+  const int64_t bytes = network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
+  if (dtype != network.input_dtype() || envs->spec().observation_bytes() != bytes) {
+    ThrowInvalid("the environment's observations are ", envs->spec().observation_bytes(), " bytes of ", NameOf(dtype),
+                 ", expected the networks' input: ", bytes, " bytes of ", NameOf(network.input_dtype()));
+  }
   if (envs->slots() != queue->lanes() * queue->slots_per_lane()) {
     ThrowInvalid("the env pool has ", envs->slots(), " slots, expected ", queue->lanes() * queue->slots_per_lane());
   }
@@ -125,26 +138,39 @@ std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, Epis
   std::condition_variable progress;
   std::vector<EpisodeOutcome> outcomes;
   std::exception_ptr error;
+  int64_t running = 0;
   auto collect = [&] {
     std::lock_guard<std::mutex> lock(mutex);
     for (const EpisodeOutcome& outcome : queue->Results()) outcomes.push_back(outcome);
     progress.notify_one();
   };
+  auto run_lane = [&](int64_t index) {
+    std::exception_ptr failure;
+    try {
+      Lane(envs, population, queue, index).Run(collect);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!error) error = failure;
+    --running;
+    progress.notify_one();
+  };
+  auto complete = [&] { return static_cast<int64_t>(outcomes.size()) >= count; };
   std::vector<std::thread> threads;
-  for (int64_t index = 0; index < queue->lanes(); ++index) {
-    threads.emplace_back([&, index] {
-      try {
-        Lane(envs, population, queue, index).Run(collect);
-      } catch (...) {
-        std::lock_guard<std::mutex> lock(mutex);
-        if (!error) error = std::current_exception();
-        progress.notify_one();
-      }
-    });
-  }
   {
     std::unique_lock<std::mutex> lock(mutex);
-    progress.wait(lock, [&] { return error || static_cast<int64_t>(outcomes.size()) >= count; });
+    try {
+      for (int64_t index = 0; index < queue->lanes(); ++index, ++running) threads.emplace_back(run_lane, index);
+    } catch (...) {  // no more threads; those that there are must be joined
+      error = std::current_exception();
+    }
+    progress.wait(lock, [&] { return error || complete() || running == 0; });
+    if (!error && !complete()) {
+      error =
+          std::make_exception_ptr(Error(Error::Kind::kCancelled, Concat("the episode queue was closed after ",
+                                                                        outcomes.size(), " of ", count, " episodes")));
+    }
   }
   queue->Close();
   for (std::thread& thread : threads) thread.join();

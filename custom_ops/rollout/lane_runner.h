@@ -12,11 +12,13 @@ namespace neuroevo {
 
 // Runs every lane of the queue, each in a thread of its own that mostly waits for the pool: observe, forward, argmax,
 // step, put, refill, until `count` outcomes are there. Returns them in the order in which the episodes ended. Rethrows
-// the first exception of an environment or of the population. The queue is closed afterwards.
+// the first exception of an environment or of the population, and throws if the queue is closed before. The queue is
+// closed afterwards. The population must agree with the environment in input dtype and size.
 // Needs environments with discrete actions, one per slot, and as many of them as the networks have outputs.
 std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count);
 
-// The greedy policy: index of the first maximum of every row of outputs [n, size].
+// The greedy policy: index of the first maximum of every row of outputs [n, size]. NaN is passed over, as tf.argmax does
+// in the graph that must play alike.
 void ArgMax(const float* outputs, int64_t n, int64_t size, int32_t* actions);
 
 }  // namespace neuroevo

@@ -16,25 +16,24 @@ constexpr char kPool[] = "an env pool";
 class EnvPoolMakeOp : public OpKernel {
  public:
   explicit EnvPoolMakeOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
-    std::vector<std::string> options;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("family", &family_));
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("options", &options));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("slots", &slots_));
-    for (const std::string& option : options) {
-      const size_t equals = option.find('=');
-      OP_REQUIRES(ctx, equals != std::string::npos,
-                  absl::InvalidArgumentError(Concat("option '", option, "' is not of the form key=value")));
-      options_[option.substr(0, equals)] = option.substr(equals + 1);
-    }
   }
 
   void Compute(OpKernelContext* ctx) override {
-    MakeResource<EnvPool>(ctx, [&] { return new Resource<EnvPool>(family_, options_, slots_, ProcessPool()); });
+    MakeResource<EnvPool>(ctx, [&] {
+      EnvOptions options;
+      for (const std::string& option : Strings(ctx, "options")) {
+        const size_t equals = option.find('=');
+        if (equals == std::string::npos) ThrowInvalid("option '", option, "' is not of the form key=value");
+        options[option.substr(0, equals)] = option.substr(equals + 1);
+      }
+      return new Resource<EnvPool>(family_, options, slots_, ProcessPool());
+    });
   }
 
  private:
   std::string family_;
-  EnvOptions options_;
   int64_t slots_;
 };
 

@@ -8,18 +8,24 @@ namespace neuroevo::tf_ops {
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
+// The options are an input: of attributes that are lists, TensorFlow 2.21 takes long strings for equal whose first and
+// last 10 characters are, and gives the kernel that it made for the other one.
 REGISTER_OP("EnvPoolMake")
+    .Input("options: string")
     .Attr("family: string")
-    .Attr("options: list(string)")
     .Attr("slots: int")
     .Output("handle: resource")
     .SetIsStateful()
-    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle vector;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &vector));
+      return tensorflow::shape_inference::ScalarShape(c);
+    })
     .Doc(R"doc(
 Makes S environments of one family on the process's thread pool.
 
+options: [any], the family's options, each "key=value".
 family: name of a loaded environment family, such as atari.
-options: the family's options, each "key=value".
 slots: S, the number of environments.
 handle: freed, with its environments, when the last copy of the handle is dropped.
 )doc");

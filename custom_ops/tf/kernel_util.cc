@@ -58,6 +58,12 @@ const tensorflow::Tensor& Checked(tensorflow::OpKernelContext* ctx, const char* 
   return *tensor;
 }
 
+std::vector<std::string> Strings(tensorflow::OpKernelContext* ctx, const char* name) {
+  std::vector<std::string> strings;
+  for (const auto& value : Values<tensorflow::tstring>(ctx, name)) strings.emplace_back(value);
+  return strings;
+}
+
 tensorflow::Tensor* Output(tensorflow::OpKernelContext* ctx, int index, const tensorflow::TensorShape& shape) {
   tensorflow::Tensor* out = nullptr;
   absl::Status status = ctx->allocate_output(index, shape, &out);

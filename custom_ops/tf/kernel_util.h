@@ -33,6 +33,8 @@ class Resource : public tensorflow::ResourceBase {
 
 template <class T>
 T& Lookup(tensorflow::OpKernelContext* ctx, const char* what) {
+  const tensorflow::TensorShape& shape = ctx->input(0).shape();
+  if (shape.dims() != 0) ThrowInvalid("input 'handle' has shape ", shape.DebugString(), ", expected []");
   tensorflow::core::RefCountPtr<Resource<T>> resource;
   absl::Status status = tensorflow::LookupResource(ctx, tensorflow::HandleFromInput(ctx, 0), &resource);
   if (!status.ok()) ThrowInvalid("input 'handle' is not a handle of ", what, ": ", std::string(status.message()));
@@ -67,6 +69,9 @@ std::vector<Out> Values(tensorflow::OpKernelContext* ctx, const char* name, int6
   auto flat = tensor->flat<T>();
   return std::vector<Out>(flat.data(), flat.data() + flat.size());
 }
+
+// The same for strings, of shape [any].
+std::vector<std::string> Strings(tensorflow::OpKernelContext* ctx, const char* name);
 
 template <class T>
 T Scalar(tensorflow::OpKernelContext* ctx, const char* name) {

@@ -28,7 +28,6 @@ int64_t MaxDimension(const Population& population) {
 class PopulationMakeOp : public OpKernel {
  public:
   explicit PopulationMakeOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("networks", &networks_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("rows", &rows_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("backend", &backend_));
   }
@@ -36,13 +35,12 @@ class PopulationMakeOp : public OpKernel {
   void Compute(OpKernelContext* ctx) override {
     MakeResource<PopulationPtr>(ctx, [&] {
       std::vector<Network> networks;
-      for (const std::string& text : networks_) networks.push_back(Network::Parse(text));
+      for (const std::string& text : Strings(ctx, "networks")) networks.push_back(Network::Parse(text));
       return new Resource<PopulationPtr>(Population::Make(backend_, std::move(networks), rows_, ProcessPool()));
     });
   }
 
  private:
-  std::vector<std::string> networks_;
   int64_t rows_;
   std::string backend_;
 };

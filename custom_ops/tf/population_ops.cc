@@ -19,18 +19,23 @@ absl::Status VectorsIn(InferenceContext* c) {
 
 }  // namespace
 
+// The networks are an input for the reason given at EnvPoolMake.
 REGISTER_OP("PopulationMake")
-    .Attr("networks: list(string)")
+    .Input("networks: string")
     .Attr("rows: int")
     .Attr("backend: string = 'cpu'")
     .Attr("dtype: {float} = DT_FLOAT")
     .Output("handle: resource")
     .SetIsStateful()
-    .SetShapeFn(tensorflow::shape_inference::ScalarShape)
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle vector;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 1, &vector));
+      return tensorflow::shape_inference::ScalarShape(c);
+    })
     .Doc(R"doc(
 Makes R rows of weights. Each row belongs to one of the networks, so that different architectures play in one call.
 
-networks: layer lists in text form; equal input and output sizes.
+networks: [at least 1], layer lists in text form; equal input and output sizes.
 rows: R. A row takes memory once it is written.
 backend: cpu, or reference (slow, written to be read, bit-equal).
 handle: freed, with its rows, when the last copy of the handle is dropped.
