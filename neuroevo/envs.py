@@ -38,7 +38,7 @@ def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe
     Raises UserError for an unknown name, with the nearest known one, and for a missing ROM.
     """
     by_key = {_key(game): game for game in games()}
-    key = _key(re.sub(r"^ALE/|(NoFrameskip|-ram)?-v\d+$", "", name.strip()))
+    key = _key(re.sub(r"^ALE/|(NoFrameskip|Deterministic)?-v\d+$", "", name.strip()))
     if key not in by_key:
         raise UserError(f"game '{name}' is unknown{did_you_mean(key, by_key)} (`neuroevo info` lists the games)")
     game = by_key[key]

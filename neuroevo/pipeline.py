@@ -7,6 +7,7 @@ worker threads.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 
@@ -65,7 +66,7 @@ class Pipeline:
 
     def start(self) -> None:
         """Starts the lanes. They wait, without using a core, until episodes are submitted."""
-        run = _lane_function(self)
+        run = _lane_function(self.observation_dtype, self.observation_shape)
         for lane in range(self._lanes):
             thread = threading.Thread(target=self._run_lane, args=(run, lane), name=f"lane {lane}", daemon=True)
             self._threads.append(thread)
@@ -83,7 +84,11 @@ class Pipeline:
         genome_seeds: Sequence[int],
         chains: Sequence[Sequence[tuple[int, float]]],
     ) -> None:
-        """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome."""
+        """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome.
+
+        RuntimeError: the pipeline is closed.
+        """
+        self._check_open()
         mutations = [mutation for chain in chains for mutation in chain]
         with tf.device("/cpu:0"):
             tf_ops().episode_queue_submit(
@@ -115,11 +120,13 @@ class Pipeline:
 
     def init_row(self, row: int, network: int, seed: int) -> None:
         """Fills one of the caller's rows with initial weights."""
+        self._check_open()
         with tf.device("/cpu:0"):
             tf_ops().population_init(self.population, [row], [network], _int64([seed]))
 
     def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
         """theta of dst = theta of src and then the chain's mutations (at least one); dst may be src."""
+        self._check_open()
         with tf.device("/cpu:0"):
             tf_ops().population_perturb(
                 self.population,
@@ -140,9 +147,13 @@ class Pipeline:
         self._threads = []
         self.queue = self.population = self.env_pool = None
 
+    def _check_open(self) -> None:
+        if self.queue is None:
+            raise RuntimeError("the pipeline is closed: an evaluator plays nothing after close() or a failure")
+
     def _run_lane(self, run: tf.types.experimental.ConcreteFunction, lane: int) -> None:
         try:
-            run(tf.constant(lane, tf.int64))
+            run(tf.constant(lane, tf.int64), self.env_pool, self.population, self.queue)
         except BaseException as failure:  # reaches the caller of results()
             self._failure = self._failure or failure
             with tf.device("/cpu:0"):
@@ -157,43 +168,42 @@ def _int64(values: Sequence[int]) -> np.ndarray:
     return np.asarray(values, np.int64)
 
 
-def _lane_function(pipeline: Pipeline) -> tf.types.experimental.ConcreteFunction:
-    """The graph that plays one lane until the queue is closed; argument: the lane's index."""
+@functools.cache
+def _lane_function(dtype: tf.DType, shape: tuple[int, ...]) -> tf.types.experimental.ConcreteFunction:
+    """The graph that plays one lane until the queue is closed, for observations of this dtype and shape.
+
+    The handles are arguments: a graph that captured them would keep the rows in memory until Python's garbage collector
+    finds it.
+    """
     ops = tf_ops()
-    env_pool, population, queue = pipeline.env_pool, pipeline.population, pipeline.queue
-    dtype, shape = pipeline.observation_dtype, pipeline.observation_shape
+    vector, handle = tf.TensorShape([None]), tf.TensorSpec([], tf.resource)
 
-    def refill(lane: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        take = ops.episode_queue_take(queue, lane)
-        init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
-        with tf.control_dependencies([init]):
-            perturb = ops.population_perturb(
-                population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
-            )
-        reset = ops.env_reset(env_pool, take.slots, take.seeds, take.max_frames)
-        with tf.control_dependencies([perturb, reset]):
-            return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.logical_not(take.closed)
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int64), handle, handle, handle])
+    def run(lane: tf.Tensor, env_pool: tf.Tensor, population: tf.Tensor, queue: tf.Tensor) -> tf.Tensor:
+        def refill() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            take = ops.episode_queue_take(queue, lane)
+            init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
+            with tf.control_dependencies([init]):
+                perturb = ops.population_perturb(
+                    population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
+                )
+            reset = ops.env_reset(env_pool, take.slots, take.seeds, take.max_frames)
+            with tf.control_dependencies([perturb, reset]):
+                return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.logical_not(take.closed)
 
-    def step(lane: tf.Tensor, slots: tf.Tensor, rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
-        outputs = ops.population_forward(population, rows, observations)
-        actions = tf.argmax(outputs, axis=1, output_type=tf.int32)
-        rewards, dones = ops.env_step(env_pool, slots, actions)
-        put = ops.episode_queue_put(queue, lane, slots, rewards, dones)
-        return tf.cond(
-            put.refill,
-            lambda: refill(lane),
-            lambda: (put.live_slots, put.live_rows, tf.constant(True)),
-        )
+        def step(slots: tf.Tensor, rows: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
+            outputs = ops.population_forward(population, rows, observations)
+            actions = tf.argmax(outputs, axis=1, output_type=tf.int32)
+            rewards, dones = ops.env_step(env_pool, slots, actions)
+            put = ops.episode_queue_put(queue, lane, slots, rewards, dones)
+            return tf.cond(put.refill, refill, lambda: (put.live_slots, put.live_rows, tf.constant(True)))
 
-    @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int64)])
-    def run(lane: tf.Tensor) -> tf.Tensor:
         with tf.device("/cpu:0"):
-            vector = tf.TensorShape([None])
             *_, running = tf.while_loop(
                 lambda slots, rows, running: running,
-                lambda slots, rows, running: step(lane, slots, rows),
-                refill(lane),
+                step,
+                refill(),
                 shape_invariants=(vector, vector, tf.TensorShape([])),
                 parallel_iterations=1,
             )
