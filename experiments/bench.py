@@ -2,8 +2,8 @@
 
     python -m experiments.bench [--seconds S] [--pairs N] [--peer COMMAND] [--only SECTION]
 
-Sections: forward (cost of a call against live slots K, slots S and rows R), loop (what TensorFlow's graph loop adds to
-the lane runner without TensorFlow), env (stepping through the ops against bare ALE from Python on as many processes),
+Sections: forward (cost of a call against live slots K and rows R), loop (what a step costs beside emulator and
+network), env (stepping through the ops against bare ALE from Python on as many processes),
 rollout (LargeModel on Frostbite; with --peer against a command that ends with a JSON line holding frames_per_s).
 Everything is printed as text, and as one JSON object on the last line.
 """
@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import shlex
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -73,32 +75,23 @@ def forward() -> dict[str, Any]:
 
 
 def loop(seconds: float, pairs: int) -> dict[str, Any]:
-    """Microseconds a step that the graph loop adds to the runner without TensorFlow: 1 lane, 1 slot, small network."""
-    from neuroevo import envs, native, networks, ops
+    """Microseconds of processor time a step that is spent outside the workers: TensorFlow's loop, queue, Python."""
     from neuroevo.episodes import Episode
     from neuroevo.evaluator import LocalEvaluator
     from neuroevo.genome import Genome
 
-    ops.set_threads(1)
-    episodes = [Episode(Genome(0), seed, 300) for seed in range(max(4, int(seconds * 6)))]
-    recipe = envs.resolve("pong")
-    with LocalEvaluator("pong", "model", threads=1, lanes=1, slots=1) as evaluator:
-
-        def graph() -> float:
-            return _microseconds_a_step(lambda: evaluator.evaluate(episodes))
-
-        def runner() -> float:
-            return _microseconds_a_step(
-                lambda: native.run_episodes(recipe, [networks.model], episodes, lanes=1, slots=1)
-            )
-
-        graph()
-        figures = [(graph(), runner()) for _ in range(pairs)]
-    ops.set_threads(multiprocessing.cpu_count())
-    ours, other = (statistics.median(column) for column in zip(*figures, strict=True))
-    added = statistics.median(a - b for a, b in figures)
-    print(f"graph {ours:.1f} us a step, lane runner {other:.1f}, the loop adds {added:.1f}")
-    return {"graph_us": ours, "lane_runner_us": other, "added_us": added}
+    episodes = [Episode(Genome(seed), seed, 300) for seed in range(max(4, int(seconds * 8)))]
+    figures = []
+    with LocalEvaluator("frostbite", "large_model") as evaluator:
+        evaluator.evaluate(episodes[:4])
+        for _ in range(pairs):
+            workers, everything = _worker_cpu_seconds(), time.process_time()
+            steps = int(evaluator.evaluate(episodes).steps.sum())
+            workers, everything = _worker_cpu_seconds() - workers, time.process_time() - everything
+            figures.append((1e6 * (everything - workers) / steps, 1e6 * everything / steps))
+    outside, total = (statistics.median(column) for column in zip(*figures, strict=True))
+    print(f"{outside:.1f} us of {total:.1f} us a step, {100 * outside / total:.1f}%")
+    return {"outside_us": outside, "total_us": total}
 
 
 def env(seconds: float, pairs: int) -> dict[str, Any]:
@@ -143,10 +136,14 @@ def _median_seconds(call: Callable[[], object], repeats: int = 40) -> float:
     return statistics.median(times)
 
 
-def _microseconds_a_step(play: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    outcomes = play()
-    return 1e6 * (time.perf_counter() - began) / outcomes.steps.sum()
+def _worker_cpu_seconds() -> float:
+    """Processor time so far of the threads that the native core calls neuroevo."""
+    ticks = 0
+    for task in Path("/proc/self/task").iterdir():
+        name, fields = (task / "stat").read_text().split("(", 1)[1].rsplit(")", 1)
+        if name == "neuroevo":
+            ticks += sum(map(int, fields.split()[11:13]))  # user, system
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _last_json(command: list[str]) -> dict[str, Any]:

@@ -206,7 +206,6 @@ def test_every_game_starts_and_equals_ale_py():
         ("Frostbite", "frostbite"),
         (" ALE/Frostbite-v5 ", "frostbite"),
         ("Frostbite-v0", "frostbite"),
-        ("Frostbite-ram-v4", "frostbite"),
         ("MsPacmanNoFrameskip-v4", "ms_pacman"),
         ("MsPacmanDeterministic-v4", "ms_pacman"),
         ("ms_pacman", "ms_pacman"),
@@ -230,6 +229,8 @@ def test_games_for_two_are_not_offered(name):
 def test_unknown_games_are_named_with_the_nearest():
     with pytest.raises(UserError, match="game 'Frostbyte' is unknown; did you mean frostbite?"):
         envs.resolve("Frostbyte")
+    with pytest.raises(UserError, match="game 'Frostbite-ram-v4' is unknown"):  # observations are screens, not RAM
+        envs.resolve("Frostbite-ram-v4")
     with pytest.raises(UserError, match=r"game '' is unknown \(`neuroevo info` lists the games\)"):
         envs.resolve("")
 

@@ -200,8 +200,8 @@ def test_bad_pools(tmp_path):
     cases = [
         ({"family": "atary"}, "environment family 'atary' is unknown, expected one of: atari"),
         ({"family": ""}, "environment family '' is unknown"),
-        ({"slots": 0}, "number of slots is 0, expected at least 1"),
-        ({"slots": -5}, "number of slots is -5, expected at least 1"),
+        ({"slots": 0}, "number of slots is 0, expected 1 to 65536"),
+        ({"slots": -5}, "number of slots is -5, expected 1 to 65536"),
         ({"options": []}, "atari needs the option rom=FILE"),
         ({"options": ["rom="]}, "atari needs the option rom=FILE"),
         ({"options": ["rom"]}, "option 'rom' is not of the form key=value"),

@@ -1,5 +1,6 @@
 #include "core/thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/wait.h"
 
 namespace neuroevo {
 
@@ -66,6 +68,7 @@ void ThreadPool::Work(const std::shared_ptr<State>& state) {
   // A thread inherits the floating-point control word of its maker. TensorFlow's threads flush denormals to zero, and
   // results must not depend on who made the pool.
   std::fesetenv(FE_DFL_ENV);
+  pthread_setname_np(pthread_self(), "neuroevo");  // for profilers, and for what experiments/bench.py calls overhead
   std::unique_lock<std::mutex> lock(state->mutex);
   for (;;) {
     state->wake.wait(lock, [&] { return state->stop || !state->jobs.empty(); });
@@ -119,20 +122,7 @@ void ThreadPool::ParallelForAsync(int64_t n, std::function<void(int64_t)> body, 
 }
 
 void ThreadPool::ParallelFor(int64_t n, std::function<void(int64_t)> body) {
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool over = false;
-  std::exception_ptr error;
-  ParallelForAsync(n, std::move(body), [&](std::exception_ptr e) {
-    // Notified under the lock: the waiter owns these variables and leaves as soon as it can take the lock.
-    std::lock_guard<std::mutex> lock(mutex);
-    over = true;
-    error = std::move(e);
-    ended.notify_one();
-  });
-  std::unique_lock<std::mutex> lock(mutex);
-  ended.wait(lock, [&] { return over; });
-  if (error) std::rethrow_exception(error);
+  Wait([&](Done done) { ParallelForAsync(n, std::move(body), std::move(done)); });
 }
 
 namespace {

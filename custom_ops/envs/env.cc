@@ -24,6 +24,17 @@ int64_t EnvSpec::observation_bytes() const {
   return bytes;
 }
 
+EnvOptions ParseEnvOptions(const std::vector<std::string>& options) {
+  EnvOptions parsed;
+  for (const std::string& option : options) {
+    const size_t equals = option.find('=');
+    if (equals == std::string::npos) ThrowInvalid("option '", option, "' is not of the form key=value");
+    const std::string key = option.substr(0, equals);
+    if (!parsed.emplace(key, option.substr(equals + 1)).second) ThrowInvalid("option '", key, "' is given twice");
+  }
+  return parsed;
+}
+
 bool RegisterEnvFamily(const std::string& name, EnvFamily family) {
   std::lock_guard<std::mutex> lock(registry_mutex);
   Registry()[name] = std::move(family);

@@ -49,6 +49,9 @@ class Env {
 
 using EnvOptions = std::map<std::string, std::string>;
 
+// From texts "key=value"; throws for one without an equals sign and for a key that comes twice.
+EnvOptions ParseEnvOptions(const std::vector<std::string>& options);
+
 // What the environments of one pool share: the specification, and anything large and constant.
 class EnvFactory {
  public:

@@ -20,7 +20,7 @@ void CheckSameLength(const char* what, size_t length, size_t slots) {
 
 EnvPool::EnvPool(const std::string& family, const EnvOptions& options, int64_t slots, std::shared_ptr<ThreadPool> pool)
     : pool_(std::move(pool)) {
-  if (slots < 1) ThrowInvalid("number of slots is ", slots, ", expected at least 1");
+  if (slots < 1 || slots > kMaxSlots) ThrowInvalid("number of slots is ", slots, ", expected 1 to ", kMaxSlots);
   factory_ = MakeEnvFactory(family, options);
   slots_ = std::vector<Slot>(slots);
   for (Slot& slot : slots_) slot.env = factory_->Make();

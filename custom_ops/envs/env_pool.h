@@ -15,7 +15,9 @@ namespace neuroevo {
 
 class EnvPool {
  public:
-  // Makes all environments. Throws for an unknown family, a bad option, or slots < 1.
+  static constexpr int64_t kMaxSlots = 1 << 16;  // more emulators than any machine has memory for
+
+  // Makes all environments. Throws for an unknown family, a bad option, or slots outside [1, kMaxSlots].
   EnvPool(const std::string& family, const EnvOptions& options, int64_t slots, std::shared_ptr<ThreadPool> pool);
 
   const EnvSpec& spec() const { return factory_->spec(); }

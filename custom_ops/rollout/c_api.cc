@@ -1,12 +1,12 @@
 #include "rollout/c_api.h"
 
-#include <future>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/wait.h"
 #include "rollout/lane_runner.h"
 
 struct neuroevo_env_pool {
@@ -41,29 +41,13 @@ int Guard(Body body) {
 // Runs a core call that ends with a Done, and waits for the end.
 template <class Start>
 int GuardAndWait(Start start) {
-  return Guard([&] {
-    auto ended = std::make_shared<std::promise<void>>();
-    auto future = ended->get_future();
-    start([ended](std::exception_ptr error) { error ? ended->set_exception(std::move(error)) : ended->set_value(); });
-    future.get();
-  });
+  return Guard([&] { Wait(start); });
 }
 
 template <class T>
 std::vector<T> Vector(const T* values, int64_t n) {
   if (n < 0) ThrowInvalid("a length is ", n, ", expected 0 or more");
   return std::vector<T>(values, values + n);
-}
-
-EnvOptions ParseOptions(const char* const* options, int64_t n) {
-  EnvOptions parsed;
-  for (int64_t i = 0; i < n; ++i) {
-    const std::string option = options[i];
-    const size_t equals = option.find('=');
-    if (equals == std::string::npos) ThrowInvalid("option '", option, "' is not of the form key=value");
-    parsed[option.substr(0, equals)] = option.substr(equals + 1);
-  }
-  return parsed;
 }
 
 std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
@@ -109,7 +93,7 @@ int neuroevo_env_pool_make(const char* family, const char* const* options, int64
                            neuroevo_env_pool** pool) {
   return Guard([&] {
     *pool = new neuroevo_env_pool{
-        neuroevo::EnvPool(family, neuroevo::ParseOptions(options, n), slots, neuroevo::ProcessPool())};
+        neuroevo::EnvPool(family, neuroevo::ParseEnvOptions({options, options + n}), slots, neuroevo::ProcessPool())};
   });
 }
 

@@ -8,27 +8,10 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/wait.h"
 
 namespace neuroevo {
 namespace {
-
-// Turns a call that ends in a Done into one that returns when done, throwing what it passed.
-template <class Start>
-void Wait(Start start) {
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool over = false;
-  std::exception_ptr error;
-  start([&](std::exception_ptr e) {
-    std::lock_guard<std::mutex> lock(mutex);
-    error = std::move(e);
-    over = true;
-    ended.notify_one();
-  });
-  std::unique_lock<std::mutex> lock(mutex);
-  ended.wait(lock, [&] { return over; });
-  if (error) std::rethrow_exception(error);
-}
 
 class Lane {
  public:

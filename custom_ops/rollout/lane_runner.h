@@ -17,8 +17,8 @@ namespace neuroevo {
 // Needs environments with discrete actions, one per slot, and as many of them as the networks have outputs.
 std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count);
 
-// The greedy policy: index of the first maximum of every row of outputs [n, size]. NaN is passed over, as tf.argmax does
-// in the graph that must play alike.
+// The greedy policy: index of the first maximum of every row of outputs [n, size]. NaN is passed over, as tf.argmax
+// does in the graph that must play alike.
 void ArgMax(const float* outputs, int64_t n, int64_t size, int32_t* actions);
 
 }  // namespace neuroevo

@@ -22,13 +22,7 @@ class EnvPoolMakeOp : public OpKernel {
 
   void Compute(OpKernelContext* ctx) override {
     MakeResource<EnvPool>(ctx, [&] {
-      EnvOptions options;
-      for (const std::string& option : Strings(ctx, "options")) {
-        const size_t equals = option.find('=');
-        if (equals == std::string::npos) ThrowInvalid("option '", option, "' is not of the form key=value");
-        options[option.substr(0, equals)] = option.substr(equals + 1);
-      }
-      return new Resource<EnvPool>(family_, options, slots_, ProcessPool());
+      return new Resource<EnvPool>(family_, ParseEnvOptions(Strings(ctx, "options")), slots_, ProcessPool());
     });
   }
 

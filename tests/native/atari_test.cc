@@ -215,6 +215,16 @@ TEST(ReplaysAreIdentical) {
   }
 }
 
+TEST(ReplaysAreIdenticalFromTheMiddleOfAFrame) {
+  // Where these two games are after loading, and where cloneState alone is not enough.
+  for (const char* game : {"qbert", "tetris"}) {
+    Games games(game, 1, 1);
+    const Episode first = games.Play({0}, {11}, 50)[0];  // in Q*bert, a reward would come or not
+    games.Play({0}, {3}, 20);
+    CHECK(games.Play({0}, {11}, 50)[0] == first);
+  }
+}
+
 TEST(ReplaysAreIdenticalAfterAnEnd) {
   Games games("frostbite", 1, 1);
   const Episode first = games.Play({0}, {5}, 3000)[0];

@@ -432,8 +432,9 @@ TEST(DoneMayDestroyThePool) {
 TEST(MakingErrors) {
   const auto pool = std::make_shared<ThreadPool>(1);
   CHECK_THROWS(EnvPool("tetris", {}, 1, pool), "environment family 'tetris' is unknown, expected one of: toy");
-  CHECK_THROWS(EnvPool("toy", {}, 0, pool), "number of slots is 0, expected at least 1");
-  CHECK_THROWS(EnvPool("toy", {}, -2, pool), "number of slots is -2, expected at least 1");
+  CHECK_THROWS(EnvPool("toy", {}, 0, pool), "number of slots is 0, expected 1 to 65536");
+  CHECK_THROWS(EnvPool("toy", {}, -2, pool), "number of slots is -2, expected 1 to 65536");
+  CHECK_THROWS(EnvPool("toy", {}, 65537, pool), "number of slots is 65537, expected 1 to 65536");
   CHECK_THROWS(EnvPool("toy", {{"lenght", "5"}}, 1, pool), "toy has no option 'lenght'");
   CHECK_THROWS(EnvPool("toy", {{"length", "0"}}, 1, pool),
                "toy option length is '0', expected an integer in [1, 1000]");

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -370,6 +371,10 @@ TEST(FirstOfEqualMaxima) {
   int32_t actions[3];
   ArgMax(outputs, 3, 4, actions);
   CHECK_EQ(std::vector<int32_t>(actions, actions + 3), (std::vector<int32_t>{1, 0, 3}));
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const float strange[] = {nan, 1, 2, nan, nan, nan, nan, nan, -inf, -inf, nan, -inf};
+  ArgMax(strange, 3, 4, actions);
+  CHECK_EQ(std::vector<int32_t>(actions, actions + 3), (std::vector<int32_t>{2, 0, 0}));  // as tf.argmax
   ArgMax(outputs, 0, 4, actions);
   ArgMax(outputs, 2, 1, actions);
   CHECK_EQ(std::vector<int32_t>(actions, actions + 2), (std::vector<int32_t>{0, 0}));

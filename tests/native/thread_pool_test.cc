@@ -117,14 +117,14 @@ TEST(DoneOnceAfterTheLastTask) {
 
 TEST(CapturesOfTheBodyDieBeforeDone) {
   // Else a worker that is late could be the one that destroys what the caller believes to be free.
-  for (int run = 0; run < 200; ++run) {
-    ThreadPool pool(2);
+  ThreadPool pool(4);
+  for (int run = 0; run < 1000; ++run) {
     auto captured = std::make_shared<int>(1);
     std::weak_ptr<int> watch = captured;
     Event over;
     bool gone = false;
     pool.ParallelForAsync(
-        2, [captured = std::move(captured)](int64_t) { (void)*captured; },
+        4, [captured = std::move(captured)](int64_t) { (void)*captured; },
         [&](std::exception_ptr) {
           gone = watch.expired();
           over.Set();
