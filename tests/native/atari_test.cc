@@ -1,20 +1,18 @@
 // The Atari family: replays, independence of whatever else is played, the protocol's start and cut-off, and files that
 // are no ROM. Parity with ale-py is tested from Python. Needs the ROMs' folder in NEUROEVO_ROMS.
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/error.h"
+#include "core/wait.h"
 #include "envs/atari_screen.h"
 #include "envs/env_pool.h"
 #include "native/check.h"
@@ -32,22 +30,6 @@ std::string Rom(const std::string& game) {
   const char* folder = std::getenv("NEUROEVO_ROMS");
   if (folder == nullptr || *folder == '\0') SKIP("NEUROEVO_ROMS is not set");
   return std::string(folder) + "/" + game + ".bin";
-}
-
-void Wait(const std::function<void(Done)>& call) {
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool over = false;
-  std::exception_ptr error;
-  call([&](std::exception_ptr e) {
-    std::lock_guard<std::mutex> lock(mutex);
-    over = true;
-    error = std::move(e);
-    ended.notify_one();
-  });
-  std::unique_lock<std::mutex> lock(mutex);
-  ended.wait(lock, [&] { return over; });
-  if (error) std::rethrow_exception(error);
 }
 
 uint64_t Hash(const uint8_t* bytes, int64_t n) {

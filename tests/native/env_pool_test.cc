@@ -6,7 +6,6 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/wait.h"
 #include "native/check.h"
 
 using namespace neuroevo;
@@ -117,22 +117,6 @@ class ToyFactory : public EnvFactory {
 
 const bool registered =
     RegisterEnvFamily("toy", [](const EnvOptions& options) { return std::make_unique<ToyFactory>(options); });
-
-void Wait(const std::function<void(Done)>& call) {
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool over = false;
-  std::exception_ptr error;
-  call([&](std::exception_ptr e) {
-    std::lock_guard<std::mutex> lock(mutex);
-    over = true;
-    error = std::move(e);
-    ended.notify_one();
-  });
-  std::unique_lock<std::mutex> lock(mutex);
-  ended.wait(lock, [&] { return over; });
-  if (error) std::rethrow_exception(error);
-}
 
 // A pool of toys whose calls wait for their end.
 struct Toys {
@@ -458,6 +442,14 @@ TEST(Options) {
   CHECK_THROWS(options.Finish(), "toy has no option ''");
   CHECK_EQ(options.Int("", 0, 0, 9), 7);
   options.Finish();
+}
+
+TEST(OptionTexts) {
+  CHECK(ParseEnvOptions({}).empty());
+  const EnvOptions parsed = ParseEnvOptions({"rom=/a=b", "empty=", "=7"});  // the first equals sign parts
+  CHECK(parsed == (EnvOptions{{"rom", "/a=b"}, {"empty", ""}, {"", "7"}}));
+  CHECK_THROWS(ParseEnvOptions({"a=1", "frames"}), "option 'frames' is not of the form key=value");
+  CHECK_THROWS(ParseEnvOptions({"a=1", "b=2", "a=1"}), "option 'a' is given twice");
 }
 
 TEST(MalformedInts) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/wait.h"
 #include "native/check.h"
 #include "rollout/c_api.h"
 
@@ -105,22 +105,6 @@ class WalkFactory : public EnvFactory {
 
 const bool registered =
     RegisterEnvFamily("walk", [](const EnvOptions& options) { return std::make_unique<WalkFactory>(options); });
-
-void Wait(const std::function<void(Done)>& call) {
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool over = false;
-  std::exception_ptr error;
-  call([&](std::exception_ptr e) {
-    std::lock_guard<std::mutex> lock(mutex);
-    over = true;
-    error = std::move(e);
-    ended.notify_one();
-  });
-  std::unique_lock<std::mutex> lock(mutex);
-  ended.wait(lock, [&] { return over; });
-  if (error) std::rethrow_exception(error);
-}
 
 constexpr int64_t kParents = 2;
 
