@@ -111,12 +111,17 @@ def env(seconds: float, pairs: int) -> dict[str, Any]:
 def rollout(seconds: float, pairs: int, peer: str | None) -> dict[str, Any]:
     """Frames/s of LargeModel on Frostbite, a different random genome for every episode."""
     command = [sys.executable, "-m", "neuroevo.cli", "bench", "rollout", "--seconds", str(seconds), "--json"]
-    figures = []
+    runs, figures = [], []
     for _ in range(pairs):
-        ours = _last_json(command)
-        figures.append((ours["frames_per_s"], _last_json(shlex.split(peer))["frames_per_s"] if peer else float("nan")))
-    result = _pair("frostbite", figures, peer or "no peer given")
-    return {**result, "resident_mb": ours["resident_mb"], "lanes": ours["lanes"], "slots": ours["slots"]}
+        runs.append(_last_json(command))
+        if peer is not None:
+            figures.append((runs[-1]["frames_per_s"], _last_json(shlex.split(peer))["frames_per_s"]))
+    facts = {key: runs[-1][key] for key in ("resident_mb", "lanes", "slots")}
+    if peer is not None:
+        return {**_pair("frostbite", figures, peer), **facts}
+    ours = statistics.median(run["frames_per_s"] for run in runs)
+    print(f"frostbite: ours {ours:,.0f} (--peer COMMAND measures another beside it)", flush=True)
+    return {"ours": ours, **facts}
 
 
 def _pair(name: str, figures: list[tuple[float, float]], other: str) -> dict[str, Any]:
