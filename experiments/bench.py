@@ -110,7 +110,7 @@ def env(seconds: float, pairs: int) -> dict[str, Any]:
 
 def rollout(seconds: float, pairs: int, peer: str | None) -> dict[str, Any]:
     """Frames/s of LargeModel on Frostbite, a different random genome for every episode."""
-    command = [sys.executable, "-m", "neuroevo.cli", "bench", "rollout", "--seconds", str(seconds), "--json"]
+    command = [sys.executable, "-m", "neuroevo", "bench", "rollout", "--seconds", str(seconds), "--json"]
     runs, figures = [], []
     for _ in range(pairs):
         runs.append(_last_json(command))

@@ -19,15 +19,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from neuroevo.cli import Debug, reported_errors
+from neuroevo.cli.common import Debug, reported_errors
 from neuroevo.config import Config, load_config, make_config
 from neuroevo.episodes import Episode, Evaluator
 from neuroevo.genome import Genome
-from neuroevo.metrics import genome_to_json, mean_and_error
+from neuroevo.genome_json import genome_to_json
 from neuroevo.progress import make_watcher
 from neuroevo.randomness import held_out_seeds
 from neuroevo.run import make_evaluator, run
 from neuroevo.run_folder import RunFolder, check_free, default_path
+from neuroevo.statistics import summarise
 from neuroevo.train import TrainState, spent
 
 CONFIG = Path(__file__).with_name("frostbite_demo.toml")
@@ -108,8 +109,8 @@ def table(rows: Mapping[str, np.ndarray]) -> str:
     """Mean, standard error and range of each row's returns, float64 [episodes], as text."""
     lines = [f"{'':26}{'mean':>10}{'std. error':>12}{'lowest':>10}{'highest':>10}"]
     for name, returns in rows.items():
-        mean, error = mean_and_error(returns)
-        lines.append(f"{name:26}{mean:10,.1f}{error:12,.1f}{returns.min():10,.0f}{returns.max():10,.0f}")
+        of = summarise(returns)
+        lines.append(f"{name:26}{of.mean:10,.1f}{of.standard_error:12,.1f}{returns.min():10,.0f}{returns.max():10,.0f}")
     return "\n".join(lines)
 
 
@@ -121,14 +122,14 @@ def verdict(rows: Mapping[str, np.ndarray]) -> str:
         return f"A draw: {winner} and {others[0]} have the same mean."
     margins = []
     for other in others:
-        margin, error = mean_and_error(rows[winner] - rows[other])
-        margins.append(f"{other} by {margin:,.1f} ± {error:,.1f}")
+        margin = summarise(rows[winner] - rows[other])
+        margins.append(f"{other} by {margin.mean:,.1f} ± {margin.standard_error:,.1f}")
     return f"{winner} won: it beat {' and '.join(margins)} points an episode (mean ± standard error)."
 
 
 def _train(config: Config, evaluator: Evaluator, folder: Path, elites: list[Genome]) -> TrainState:
     """Trains into `folder`, adds each generation's elite to `elites` and returns the last state."""
-    with RunFolder(folder, config, sys.argv) as run_folder, make_watcher() as watcher:
+    with RunFolder.create(folder, config).open(sys.argv) as run_folder, make_watcher() as watcher:
         state = run(config, evaluator, run_folder, watcher, lambda _, record: elites.append(record.elite))
     print(f"finished {spent(state, config.training)}", flush=True)
     return state

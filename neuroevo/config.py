@@ -13,6 +13,7 @@ name = "ga"            # the other keys are the algorithm's own fields, see neur
 timesteps = 250e6      # at least one of timesteps, generations and minutes
 
 [hardware]             # may be left out
+[checkpoints]          # may be left out
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tomli_w
 from pydantic import PlainValidator, ValidationError
@@ -81,6 +82,8 @@ class Training:
     """Ends the run after this many generations."""
     minutes: Positive | None = None
     """Ends the run after this wall time; results then depend on the machine's speed."""
+    start_from: Name | None = None
+    """Another run's folder, whose best genomes this run begins with instead of fresh ones."""
 
     def __post_init__(self) -> None:
         if self.timesteps is None and self.generations is None and self.minutes is None:
@@ -91,12 +94,26 @@ class Training:
 class Hardware:
     """How the machine is used. Results do not depend on it. What is left out is chosen from the machine."""
 
+    device: Literal["auto", "cpu", "gpu"] = "auto"
+    """Where networks are evaluated; "auto" takes a GPU where there is one that this version can use."""
     threads: Count | None = None
     """Worker threads for emulators and networks."""
     lanes: Count | None = None
     """Lanes: groups of slots that take turns, one's networks beside another's emulators."""
     slots: Count | None = None
     """Slots (environments) per lane."""
+
+
+@settings
+class CheckpointSettings:
+    """When checkpoints are written and how long they stay. Results do not depend on it."""
+
+    every: Count = 1
+    """Generations between checkpoints. One is also written when the run ends, is interrupted or terminated."""
+    keep_last: Count = 3
+    """How many of the newest stay."""
+    keep_every: CountOrZero = 0
+    """Those after every so many generations stay for good; 0: none of them."""
 
 
 @settings
@@ -108,6 +125,7 @@ class Config:
     algorithm: Any
     training: Training
     hardware: Hardware
+    checkpoints: CheckpointSettings
     algorithm_name: str
 
     def tables(self) -> dict[str, dict[str, Any]]:
@@ -116,12 +134,31 @@ class Config:
         tables["algorithm"] = {"name": self.algorithm_name, **tables["algorithm"]}
         return {name: table for name, table in tables.items() if table}
 
+    def origin(self) -> dict[str, dict[str, Any]]:
+        """The part of tables() that results depend on: without budgets, hardware and checkpoints."""
+        tables = self.tables()
+        training = {key: value for key, value in tables["training"].items() if key not in BUDGETS}
+        return {
+            "env": tables["env"],
+            "network": tables["network"],
+            "algorithm": tables["algorithm"],
+            "training": training,
+        }
+
     def toml(self) -> str:
         """The configuration as TOML text that loads as the same configuration."""
         return tomli_w.dumps(self.tables())
 
 
-_SECTIONS = {"env": Env, "network": Network, "algorithm": None, "training": Training, "hardware": Hardware}
+BUDGETS = ("timesteps", "generations", "minutes")  # keys of [training] that only say when a run ends
+_SECTIONS = {
+    "env": Env,
+    "network": Network,
+    "algorithm": None,
+    "training": Training,
+    "hardware": Hardware,
+    "checkpoints": CheckpointSettings,
+}
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import tensorflow as tf
 
 from neuroevo import envs, ops
 from neuroevo.episodes import Episode, Outcomes
@@ -25,7 +26,8 @@ class LocalEvaluator:
 
     env: name of a game. network: a name of NETWORKS, or several (genomes refer to them by index).
     env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
-    slots of each, by default chosen for the threads. parent_rows: how many genomes to keep at hand as weights.
+    slots of each, by default chosen for the threads. parent_rows: how many genomes to keep at hand as weights. device:
+    "auto", "cpu" or "gpu".
     """
 
     def __init__(
@@ -38,8 +40,10 @@ class LocalEvaluator:
         lanes: int | None = None,
         slots: int | None = None,
         parent_rows: int | None = None,
+        device: str = "auto",
         backend: str = "cpu",
     ):
+        check_device(device)
         recipe = envs.resolve(env, env_options)
         names = [network] if isinstance(network, str) else list(network)
         for name in names:
@@ -136,6 +140,18 @@ class LocalEvaluator:
             if finished < count:
                 time.sleep(pause)
         return Outcomes(returns, steps)
+
+
+def check_device(device: str) -> None:
+    """UserError when networks cannot be evaluated on the device "auto", "cpu" or "gpu"."""
+    if device not in ("auto", "cpu", "gpu"):
+        raise UserError(
+            f"device '{device}' is unknown{did_you_mean(device, ('auto', 'cpu', 'gpu'))}, expected auto, cpu or gpu"
+        )
+    if device == "gpu":
+        found = len(tf.config.list_physical_devices("GPU"))
+        why = f"this version has no GPU backend ({found} GPUs are there)" if found else "TensorFlow finds no GPU here"
+        raise UserError(f"device 'gpu' cannot be used: {why}; expected cpu or auto")
 
 
 def default_layout(threads: int) -> tuple[int, int]:

@@ -1,12 +1,9 @@
-"""What a generation leaves behind: one flat JSON object, written and flushed as soon as the generation is finished."""
+"""What a finished generation leaves behind, as one flat row of numbers."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,7 +46,7 @@ class Record:
         return (self.steps_population + self.steps_validation + self.steps_test) / max(seconds, 1e-9)
 
     def row(self) -> dict[str, Any]:
-        """The record as plain values, for JSON; those that depend on the clock are seconds_* and *_per_s."""
+        """The record as plain values without the elite; those that depend on the clock are seconds_* and *_per_s."""
         return {
             "generation": self.generation,
             **self.figures,
@@ -72,36 +69,5 @@ class Record:
             "seconds_test": round(self.seconds_test, 3),
             "seconds_total": round(self.seconds_total, 3),
             "steps_per_s": round(self.steps_per_s, 1),
-            "elite": genome_to_json(self.elite),
             "fitness": self.fitness.tolist(),
         }
-
-
-def mean_and_error(returns: np.ndarray) -> tuple[float | None, float | None]:
-    """Mean and standard error of the mean of returns, float64 [n]; None where n is too small for it."""
-    if len(returns) == 0:
-        return None, None
-    error = float(np.std(returns, ddof=1)) / math.sqrt(len(returns)) if len(returns) > 1 else None
-    return float(np.mean(returns)), error
-
-
-def genome_to_json(genome: Genome) -> dict[str, Any]:
-    """A genome as plain values; seeds need 63 bits, which a reader that makes floats of numbers does not keep."""
-    return {"base": genome.base, "chain": [list(mutation) for mutation in genome.chain], "network": genome.network}
-
-
-def genome_from_json(value: Mapping[str, Any]) -> Genome:
-    """The genome that genome_to_json wrote."""
-    chain = tuple((int(seed), float(scale)) for seed, scale in value["chain"])
-    return Genome(int(value["base"]), chain, int(value.get("network", 0)))
-
-
-def append_row(path: Path, record: Record) -> None:
-    """Adds the record to the JSON lines file at `path`."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record.row(), allow_nan=False) + "\n")
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSON lines file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

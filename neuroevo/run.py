@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from neuroevo.config import Config
@@ -10,7 +11,7 @@ from neuroevo.episodes import Evaluator
 from neuroevo.metrics import Record
 from neuroevo.quiet import load_tensorflow
 from neuroevo.run_folder import RunFolder, log
-from neuroevo.train import TrainState, Watcher, spent, start, train
+from neuroevo.train import TrainState, Watcher, spent, train
 
 if TYPE_CHECKING:
     from neuroevo.evaluator import LocalEvaluator
@@ -28,6 +29,7 @@ def make_evaluator(config: Config) -> LocalEvaluator:
         config.env.name,
         config.network.name,
         env_options=config.env.options,
+        device=config.hardware.device,
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
@@ -41,22 +43,23 @@ def run(
     watcher: Watcher,
     on_generation: Callable[[TrainState, Record], None] | None = None,
 ) -> TrainState:
-    """Trains until a budget is spent, writes each generation's record, and returns the last state.
+    """Trains from the folder's state until a budget is spent, writes each generation, and returns the last state.
 
-    on_generation sees each state and record after it is written. KeyboardInterrupt passes through; the generations
-    finished before it are in the folder.
+    on_generation sees each state and record after it is written. What ends it early (KeyboardInterrupt, a full disk's
+    OSError) passes through after a checkpoint of the last finished generation.
     """
-    state = start(config.algorithm, config.training)
-    log.info("%s on %s with %s", config.algorithm_name, config.env.name, config.network.name)
+    names = config.algorithm_name, config.env.name, config.network.name
+    log.info("%s on %s with %s, from generation %d", *names, folder.state.generation)
     try:
-        for after, record in train(config.algorithm, evaluator, config.training, state, watcher):
-            state = after
-            folder.add(record)
+        for state, record in train(config.algorithm, evaluator, config.training, folder.state, watcher):
+            folder.add(state, record)
             watcher.generation(record)
             if on_generation is not None:
                 on_generation(state, record)
     except BaseException as error:
-        log.error("stopped in generation %d: %s", state.generation, repr(error))
+        log.error("stopped in generation %d: %s", folder.state.generation, repr(error))
+        with suppress(OSError):  # what stopped the run is the error to report
+            folder.save()
         raise
-    log.info("finished %s", spent(state, config.training))
-    return state
+    log.info("finished %s", spent(folder.state, config.training))
+    return folder.state

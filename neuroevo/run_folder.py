@@ -1,66 +1,140 @@
-"""The folder a run leaves behind.
+"""The folder of a run: what it holds, how it grows, and how a run goes on from it.
 
 config.toml     the configuration with every default filled in
-info.json       command, seed, versions, git commit, machine
-metrics.jsonl   one JSON object per finished generation
+info.json       command, seed, versions, git commit, machine, and the same of every time the run was resumed
+metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
+checkpoints/    what the run can go on from, see checkpoints
+tensorboard/    event files
 log.txt         what happened when
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
 import os
-import platform
-import shlex
-import subprocess
-import sys
 import time
-from importlib import metadata
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import neuroevo
-from neuroevo.config import Config
+from neuroevo.checkpoint import Checkpoint
+from neuroevo.checkpoints import Checkpoints, Unusable, set_aside
+from neuroevo.config import Config, load_config
 from neuroevo.errors import UserError
-from neuroevo.metrics import Record, append_row
+from neuroevo.facts import facts
+from neuroevo.files import write_atomically
+from neuroevo.metrics import Record
+from neuroevo.metrics_files import MetricsFiles, check
+from neuroevo.tensorboard import TensorBoardWriter
+from neuroevo.train import TrainState, spent, start
+from neuroevo.warm_start import genomes_to_start_from
 
-_FILES = ("config.toml", "info.json", "metrics.jsonl")
+CONFIG, INFO, LOG = "config.toml", "info.json", "log.txt"
 log = logging.getLogger("neuroevo")
 
 
 class RunFolder:
-    """A new run's folder; closing it closes the log."""
+    """A run's folder while the run goes. Make it with create() or resume(), then open() it; close() it at the end.
 
-    def __init__(self, path: Path | str, config: Config, command: list[str], extra: dict[str, Any] | None = None):
-        """Makes the folder and writes config.toml and info.json, with `extra` keys in the latter.
+    state: what the next generation starts from. unusable: newer checkpoints that resume() passed over.
+    """
 
-        UserError: the folder already holds a run or cannot be written.
+    def __init__(self, path: Path, config: Config, state: TrainState, lengths: Mapping[str, int] | None):
+        self.path, self.config, self.state = path, config, state
+        self.unusable: list[Unusable] = []
+        self._checkpoints = Checkpoints(path / "checkpoints", config.checkpoints)
+        self._lengths = lengths  # of the metrics files; None: a new run
+        self._lock: int | None = None
+
+    @classmethod
+    def create(cls, path: Path | str, config: Config) -> RunFolder:
+        """A new run's folder; nothing is written yet. UserError: it holds a run, or there is nothing to start from."""
+        check_free(path)
+        genomes = genomes_to_start_from(config)
+        return cls(Path(path), config, start(config.algorithm, config.training, genomes), None)
+
+    @classmethod
+    def resume(cls, path: Path | str, overrides: Sequence[str] = (), config: Config | None = None) -> RunFolder:
+        """The folder of a run that is to go on from its newest checkpoint that can be used; nothing is written yet.
+
+        config: instead of the run's own with `overrides`; both may change budgets, [hardware] and [checkpoints] only.
+        UserError: there is no run, no such checkpoint, another process is at it, or a change would change results.
         """
-        self.path = Path(path)
-        check_free(self.path)
+        path = Path(path)
+        if not (path / CONFIG).is_file():
+            raise UserError(f"there is no run in {path}: expected {path / CONFIG}")
+        lock = _locked(path)
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / "config.toml").write_text(config.toml(), encoding="utf-8")
-            facts = {**info(command), "seed": config.training.seed, **(extra or {})}
-            (self.path / "info.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
-            self._handler = logging.FileHandler(self.path / "log.txt", encoding="utf-8")
+            config = config or load_config(path / CONFIG, overrides)
+            _check_changes(load_config(path / CONFIG), config)
+            checkpoints = Checkpoints(path / "checkpoints", config.checkpoints)
+            checkpoint, unusable = checkpoints.newest(config.algorithm.state_type, config.origin())
+            if checkpoint is None:
+                found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
+                raise UserError(f"{path} has no checkpoint to go on from:{found}")
+            try:
+                check(path, checkpoint.lengths)
+            except ValueError as error:
+                raise UserError(str(error)) from None
+        except BaseException:
+            os.close(lock)
+            raise
+        folder = cls(path, config, checkpoint.state, checkpoint.lengths)
+        folder.unusable, folder._lock = unusable, lock
+        return folder
+
+    def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
+        """Writes the start of a run, or cuts the files back to where it goes on; info.json gets `extra` keys too.
+
+        UserError: the folder cannot be written.
+        """
+        try:
+            if self._lengths is None:
+                self._begin(command, extra or {})
+            else:
+                self._go_on(command)
+            tables = {
+                f"{name}.{key}": value for name, keys in self.config.tables().items() for key, value in keys.items()
+            }
+            self._tensorboard = TensorBoardWriter(self.path / "tensorboard", tables, self.state.generation)
+            self._handler = _LogFile(self.path / LOG, encoding="utf-8")
         except OSError as error:
+            self._unlock()
             raise UserError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         log.addHandler(self._handler)
         log.setLevel(logging.INFO)
         log.propagate = False
+        for unusable in self.unusable:
+            log.warning("passed over %s", unusable)
+        return self
 
-    def add(self, record: Record) -> None:
-        """Writes a finished generation's record."""
-        append_row(self.path / "metrics.jsonl", record)
+    def add(self, state: TrainState, record: Record) -> None:
+        """Writes a finished generation's record, and a checkpoint when one is due.
+
+        OSError: the disk is full, for example; the run can be resumed from the newest checkpoint.
+        """
+        self._metrics.append(record)
+        self.state = state
+        if self._checkpoints.due(state.generation) or spent(state, self.config.training):
+            self.save()
+        self._tensorboard.add(record)
         log.info("%s", describe(record))
 
+    def save(self) -> None:
+        """Writes a checkpoint of the last finished generation, if there is none yet. OSError."""
+        self._checkpoints.save(Checkpoint(self.state, self.config.origin(), self._metrics.flush()))
+
     def close(self) -> None:
-        """Closes the log."""
+        """Closes the files and lets other processes have the folder."""
         log.removeHandler(self._handler)
         self._handler.close()
+        with suppress(OSError):  # every generation was flushed
+            self._tensorboard.close()
+        self._unlock()
 
     def __enter__(self) -> RunFolder:
         return self
@@ -68,14 +142,59 @@ class RunFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _begin(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock = _locked(self.path)
+        check_free(self.path)
+        for stale in (INFO, LOG):  # of a run that was killed before it had a configuration
+            (self.path / stale).unlink(missing_ok=True)
+        self._metrics = MetricsFiles(self.path)
+        self._write_info({**facts(command), "seed": self.config.training.seed, **extra, "resumed": []})
+        self.save()
+        # Last: with it the folder is a run, and everything that resuming needs is there.
+        write_atomically(self.path / CONFIG, self.config.toml().encode())
+
+    def _go_on(self, command: Sequence[str]) -> None:
+        for unusable in self.unusable:
+            set_aside(unusable)
+        self._metrics = MetricsFiles(self.path, self._lengths)
+        info = read_info(self.path)
+        again = {**facts(command), "generation": self.state.generation}
+        self._write_info({**info, "resumed": [*info.get("resumed", []), again]})
+        write_atomically(self.path / CONFIG, self.config.toml().encode())
+
+    def _write_info(self, info: Mapping[str, Any]) -> None:
+        write_atomically(self.path / INFO, (json.dumps(info, indent=2) + "\n").encode())
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+class _LogFile(logging.FileHandler):
+    """A log file that says nothing when it cannot be written: what else fails on a full disk is reported."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's name)
+        pass
+
 
 def check_free(path: Path | str) -> None:
     """UserError when a run is in the folder already or `path` is a file."""
     if Path(path).exists() and not Path(path).is_dir():
         raise UserError(f"{path} is a file, expected a folder or nothing")
-    for name in _FILES:
-        if (Path(path) / name).exists():
-            raise UserError(f"{path} already holds a run ({name} is there); give another folder with --out")
+    if (Path(path) / CONFIG).exists():
+        raise UserError(
+            f"{path} already holds a run; go on with it by --resume {path}, or give another folder with --out"
+        )
+
+
+def read_info(path: Path) -> dict[str, Any]:
+    """info.json of a run; nothing where it is missing or damaged, since nothing depends on it."""
+    try:
+        return json.loads((path / INFO).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
 
 
 def default_path(config_path: Path | str) -> Path:
@@ -102,60 +221,24 @@ def describe(record: Record) -> str:
     return " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])
 
 
-def info(command: list[str]) -> dict[str, Any]:
-    """Where and with what a run was made, as plain values."""
-    return {
-        "command": shlex.join(command),
-        "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-        "versions": versions(),
-        "git_commit": git_commit(),
-        "machine": machine(),
-    }
-
-
-def versions() -> dict[str, str | None]:
-    """Versions of Python, this package and what results depend on; None for what is not installed."""
-    found: dict[str, str | None] = {"python": platform.python_version(), "neuroevo": neuroevo.__version__}
-    for package in ("tensorflow", "numpy", "ale-py"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = None
-    return found
-
-
-def git_commit() -> str | None:
-    """The commit of the checkout that this package lies in, "-dirty" added when files differ; None outside of one."""
-    root = Path(neuroevo.__file__).resolve().parents[1]
-    if not (root / ".git").exists():
-        return None
+def _locked(path: Path) -> int:
+    """A descriptor that keeps other processes from training into the folder until it is closed or the process ends."""
+    lock = os.open(path, os.O_RDONLY)
     try:
-        commit = _git(root, "rev-parse", "HEAD").strip()
-        return commit + ("-dirty" if _git(root, "status", "--porcelain").strip() else "")
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=10)
-    return done.stdout
-
-
-def machine() -> dict[str, Any]:
-    """Processor, cores this process may use, memory in MiB and operating system."""
-    return {
-        "cpu": _proc_value("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
-        "system": f"{platform.system()} {platform.release()}",
-        "python": sys.executable,
-    }
-
-
-def _proc_value(path: str, key: str) -> str | None:
-    """The first line's value of `key` in a file of "key : value" lines, or None."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        return None
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(key)), None)
+        os.close(lock)
+        raise UserError(f"another process is training into {path}") from None
+    return lock
+
+
+def _check_changes(before: Config, after: Config) -> None:
+    """UserError when they differ in what results depend on."""
+    for section, table in before.origin().items():
+        other = after.origin()[section]
+        for key in dict.fromkeys([*table, *other]):
+            if table.get(key) != other.get(key):
+                raise UserError(
+                    f"{section}.{key} is {table.get(key)} and cannot become {other.get(key)} when a run is resumed; "
+                    "what can: timesteps, generations and minutes of [training], [hardware], [checkpoints]"
+                )

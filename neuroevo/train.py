@@ -14,8 +14,9 @@ from neuroevo.config import Training
 from neuroevo.cutoff import parse_cutoff
 from neuroevo.episodes import Episode, Evaluator, Outcomes
 from neuroevo.genome import Genome
-from neuroevo.metrics import Record, mean_and_error
+from neuroevo.metrics import Record
 from neuroevo.randomness import Purpose, draw_seeds
+from neuroevo.statistics import summarise
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ class Watcher:
         """A generation is finished and its record written."""
 
 
-def start(algorithm: Algorithm, training: Training) -> TrainState:
-    """The state before generation 0."""
-    return TrainState(algorithm.init(training.seed), generation=0, cutoff=parse_cutoff(training.cutoff).start)
+def start(algorithm: Algorithm, training: Training, genomes: Sequence[Genome] = ()) -> TrainState:
+    """The state before generation 0; genomes: another run's best, best first, to start from."""
+    state = algorithm.init(training.seed, genomes)
+    return TrainState(state, generation=0, cutoff=parse_cutoff(training.cutoff).start)
 
 
 def spent(state: TrainState, training: Training) -> str | None:
@@ -111,7 +113,7 @@ def run_generation(
     told = algorithm.tell(state.algorithm, genomes, population.fitness, candidates, validation.fitness, steps)
     elite = algorithm.elite(told)
     test = play(Purpose.TEST_EPISODES, [elite], [seeds(Purpose.TEST_EPISODES, training.test_episodes)], 0)
-    test_mean, test_error = mean_and_error(test.outcomes.returns)
+    tested = summarise(test.outcomes.returns)
 
     after = replace(
         state,
@@ -127,8 +129,8 @@ def run_generation(
         elite=elite,
         fitness=population.fitness,
         validation=float(validation.fitness[candidates.index(elite)]) if elite in candidates else None,
-        test_mean=test_mean,
-        test_standard_error=test_error,
+        test_mean=tested.mean,
+        test_standard_error=tested.standard_error,
         steps_population=population.steps,
         steps_validation=validation.steps,
         steps_test=test.steps,

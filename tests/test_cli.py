@@ -20,14 +20,15 @@ from neuroevo import run as run_module
 from neuroevo.cli import app
 from neuroevo.config import load_config
 from neuroevo.genome import Genome
-from neuroevo.metrics import Record, read_rows
+from neuroevo.metrics import Record
+from neuroevo.metrics_files import read_rows
 from neuroevo.progress import PlainWatcher, TerminalWatcher
 from tests.toy import ToyEvaluator
 
 ROOT = Path(__file__).parents[1]
 CONFIG = """
 [env]
-name = "toy"
+name = "frostbite"
 [algorithm]
 population = 6
 parents = 2
@@ -57,9 +58,10 @@ def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
     result, toy = invoke(monkeypatch, "train", config, "--out", out, "--set", "training.seed=9")
     assert result.exit_code == 0, result.stderr
     assert toy.closed
-    assert sorted(path.name for path in out.iterdir()) == ["config.toml", "info.json", "log.txt", "metrics.jsonl"]
+    files = ["config.toml", "elites.jsonl", "info.json", "log.txt", "metrics.csv", "metrics.jsonl"]
+    assert sorted(path.name for path in out.iterdir()) == ["checkpoints", *files, "tensorboard"]
     assert load_config(out / "config.toml") == load_config(config, ["training.seed=9"])
-    assert [row["generation"] for row in read_rows(out / "metrics.jsonl")] == [0, 1, 2]
+    assert [row["generation"] for row in read_rows(out)] == [0, 1, 2]
     info = json.loads((out / "info.json").read_text())
     assert info["seed"] == 9
     assert (info["parameters"], info["actions"]) == (8, 3)
@@ -76,7 +78,7 @@ def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
 def test_plain_output_is_a_line_per_generation(monkeypatch, config, tmp_path):
     result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
     lines = result.stdout.splitlines()
-    assert lines[0] == f"ga on toy, large_model (8 weights), seed 0, into {tmp_path / 'run'}"
+    assert lines[0] == f"ga on frostbite, large_model (8 weights), seed 0, into {tmp_path / 'run'}"
     assert [line.split(":")[0] for line in lines[1:4]] == ["generation 0", "generation 1", "generation 2"]
     assert lines[4] == f"finished after 3 generations; results are in {tmp_path / 'run'}"
     assert len(lines) == 5
@@ -97,7 +99,7 @@ def test_equal_runs_have_equal_metrics(monkeypatch, config, tmp_path):
         invoke(monkeypatch, "train", config, "--out", tmp_path / name)
         return [
             {key: value for key, value in row.items() if not key.startswith("seconds") and key != "steps_per_s"}
-            for row in read_rows(tmp_path / name / "metrics.jsonl")
+            for row in read_rows(tmp_path / name)
         ]
 
     assert rows("a") == rows("b")
@@ -108,7 +110,7 @@ def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
     before = (tmp_path / "run" / "metrics.jsonl").read_text()
     result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
     assert result.exit_code == 2
-    assert "run already holds a run (config.toml is there); give another folder with --out" in result.stderr
+    assert "run already holds a run; go on with it by --resume" in result.stderr
     assert toy.calls == []
     assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
     result, _ = invoke(monkeypatch, "train", config, "--out", config)
@@ -126,7 +128,9 @@ def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
         (["train", "absent.toml"], "neuroevo: there is no configuration file absent.toml\n"),
         (["train", "CONFIG", "--set", "algorithm.poplation=3"], "did you mean population?"),
         (["train", "CONFIG", "--set", "training.seed"], "expected SECTION.KEY=VALUE"),
-        (["train"], "Missing argument 'CONFIG'"),
+        (["train"], "expected a configuration file, or --resume with a run's folder"),
+        (["train", "CONFIG", "--out", "a", "--resume", "b"], "--out and --resume exclude each other"),
+        (["train", "--resume", "absent"], "there is no run in absent: expected absent/config.toml"),
         (["train", "CONFIG", "--colour"], "No such option: --colour"),
         (["trian"], "No such command 'trian'"),
         (["bench", "env", "--envs", "0"], "Invalid value for '--envs'"),
@@ -148,7 +152,7 @@ def test_failures_exit_with_1(monkeypatch, config, tmp_path):
         "neuroevo: failed: ValueError: fitness of genome 2 is nan, expected a finite number (--debug shows where)\n"
     )
     assert toy.closed
-    assert len(read_rows(tmp_path / "run" / "metrics.jsonl")) == 1
+    assert len(read_rows(tmp_path / "run")) == 1
     assert "stopped in generation 1: ValueError" in (tmp_path / "run" / "log.txt").read_text()
 
 
@@ -165,9 +169,9 @@ def test_debug_shows_the_traceback(monkeypatch, config, tmp_path):
 def test_ctrl_c_keeps_finished_generations(monkeypatch, config, tmp_path):
     result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", toy=ToyEvaluator(interrupt_at=7))
     assert result.exit_code == 130
-    assert result.stderr == f"neuroevo: interrupted; the finished generations are in {tmp_path / 'run'}\n"
+    assert result.stderr == f"neuroevo: interrupted; go on with: neuroevo train --resume {tmp_path / 'run'}\n"
     assert toy.closed
-    assert [row["generation"] for row in read_rows(tmp_path / "run" / "metrics.jsonl")] == [0, 1]
+    assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1]
 
 
 def test_a_real_sigint(config, tmp_path):

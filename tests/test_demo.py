@@ -6,7 +6,8 @@ import numpy as np
 
 from experiments.demo import CONFIG, compare, random_search_beside, table, verdict
 from neuroevo.config import load_config
-from neuroevo.metrics import genome_from_json, read_rows
+from neuroevo.genome_json import genome_from_json
+from neuroevo.metrics_files import read_elites, read_rows
 from neuroevo.randomness import held_out_seeds
 from tests.toy import ToyEvaluator
 
@@ -23,14 +24,15 @@ SMALL = [
 def test_the_comparison(tmp_path, capsys):
     toy = ToyEvaluator()
     result = compare(load_config(CONFIG, SMALL), toy, tmp_path)
-    ga, search = (read_rows(tmp_path / name / "metrics.jsonl") for name in ("ga", "random_search"))
+    ga, search = (read_rows(tmp_path / name) for name in ("ga", "random_search"))
     assert ga[-1]["steps_total"] >= 20_000 > ga[-2]["steps_total"]
     assert search[-1]["steps_total"] >= ga[-1]["steps_total"] > search[-2]["steps_total"]
-    elites = [ga[0]["elite"], ga[-1]["elite"], search[-1]["elite"]]
-    assert list(result["elites"].values()) == elites
+    of_ga, of_search = (read_elites(tmp_path / name) for name in ("ga", "random_search"))
+    elites = [of_ga[0], of_ga[-1], of_search[-1]]
+    assert [genome_from_json(elite) for elite in result["elites"].values()] == elites
 
     held_out = toy.calls[-1]
-    assert [episode.genome for episode in held_out[::30]] == [genome_from_json(elite) for elite in elites]
+    assert [episode.genome for episode in held_out[::30]] == elites
     assert [episode.seed for episode in held_out] == held_out_seeds(30) * 3
     assert {episode.max_steps for episode in held_out} == {5000}
     assert not {episode.seed for call in toy.calls[:-1] for episode in call} & set(held_out_seeds(30))
@@ -43,7 +45,9 @@ def test_the_comparison(tmp_path, capsys):
 
 
 def test_random_search_differs_only_in_the_algorithm_and_the_budget():
-    ga = load_config(CONFIG, ["training.generations=5", "hardware.threads=2", "env.options.sticky_actions=0.25"])
+    ga = load_config(
+        CONFIG, ["training.generations=5", "hardware.threads=2", "env.options.repeat_action_probability=0.25"]
+    )
     ours, theirs = random_search_beside(ga, 777).tables(), ga.tables()
     assert ours["algorithm"] == {
         "name": "random_search",

@@ -3,11 +3,12 @@
 import json
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroevo.genome import Genome
-from neuroevo.metrics import genome_from_json, genome_to_json
+from neuroevo.genome_json import genome_from_json, genome_to_json, genomes_from_json, genomes_to_json
 
 seeds = st.integers(0, 2**63 - 1)
 scales = st.floats(min_value=0, exclude_min=True, max_value=1, width=32)
@@ -39,6 +40,43 @@ def test_json_round_trip(genome):
 def test_json_keeps_63_bit_seeds_and_float32_scales():
     scale = float(np.float32(0.002))
     text = json.dumps(genome_to_json(Genome(2**63 - 1, ((2**63 - 2, scale),))))
-    assert (
-        text == '{"base": 9223372036854775807, "chain": [[9223372036854775806, 0.0020000000949949026]], "network": 0}'
+    assert text == (
+        '{"base": 9223372036854775807, "network": 0, "same": 0, '
+        '"chain": [[9223372036854775806, 0.0020000000949949026]]}'
     )
+
+
+@given(st.lists(genomes, max_size=6), st.data())
+def test_lists_of_relatives_round_trip(first, data):
+    family = list(first)
+    for _ in range(4 if first else 0):  # children and cousins, which share a part of their chains
+        genome = data.draw(st.sampled_from(family))
+        cut = data.draw(st.integers(0, len(genome.chain)))
+        family.append(Genome(genome.base, genome.chain[:cut], genome.network).child(data.draw(seeds), 0.5))
+    assert genomes_from_json(json.loads(json.dumps(genomes_to_json(family)))) == family
+
+
+def test_a_line_of_descent_takes_one_mutation_each():
+    line = [Genome(5)]
+    for seed in range(100):
+        line.append(line[-1].child(seed, 0.5))
+    written = genomes_to_json(line)
+    assert [len(each["chain"]) for each in written] == [0] + [1] * 100
+    assert [each["same"] for each in written] == [0, *range(100)]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"base": 1}, "this is not a genome"),
+        ([], "this is not a genome"),
+        ({"base": 1, "chain": [[2]]}, "this is not a genome"),
+        ({"base": 2**63, "chain": []}, "base of a genome is 9223372036854775808, expected a whole number in"),
+        ({"base": 1.0, "chain": []}, "base of a genome is 1.0"),
+        ({"base": 1, "chain": [[-1, 0.5]]}, "seed of a genome is -1"),
+        ({"base": 1, "same": 2, "chain": []}, "shares 2 mutations with one that is not there"),
+    ],
+)
+def test_what_is_not_a_genome(value, message):
+    with pytest.raises(ValueError, match=message):
+        genome_from_json(value)

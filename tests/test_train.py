@@ -1,13 +1,12 @@
 """The generation loop with a toy evaluator: episodes, budgets, cut-offs, records, and going on from a state."""
 
-import json
-
 import numpy as np
 import pytest
 
 from neuroevo.algorithms.ga import GA
+from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.config import Training
-from neuroevo.metrics import append_row, genome_from_json, mean_and_error, read_rows
+from neuroevo.genome import Genome
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.train import Watcher, spent, start, train
 from tests.toy import ToyEvaluator
@@ -66,7 +65,7 @@ def test_the_numbers_of_a_record():
     assert row["frames_total"] == 4 * after.steps
     assert first.row()["steps_total"] == steps[0] + steps[1]
     assert (row["generation"], row["cutoff"], row["sigma"]) == (1, 20, float(np.float32(0.2)))
-    assert genome_from_json(row["elite"]) == second.elite
+    assert (first.elite, second.elite) == tuple(toy.calls[3 * i + 2][0].genome for i in range(2))
 
 
 def test_fitness_is_the_mean_of_a_genomes_episodes():
@@ -142,6 +141,9 @@ def test_an_algorithm_without_validation():
         def elite(self, state):
             return state
 
+        def best(self, state):
+            return [state]
+
         def metrics(self, state):
             return {}
 
@@ -165,16 +167,24 @@ def test_watcher_hears_of_each_phase():
     assert heard == [(0, "population", 8), 8, (0, "validation", 15), 15, (0, "test", 6), 6]
 
 
-def test_rows_are_strict_json_and_read_back(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    records = [record for _, record in train(GA_SMALL, ToyEvaluator(), settings())]
-    for record in records:
-        append_row(path, record)
-    assert read_rows(path) == [json.loads(json.dumps(record.row())) for record in records]
-    assert [genome_from_json(row["elite"]) for row in read_rows(path)] == [record.elite for record in records]
+def test_starting_from_other_genomes():
+    others = [Genome(70 + i).child(i, 0.5) for i in range(4)]
+    toy = ToyEvaluator()
+    state = start(GA_SMALL, settings(), others)
+    list(train(GA_SMALL, toy, settings(generations=1), state))
+    assert {episode.genome.parent for episode in toy.calls[0]} <= set(others[:3])
+    assert toy.calls[1][0].genome == others[0]  # is validated as the elite that it was
+    search = RandomSearch(population=5, validated=2)
+    toy = ToyEvaluator()
+    list(train(search, toy, settings(generations=1), start(search, settings(), others)))
+    assert toy.calls[1][0].genome == others[0]
+    assert all(not episode.genome.chain for episode in toy.calls[0])
 
 
-def test_mean_and_error():
-    assert mean_and_error(np.array([1.0, 2.0, 3.0, 6.0])) == (3.0, pytest.approx((14 / 3) ** 0.5 / 2, rel=1e-12))
-    assert mean_and_error(np.array([5.0])) == (5.0, None)
-    assert mean_and_error(np.zeros(0)) == (None, None)
+@pytest.mark.parametrize("algorithm", [GA_SMALL, RandomSearch(population=5, validated=2)], ids=["ga", "random_search"])
+def test_the_best_are_the_elite_and_what_else_is_kept(algorithm):
+    state = list(train(algorithm, ToyEvaluator(), settings()))[-1][0].algorithm
+    best = algorithm.best(state)
+    assert best[0] == algorithm.elite(state)
+    assert len(set(best)) == len(best)
+    assert set(best) == {algorithm.elite(state), *getattr(state, "parents", ())}

@@ -7,7 +7,7 @@ random follows from (seed, generation, purpose) by neuroevo.randomness, so the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from neuroevo.genome import Genome
 class Algorithm(Protocol):
     """One search algorithm with its settings; N is the population's size, C the number of candidates."""
 
-    def init(self, seed: int) -> Any:
-        """The state before generation 0; seed in [0, 2**63)."""
+    state_type: ClassVar[type]  # the dataclass of its states
+
+    def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:
+        """The state before generation 0; seed in [0, 2**63). genomes: another run's best, best first, to start from."""
 
     def ask(self, state: Any) -> list[Genome]:
         """The N genomes of this generation. Asking twice gives the same genomes."""
@@ -46,6 +48,9 @@ class Algorithm(Protocol):
 
     def elite(self, state: Any) -> Genome:
         """The best genome known. ValueError before the first tell."""
+
+    def best(self, state: Any) -> list[Genome]:
+        """The genomes that another run may start from, best first: the elite and whatever else the state keeps."""
 
     def metrics(self, state: Any) -> Mapping[str, float]:
         """Numbers about the generation that `ask` would make now, such as sigma, for the metrics file."""

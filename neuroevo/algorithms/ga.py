@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -21,7 +21,7 @@ from neuroevo.settings import Count, settings
 
 @dataclass(frozen=True)
 class GAState:
-    """Before a generation: its number, the training steps so far, its parents and the elite (none in generation 0)."""
+    """Before a generation: its number, the training steps so far, its parents and the elite (none in the first one)."""
 
     seed: int
     generation: int = 0
@@ -47,12 +47,14 @@ class GA:
         if self.parents > self.population:
             raise ValueError(f"parents = {self.parents}: expected at most the population, {self.population}")
 
-    def init(self, seed: int) -> GAState:
-        """The state before generation 0."""
-        return GAState(seed)
+    state_type: ClassVar[type] = GAState
+
+    def init(self, seed: int, genomes: Sequence[Genome] = ()) -> GAState:
+        """The state before generation 0; of `genomes` the first becomes the elite and the first T the parents."""
+        return GAState(seed, parents=tuple(genomes[: self.parents]), elite=next(iter(genomes), None))
 
     def ask(self, state: GAState) -> list[Genome]:
-        """Generation 0: fresh genomes. Later: a mutation of a parent each."""
+        """Without parents (generation 0): fresh genomes. With parents: a mutation of one of them each."""
         if not state.parents:
             bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
             return [Genome(base) for base in bases]
@@ -86,6 +88,10 @@ class GA:
         if state.elite is None:
             raise ValueError("there is no elite before the first generation is finished")
         return state.elite
+
+    def best(self, state: GAState) -> list[Genome]:
+        """The elite, then the other parents."""
+        return list(dict.fromkeys([self.elite(state), *state.parents]))
 
     def metrics(self, state: GAState) -> dict[str, float]:
         """sigma of the offspring that this generation has."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -36,9 +36,11 @@ class RandomSearch:
     validated: Annotated[Count, Field(ge=2)] = 10
     """The best that play validation episodes; the last of them gives way to the previous elite."""
 
-    def init(self, seed: int) -> RandomSearchState:
-        """The state before generation 0."""
-        return RandomSearchState(seed)
+    state_type: ClassVar[type] = RandomSearchState
+
+    def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RandomSearchState:
+        """The state before generation 0; the first of `genomes` becomes the elite."""
+        return RandomSearchState(seed, elite=next(iter(genomes), None))
 
     def ask(self, state: RandomSearchState) -> list[Genome]:
         """Fresh genomes."""
@@ -67,6 +69,10 @@ class RandomSearch:
         if state.elite is None:
             raise ValueError("there is no elite before the first generation is finished")
         return state.elite
+
+    def best(self, state: RandomSearchState) -> list[Genome]:
+        """The elite."""
+        return [self.elite(state)]
 
     def metrics(self, state: RandomSearchState) -> dict[str, float]:
         """Nothing: random search has no changing number."""

@@ -1,0 +1,109 @@
+"""One checkpoint: all that the next generation depends on, in a file that no code has to be run to read.
+
+The first line is JSON: the format's name and version, and the length and SHA-256 sum of everything after it. The second
+line is JSON: what of the configuration decides results, how long the run's files were, the loop's and the algorithm's
+state with genomes as seeds. Then come the algorithm's dense arrays, if it has any, each in NumPy's .npy format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import neuroevo
+from neuroevo.files import write_atomically
+from neuroevo.state_codec import Encoded, decode, encode
+from neuroevo.train import TrainState
+
+FORMAT, VERSION = "neuroevo checkpoint", 1
+
+
+class CheckpointError(ValueError):
+    """A file is not a checkpoint that can be used; the message says why, without the file's name."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """state: after a generation. origin: what results depend on, as JSON values. lengths: bytes of the run's files."""
+
+    state: TrainState
+    origin: Mapping[str, Any]
+    lengths: Mapping[str, int]
+
+
+def save(path: Path, checkpoint: Checkpoint) -> None:
+    """Writes the checkpoint, atomically. OSError: it could not be written, and `path` is as it was."""
+    write_atomically(path, to_bytes(checkpoint))
+
+
+def load(path: Path, state_kind: type) -> Checkpoint:
+    """Reads a checkpoint whose algorithm's state is a `state_kind`. CheckpointError: it cannot be used, and why."""
+    try:
+        return from_bytes(path.read_bytes(), state_kind)
+    except OSError as error:
+        raise CheckpointError(f"cannot be read: {error.strerror}") from None
+
+
+def to_bytes(checkpoint: Checkpoint) -> bytes:
+    """The file's content."""
+    state = checkpoint.state
+    encoded = encode(state.algorithm)
+    body = {
+        "neuroevo": neuroevo.__version__,
+        "origin": checkpoint.origin,
+        "lengths": checkpoint.lengths,
+        "generation": state.generation,
+        "cutoff": state.cutoff,
+        "steps": state.steps,
+        "seconds": state.seconds,
+        "algorithm": encoded.value,
+        "genomes": encoded.genomes,
+        "arrays": len(encoded.arrays),
+    }
+    rest = io.BytesIO()
+    rest.write(json.dumps(body, allow_nan=False).encode() + b"\n")
+    for array in encoded.arrays:
+        np.lib.format.write_array(rest, np.ascontiguousarray(array), allow_pickle=False)
+    content = rest.getvalue()
+    head = {"format": FORMAT, "version": VERSION, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    return json.dumps(head).encode() + b"\n" + content
+
+
+def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
+    """The checkpoint in a file's content. CheckpointError says what is wrong with it."""
+    first, newline, content = data.partition(b"\n")
+    try:
+        head = json.loads(first)
+        if not newline or head["format"] != FORMAT:
+            raise ValueError
+        version, size, checksum = head["version"], head["bytes"], head["sha256"]
+    except (ValueError, KeyError, TypeError):
+        raise CheckpointError(f"is not a {FORMAT}: its first line does not say so") from None
+    if version != VERSION:
+        raise CheckpointError(f"has version {version} of the format, this neuroevo reads version {VERSION}")
+    if len(content) != size:
+        raise CheckpointError(f"is incomplete: {len(content):,} bytes after the first line, expected {size:,}")
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise CheckpointError("is damaged: its content does not match its SHA-256 sum")
+    # From here on the file is as it was written, so what is wrong is who wrote it.
+    rest = io.BytesIO(content)
+    try:
+        body = json.loads(rest.readline())
+        arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]
+        state = TrainState(
+            algorithm=decode(Encoded(body["algorithm"], body["genomes"], arrays), state_kind),
+            generation=body["generation"],
+            cutoff=body["cutoff"],
+            steps=body["steps"],
+            seconds=body["seconds"],
+        )
+        return Checkpoint(state, body["origin"], body["lengths"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"does not fit this run: {error}") from None

@@ -1,0 +1,113 @@
+"""The checkpoints of a run: when one is written, which old ones stay, and which one a resumed run starts from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neuroevo.checkpoint import Checkpoint, CheckpointError, load, save
+from neuroevo.config import CheckpointSettings
+
+_NAME = re.compile(r"generation-(\d+)\.ckpt")
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A checkpoint that was passed over, and why."""
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.reason}"
+
+
+class Checkpoints:
+    """The files generation-NNNNNN.ckpt in a folder; N generations are finished in each."""
+
+    def __init__(self, folder: Path, settings: CheckpointSettings):
+        self.folder = folder
+        self._settings = settings
+        self._saved: int | None = None  # generation of the last one that was saved here
+
+    def path(self, generation: int) -> Path:
+        """Where the checkpoint after `generation` finished generations is."""
+        return self.folder / f"generation-{generation:06d}.ckpt"
+
+    def due(self, generation: int) -> bool:
+        """Whether one is to be written after `generation` finished generations."""
+        return generation % self._settings.every == 0
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Writes it unless it was the last one written, and then deletes those that need not stay. OSError."""
+        generation = checkpoint.state.generation
+        if generation == self._saved:
+            return
+        self.folder.mkdir(exist_ok=True)
+        save(self.path(generation), checkpoint)
+        self._saved = generation
+        for old in self.generations()[: -self._settings.keep_last]:
+            if not (self._settings.keep_every and old % self._settings.keep_every == 0):
+                self.path(old).unlink(missing_ok=True)
+
+    def generations(self) -> list[int]:
+        """Numbers of finished generations that there are checkpoints of, in order."""
+        if not self.folder.is_dir():
+            return []
+        names = (_NAME.fullmatch(path.name) for path in self.folder.iterdir())
+        return sorted(int(name[1]) for name in names if name)
+
+    def newest(self, state_kind: type, origin: Mapping[str, Any]) -> tuple[Checkpoint | None, list[Unusable]]:
+        """The newest checkpoint that this run can go on from (None: there is none), and the newer ones passed over."""
+        unusable = []
+        for generation in reversed(self.generations()):
+            try:
+                return self.load(generation, state_kind, origin), unusable
+            except CheckpointError as error:
+                unusable.append(Unusable(self.path(generation), str(error)))
+        return None, unusable
+
+    def load(self, generation: int, state_kind: type, origin: Mapping[str, Any]) -> Checkpoint:
+        """The checkpoint after `generation` generations. CheckpointError: it cannot be used, or is another run's."""
+        checkpoint = load(self.path(generation), state_kind)
+        if checkpoint.state.generation != generation:
+            raise CheckpointError(f"is of generation {checkpoint.state.generation}, not of {generation}")
+        differences = _differences(checkpoint.origin, _as_json(origin))
+        if differences:
+            raise CheckpointError(f"is another run's: {'; '.join(differences)}")
+        return checkpoint
+
+
+def set_aside(unusable: Unusable) -> Path:
+    """Renames a checkpoint that cannot be used, so that it is neither taken for one nor overwritten; the new path."""
+    number, path = 1, unusable.path.with_name(unusable.path.name + ".unusable")
+    while path.exists():
+        number += 1
+        path = unusable.path.with_name(f"{unusable.path.name}.unusable-{number}")
+    return unusable.path.rename(path)
+
+
+def _as_json(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
+    """Which keys differ, as `algorithm.sigma is 0.005 there and 0.002 here`."""
+    found = []
+    for section in dict.fromkeys([*theirs, *ours]):
+        there, here = theirs.get(section), ours.get(section)
+        if not isinstance(there, Mapping) or not isinstance(here, Mapping):
+            there, here = {"": there}, {"": here}
+        for key in dict.fromkeys([*there, *here]):
+            if there.get(key) != here.get(key):
+                name = f"{section}.{key}".rstrip(".")
+                found.append(f"{name} is {_shown(there, key)} there and {_shown(here, key)} here")
+    return found
+
+
+def _shown(table: Mapping[str, Any], key: str) -> str:
+    return json.dumps(table[key]) if table.get(key) is not None else "not set"

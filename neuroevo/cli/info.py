@@ -1,0 +1,29 @@
+"""`neuroevo info`."""
+
+from __future__ import annotations
+
+import typer
+
+from neuroevo.cli.common import Debug, print_section, reported_errors
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(info)
+
+
+def info(debug: Debug = False) -> None:
+    """List games, networks, algorithms, devices and how the native code was built."""
+    with reported_errors(debug):
+        from neuroevo import envs, networks, ops
+        from neuroevo.algorithms import ALGORITHMS
+        from neuroevo.facts import machine, versions
+
+        build = ops.build_info()
+        games = envs.games()
+        print_section("versions", versions())
+        print_section("machine", machine())
+        print_section("build", build)
+        print("algorithms:", ", ".join(ALGORITHMS))
+        print("networks:", ", ".join(networks.NETWORKS))
+        print(f"games ({len(games)}):", ", ".join(games))

@@ -1,0 +1,83 @@
+"""`neuroevo train`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
+from neuroevo.errors import UserError
+
+if TYPE_CHECKING:
+    from neuroevo.run_folder import RunFolder
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(train)
+
+
+def train(
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG]", help="A TOML file, such as those in experiments/.")
+    ] = None,
+    overrides: Overrides = None,
+    out: Annotated[Path | None, typer.Option(help="The run's folder [default: runs/CONFIG-TIME].")] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Go on with the run in this folder; with CONFIG, start it if there is none."),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Evolve networks as a configuration says, or go on with a run that was stopped."""
+    with reported_errors(debug), sigterm_raises():
+        train_run(choose_folder(config, overrides or [], out, resume))
+
+
+def choose_folder(config: Path | None, overrides: list[str], out: Path | None, resume: Path | None) -> RunFolder:
+    """The folder of a new run, or of one to go on with. UserError."""
+    from neuroevo.config import load_config
+    from neuroevo.run_folder import CONFIG, RunFolder, default_path
+
+    if resume is not None and out is not None:
+        raise UserError("--out and --resume exclude each other: a resumed run stays in its folder")
+    if config is None:
+        if resume is None:
+            raise UserError("expected a configuration file, or --resume with a run's folder")
+        return RunFolder.resume(resume, overrides)
+    checked = load_config(config, overrides)
+    if resume is not None and (resume / CONFIG).is_file():
+        return RunFolder.resume(resume, config=checked)
+    return RunFolder.create(out or resume or default_path(config), checked)
+
+
+def train_run(folder: RunFolder) -> None:
+    """Trains into the folder, until a budget is spent, and prints how it goes."""
+    from neuroevo.progress import make_watcher
+    from neuroevo.run import make_evaluator, run
+    from neuroevo.train import spent
+
+    config = folder.config
+    for unusable in folder.unusable:
+        print(f"neuroevo: passed over {unusable}", file=sys.stderr, flush=True)
+    evaluator = make_evaluator(config)
+    try:
+        facts = {"parameters": evaluator.dimension, "actions": evaluator.num_actions}
+        with folder.open(sys.argv, facts), make_watcher() as watcher:
+            weights = f"{config.network.name} ({evaluator.dimension:,} weights)"
+            generation = folder.state.generation
+            where = f"into {folder.path}" + (f", from generation {generation}" if generation else "")
+            seed = config.training.seed
+            print(f"{config.algorithm_name} on {config.env.name}, {weights}, seed {seed}, {where}", flush=True)
+            try:
+                state = run(config, evaluator, folder, watcher)
+            except KeyboardInterrupt as interrupt:
+                raise type(interrupt)(f"; go on with: neuroevo train --resume {folder.path}") from None
+            except OSError as error:
+                raise OSError(f"{error}; go on with: neuroevo train --resume {folder.path}") from error
+        print(f"finished {spent(state, config.training)}; results are in {folder.path}")
+    finally:
+        evaluator.close()

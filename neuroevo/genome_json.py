@@ -1,0 +1,56 @@
+"""Genomes as JSON. In a list each one says how much of its chain it shares with the one before it.
+
+    {"base": 12, "network": 0, "same": 40, "chain": [[seed, scale], ...]}
+
+means: the first 40 mutations of the genome before, which has the same base and network, then these. Relatives share
+nearly everything, so the elites of G generations take O(G) instead of O(G squared) numbers. Seeds need 63 bits, which a
+reader that makes floats of numbers does not keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from neuroevo.genome import SEED_BITS, Genome
+
+
+def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
+    """A genome as plain values, relative to `before` where there is one."""
+    same = 0
+    if before is not None and (before.base, before.network) == (genome.base, genome.network):
+        pairs = zip(before.chain, genome.chain, strict=False)
+        same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(before.chain), len(genome.chain)))
+    chain = [list(mutation) for mutation in genome.chain[same:]]
+    return {"base": genome.base, "network": genome.network, "same": same, "chain": chain}
+
+
+def genome_from_json(value: Mapping[str, Any], before: Genome | None = None) -> Genome:
+    """The genome that genome_to_json wrote, given the same `before`. ValueError: it is not one."""
+    try:
+        base, network, same = value["base"], value.get("network", 0), value.get("same", 0)
+        chain = tuple((seed, float(scale)) for seed, scale in value["chain"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"this is not a genome: {str(value)[:80]} ({error!r})") from None
+    for what, number in (("base", base), *(("seed", seed) for seed, _ in chain)):
+        if not isinstance(number, int) or not 0 <= number < 2**SEED_BITS:
+            raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
+    if same:
+        known = before is not None and (before.base, before.network) == (base, network) and same <= len(before.chain)
+        if not known:
+            raise ValueError(f"a genome shares {same} mutations with one that is not there")
+        chain = (*before.chain[:same], *chain)
+    return Genome(base, chain, network)
+
+
+def genomes_to_json(genomes: Sequence[Genome]) -> list[dict[str, Any]]:
+    """Each relative to the one before it."""
+    return [genome_to_json(genome, before) for before, genome in zip([None, *genomes], genomes, strict=False)]
+
+
+def genomes_from_json(values: Sequence[Mapping[str, Any]]) -> list[Genome]:
+    """The genomes that genomes_to_json wrote. ValueError: they are not."""
+    genomes: list[Genome] = []
+    for value in values:
+        genomes.append(genome_from_json(value, genomes[-1] if genomes else None))
+    return genomes

@@ -1,0 +1,64 @@
+"""A run that is looked at: its configuration, records, elites and checkpoints, without writing anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from neuroevo.checkpoint import CheckpointError
+from neuroevo.checkpoints import Checkpoints
+from neuroevo.config import Config, load_config
+from neuroevo.errors import UserError
+from neuroevo.genome import Genome
+from neuroevo.metrics_files import ELITES, METRICS, read_elites, read_rows
+from neuroevo.train import TrainState
+
+
+class RunReader:
+    """The run in a folder, which may be going on meanwhile. UserError: there is none, or it cannot be read."""
+
+    def __init__(self, path: Path | str):
+        self.path = Path(path)
+        if not (self.path / "config.toml").is_file():
+            raise UserError(f"there is no run in {path}: expected {self.path / 'config.toml'}")
+        self.config: Config = load_config(self.path / "config.toml")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of metrics.jsonl; the one at index g is generation g's."""
+        return self._read(read_rows, METRICS)
+
+    def elite(self, generation: int | None = None) -> tuple[int, Genome]:
+        """A finished generation, by default the last one, and its elite."""
+        elites = self._read(read_elites, ELITES)
+        if not elites:
+            raise UserError(f"no generation of the run in {self.path} is finished yet")
+        last = len(elites) - 1
+        if generation is not None and not 0 <= generation <= last:
+            raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
+        generation = last if generation is None else generation
+        return generation, elites[generation]
+
+    def state(self, finished: int | None = None) -> TrainState:
+        """The state after so many finished generations, by default of the newest checkpoint that can be used."""
+        checkpoints = Checkpoints(self.path / "checkpoints", self.config.checkpoints)
+        kind, origin = self.config.algorithm.state_type, self.config.origin()
+        if finished is None:
+            checkpoint, unusable = checkpoints.newest(kind, origin)
+            if checkpoint is None:
+                reasons = "".join(f"\n  {each}" for each in unusable)
+                raise UserError(f"{self.path} has no checkpoint that can be used{reasons}")
+            return checkpoint.state
+        try:
+            return checkpoints.load(finished, kind, origin).state
+        except CheckpointError as error:
+            there = ", ".join(map(str, checkpoints.generations())) or "none"
+            path = checkpoints.path(finished)
+            raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
+
+    def _read(self, read: Any, name: str) -> list[Any]:
+        try:
+            return read(self.path)
+        except OSError as error:
+            raise UserError(f"cannot read {self.path / name}: {error.strerror}") from None
+        except ValueError as error:
+            raise UserError(str(error)) from None

@@ -1,0 +1,87 @@
+"""An algorithm's state as JSON and arrays, and back: for checkpoints, which must be readable without running code.
+
+A state is a frozen dataclass whose fields are None, bool, int, float, str, Genome, NumPy arrays, tuples of these, and
+such dataclasses. Genomes and arrays go into lists of their own, and their places hold {"genome": index} and
+{"array": index}; a dataclass is {"fields": {...}}, a tuple a JSON list.
+"""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroevo.genome import Genome
+from neuroevo.genome_json import genomes_from_json, genomes_to_json
+
+
+@dataclass
+class Encoded:
+    """value: JSON values. genomes: as in genome_json. arrays: what the places {"array": index} stand for."""
+
+    value: Any = None
+    genomes: list[dict[str, Any]] = field(default_factory=list)
+    arrays: list[np.ndarray] = field(default_factory=list)
+
+
+def encode(state: Any) -> Encoded:
+    """The state as plain values. ValueError: a value is of another type or not finite."""
+    genomes: dict[Genome, int] = {}
+    arrays: list[np.ndarray] = []
+
+    def plain(value: Any, where: str) -> Any:
+        if isinstance(value, Genome):
+            return {"genome": genomes.setdefault(value, len(genomes))}
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"array": len(arrays) - 1}
+        if isinstance(value, tuple):
+            return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+        if is_dataclass(value):
+            return {"fields": {f.name: plain(getattr(value, f.name), f"{where}.{f.name}") for f in fields(value)}}
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{where} is {value}, expected a finite number")
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        raise ValueError(f"{where} is a {type(value).__name__}, which a checkpoint does not hold")
+
+    value = plain(state, type(state).__name__)
+    return Encoded(value, genomes_to_json(list(genomes)), arrays)
+
+
+def decode(encoded: Encoded, kind: type) -> Any:
+    """The state of the dataclass `kind` that encode() took apart. ValueError: it does not fit."""
+    genomes = genomes_from_json(encoded.genomes)
+
+    def made(value: Any, hint: Any, where: str) -> Any:
+        if isinstance(value, list):
+            return tuple(made(item, hint, f"{where}[{i}]") for i, item in enumerate(value))
+        if not isinstance(value, Mapping):
+            return value
+        if set(value) == {"genome"}:
+            return genomes[value["genome"]]
+        if set(value) == {"array"}:
+            return encoded.arrays[value["array"]]
+        own = _dataclass_of(hint)
+        if set(value) != {"fields"} or own is None:
+            raise ValueError(f"{where} is {str(value)[:80]}, expected another value")
+        names, hints = [f.name for f in fields(own)], typing.get_type_hints(own)
+        if set(value["fields"]) != set(names):
+            raise ValueError(f"{where} has the fields {sorted(value['fields'])}, expected {sorted(names)}")
+        return own(**{name: made(value["fields"][name], hints[name], f"{where}.{name}") for name in names})
+
+    try:
+        return made(encoded.value, kind, kind.__name__)
+    except (IndexError, TypeError) as error:
+        raise ValueError(f"the state does not fit: {error}") from None
+
+
+def _dataclass_of(hint: Any) -> type | None:
+    """The first dataclass in a type hint such as X, X | None or tuple[X, ...]."""
+    if is_dataclass(hint):
+        return hint
+    return next((kind for part in typing.get_args(hint) if (kind := _dataclass_of(part)) is not None), None)
