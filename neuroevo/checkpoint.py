@@ -89,7 +89,7 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
     if version != VERSION:
         raise CheckpointError(f"has version {version} of the format, this neuroevo reads version {VERSION}")
     if len(content) != size:
-        raise CheckpointError(f"is incomplete: {len(content):,} bytes after the first line, expected {size:,}")
+        raise CheckpointError(f"is damaged: {len(content):,} bytes after the first line, expected {size:,}")
     if hashlib.sha256(content).hexdigest() != checksum:
         raise CheckpointError("is damaged: its content does not match its SHA-256 sum")
     # From here on the file is as it was written, so what is wrong is who wrote it.

@@ -1,4 +1,4 @@
-"""The one exception that means: the user asked for something that cannot be (exit code 2, one clear line)."""
+"""Exceptions that end a command with one clear line, and near misses of words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ class UserError(ValueError):
     """A mistake in a command, a configuration or a path. The message names the value and what was expected."""
 
 
+class DiskError(RuntimeError):
+    """A file of a run could not be written while it went (exit code 1, one clear line)."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word nearest to `word`, or None when none is near."""
+    near = difflib.get_close_matches(word.lower(), list(known), n=1)
+    return near[0] if near else None
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """'; did you mean X?' for the known word nearest to `word`, or '' when none is near."""
-    near = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    near = nearest(word, known)
+    return f"; did you mean {near}?" if near else ""

@@ -24,36 +24,39 @@ METRICS, CSV, ELITES = "metrics.jsonl", "metrics.csv", "elites.jsonl"
 
 
 class MetricsFiles:
-    """Appends to the files in a folder. A checkpoint remembers their lengths, and resuming cuts them back to those."""
+    """Appends to the files in a folder. A checkpoint remembers their lengths, and resuming cuts them back to those.
+
+    lengths: bytes of complete generations in each file.
+    """
 
     def __init__(self, folder: Path, lengths: Mapping[str, int] | None = None):
         """Cuts the files back to their first `lengths` bytes, by default to nothing. OSError; ValueError: see check."""
         self._folder = folder
         check(folder, lengths or {})
-        self._lengths = {name: (lengths or {}).get(name, 0) for name in (METRICS, ELITES)}  # of complete generations
-        for name, length in self._lengths.items():
+        self.lengths = {name: (lengths or {}).get(name, 0) for name in (METRICS, ELITES)}
+        for name, length in self.lengths.items():
             with (folder / name).open("ab") as file:
                 file.truncate(length)
         self._elite: Genome | None = next(iter(read_elites(folder)[-1:]), None)
         write_atomically(folder / CSV, _csv(read_rows(folder), header=True))
 
-    def append(self, record: Record) -> None:
-        """Adds a line to each file and hands it to the operating system. OSError."""
+    def append(self, record: Record) -> dict[str, int]:
+        """Adds a line to each file; their new lengths in bytes, for a checkpoint. OSError."""
         row = record.row()
         elite = {"generation": record.generation, "elite": genome_to_json(record.elite, self._elite)}
         lines = {METRICS: _line(row), ELITES: _line(elite), CSV: _csv([row], header=record.generation == 0)}
         for name, line in lines.items():
             with (self._folder / name).open("ab") as file:
                 file.write(line)
-        self._lengths = {name: length + len(lines[name]) for name, length in self._lengths.items()}
+        self.lengths = {name: length + len(lines[name]) for name, length in self.lengths.items()}
         self._elite = record.elite
+        return self.lengths
 
-    def flush(self) -> dict[str, int]:
-        """Makes what was appended survive a power failure; the files' lengths in bytes, for a checkpoint. OSError."""
-        for name in self._lengths:
+    def flush(self) -> None:
+        """Makes what was appended survive a power failure. OSError."""
+        for name in (METRICS, ELITES):
             with (self._folder / name).open("rb") as file:
                 os.fsync(file.fileno())
-        return dict(self._lengths)
 
 
 def check(folder: Path, lengths: Mapping[str, int]) -> None:

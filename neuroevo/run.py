@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from neuroevo.config import Config
@@ -45,8 +44,8 @@ def run(
 ) -> TrainState:
     """Trains from the folder's state until a budget is spent, writes each generation, and returns the last state.
 
-    on_generation sees each state and record after it is written. What ends it early (KeyboardInterrupt, a full disk's
-    OSError) passes through after a checkpoint of the last finished generation.
+    on_generation sees each state and record after it is written. What ends it early (KeyboardInterrupt, DiskError)
+    passes through after a checkpoint of the last finished generation.
     """
     names = config.algorithm_name, config.env.name, config.network.name
     log.info("%s on %s with %s, from generation %d", *names, folder.state.generation)
@@ -58,8 +57,7 @@ def run(
                 on_generation(state, record)
     except BaseException as error:
         log.error("stopped in generation %d: %s", folder.state.generation, repr(error))
-        with suppress(OSError):  # what stopped the run is the error to report
-            folder.save()
+        folder.save()
         raise
     log.info("finished %s", spent(folder.state, config.training))
     return folder.state

@@ -23,7 +23,7 @@ from typing import Any
 from neuroevo.checkpoint import Checkpoint
 from neuroevo.checkpoints import Checkpoints, Unusable, set_aside
 from neuroevo.config import Config, load_config
-from neuroevo.errors import UserError
+from neuroevo.errors import DiskError, UserError
 from neuroevo.facts import facts
 from neuroevo.files import write_atomically
 from neuroevo.metrics import Record
@@ -39,15 +39,23 @@ log = logging.getLogger("neuroevo")
 class RunFolder:
     """A run's folder while the run goes. Make it with create() or resume(), then open() it; close() it at the end.
 
-    state: what the next generation starts from. unusable: newer checkpoints that resume() passed over.
+    unusable: newer checkpoints that resume() passed over.
     """
 
     def __init__(self, path: Path, config: Config, state: TrainState, lengths: Mapping[str, int] | None):
-        self.path, self.config, self.state = path, config, state
+        self.path, self.config = path, config
+        # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
+        self._after = state, lengths
         self.unusable: list[Unusable] = []
         self._checkpoints = Checkpoints(path / "checkpoints", config.checkpoints)
-        self._lengths = lengths  # of the metrics files; None: a new run
         self._lock: int | None = None
+        self._handler: logging.Handler | None = None
+        self._tensorboard: TensorBoardWriter | None = None
+
+    @property
+    def state(self) -> TrainState:
+        """What the next generation starts from."""
+        return self._after[0]
 
     @classmethod
     def create(cls, path: Path | str, config: Config) -> RunFolder:
@@ -92,7 +100,7 @@ class RunFolder:
         UserError: the folder cannot be written.
         """
         try:
-            if self._lengths is None:
+            if self._after[1] is None:
                 self._begin(command, extra or {})
             else:
                 self._go_on(command)
@@ -102,7 +110,7 @@ class RunFolder:
             self._tensorboard = TensorBoardWriter(self.path / "tensorboard", tables, self.state.generation)
             self._handler = _LogFile(self.path / LOG, encoding="utf-8")
         except OSError as error:
-            self._unlock()
+            self.close()
             raise UserError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         log.addHandler(self._handler)
@@ -115,26 +123,38 @@ class RunFolder:
     def add(self, state: TrainState, record: Record) -> None:
         """Writes a finished generation's record, and a checkpoint when one is due.
 
-        OSError: the disk is full, for example; the run can be resumed from the newest checkpoint.
+        DiskError: the disk is full, for example; the run can be resumed from the newest checkpoint.
         """
-        self._metrics.append(record)
-        self.state = state
-        if self._checkpoints.due(state.generation) or spent(state, self.config.training):
-            self.save()
-        self._tensorboard.add(record)
+        try:
+            self._after = state, self._metrics.append(record)
+            if self._checkpoints.due(state.generation) or spent(state, self.config.training):
+                self._save()
+            self._tensorboard.add(record)
+        except OSError as error:
+            raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
         log.info("%s", describe(record))
 
     def save(self) -> None:
-        """Writes a checkpoint of the last finished generation, if there is none yet. OSError."""
-        self._checkpoints.save(Checkpoint(self.state, self.config.origin(), self._metrics.flush()))
+        """Writes a checkpoint of the last finished generation, if there is none yet and if that is possible."""
+        with suppress(OSError):  # only called when something else has ended the run
+            self._save()
+
+    def _save(self) -> None:
+        state, lengths = self._after
+        self._metrics.flush()
+        self._checkpoints.save(Checkpoint(state, self.config.origin(), lengths))
 
     def close(self) -> None:
         """Closes the files and lets other processes have the folder."""
-        log.removeHandler(self._handler)
-        self._handler.close()
-        with suppress(OSError):  # every generation was flushed
-            self._tensorboard.close()
-        self._unlock()
+        if self._handler is not None:
+            log.removeHandler(self._handler)
+            self._handler.close()
+        if self._tensorboard is not None:
+            with suppress(OSError):  # every generation was flushed
+                self._tensorboard.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def __enter__(self) -> RunFolder:
         return self
@@ -149,15 +169,16 @@ class RunFolder:
         for stale in (INFO, LOG):  # of a run that was killed before it had a configuration
             (self.path / stale).unlink(missing_ok=True)
         self._metrics = MetricsFiles(self.path)
+        self._after = self.state, self._metrics.lengths
         self._write_info({**facts(command), "seed": self.config.training.seed, **extra, "resumed": []})
-        self.save()
+        self._save()
         # Last: with it the folder is a run, and everything that resuming needs is there.
         write_atomically(self.path / CONFIG, self.config.toml().encode())
 
     def _go_on(self, command: Sequence[str]) -> None:
         for unusable in self.unusable:
             set_aside(unusable)
-        self._metrics = MetricsFiles(self.path, self._lengths)
+        self._metrics = MetricsFiles(self.path, self._after[1])
         info = read_info(self.path)
         again = {**facts(command), "generation": self.state.generation}
         self._write_info({**info, "resumed": [*info.get("resumed", []), again]})
@@ -165,11 +186,6 @@ class RunFolder:
 
     def _write_info(self, info: Mapping[str, Any]) -> None:
         write_atomically(self.path / INFO, (json.dumps(info, indent=2) + "\n").encode())
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
 
 
 class _LogFile(logging.FileHandler):

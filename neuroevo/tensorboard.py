@@ -6,7 +6,6 @@ a full disk say, the writer waits for it forever.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +26,8 @@ class TensorBoardWriter:
     def __init__(self, folder: Path, hyperparameters: Mapping[str, Any], first_generation: int):
         """TensorBoard drops what earlier files of the folder say of first_generation and later ones. OSError."""
         folder.mkdir(exist_ok=True)
-        self._writer = EventsWriter(str(folder / "events"), f".{os.getpid()}")
+        # The name has the time in seconds; TensorBoard reads the files of a second in the order of their names.
+        self._writer = EventsWriter(str(folder / "events"), f".{sum(1 for _ in folder.iterdir()):06d}")
         session = SessionLog(status=SessionLog.START)
         self._write(Event(session_log=session, step=first_generation))
         plain = {

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroevo.errors import UserError
+from neuroevo.errors import DiskError, UserError
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="End with one line that is one JSON object.")]
@@ -37,6 +37,9 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
         code, message = 130, f"interrupted{error}"
     except UserError as error:
         code, message = 2, str(error)
+        _trace(debug)
+    except DiskError as error:
+        code, message = 1, str(error)
         _trace(debug)
     except Exception as error:
         hint = "" if debug else " (--debug shows where)"

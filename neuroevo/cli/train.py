@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
-from neuroevo.errors import UserError
+from neuroevo.errors import DiskError, UserError
 
 if TYPE_CHECKING:
     from neuroevo.run_folder import RunFolder
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def train(
     config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG]", help="A TOML file, such as those in experiments/.")
+        Path | None, typer.Argument(metavar="[CONFIG]", help="A TOML file, a preset, or a JSON file of the 2018 code.")
     ] = None,
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option(help="The run's folder [default: runs/CONFIG-TIME].")] = None,
@@ -76,8 +76,8 @@ def train_run(folder: RunFolder) -> None:
                 state = run(config, evaluator, folder, watcher)
             except KeyboardInterrupt as interrupt:
                 raise type(interrupt)(f"; go on with: neuroevo train --resume {folder.path}") from None
-            except OSError as error:
-                raise OSError(f"{error}; go on with: neuroevo train --resume {folder.path}") from error
+            except DiskError as error:
+                raise DiskError(f"{error}; go on with: neuroevo train --resume {folder.path}") from error
         print(f"finished {spent(state, config.training)}; results are in {folder.path}")
     finally:
         evaluator.close()

@@ -1,0 +1,80 @@
+"""Kills a run with SIGKILL again and again, resumes it each time, and compares it with a run that was left alone.
+
+    python -m tests.kill_resume CONFIG --kills 50 [--seed S] [--set KEY=VALUE ...]
+
+A kill comes at a random moment after the process was started: so long after it that some hit the start of a process,
+and most of them its generations and the files it writes between them.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from neuroevo.metrics_files import METRICS
+from tests.runs import results
+
+ROOT = Path(__file__).parents[1]
+
+
+def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = ()) -> list[int]:
+    """Trains into out/"killed", which is killed `kills` times, and into out/"whole", which is not; both to their end.
+
+    Returns the number of lines of metrics.jsonl at each kill. AssertionError: a process ended in another way, by
+    finishing the run before the last kill, for example.
+    """
+    rng = random.Random(seed)
+    killed, whole = out / "killed", out / "whole"
+    settings = [argument for override in overrides for argument in ("--set", override)]
+    lines = []
+    while len(lines) < kills:
+        process = _train(config, killed, settings)
+        if rng.random() < 0.2:
+            time.sleep(rng.uniform(0, 3))
+        else:
+            _wait_until_it_plays(process)
+            time.sleep(rng.uniform(0, 0.6))
+        process.kill()
+        stderr = process.communicate()[1]
+        assert process.returncode == -9, f"ended before kill {len(lines)}: {process.returncode} {stderr}"
+        lines.append((killed / METRICS).read_bytes().count(b"\n") if (killed / METRICS).exists() else 0)
+    for path in (killed, whole):
+        process = _train(config, path, settings)
+        assert process.wait() == 0, process.stderr.read()
+    return lines
+
+
+def _train(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
+    command = [sys.executable, "-m", "neuroevo", "train", str(config), "--resume", str(path), *settings]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _wait_until_it_plays(process: subprocess.Popen) -> None:
+    """Waits for the first line, which comes when the libraries are loaded and the folder is open."""
+    assert process.stdout.readline(), process.stderr.read()
+
+
+def main(
+    config: Path,
+    kills: Annotated[int, typer.Option(min=1)] = 50,
+    seed: int = 0,
+    overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE")] = None,
+) -> None:
+    """Prints how far each kill came, and whether the two runs are equal."""
+    with tempfile.TemporaryDirectory() as out:
+        lines = kill_and_resume(config, Path(out), kills, seed, tuple(overrides or ()))
+        one, other = results(Path(out) / "killed"), results(Path(out) / "whole")
+        print(f"finished generations at each of the {kills} kills: {lines}")
+        print(f"{len(one['rows'])} generations; {'equal' if one == other else 'DIFFERENT'}")
+        raise typer.Exit(int(one != other))
+
+
+if __name__ == "__main__":
+    typer.run(main)

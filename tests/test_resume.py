@@ -1,0 +1,316 @@
+"""A run that is resumed ends as one that was never stopped, and what cannot be resumed says so and stays as it is."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from neuroevo.config import load_config
+from neuroevo.errors import UserError
+from neuroevo.metrics_files import read_elites, read_rows
+from neuroevo.run_folder import RunFolder
+from neuroevo.run_reader import RunReader
+from tests.runs import config, new_run, play, results
+from tests.toy import ToyEvaluator
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """The results of five generations without a stop."""
+    new_run(tmp_path / "whole")
+    return results(tmp_path / "whole")
+
+
+def stopped(path, after, **changes):
+    """A run of TABLES that was interrupted in the generation after `after` finished ones."""
+    with pytest.raises(KeyboardInterrupt):
+        new_run(path, ToyEvaluator(interrupt_at=3 * after + 1), **changes)
+    return path
+
+
+RANDOM_SEARCH = {"algorithm": {"name": "random_search", "population": 8, "validated": 3}}
+
+
+@pytest.mark.parametrize("changes", [{}, RANDOM_SEARCH], ids=["ga", "random_search"])
+@pytest.mark.parametrize("after", range(5))
+def test_resumed_at_any_generation(tmp_path, after, changes):
+    new_run(tmp_path / "whole", **changes)
+    path = stopped(tmp_path / "run", after, **changes)
+    assert len(read_rows(path)) == after
+    folder = RunFolder.resume(path)
+    assert folder.state.generation == after
+    play(folder)
+    assert results(path) == results(tmp_path / "whole")
+
+
+def test_an_adaptive_cutoff_and_schedules_go_on(tmp_path):
+    sigma = {"type": "LinearSchedule", "initial_p": 0.5, "final_p": 0.1, "schedule": 4, "field": "iteration"}
+    changes = {"training": {"cutoff": "adaptive:12,0.5,1.5,28"}, "algorithm": {"sigma": sigma}}
+    new_run(tmp_path / "whole", **changes)
+    for after in (1, 3):
+        play(RunFolder.resume(stopped(tmp_path / f"run{after}", after, **changes)))
+        assert results(tmp_path / f"run{after}") == results(tmp_path / "whole")
+
+
+def test_the_wall_time_goes_on(tmp_path):
+    path = stopped(tmp_path / "run", 2)
+    before = read_rows(path)[-1]["seconds_total"]
+    folder = RunFolder.resume(path)
+    assert folder.state.seconds == pytest.approx(before, abs=0.001)
+    play(folder)
+    assert read_rows(path)[-1]["seconds_total"] > before
+
+
+def test_budgets_can_grow_and_nothing_else_can_change(tmp_path, whole):
+    path = tmp_path / "run"
+    new_run(path, training={"generations": 2})
+    play(RunFolder.resume(path, ["training.generations=5", "checkpoints.keep_last=1", "hardware.threads=1"]))
+    assert results(path) == whole
+    assert load_config(path / "config.toml").training.generations == 5
+    assert len(list((path / "checkpoints").iterdir())) == 1
+    before = contents(path)
+    for override, message in [
+        ("algorithm.sigma=0.3", "algorithm.sigma is 0.2 and cannot become 0.3 when a run is resumed"),
+        ("training.seed=5", "training.seed is 4 and cannot become 5 when a run is resumed"),
+        ("env.name=pong", "env.name is frostbite and cannot become pong"),
+        ("algorithm.parents=2", "algorithm.parents is 3 and cannot become 2"),
+        ("training.generations=0", "training.generations = 0"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            RunFolder.resume(path, [override])
+    assert contents(path) == before
+
+
+def contents(path):
+    return {file: file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def test_resuming_a_finished_run_changes_no_result(tmp_path, whole):
+    new_run(tmp_path / "run")
+    play(RunFolder.resume(tmp_path / "run"))
+    assert results(tmp_path / "run") == whole
+
+
+def test_what_the_folder_tells_about_resuming(tmp_path):
+    path = stopped(tmp_path / "run", 2)
+    play(RunFolder.resume(path))
+    info = json.loads((path / "info.json").read_text())
+    assert [again["generation"] for again in info["resumed"]] == [2]
+    assert set(info["resumed"][0]) >= {"command", "started", "versions", "git_commit", "machine"}
+    log = (path / "log.txt").read_text()
+    assert "stopped in generation 2: KeyboardInterrupt()" in log
+    assert "from generation 2" in log
+    assert log.count("generation 4: fitness mean") == 1
+
+
+def test_which_checkpoints_stay(tmp_path):
+    new_run(tmp_path / "run", training={"generations": 9}, checkpoints={"keep_last": 2, "keep_every": 3})
+    names = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())
+    assert names == [f"generation-00000{g}.ckpt" for g in (0, 3, 6, 8, 9)]
+    reader = RunReader(tmp_path / "run")
+    assert [reader.state(generation).generation for generation in (0, 3, 9)] == [0, 3, 9]
+    with pytest.raises(UserError, match=r"generation-000005.ckpt cannot be read: .*with a checkpoint: 0, 3, 6, 8, 9"):
+        reader.state(5)
+
+
+def test_fewer_checkpoints_and_one_when_it_stops(tmp_path, whole):
+    path = stopped(tmp_path / "run", 3, checkpoints={"every": 2, "keep_last": 10})
+    names = sorted(file.name for file in (path / "checkpoints").iterdir())
+    assert names == [f"generation-00000{g}.ckpt" for g in (0, 2, 3)]  # 3: of the interruption
+    play(RunFolder.resume(path))
+    assert results(path) == whole
+    names = sorted(file.name for file in (path / "checkpoints").iterdir())
+    assert names == [f"generation-00000{g}.ckpt" for g in (0, 2, 3, 4, 5)]  # 5: of the end
+
+
+def damage(path, how):
+    data = path.read_bytes()
+    if how == "truncated":
+        path.write_bytes(data[: len(data) // 2])
+    elif how == "bit-flipped":
+        path.write_bytes(data[:-40] + bytes([data[-40] ^ 1]) + data[-39:])
+    elif how == "empty":
+        path.write_bytes(b"")
+    elif how == "newer version":
+        path.write_bytes(data.replace(b'"version": 1', b'"version": 2', 1))
+    elif how == "foreign":
+        new_run(path.parents[2] / "other", training={"seed": 77})
+        shutil.copy(path.parents[2] / "other" / "checkpoints" / path.name, path)
+    elif how == "misnamed":
+        shutil.copy(path.with_name("generation-000001.ckpt"), path)
+    elif how == "a folder":
+        path.unlink()
+        path.mkdir()
+
+
+DAMAGES = {
+    "truncated": "is (damaged|not a neuroevo checkpoint)",
+    "bit-flipped": "is damaged: its content does not match its SHA-256 sum",
+    "empty": "is not a neuroevo checkpoint",
+    "newer version": "has version 2 of the format, this neuroevo reads version 1",
+    "foreign": "is another run's: training.seed is 77 there and 4 here",
+    "misnamed": "is of generation 1, not of 3",
+    "a folder": "cannot be read: Is a directory",
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_the_checkpoint_before_a_bad_one_is_used(tmp_path, whole, how):
+    path = stopped(tmp_path / "run", 3)
+    bad = path / "checkpoints" / "generation-000003.ckpt"
+    damage(bad, how)
+    there = None if bad.is_dir() else bad.read_bytes()
+    folder = RunFolder.resume(path)
+    assert folder.state.generation == 2
+    [unusable] = folder.unusable
+    assert unusable.path == bad
+    with pytest.raises(AssertionError, match=DAMAGES[how]):
+        raise AssertionError(str(unusable))
+    play(folder)
+    assert results(path) == whole
+    aside = bad.with_name("generation-000003.ckpt.unusable")
+    assert aside.is_dir() if there is None else aside.read_bytes() == there
+    assert f"passed over {bad}" in (path / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_no_checkpoint_to_go_on_from(tmp_path, how):
+    path = stopped(tmp_path / "run", 3)
+    damage(path / "checkpoints" / "generation-000003.ckpt", how)
+    for generation in (1, 2):
+        (path / "checkpoints" / f"generation-00000{generation}.ckpt").unlink()
+    before = contents(path)
+    with pytest.raises(UserError, match=f"has no checkpoint to go on from:\\n.*generation-000003.ckpt {DAMAGES[how]}"):
+        RunFolder.resume(path)
+    assert contents(path) == before
+
+
+def test_the_command_says_what_it_passed_over(tmp_path):
+    path = stopped(tmp_path / "run", 3)
+    damage(path / "checkpoints" / "generation-000003.ckpt", "bit-flipped")
+    done = command("train", "--resume", path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("neuroevo: passed over") == 1
+    assert "generation-000003.ckpt is damaged" in done.stderr
+    assert "from generation 2" in done.stdout
+
+
+def command(*arguments, **options):
+    arguments = [sys.executable, "-m", "tests.toy_cli", *map(str, arguments)]
+    return subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "elites.jsonl"])
+def test_files_shorter_than_the_checkpoint_remembers(tmp_path, name):
+    path = stopped(tmp_path / "run", 3)
+    size = (path / name).stat().st_size
+    with (path / name).open("ab") as file:
+        file.truncate(size - 1)
+    message = f"{name} has {size - 1:,} bytes, expected at least the {size:,} of the checkpoint"
+    with pytest.raises(UserError, match=message):
+        RunFolder.resume(path)
+    (path / name).unlink()
+    with pytest.raises(UserError, match=f"{name} has 0 bytes"):
+        RunFolder.resume(path)
+
+
+def test_lines_of_an_unfinished_generation_are_cut_off(tmp_path, whole):
+    path = stopped(tmp_path / "run", 3)
+    for name in ("metrics.jsonl", "elites.jsonl", "metrics.csv"):
+        with (path / name).open("ab") as file:
+            file.write(b'{"generation": 3, "fitness_me')
+    assert len(RunReader(path).rows()) == 3
+    play(RunFolder.resume(path))
+    assert results(path) == whole
+
+
+def test_an_edited_configuration(tmp_path):
+    path = stopped(tmp_path / "run", 2)
+    text = (path / "config.toml").read_text()
+    (path / "config.toml").write_text(text.replace("population = 8", "population = 9"))
+    with pytest.raises(UserError, match="is another run's: algorithm.population is 8 there and 9 here"):
+        RunFolder.resume(path)
+
+
+def test_one_process_at_a_time(tmp_path):
+    path = stopped(tmp_path / "run", 2)
+    with RunFolder.resume(path):
+        with pytest.raises(UserError, match="another process is training into"):
+            RunFolder.resume(path)
+        done = command("train", "--resume", path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "another process is training into" in done.stderr
+    assert RunFolder.resume(path).state.generation == 2
+
+
+def test_with_a_configuration_it_starts_or_goes_on(tmp_path, whole):
+    file, path = tmp_path / "c.toml", tmp_path / "run"
+    file.write_text(config().toml())
+    shorter = ["--set", "training.generations=2"]
+    assert command("train", file, "--resume", path, *shorter).returncode == 0
+    assert len(read_rows(path)) == 2
+    done = command("train", file, "--resume", path)
+    assert "from generation 2" in done.stdout
+    assert results(path) == whole
+    done = command("train", file, "--resume", path, "--set", "training.seed=5")
+    assert done.returncode == 2
+    assert "training.seed is 4 and cannot become 5" in done.stderr
+
+
+@pytest.mark.parametrize(("sent", "code", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
+    file, path = tmp_path / "c.toml", tmp_path / "run"
+    endless = {"training": {"generations": 10**6}, "checkpoints": {"every": 10**6}}
+    file.write_text(config(**endless).toml())
+    arguments = [sys.executable, "-m", "tests.toy_cli", "train", file, "--out", path]
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    while "generation 5:" not in (line := process.stdout.readline()):
+        assert line, process.stderr.read()
+    process.send_signal(getattr(signal, sent))
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert stderr == f"neuroevo: {word}; go on with: neuroevo train --resume {path}\n"
+    folder = RunFolder.resume(path)
+    assert folder.state.generation == len(read_rows(path)) >= 6  # although none was due
+    last = folder.state.generation + 2
+    folder.close()
+    play(RunFolder.resume(path, [f"training.generations={last}"]))
+    new_run(tmp_path / "whole", training={"generations": last}, checkpoints={"every": 10**6})
+    assert results(path)["rows"] == results(tmp_path / "whole")["rows"]
+
+
+def test_a_warm_start(tmp_path):
+    new_run(tmp_path / "first")
+    best = RunReader(tmp_path / "first").state().algorithm
+    start_from = {"start_from": str(tmp_path / "first"), "seed": 9, "generations": 2}
+    toy = ToyEvaluator()
+    new_run(tmp_path / "second", toy, training=start_from)
+    assert toy.calls[1][0].genome == best.elite
+    assert {episode.genome.parent for episode in toy.calls[0]} <= set(best.parents)
+    shutil.rmtree(tmp_path / "first")  # the checkpoints have what a resumed run needs
+    again = RunFolder.resume(tmp_path / "second", ["training.generations=3"])
+    play(again)
+    assert len(read_elites(tmp_path / "second")) == 3
+
+
+def test_what_one_cannot_start_from(tmp_path):
+    def start(path, **changes):
+        RunFolder.create(tmp_path / "new", config(training={"start_from": str(path)}, **changes))
+
+    with pytest.raises(UserError, match="there is no run in .*absent: expected .*absent/config.toml"):
+        start(tmp_path / "absent")
+    stopped(tmp_path / "begun", 0)
+    with pytest.raises(UserError, match="no generation of the run in .*begun is finished yet"):
+        start(tmp_path / "begun")
+    new_run(tmp_path / "large", network={"name": "large_model"})
+    with pytest.raises(UserError, match="start_from = .*large: its network is large_model, this run's is model"):
+        start(tmp_path / "large")
