@@ -101,8 +101,9 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     native, rng, slots = ops.tf_ops(), np.random.default_rng(seed), np.arange(envs)
     with tf.device("/cpu:0"):
         pool = native.env_pool_make(family=recipe.family, options=list(recipe.options), slots=envs)
-        dtype, shape, _, num_actions, frame_skip, _ = (out.numpy() for out in native.env_pool_spec(pool))
-        dtype, shape = tf.as_dtype(dtype.decode()), tuple(shape.tolist())
+        spec = native.env_pool_spec(pool)
+        dtype, shape = tf.as_dtype(spec.observation_dtype.numpy().decode()), spec.observation_shape.numpy().tolist()
+        num_actions, frame_skip = int(spec.num_actions), int(spec.frame_skip)
 
         def reset(which: np.ndarray) -> None:
             native.env_reset(pool, which, rng.integers(2**62, size=len(which)), np.zeros(len(which), np.int64))
@@ -129,7 +130,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         "envs": envs,
         "threads": ops.get_threads(),
         "seconds": round(elapsed, 2),
-        "frames_per_s": round(steps * int(frame_skip) / elapsed, 1),
+        "frames_per_s": round(steps * frame_skip / elapsed, 1),
         "steps_per_s": round(steps / elapsed, 1),
         "resident_mb": _resident_mb(),
     }

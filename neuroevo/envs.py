@@ -7,12 +7,21 @@ import functools
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Annotated, Literal
 
-from neuroevo.errors import UserError, did_you_mean
+from pydantic import BeforeValidator, Field, Strict, ValidationError
+
+from neuroevo.config_problems import value_problem
+from neuroevo.errors import UserError, did_you_mean, nearest
+from neuroevo.settings import settings, whole
+from neuroevo.toml_text import inline
 
 # ALE has ROMs of these but no single-player mode.
 _MULTIPLAYER_ONLY = frozenset({"combat", "joust", "maze_craze", "warlords"})
+
+_MAX_INT = 2**31 - 1
+_Whole = Annotated[int, BeforeValidator(whole)]
 
 
 @dataclass(frozen=True)
@@ -32,18 +41,100 @@ def games() -> list[str]:
     return sorted(rom for rom in roms.get_all_rom_ids() if rom not in _MULTIPLAYER_ONLY)
 
 
+@settings
+class AtariOptions:
+    """Options of the Atari games: the table [env.options] of a configuration."""
+
+    protocol: Literal["uber", "gymnasium"] = "uber"
+    """How a game starts and what a network sees of it: as in arXiv 1712.06567, or as Gymnasium's AtariPreprocessing and
+    FrameStackObservation."""
+    repeat_action_probability: Annotated[float, Strict(), Field(ge=0, le=1)] = 0.0
+    """Sticky actions: how likely a frame repeats the last frame's action; Gymnasium's ALE/*-v5 say 0.25."""
+    full_action_space: bool = False
+    """All 18 actions of the console (9 in Skiing and Lost Luggage) in place of those that the game uses."""
+    mode: Annotated[_Whole, Field(ge=0, le=_MAX_INT)] | None = None
+    """The game's mode, by ALE's number; by default the game's own default."""
+    difficulty: Annotated[_Whole, Field(ge=0, le=_MAX_INT)] | None = None
+    """The game's difficulty switches, by ALE's number; by default the game's own default."""
+    frame_skip: Annotated[_Whole, Field(ge=1, le=1000)] = 4
+    """Emulator frames per step, all with the step's action."""
+    noop_max: Annotated[_Whole, Field(ge=0, le=1000)] = 30
+    """An episode begins with 1 to this many frames of doing nothing, drawn by its seed; 0: none."""
+    terminal_on_life_loss: bool = False
+    """Whether losing a life ends the episode."""
+
+
+def check(name: str, options: Mapping[str, object]) -> list[str]:
+    """All that is wrong with an environment's name and options as lines `env.options.frame_skip = 0: expected ...`.
+
+    Without loading native code; so a mode or a difficulty may still be one that the game lacks.
+    """
+    problems, game = [], _find(name)
+    if game is None:
+        problems.append(f"env.name = {inline(name)}: there is no such game{_hint(name)}")
+    else:
+        try:
+            _rom_path(game)
+        except UserError as error:
+            problems.append(f"env.name = {inline(name)}: {error}")
+    return problems + _check_options(options)[1]
+
+
 def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe:
     """Finds a game by any of its usual names: frostbite, Frostbite, ALE/Frostbite-v5, FrostbiteNoFrameskip-v4.
 
-    Raises UserError for an unknown name, with the nearest known one, and for a missing ROM.
+    options: values of AtariOptions by name; None is the default. Raises UserError for an unknown name, with the nearest
+    known one, for a missing ROM, and for bad options, with all of their problems.
     """
-    by_key = {_key(game): game for game in games()}
-    key = _key(re.sub(r"^ALE/|(NoFrameskip|Deterministic)?-v\d+$", "", name.strip()))
-    if key not in by_key:
-        raise UserError(f"game '{name}' is unknown{did_you_mean(key, by_key)} (`neuroevo info` lists the games)")
-    game = by_key[key]
-    given = tuple(f"{option}={value}" for option, value in (options or {}).items())
-    return EnvRecipe(game, "atari", (f"rom={_rom_path(game)}", *given))
+    game = _find(name)
+    if game is None:
+        raise UserError(f"game '{name}' is unknown{_hint(name)}")
+    values, problems = _check_options({key: value for key, value in (options or {}).items() if value is not None})
+    if problems:
+        raise UserError(problems[0] if len(problems) == 1 else "\n  ".join(["bad options:", *problems]))
+    texts = (f"{key}={_text(value)}" for key, value in values.items())
+    return EnvRecipe(game, "atari", (f"rom={_rom_path(game)}", *texts))
+
+
+def _check_options(options: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
+    """The given options as AtariOptions has them, if there are no problems; and the problems."""
+    known = [field.name for field in fields(AtariOptions)]
+    problems = [
+        f"env.options.{key} = {inline(value)}: there is no such key{did_you_mean(key, known)}"
+        f" (keys of [env.options]: {', '.join(known)})"
+        for key, value in options.items()
+        if key not in known
+    ]
+    try:
+        checked = AtariOptions(**{key: value for key, value in options.items() if key in known})
+    except ValidationError as error:
+        return {}, problems + [value_problem("env.options", detail) for detail in error.errors()]
+    return {key: getattr(checked, key) for key in options if key in known}, problems
+
+
+def _text(value: object) -> str:
+    """An option's value as the native code reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _find(name: str) -> str | None:
+    """The game of that name in snake case."""
+    return _games_by_key().get(_bare_key(name))
+
+
+def _hint(name: str) -> str:
+    near = nearest(_bare_key(name), _games_by_key())
+    return (f"; did you mean {_games_by_key()[near]}?" if near else "") + " (`neuroevo info` lists the games)"
+
+
+@functools.cache
+def _games_by_key() -> dict[str, str]:
+    return {_key(game): game for game in games()}
+
+
+def _bare_key(name: str) -> str:
+    """The key of a name without what Gymnasium puts around it."""
+    return _key(re.sub(r"^ALE/|(NoFrameskip|Deterministic)?-v\d+$", "", name.strip()))
 
 
 def _key(name: str) -> str:
@@ -51,10 +142,12 @@ def _key(name: str) -> str:
 
 
 def _rom_path(game: str) -> str:
+    """The file of the game's ROM. UserError: it is missing or damaged."""
     from ale_py import roms
 
-    with contextlib.redirect_stdout(io.StringIO()):  # ale-py prints a line when ALE_ROMS_DIR is set
-        path = roms.get_rom_path(game)
-    if path is None or not path.is_file():
-        raise UserError(f"ROM of '{game}' not found, expected {path}: reinstall ale-py or set ALE_ROMS_DIR")
-    return str(path)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # ale-py prints a line when ALE_ROMS_DIR is set
+            return str(roms.get_rom_path(game))
+    except OSError as error:
+        why = f"there is no {error.filename}" if error.filename else " ".join(str(error).split())
+        raise UserError(f"the ROM of '{game}' cannot be used: {why} (reinstall ale-py or set ALE_ROMS_DIR)") from None

@@ -28,6 +28,11 @@ class _EnvSpec(ctypes.Structure):
         ("action_dtype", ctypes.c_char_p),
         ("num_actions", ctypes.c_int64),
         ("frame_skip", ctypes.c_int64),
+        ("behaviour_dtype", ctypes.c_char_p),
+        ("behaviour_shape", ctypes.POINTER(ctypes.c_int64)),
+        ("behaviour_rank", ctypes.c_int64),
+        ("render_shape", ctypes.POINTER(ctypes.c_int64)),
+        ("render_rank", ctypes.c_int64),
     ]
 
 
@@ -48,7 +53,12 @@ class _Episodes(ctypes.Structure):
 
 
 class EnvPool:
-    """S environments of one family. slots: int64 [K], different; arrays are converted to the dtypes given here."""
+    """S environments of one family. slots: int64 [K], different; arrays are converted to the dtypes given here.
+
+    observation_shape, observation_dtype: of one observation. behaviour_shape, behaviour_dtype: of one behaviour; () if
+    there is none. render_shape: (height, width, 3); () if it cannot be rendered. action_dtype: int32 for one action in
+    [0, num_actions), float32 for a vector of num_actions. frame_skip: emulator frames per step.
+    """
 
     def __init__(self, env: EnvRecipe, slots: int):
         self._handle = ctypes.c_void_p()
@@ -61,6 +71,9 @@ class EnvPool:
         self.action_dtype = np.dtype(spec.action_dtype.decode())
         self.num_actions = spec.num_actions
         self.frame_skip = spec.frame_skip
+        self.behaviour_dtype = np.dtype(spec.behaviour_dtype.decode())
+        self.behaviour_shape = tuple(spec.behaviour_shape[: spec.behaviour_rank])
+        self.render_shape = tuple(spec.render_shape[: spec.render_rank])
 
     def __del__(self) -> None:
         if self._handle:
@@ -80,9 +93,20 @@ class EnvPool:
 
     def observe(self, slots: Sequence[int]) -> np.ndarray:
         """Observations [K, *observation_shape]."""
+        return self._copy_out("env_observe", slots, self.observation_shape, self.observation_dtype)
+
+    def behaviour(self, slots: Sequence[int]) -> np.ndarray:
+        """What characterises the environments now, for novelty search: [K, *behaviour_shape]. Of Atari, the RAM."""
+        return self._copy_out("env_behaviour", slots, self.behaviour_shape, self.behaviour_dtype)
+
+    def render(self, slots: Sequence[int]) -> np.ndarray:
+        """Current screens as red, green, blue: uint8 [K, height, width, 3]."""
+        return self._copy_out("env_render", slots, self.render_shape, np.uint8)
+
+    def _copy_out(self, function: str, slots: Sequence[int], shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         slots = _array(slots, np.int64)
-        out = np.zeros((len(slots), *self.observation_shape), self.observation_dtype)
-        _check("env_observe", self._handle, *_sized(slots), out)
+        out = np.zeros((len(slots), *shape), dtype)
+        _check(function, self._handle, *_sized(slots), out)
         return out
 
 

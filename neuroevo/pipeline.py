@@ -8,6 +8,7 @@ worker threads.
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from collections.abc import Callable, Sequence
 
@@ -15,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from neuroevo.envs import EnvRecipe
+from neuroevo.errors import UserError
 from neuroevo.networks import input_line, to_text
 from neuroevo.ops import tf_ops
 
@@ -27,7 +29,8 @@ class Pipeline:
 
     env: recipe of the environment. networks: functions (observation line, outputs) -> layer list; genomes refer to them
     by index. lanes, slots: number of lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the
-    caller's; by default as many as 600 MB hold, at least 2. backend: "cpu" or "reference".
+    caller's; by default as many as 600 MB hold, at least 2. backend: "cpu" or "reference". UserError: there is no such
+    mode of the environment, or the like.
     """
 
     def __init__(
@@ -42,14 +45,14 @@ class Pipeline:
     ):
         ops = tf_ops()
         with tf.device("/cpu:0"):
-            self.env_pool = ops.env_pool_make(family=env.family, options=list(env.options), slots=lanes * slots)
-            dtype, shape, action_dtype, num_actions, frame_skip, _ = ops.env_pool_spec(self.env_pool)
-            if action_dtype != b"int32":
+            self.env_pool = _make_env_pool(env, lanes * slots)
+            spec = ops.env_pool_spec(self.env_pool)
+            if spec.action_dtype != b"int32":
                 raise ValueError(f"{env.name} has continuous actions, expected discrete ones")
-            self.observation_dtype = tf.as_dtype(dtype.numpy().decode())
-            self.observation_shape = tuple(shape.numpy().tolist())
-            self.num_actions = int(num_actions)
-            self.frame_skip = int(frame_skip)
+            self.observation_dtype = tf.as_dtype(spec.observation_dtype.numpy().decode())
+            self.observation_shape = tuple(spec.observation_shape.numpy().tolist())
+            self.num_actions = int(spec.num_actions)
+            self.frame_skip = int(spec.frame_skip)
             observation = input_line(self.observation_dtype.name, self.observation_shape)
             self.network_texts = [to_text(network(observation, self.num_actions)) for network in networks]
             networks_alone = ops.population_make(networks=self.network_texts, rows=1, backend=backend)
@@ -158,6 +161,16 @@ class Pipeline:
             self._failure = self._failure or failure
             with tf.device("/cpu:0"):
                 tf_ops().episode_queue_close(self.queue)
+
+
+def _make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:
+    """The handle of a pool. UserError: the environment has no such option, mode or the like."""
+    try:
+        return tf_ops().env_pool_make(family=env.family, options=list(env.options), slots=slots)
+    except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as error:
+        # The core's words without what TensorFlow puts around them.
+        words = re.sub(r"^\{\{.*?\}\} | \[Op:\w+\].*$", "", error.message)
+        raise UserError(f"{env.name} cannot be made: {words}") from None
 
 
 def _default_parent_rows(dimension: int) -> int:

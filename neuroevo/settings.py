@@ -5,11 +5,14 @@ An algorithm is such a dataclass too: its fields are its keys in a configuration
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Annotated
 
-from pydantic import BeforeValidator, ConfigDict, Field, Strict
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict
 from pydantic.dataclasses import dataclass
+
+from neuroevo.errors import did_you_mean
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 settings = partial(dataclass, frozen=True, config={**_CONFIG, "strict": True})
@@ -19,6 +22,17 @@ nested_settings = partial(dataclass, frozen=True, config=_CONFIG)  # may be give
 def whole(value: object) -> object:
     """A float without a fraction as int, so that 1e9 is a number of steps; anything else unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def one_of(known: Collection[str]) -> AfterValidator:
+    """What a text field that takes only the known words is annotated with."""
+
+    def check(value: str) -> str:
+        if value not in known:
+            raise ValueError(f"expected one of {', '.join(known)}{did_you_mean(value, known)}")
+        return value
+
+    return AfterValidator(check)
 
 
 Count = Annotated[int, BeforeValidator(whole), Field(ge=1)]  # how many, at least one

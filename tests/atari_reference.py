@@ -1,68 +1,111 @@
-"""The Atari protocol of arXiv 1712.06567 in plain Python over ale-py, written from its description: what tests hold the
-env pool against."""
+"""The Atari protocols in plain Python over ale-py: what tests hold the env pool against. That of arXiv 1712.06567 is
+written from its description; Gymnasium's is Gymnasium."""
 
 from __future__ import annotations
 
+import math
+from types import SimpleNamespace
+
 import ale_py
+import gymnasium
 import numpy as np
 import tensorflow as tf
 from ale_py import roms
+from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
 GREY = np.array([0.299, 0.587, 0.114])  # weights of red, green, blue
-FRAME_SKIP = 4
+GOLDEN = 0x9E3779B97F4A7C15  # by which the SplitMix64 sequence moves on
 
 
 def splitmix64(seed: int) -> int:
     """One step of Steele, Lea and Flood 2014 from state `seed`."""
     mask = 2**64 - 1
-    z = (seed + 0x9E3779B97F4A7C15) & mask
+    z = (seed + GOLDEN) & mask
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
     z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
     return z ^ z >> 31
 
 
-def emulator(game: str) -> ale_py.ALEInterface:
+def noops_of(seed: int, noop_max: int = 30) -> int:
+    """The number of no-ops that an episode starts with."""
+    return 1 + splitmix64(seed) % noop_max if noop_max else 0
+
+
+def sticky_seed(seed: int) -> int:
+    """What ALE's generator of sticky actions is seeded with for an episode."""
+    return splitmix64(seed + GOLDEN) % 2**31
+
+
+def emulator(
+    game: str, *, sticky: float = 0.0, seed: int = 0, mode: int | None = None, difficulty: int | None = None
+) -> ale_py.ALEInterface:
+    """A freshly loaded game. seed: of its generator of sticky actions."""
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     ale = ale_py.ALEInterface()
-    ale.setInt("random_seed", 0)
-    ale.setFloat("repeat_action_probability", 0.0)
+    ale.setInt("random_seed", seed)
+    ale.setFloat("repeat_action_probability", sticky)
     ale.loadROM(str(roms.get_rom_path(game)))
+    # As the pool: the loaded game's own mode and difficulty are left alone, and others need a reset.
+    other_mode = mode is not None and mode != ale.getAvailableModes()[0]
+    other_difficulty = bool(difficulty)  # a loaded game's is 0
+    if other_mode:
+        ale.setMode(mode)
+    if other_difficulty:
+        ale.setDifficulty(difficulty)
+    if other_mode or other_difficulty:
+        ale.reset_game()
     return ale
 
 
 class ReferenceEnv:
     """One environment. restore=False makes a fresh emulator for every episode, which is exact; restore=True restores a
     snapshot, which leaves the screens of the last episode standing until they are drawn over: ale-py has no way to
-    restore them."""
+    restore them. The other arguments are the options of the same name; loaded: what emulator() takes."""
 
-    def __init__(self, game: str, restore: bool = False):
-        self._game, self._restore = game, restore
-        self._ale = emulator(game)
-        self._snapshot = self._ale.cloneState(include_rng=True)
-        self.actions = self._ale.getMinimalActionSet()
+    def __init__(
+        self,
+        game: str,
+        restore: bool = False,
+        *,
+        frame_skip: int = 4,
+        noop_max: int = 30,
+        full_action_space: bool = False,
+        terminal_on_life_loss: bool = False,
+        **loaded,
+    ):
+        self._game, self._restore, self._loaded = game, restore, loaded
+        self._frame_skip, self._noop_max, self._life_loss = frame_skip, noop_max, terminal_on_life_loss
+        self.ale = emulator(game, **loaded)
+        self._snapshot = self.ale.cloneState(include_rng=True)
+        self._minimal = self.ale.getMinimalActionSet()
+        self.actions = self.ale.getLegalActionSet() if full_action_space else self._minimal
 
     def reset(self, seed: int, max_frames: int) -> None:
         if self._restore:
-            self._ale.restoreState(self._snapshot)
+            self.ale.restoreState(self._snapshot)
         else:
-            self._ale = emulator(self._game)
-        self._screens = [self._ale.getScreenRGB(), self._ale.getScreenRGB()]  # uint8 [height, 160, 3], oldest first
-        self.noops = 1 + splitmix64(seed) % 30
+            self.ale = emulator(self._game, **self._loaded, seed=sticky_seed(seed))
+        self._screens = [self.ale.getScreenRGB(), self.ale.getScreenRGB()]  # uint8 [height, 160, 3], oldest first
+        self.noops = noops_of(seed, self._noop_max)
         for _ in range(self.noops):
-            self._frame(0)
-        if self.actions[1] == ale_py.Action.FIRE:
-            for index in [1] * FRAME_SKIP + [2] * FRAME_SKIP:
-                self._frame(index)
+            self._frame(ale_py.Action.NOOP)
+        if self._minimal[1] == ale_py.Action.FIRE:
+            for index in [1] * self._frame_skip + [2] * self._frame_skip:
+                self._frame(self._minimal[index])
         # These games never end within their start; the pool would begin the episode again.
-        assert not self._ale.game_over()
+        assert not self.ale.game_over()
         self.frames, self._max_frames = 0, max_frames or 400_000
+        self._lives = self.ale.lives()
 
     def step(self, action: int) -> tuple[float, bool]:
         reward, done = 0.0, False
-        for _ in range(FRAME_SKIP):
-            reward += self._frame(action)
+        for _ in range(self._frame_skip):
+            reward += self._frame(self.actions[action])
             self.frames += 1
-            done = self._ale.game_over() or self.frames >= self._max_frames
+            done = self.ale.game_over() or self.frames >= self._max_frames
+            if self._life_loss:
+                lives, self._lives = self._lives, self.ale.lives()
+                done = done or self._lives < lives
             if done:
                 break
         return reward, done
@@ -71,10 +114,63 @@ class ReferenceEnv:
         """float64 [height, 160]: the pixel-wise maximum of the greys of the last two frames."""
         return np.maximum(self._screens[0] @ GREY, self._screens[1] @ GREY)
 
-    def _frame(self, index: int) -> int:
-        reward = self._ale.act(self.actions[index])
-        self._screens = [self._screens[1], self._ale.getScreenRGB()]
+    def _frame(self, action: ale_py.Action) -> int:
+        reward = self.ale.act(action)
+        self._screens = [self._screens[1], self.ale.getScreenRGB()]
         return reward
+
+
+class _FreshEmulators(gymnasium.Env):
+    """What Gymnasium's wrappers go around: a fresh emulator for every episode, one frame a step."""
+
+    _frameskip = 1
+
+    def __init__(self, game: str, full_action_space: bool, loaded: dict):
+        self._game, self._loaded = game, loaded
+        self.ale = emulator(game, **loaded)
+        self.actions = self.ale.getLegalActionSet() if full_action_space else self.ale.getMinimalActionSet()
+        self.action_space = gymnasium.spaces.Discrete(len(self.actions))
+        self.observation_space = gymnasium.spaces.Box(0, 255, (*self.ale.getScreenDims(), 3), np.uint8)
+
+    def get_action_meanings(self) -> list[str]:
+        return [action.name for action in self.actions]
+
+    def reset(self, *, seed: int, options: dict | None = None):
+        self.ale = emulator(self._game, **self._loaded, seed=sticky_seed(seed))
+        self.last_frame = math.inf
+        # The one thing that the wrapper draws: an integer in [low, high), the number of no-ops.
+        self.np_random = SimpleNamespace(integers=lambda low, high: noops_of(seed, high - low))
+        return self.ale.getScreenRGB(), {}
+
+    def step(self, action: int):
+        reward = self.ale.act(self.actions[action])
+        truncated = self.ale.getEpisodeFrameNumber() >= self.last_frame
+        return self.ale.getScreenRGB(), reward, self.ale.game_over(), truncated, {}
+
+
+class GymnasiumEnv:
+    """One environment in gymnasium.wrappers.AtariPreprocessing and FrameStackObservation, with their options."""
+
+    def __init__(self, game: str, *, full_action_space: bool = False, loaded: dict | None = None, **options):
+        self._frames = _FreshEmulators(game, full_action_space, loaded or {})
+        self._env = FrameStackObservation(AtariPreprocessing(self._frames, **options), stack_size=4)
+        self.actions = self._frames.actions
+
+    @property
+    def ale(self) -> ale_py.ALEInterface:
+        return self._frames.ale
+
+    def reset(self, seed: int, max_frames: int) -> np.ndarray:
+        """The first observation, uint8 [84, 84, 4]."""
+        observation, _ = self._env.reset(seed=seed)
+        if max_frames:
+            self._frames.last_frame = self.ale.getEpisodeFrameNumber() + max_frames
+        return np.moveaxis(observation, 0, -1)
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool]:
+        """Observation, reward, whether the episode is over."""
+        observation, reward, terminated, truncated, _ = self._env.step(action)
+        return np.moveaxis(observation, 0, -1), reward, terminated or truncated
 
 
 def resize(greys: np.ndarray) -> np.ndarray:

@@ -111,31 +111,98 @@ def test_actions_of_a_wrong_dtype(pool):
         tf_ops().env_step(pool, tf.constant([0]), int32(0))
 
 
-OBSERVATION = [
-    ([SLOTS], tf.uint8, [84, 84, 4], r"slot 3 is out of range \[0, 3\)"),
-    ([1, 1], tf.uint8, [84, 84, 4], "slot 1 occurs more than once in one call"),
-    ([[0, 1]], tf.uint8, [84, 84, 4], r"input 'slots' has shape \[1,2\], expected \[K\]"),
-    ([0], tf.float32, [84, 84, 4], "attr 'dtype' is float, expected uint8"),
-    ([0], tf.float64, [84, 84, 4], "attr 'dtype' is double, expected uint8"),
-    ([0], tf.uint8, [84, 84, 3], r"attr 'shape' is \[84,84,3\], expected \[84,84,4\]"),
-    ([0], tf.uint8, [28224], r"attr 'shape' is \[28224\], expected \[84,84,4\]"),
-    ([0], tf.uint8, [], r"attr 'shape' is \[\], expected \[84,84,4\]"),
+COPIES = [  # what an op copies out of a slot, and what a slot is said to lack
+    ("env_observation", {"dtype": tf.uint8, "shape": [84, 84, 4]}, "observation"),
+    ("env_behaviour", {"dtype": tf.uint8, "shape": [128]}, "behaviour"),
+    ("env_render", {}, "screen"),
+]
+COPIED_SLOTS = [
+    ([SLOTS], r"slot 3 is out of range \[0, 3\)"),
+    ([0, -1], r"slot -1 is out of range \[0, 3\)"),
+    ([1, 1], "slot 1 occurs more than once in one call"),
+    ([[0, 1]], r"input 'slots' has shape \[1,2\], expected \[K\]"),
+    (1, r"input 'slots' has shape \[\], expected \[K\]"),
 ]
 
 
-@pytest.mark.parametrize(("slots", "dtype", "shape", "message"), OBSERVATION)
-def test_bad_observations(pool, slots, dtype, shape, message):
+@pytest.mark.parametrize(("op", "attributes", "_"), COPIES)
+@pytest.mark.parametrize(("slots", "message"), COPIED_SLOTS)
+def test_bad_slots_to_copy_from(pool, op, attributes, _, slots, message):
     with pytest.raises(ERRORS, match=message):
-        tf_ops().env_observation(pool, np.array(slots, np.int64), dtype=dtype, shape=shape)
+        getattr(tf_ops(), op)(pool, np.array(slots, np.int64), **attributes)
 
 
-def test_an_unreset_slot_can_neither_be_stepped_nor_observed():
+ATTRIBUTES = [
+    ("env_observation", tf.float32, [84, 84, 4], "attr 'dtype' is float, expected uint8"),
+    ("env_observation", tf.float64, [84, 84, 4], "attr 'dtype' is double, expected uint8"),
+    ("env_observation", tf.uint8, [84, 84, 3], r"attr 'shape' is \[84,84,3\], expected \[84,84,4\]"),
+    ("env_observation", tf.uint8, [28224], r"attr 'shape' is \[28224\], expected \[84,84,4\]"),
+    ("env_observation", tf.uint8, [], r"attr 'shape' is \[\], expected \[84,84,4\]"),
+    ("env_behaviour", tf.float32, [128], "attr 'dtype' is float, expected uint8"),
+    ("env_behaviour", tf.float64, [128], "attr 'dtype' is double, expected uint8"),
+    ("env_behaviour", tf.uint8, [127], r"attr 'shape' is \[127\], expected \[128\]"),
+    ("env_behaviour", tf.uint8, [1, 128], r"attr 'shape' is \[1,128\], expected \[128\]"),
+]
+
+
+@pytest.mark.parametrize(("op", "dtype", "shape", "message"), ATTRIBUTES)
+def test_attributes_that_disagree(pool, op, dtype, shape, message):
+    with pytest.raises(ERRORS, match=message):
+        getattr(tf_ops(), op)(pool, int64(0), dtype=dtype, shape=shape)
+
+
+def test_screens_and_behaviours_are_those_of_the_slots(pool):
+    # Through the ops as through the C interface, where ale-py is what they are held against.
+    recipe = envs.resolve("freeway")
+    other = EnvPool(recipe, 2)
+    other.reset([0, 1], [1, 2], [0, 0])
+    for _ in range(2):
+        other.step([0], [1])
+    screens = tf_ops().env_render(pool, int64(1, 0))
+    assert screens.dtype == tf.uint8 and screens.shape == (2, 210, 160, 3)
+    assert np.array_equal(screens, other.render([1, 0]))
+    behaviours = tf_ops().env_behaviour(pool, int64(1, 0), dtype=tf.uint8, shape=[128])
+    assert np.array_equal(behaviours, other.behaviour([1, 0]))
+    assert not np.array_equal(behaviours[0], behaviours[1])
+
+
+def test_the_specification(pool):
+    spec = tf_ops().env_pool_spec(pool)
+    assert (spec.observation_dtype, spec.action_dtype, spec.behaviour_dtype) == (b"uint8", b"int32", b"uint8")
+    assert (spec.num_actions, spec.frame_skip, spec.slots) == (3, 4, SLOTS)
+    assert spec.observation_shape.numpy().tolist() == [84, 84, 4]
+    assert spec.behaviour_shape.numpy().tolist() == [128]
+    assert spec.render_shape.numpy().tolist() == [210, 160, 3]
+
+
+def test_shapes_in_a_graph(pool):
+    ops, shapes = tf_ops(), {}
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)])
+    def look(slots):
+        behaviours = ops.env_behaviour(pool, slots, dtype=tf.uint8, shape=[128])
+        screens = ops.env_render(pool, slots)
+        shapes.update(behaviours=behaviours.shape.as_list(), screens=screens.shape.as_list())
+        shapes["spec"] = [output.shape.rank for output in ops.env_pool_spec(pool)]
+        return behaviours, screens
+
+    behaviours, screens = look(int64(1))
+    assert shapes == {
+        "behaviours": [None, 128],
+        "screens": [None, None, None, 3],
+        "spec": [0, 1, 0, 0, 0, 0, 0, 1, 1],
+    }
+    assert behaviours.shape == (1, 128) and screens.shape == (1, 210, 160, 3)
+
+
+def test_an_unreset_slot_can_neither_be_stepped_nor_copied_from():
     pool = make(slots=2)
     reset(pool, (0,))
     with pytest.raises(ERRORS, match="slot 1 is not live: its episode is over or it was never reset"):
         tf_ops().env_step(pool, int64(0, 1), int32(0, 0))
-    with pytest.raises(ERRORS, match="slot 1 has no observation: it was never reset"):
-        observe(pool, 0, 1)
+    for op, attributes, what in COPIES:
+        with pytest.raises(ERRORS, match=f"slot 1 has no {what}: it was never reset"):
+            getattr(tf_ops(), op)(pool, int64(0, 1), **attributes)
     reset(pool, (1,))  # the same seed, and no step of slot 0 slipped through
     assert np.array_equal(observe(pool, 0), observe(pool, 1))
 
@@ -145,6 +212,8 @@ def test_no_slots_is_a_call_like_any_other(pool):
     rewards, dones = tf_ops().env_step(pool, int64(), int32())
     assert rewards.shape == dones.shape == (0,)
     assert observe(pool).shape == (0, 84, 84, 4)
+    assert tf_ops().env_behaviour(pool, int64(), dtype=tf.uint8, shape=[128]).shape == (0, 128)
+    assert tf_ops().env_render(pool, int64()).shape == (0, 210, 160, 3)
 
 
 def test_handles_of_another_kind(pool):
@@ -157,6 +226,8 @@ def test_handles_of_another_kind(pool):
             lambda handle: reset(handle),
             lambda handle: ops.env_step(handle, int64(0), int32(0)),
             lambda handle: observe(handle, 0),
+            lambda handle: ops.env_behaviour(handle, int64(0), dtype=tf.uint8, shape=[128]),
+            lambda handle: ops.env_render(handle, int64(0)),
             lambda handle: ops.env_pool_spec(handle),
         ):
             with pytest.raises(ERRORS, match="input 'handle' is not a handle of an env pool"):
@@ -185,6 +256,8 @@ def test_wrong_ranks_are_found_when_a_graph_is_built(pool):
         lambda: ops.env_step(pool, tf.constant(0, tf.int64), int32(0)),
         lambda: ops.env_reset(pool, int64(0), tf.constant(0, tf.int64), int64(0)),
         lambda: ops.env_observation(pool, tf.zeros([1, 1], tf.int64), dtype=tf.uint8, shape=[84, 84, 4]),
+        lambda: ops.env_behaviour(pool, tf.zeros([1, 1], tf.int64), dtype=tf.uint8, shape=[128]),
+        lambda: ops.env_render(pool, tf.constant(0, tf.int64)),
     ):
         with pytest.raises(ValueError, match="must be rank 1"):
             tf.function(call).get_concrete_function()
@@ -205,7 +278,10 @@ def test_bad_pools(tmp_path):
         ({"options": []}, "atari needs the option rom=FILE"),
         ({"options": ["rom="]}, "atari needs the option rom=FILE"),
         ({"options": ["rom"]}, "option 'rom' is not of the form key=value"),
-        ({"options": [f"rom={rom}", "sticky=0.25"]}, "atari has no option 'sticky'"),
+        ({"options": [f"rom={rom}", "sticky=0.25"]}, "atari has no option 'sticky', expected one of: rom, protocol, "),
+        ({"options": [f"rom={rom}", "frame_skip=0"]}, "option frame_skip is '0', expected an integer in [1, 1000]"),
+        ({"options": [f"rom={rom}", "mode=8"]}, "mode is 8, which freeway does not have; expected one of: 0, 1, 2, 3,"),
+        ({"options": [f"rom={rom}", "mode=1", "mode=1"]}, "option 'mode' is given twice"),
         ({"options": ["rom=/nowhere/pong.bin"]}, "ROM file '/nowhere/pong.bin' does not exist"),
         ({"options": [f"rom={tmp_path}"]}, f"ROM file '{tmp_path}' does not exist"),
         *(({"options": [f"rom={file}"]}, f"file '{file}' {unknown}") for file in sorted(tmp_path.iterdir())),

@@ -104,7 +104,7 @@ def test_mistakes_in_the_arguments():
             LocalEvaluator(**{"env": "freeway", "network": "model", **options})
         assert message in str(caught.value)
     for options, message in (
-        ({"env_options": {"sticky": 0.25}}, "atari has no option 'sticky'"),
+        ({"env_options": {"sticky": 0.25}}, "env.options.sticky = 0.25: there is no such key"),
         ({"backend": "gpu"}, "backend is 'gpu', expected 'cpu' or 'reference'"),
     ):
         with pytest.raises(Exception, match=message):

@@ -1,6 +1,7 @@
 // Registry of environment families and reading of their options.
 #include "envs/env.h"
 
+#include <algorithm>
 #include <charconv>
 #include <mutex>
 
@@ -16,13 +17,39 @@ std::map<std::string, EnvFamily>& Registry() {
   return *registry;
 }
 
-}  // namespace
-
-int64_t EnvSpec::observation_bytes() const {
-  int64_t bytes = static_cast<int64_t>(SizeOf(observation_dtype));
-  for (int64_t dim : observation_shape) bytes *= dim;
+int64_t Bytes(DType dtype, const std::vector<int64_t>& shape) {
+  int64_t bytes = static_cast<int64_t>(SizeOf(dtype));
+  for (int64_t dim : shape) bytes *= dim;
   return bytes;
 }
+
+[[noreturn]] void ThrowNotSupported(const char* what) { ThrowInvalid(what, " is not supported by this environment"); }
+
+// The whole text as a T.
+template <class T>
+std::optional<T> Parse(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+int64_t EnvSpec::observation_bytes() const { return Bytes(observation_dtype, observation_shape); }
+
+int64_t EnvSpec::behaviour_bytes() const {
+  if (behaviour_shape.empty()) ThrowNotSupported("behaviour");
+  return Bytes(behaviour_dtype, behaviour_shape);
+}
+
+int64_t EnvSpec::render_bytes() const {
+  if (render_shape.empty()) ThrowNotSupported("rendering");
+  return Bytes(DType::kUint8, render_shape);
+}
+
+void Env::Behaviour(void*) const { ThrowNotSupported("behaviour"); }
+void Env::Render(uint8_t*) const { ThrowNotSupported("rendering"); }
 
 EnvOptions ParseEnvOptions(const std::vector<std::string>& options) {
   EnvOptions parsed;
@@ -56,26 +83,65 @@ std::unique_ptr<EnvFactory> MakeEnvFactory(const std::string& name, const EnvOpt
   return family(options);
 }
 
-std::string OptionReader::String(const std::string& key, const std::string& fallback) {
+std::optional<std::string> OptionReader::Take(const std::string& key) {
+  known_ += (known_.empty() ? "" : ", ") + key;
   auto found = options_.find(key);
-  if (found == options_.end()) return fallback;
+  if (found == options_.end()) return std::nullopt;
   std::string value = found->second;
   options_.erase(found);
   return value;
 }
 
-int64_t OptionReader::Int(const std::string& key, int64_t fallback, int64_t low, int64_t high) {
-  const std::string text = String(key, std::to_string(fallback));
-  int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < low || value > high) {
-    ThrowInvalid(family_, " option ", key, " is '", text, "', expected an integer in [", low, ", ", high, "]");
+template <class... Parts>
+void OptionReader::Reject(const std::string& key, const std::string& text, const Parts&... expected) const {
+  ThrowInvalid(family_, " option ", key, " is '", text, "', expected ", expected...);
+}
+
+std::string OptionReader::String(const std::string& key, const std::string& fallback) {
+  return Take(key).value_or(fallback);
+}
+
+std::string OptionReader::OneOf(const std::string& key, const std::vector<std::string>& choices) {
+  const std::string text = Take(key).value_or(choices.front());
+  if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+    std::string listed;
+    for (const std::string& choice : choices) listed += (listed.empty() ? "" : ", ") + choice;
+    Reject(key, text, "one of: ", listed);
   }
+  return text;
+}
+
+bool OptionReader::Bool(const std::string& key, bool fallback) {
+  const std::string text = Take(key).value_or(fallback ? "true" : "false");
+  if (text != "true" && text != "false") Reject(key, text, "true or false");
+  return text == "true";
+}
+
+int64_t OptionReader::Int(const std::string& key, int64_t fallback, int64_t low, int64_t high) {
+  return OptionalInt(key, low, high).value_or(fallback);
+}
+
+std::optional<int64_t> OptionReader::OptionalInt(const std::string& key, int64_t low, int64_t high) {
+  const std::optional<std::string> text = Take(key);
+  if (!text) return std::nullopt;
+  const auto value = Parse<int64_t>(*text);
+  if (!value || *value < low || *value > high) Reject(key, *text, "an integer in [", low, ", ", high, "]");
   return value;
 }
 
+double OptionReader::Double(const std::string& key, double fallback, double low, double high) {
+  const std::optional<std::string> text = Take(key);
+  if (!text) return fallback;
+  const auto value = Parse<double>(*text);
+  // Not "< low or > high", which a NaN would pass.
+  if (!value || !(*value >= low && *value <= high)) Reject(key, *text, "a number in [", low, ", ", high, "]");
+  return *value;
+}
+
 void OptionReader::Finish() const {
-  if (!options_.empty()) ThrowInvalid(family_, " has no option '", options_.begin()->first, "'");
+  if (!options_.empty()) {
+    ThrowInvalid(family_, " has no option '", options_.begin()->first, "', expected one of: ", known_);
+  }
 }
 
 }  // namespace neuroevo

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,15 @@ struct EnvSpec {
   DType action_dtype = DType::kInt32;  // kInt32: one discrete action in [0, num_actions); kFloat32: a vector
   int64_t num_actions = 0;             // number of discrete actions, or length of the action vector
   int64_t frame_skip = 1;              // emulator frames per step
+  DType behaviour_dtype = DType::kFloat32;
+  std::vector<int64_t> behaviour_shape;  // empty: the environment has no behaviour
+  std::vector<int64_t> render_shape;     // [height, width, 3]; empty: it cannot be rendered
 
   bool discrete() const { return action_dtype == DType::kInt32; }
   int64_t observation_bytes() const;
   int64_t action_bytes() const { return discrete() ? 4 : 4 * num_actions; }
+  int64_t behaviour_bytes() const;  // throws where there is none
+  int64_t render_bytes() const;     // throws where there is none
 };
 
 struct StepResult {
@@ -45,6 +51,12 @@ class Env {
 
   // Writes the observation, observation_bytes() long.
   virtual void Observe(void* out) const = 0;
+
+  // Writes what characterises the current state, for novelty search: behaviour_bytes() long.
+  virtual void Behaviour(void* out) const;
+
+  // Writes the current screen as red, green, blue: render_bytes() long.
+  virtual void Render(uint8_t* rgb) const;
 };
 
 using EnvOptions = std::map<std::string, std::string>;
@@ -68,17 +80,26 @@ bool RegisterEnvFamily(const std::string& name, EnvFamily family);
 // Throws for an unknown family, naming those that are known.
 std::unique_ptr<EnvFactory> MakeEnvFactory(const std::string& family, const EnvOptions& options);
 
-// Reads typed options and, at the end, rejects those that nobody asked for.
+// Reads typed options and, at the end, rejects those that nobody asked for. A bad value is an error that names it.
 class OptionReader {
  public:
   OptionReader(std::string family, EnvOptions options) : family_(std::move(family)), options_(std::move(options)) {}
   std::string String(const std::string& key, const std::string& fallback);
-  int64_t Int(const std::string& key, int64_t fallback, int64_t low, int64_t high);  // throws outside [low, high]
-  void Finish() const;                                                               // throws if an option is left
+  std::string OneOf(const std::string& key, const std::vector<std::string>& choices);  // the first is the default
+  bool Bool(const std::string& key, bool fallback);                                    // true or false
+  int64_t Int(const std::string& key, int64_t fallback, int64_t low, int64_t high);    // throws outside [low, high]
+  std::optional<int64_t> OptionalInt(const std::string& key, int64_t low, int64_t high);
+  double Double(const std::string& key, double fallback, double low, double high);
+  void Finish() const;  // throws if an option is left
 
  private:
+  std::optional<std::string> Take(const std::string& key);
+  template <class... Parts>
+  [[noreturn]] void Reject(const std::string& key, const std::string& text, const Parts&... expected) const;
+
   std::string family_;
   EnvOptions options_;
+  std::string known_;  // the keys asked for so far
 };
 
 }  // namespace neuroevo

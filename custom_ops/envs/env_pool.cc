@@ -10,7 +10,7 @@ namespace neuroevo {
 namespace {
 
 // Copying out an observation takes a few microseconds, about as long as waking a worker: a task takes several.
-constexpr int64_t kObservationsPerTask = 8;
+constexpr int64_t kCopiesPerTask = 8;
 
 void CheckSameLength(const char* what, size_t length, size_t slots) {
   if (length != slots) ThrowInvalid(what, " has ", length, " values, expected one per slot: ", slots);
@@ -81,9 +81,9 @@ void EnvPool::Reset(std::vector<int64_t> slots, std::vector<uint64_t> seeds, std
     if (max_frames[k] < 0) ThrowInvalid("max_frames of slot ", slot, " is ", max_frames[k], ", expected 0 or more");
   };
   auto body = [seeds, max_frames](int64_t k, Slot& slot) {
-    slot.has_observation = slot.live = false;  // and stays so if the environment throws
+    slot.started = slot.live = false;  // and stays so if the environment throws
     slot.env->Reset(seeds[k], max_frames[k]);
-    slot.has_observation = slot.live = true;
+    slot.started = slot.live = true;
   };
   Run(std::move(slots), check, 1, body, std::move(done));
 }
@@ -117,14 +117,28 @@ void EnvPool::Step(std::vector<int64_t> slots, const void* actions, double* rewa
   Run(std::move(slots), check, 1, body, std::move(done));
 }
 
+template <class Write>
+void EnvPool::CopyOut(const char* what, std::vector<int64_t> slots, void* out, int64_t bytes, Write write, Done done) {
+  auto check = [what](size_t, int64_t index, const Slot& slot) {
+    if (!slot.started) ThrowInvalid("slot ", index, " has no ", what, ": it was never reset");
+  };
+  auto body = [out, bytes, write](int64_t k, Slot& slot) { write(*slot.env, static_cast<char*>(out) + k * bytes); };
+  Run(std::move(slots), check, kCopiesPerTask, body, std::move(done));
+}
+
 void EnvPool::Observe(std::vector<int64_t> slots, void* out, Done done) {
-  auto check = [](size_t, int64_t index, const Slot& slot) {
-    if (!slot.has_observation) ThrowInvalid("slot ", index, " has no observation: it was never reset");
-  };
-  auto body = [out, bytes = spec().observation_bytes()](int64_t k, Slot& slot) {
-    slot.env->Observe(static_cast<char*>(out) + k * bytes);
-  };
-  Run(std::move(slots), check, kObservationsPerTask, body, std::move(done));
+  auto write = [](const Env& env, void* one) { env.Observe(one); };
+  CopyOut("observation", std::move(slots), out, spec().observation_bytes(), write, std::move(done));
+}
+
+void EnvPool::Behaviour(std::vector<int64_t> slots, void* out, Done done) {
+  auto write = [](const Env& env, void* one) { env.Behaviour(one); };
+  CopyOut("behaviour", std::move(slots), out, spec().behaviour_bytes(), write, std::move(done));
+}
+
+void EnvPool::Render(std::vector<int64_t> slots, uint8_t* out, Done done) {
+  auto write = [](const Env& env, void* one) { env.Render(static_cast<uint8_t*>(one)); };
+  CopyOut("screen", std::move(slots), out, spec().render_bytes(), write, std::move(done));
 }
 
 }  // namespace neuroevo

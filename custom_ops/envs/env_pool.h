@@ -31,15 +31,17 @@ class EnvPool {
   // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K].
   void Step(std::vector<int64_t> slots, const void* actions, double* rewards, bool* dones, Done done);
 
-  // Writes K observations one after another.
+  // Write K observations, behaviours or screens one after another. The latter two throw where the environment has none.
   void Observe(std::vector<int64_t> slots, void* out, Done done);
+  void Behaviour(std::vector<int64_t> slots, void* out, Done done);
+  void Render(std::vector<int64_t> slots, uint8_t* out, Done done);
 
  private:
   struct Slot {
     std::unique_ptr<Env> env;
     std::atomic<bool> busy{false};
-    bool has_observation = false;  // its last reset succeeded
-    bool live = false;             // reset, and not done since
+    bool started = false;  // its last reset succeeded
+    bool live = false;     // reset, and not done since
   };
 
   // Checks and marks the slots as busy; all or none.
@@ -48,6 +50,9 @@ class EnvPool {
   // Checks with `check`, runs body(k) for every k on the pool, releases the slots, calls done.
   template <class Check, class Body>
   void Run(std::vector<int64_t> slots, Check check, int64_t grain, Body body, Done done);
+  // Calls write(env, out + k * bytes) for every k.
+  template <class Write>
+  void CopyOut(const char* what, std::vector<int64_t> slots, void* out, int64_t bytes, Write write, Done done);
 
   std::unique_ptr<EnvFactory> factory_;
   std::vector<Slot> slots_;

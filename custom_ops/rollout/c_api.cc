@@ -107,7 +107,12 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
              static_cast<int64_t>(own.observation_shape.size()),
              neuroevo::NameOf(own.action_dtype),
              own.num_actions,
-             own.frame_skip};
+             own.frame_skip,
+             neuroevo::NameOf(own.behaviour_dtype),
+             own.behaviour_shape.data(),
+             static_cast<int64_t>(own.behaviour_shape.size()),
+             own.render_shape.data(),
+             static_cast<int64_t>(own.render_shape.size())};
   });
 }
 
@@ -128,6 +133,14 @@ int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, 
 
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations) {
   return GuardAndWait([&](Done done) { pool->object.Observe(Vector(slots, k), observations, std::move(done)); });
+}
+
+int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours) {
+  return GuardAndWait([&](Done done) { pool->object.Behaviour(Vector(slots, k), behaviours, std::move(done)); });
+}
+
+int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens) {
+  return GuardAndWait([&](Done done) { pool->object.Render(Vector(slots, k), screens, std::move(done)); });
 }
 
 int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,

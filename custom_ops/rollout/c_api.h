@@ -33,6 +33,11 @@ typedef struct {
   const char* action_dtype; /* int32: one of num_actions; float32: a vector of num_actions */
   int64_t num_actions;
   int64_t frame_skip;
+  const char* behaviour_dtype;
+  const int64_t* behaviour_shape;
+  int64_t behaviour_rank; /* 0: there is none */
+  const int64_t* render_shape;
+  int64_t render_rank; /* 3: [height, width, 3], uint8; 0: cannot be rendered */
 } neuroevo_env_spec;
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec); /* valid as long as the pool */
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
@@ -40,6 +45,8 @@ int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k,
 int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
                       uint8_t* dones);
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations);
+int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours);
+int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens);
 
 /* networks: n layer lists in text form (see population/network.h). */
 int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,

@@ -44,6 +44,9 @@ class EnvPoolSpecOp : public OpKernel {
       SetScalar<int64_t>(ctx, 3, spec.num_actions);
       SetScalar<int64_t>(ctx, 4, spec.frame_skip);
       SetScalar<int64_t>(ctx, 5, pool.slots());
+      SetScalar<tensorflow::tstring>(ctx, 6, NameOf(spec.behaviour_dtype));
+      SetVector<int64_t>(ctx, 7, spec.behaviour_shape);
+      SetVector<int64_t>(ctx, 8, spec.render_shape);
     });
   }
 };
@@ -80,30 +83,45 @@ class EnvStepOp : public AsyncOpKernel {
   }
 };
 
-class EnvObservationOp : public AsyncOpKernel {
+// Ops that copy something out of each slot, into an output [K, *shape].
+class CopyOutOp : public AsyncOpKernel {
  public:
-  explicit EnvObservationOp(OpKernelConstruction* ctx) : AsyncOpKernel(ctx) {
+  using AsyncOpKernel::AsyncOpKernel;
+  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
+    RunAsync(ctx, done, [&](Done finish) {
+      EnvPool& pool = Lookup<EnvPool>(ctx, kPool);
+      const TensorShape one = ShapeOfOne(pool.spec());
+      auto slots = Values<int64_t>(ctx, "slots");
+      TensorShape shape({static_cast<int64_t>(slots.size())});
+      shape.AppendShape(one);
+      void* out = const_cast<char*>(Output(ctx, 0, shape)->tensor_data().data());
+      CopyOut(&pool, std::move(slots), out, std::move(finish));
+    });
+  }
+
+ protected:
+  virtual TensorShape ShapeOfOne(const EnvSpec& spec) const = 0;  // throws if there is none or the attributes disagree
+  virtual void CopyOut(EnvPool* pool, std::vector<int64_t> slots, void* out, Done done) = 0;
+};
+
+// Those whose dtype and shape the graph gives as attributes.
+class TypedCopyOutOp : public CopyOutOp {
+ public:
+  explicit TypedCopyOutOp(OpKernelConstruction* ctx) : CopyOutOp(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("shape", &shape_));
   }
 
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
-      EnvPool& pool = Lookup<EnvPool>(ctx, kPool);
-      const TensorShape expected(pool.spec().observation_shape);
-      if (dtype_ != ToTf(pool.spec().observation_dtype)) {
-        ThrowInvalid("attr 'dtype' is ", tensorflow::DataTypeString(dtype_), ", expected ",
-                     NameOf(pool.spec().observation_dtype));
-      }
-      if (!shape_.IsCompatibleWith(expected)) {
-        ThrowInvalid("attr 'shape' is ", shape_.DebugString(), ", expected ", expected.DebugString());
-      }
-      auto slots = Values<int64_t>(ctx, "slots");
-      TensorShape shape({static_cast<int64_t>(slots.size())});
-      shape.AppendShape(expected);
-      void* out = const_cast<char*>(Output(ctx, 0, shape)->tensor_data().data());
-      pool.Observe(std::move(slots), out, std::move(finish));
-    });
+ protected:
+  TensorShape CheckAttributes(DType dtype, const std::vector<int64_t>& shape) const {
+    const TensorShape expected(shape);
+    if (dtype_ != ToTf(dtype)) {
+      ThrowInvalid("attr 'dtype' is ", tensorflow::DataTypeString(dtype_), ", expected ", NameOf(dtype));
+    }
+    if (!shape_.IsCompatibleWith(expected)) {
+      ThrowInvalid("attr 'shape' is ", shape_.DebugString(), ", expected ", expected.DebugString());
+    }
+    return expected;
   }
 
  private:
@@ -111,11 +129,54 @@ class EnvObservationOp : public AsyncOpKernel {
   tensorflow::PartialTensorShape shape_;
 };
 
+class EnvObservationOp : public TypedCopyOutOp {
+ public:
+  using TypedCopyOutOp::TypedCopyOutOp;
+
+ protected:
+  TensorShape ShapeOfOne(const EnvSpec& spec) const override {
+    return CheckAttributes(spec.observation_dtype, spec.observation_shape);
+  }
+  void CopyOut(EnvPool* pool, std::vector<int64_t> slots, void* out, Done done) override {
+    pool->Observe(std::move(slots), out, std::move(done));
+  }
+};
+
+class EnvBehaviourOp : public TypedCopyOutOp {
+ public:
+  using TypedCopyOutOp::TypedCopyOutOp;
+
+ protected:
+  TensorShape ShapeOfOne(const EnvSpec& spec) const override {
+    spec.behaviour_bytes();  // throws where there is none
+    return CheckAttributes(spec.behaviour_dtype, spec.behaviour_shape);
+  }
+  void CopyOut(EnvPool* pool, std::vector<int64_t> slots, void* out, Done done) override {
+    pool->Behaviour(std::move(slots), out, std::move(done));
+  }
+};
+
+class EnvRenderOp : public CopyOutOp {
+ public:
+  using CopyOutOp::CopyOutOp;
+
+ protected:
+  TensorShape ShapeOfOne(const EnvSpec& spec) const override {
+    spec.render_bytes();  // throws where there is none
+    return TensorShape(spec.render_shape);
+  }
+  void CopyOut(EnvPool* pool, std::vector<int64_t> slots, void* out, Done done) override {
+    pool->Render(std::move(slots), static_cast<uint8_t*>(out), std::move(done));
+  }
+};
+
 REGISTER_KERNEL_BUILDER(Name("EnvPoolMake").Device(tensorflow::DEVICE_CPU), EnvPoolMakeOp);
 REGISTER_KERNEL_BUILDER(Name("EnvPoolSpec").Device(tensorflow::DEVICE_CPU), EnvPoolSpecOp);
 REGISTER_KERNEL_BUILDER(Name("EnvReset").Device(tensorflow::DEVICE_CPU), EnvResetOp);
 REGISTER_KERNEL_BUILDER(Name("EnvStep").Device(tensorflow::DEVICE_CPU), EnvStepOp);
 REGISTER_KERNEL_BUILDER(Name("EnvObservation").Device(tensorflow::DEVICE_CPU), EnvObservationOp);
+REGISTER_KERNEL_BUILDER(Name("EnvBehaviour").Device(tensorflow::DEVICE_CPU), EnvBehaviourOp);
+REGISTER_KERNEL_BUILDER(Name("EnvRender").Device(tensorflow::DEVICE_CPU), EnvRenderOp);
 
 }  // namespace
 }  // namespace neuroevo::tf_ops

@@ -8,6 +8,22 @@ namespace neuroevo::tf_ops {
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeHandle;
 
+namespace {
+
+// [K, *shape] from the attribute `shape` and the slots [K], input 1.
+absl::Status OnePerSlot(InferenceContext* c) {
+  ShapeHandle slots, one, out;
+  tensorflow::PartialTensorShape shape;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &slots));
+  TF_RETURN_IF_ERROR(c->GetAttr("shape", &shape));
+  TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &one));
+  TF_RETURN_IF_ERROR(c->Concatenate(slots, one, &out));
+  c->set_output(0, out);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 // The options are an input: of attributes that are lists, TensorFlow 2.21 takes long strings for equal whose first and
 // last 10 characters are, and gives the kernel that it made for the other one.
 REGISTER_OP("EnvPoolMake")
@@ -38,9 +54,15 @@ REGISTER_OP("EnvPoolSpec")
     .Output("num_actions: int64")
     .Output("frame_skip: int64")
     .Output("slots: int64")
+    .Output("behaviour_dtype: string")
+    .Output("behaviour_shape: int64")
+    .Output("render_shape: int64")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
-      for (int i = 0; i < 6; ++i) c->set_output(i, i == 1 ? c->Vector(InferenceContext::kUnknownDim) : c->Scalar());
+      for (int i = 0; i < c->num_outputs(); ++i) {
+        const bool shape = i == 1 || i == 7 || i == 8;
+        c->set_output(i, shape ? c->Vector(InferenceContext::kUnknownDim) : c->Scalar());
+      }
       return absl::OkStatus();
     })
     .Doc(R"doc(
@@ -48,6 +70,8 @@ Tells what the pool's environments take and give.
 
 action_dtype: int32 for one discrete action in [0, num_actions), float32 for a vector of num_actions.
 frame_skip: emulator frames per step.
+behaviour_shape: of one behaviour; [] if the environment has none.
+render_shape: [height, width, 3]; [] if the environment cannot be rendered.
 )doc");
 
 REGISTER_OP("EnvReset")
@@ -99,22 +123,47 @@ REGISTER_OP("EnvObservation")
     .Attr("dtype: {uint8, float, double}")
     .Attr("shape: shape")
     .SetIsStateful()
-    .SetShapeFn([](InferenceContext* c) {
-      ShapeHandle slots, one, out;
-      tensorflow::PartialTensorShape shape;
-      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &slots));
-      TF_RETURN_IF_ERROR(c->GetAttr("shape", &shape));
-      TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(shape, &one));
-      TF_RETURN_IF_ERROR(c->Concatenate(slots, one, &out));
-      c->set_output(0, out);
-      return absl::OkStatus();
-    })
+    .SetShapeFn(OnePerSlot)
     .Doc(R"doc(
 Observations of the slots' environments, written once, into this tensor.
 
 slots: [K], different, in [0, S), each reset at least once.
 dtype, shape: of one observation, as EnvPoolSpec tells.
 observations: [K, *shape].
+)doc");
+
+REGISTER_OP("EnvBehaviour")
+    .Input("handle: resource")
+    .Input("slots: int64")
+    .Output("behaviours: dtype")
+    .Attr("dtype: {uint8, float, double}")
+    .Attr("shape: shape")
+    .SetIsStateful()
+    .SetShapeFn(OnePerSlot)
+    .Doc(R"doc(
+What characterises the slots' environments as they are now, for novelty search: of Atari, the console's memory.
+
+slots: [K], different, in [0, S), each reset at least once.
+dtype, shape: of one behaviour, as EnvPoolSpec tells.
+behaviours: [K, *shape].
+)doc");
+
+REGISTER_OP("EnvRender")
+    .Input("handle: resource")
+    .Input("slots: int64")
+    .Output("screens: uint8")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle slots;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &slots));
+      c->set_output(0, c->MakeShape({c->Dim(slots, 0), c->UnknownDim(), c->UnknownDim(), 3}));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+The slots' current screens: red, green, blue.
+
+slots: [K], different, in [0, S), each reset at least once.
+screens: [K, height, width, 3], as EnvPoolSpec's render_shape tells.
 )doc");
 
 }  // namespace neuroevo::tf_ops

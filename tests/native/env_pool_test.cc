@@ -1,4 +1,5 @@
-// The env pool and the registry of families, on a toy family: values, every error, exceptions from environments.
+// The env pool and the registry of families, on a toy family: values, every error, exceptions from environments. (The
+// reading of options is in env_options_test.cc.)
 #include "envs/env_pool.h"
 
 #include <algorithm>
@@ -53,7 +54,8 @@ class Gate {
 };
 Gate gate;
 
-// Observes (seed, steps, sum of actions). Its reward is the sum of actions plus seed / 8; it ends after `length` steps
+// Observes (seed, steps, sum of actions); with the option show, its behaviour is (steps, seed) and its screen two
+// pixels of the seed, the steps and 255. Its reward is the sum of actions plus seed / 8; it ends after `length` steps
 // or max_frames frames of 2 a step.
 class Toy : public Env {
  public:
@@ -88,6 +90,22 @@ class Toy : public Env {
     values[2] = static_cast<float>(sum_);
   }
 
+  void Behaviour(void* out) const override {
+    if (spec_.behaviour_shape.empty()) return Env::Behaviour(out);
+    auto* values = static_cast<double*>(out);
+    values[0] = static_cast<double>(steps_);
+    values[1] = static_cast<double>(seed_);
+  }
+
+  void Render(uint8_t* rgb) const override {
+    if (spec_.render_shape.empty()) return Env::Render(rgb);
+    for (int pixel = 0; pixel < 2; ++pixel) {
+      *rgb++ = static_cast<uint8_t>(seed_);
+      *rgb++ = static_cast<uint8_t>(steps_);
+      *rgb++ = 255;
+    }
+  }
+
  private:
   const EnvSpec& spec_;
   int64_t length_, last_step_ = 0, steps_ = 0;
@@ -102,6 +120,11 @@ class ToyFactory : public EnvFactory {
     const std::string actions = options.String("actions", "discrete");
     spec_.num_actions = options.Int("num_actions", 4, 1, 9);
     length_ = options.Int("length", 1000, 1, 1000);
+    if (options.Bool("show", false)) {
+      spec_.behaviour_dtype = DType::kFloat64;
+      spec_.behaviour_shape = {2};
+      spec_.render_shape = {1, 2, 3};
+    }
     options.Finish();
     spec_.observation_shape = {3};
     spec_.action_dtype = actions == "vector" ? DType::kFloat32 : DType::kInt32;
@@ -143,6 +166,16 @@ struct Toys {
   std::vector<float> Observe(std::vector<int64_t> slots) {
     std::vector<float> out(3 * slots.size(), -1);
     Wait([&](Done done) { pool.Observe(std::move(slots), out.data(), std::move(done)); });
+    return out;
+  }
+  std::vector<double> Behaviour(std::vector<int64_t> slots) {
+    std::vector<double> out(2 * slots.size(), -1);
+    Wait([&](Done done) { pool.Behaviour(std::move(slots), out.data(), std::move(done)); });
+    return out;
+  }
+  std::vector<uint8_t> Render(std::vector<int64_t> slots) {
+    std::vector<uint8_t> out(6 * slots.size(), 1);
+    Wait([&](Done done) { pool.Render(std::move(slots), out.data(), std::move(done)); });
     return out;
   }
 };
@@ -340,6 +373,49 @@ TEST(ExceptionInObserve) {
   CHECK_EQ(toys.Observe(all).size(), 3 * kSlots);
 }
 
+TEST(BehavioursAndScreens) {
+  constexpr int64_t kSlots = 20;  // more than one task
+  Toys toys(kSlots, {{"show", "true"}});
+  std::vector<int64_t> slots(kSlots);
+  std::vector<uint64_t> seeds(kSlots);
+  for (int64_t k = 0; k < kSlots; ++k) {
+    slots[k] = k * 7 % kSlots;
+    seeds[k] = 100 + slots[k];
+  }
+  toys.Reset(slots, seeds);
+  toys.Step({3, 5}, {1, 1});
+  toys.Step({5}, {1});
+  std::vector<double> behaviours;
+  std::vector<uint8_t> screens;
+  for (int64_t slot : slots) {
+    const uint8_t steps = slot == 5 ? 2 : slot == 3 ? 1 : 0, seed = static_cast<uint8_t>(100 + slot);
+    behaviours.insert(behaviours.end(), {double(steps), double(seed)});
+    screens.insert(screens.end(), {seed, steps, 255, seed, steps, 255});
+  }
+  CHECK_EQ(toys.Behaviour(slots), behaviours);
+  CHECK_EQ(toys.Render(slots), screens);
+  CHECK_EQ(toys.Behaviour({}).size(), 0);
+  CHECK_EQ(toys.Render({}).size(), 0);
+  CHECK_THROWS(toys.Behaviour({1, 20}), "slot 20 is out of range [0, 20)");
+  CHECK_THROWS(toys.Render({-1}), "slot -1 is out of range [0, 20)");
+  CHECK_THROWS(toys.Behaviour({1, 1}), "slot 1 occurs more than once");
+  CHECK_THROWS(toys.Render({1, 1}), "slot 1 occurs more than once");
+  CHECK_THROWS(toys.Reset({4}, {kResetThrows}), "the toy cannot be reset");
+  CHECK_THROWS(toys.Behaviour({1, 4}), "slot 4 has no behaviour: it was never reset");
+  CHECK_THROWS(toys.Render({1, 4}), "slot 4 has no screen: it was never reset");
+}
+
+TEST(NoBehavioursAndNoScreens) {
+  Toys toys(2);
+  toys.Reset({0}, {1});
+  CHECK_THROWS(toys.Behaviour({0}), "behaviour is not supported by this environment");
+  CHECK_THROWS(toys.Render({0}), "rendering is not supported by this environment");
+  const EnvSpec spec;
+  const Toy toy(spec, 1);
+  CHECK_THROWS(toy.Behaviour(nullptr), "behaviour is not supported by this environment");
+  CHECK_THROWS(toy.Render(nullptr), "rendering is not supported by this environment");
+}
+
 TEST(ManyThreadsOnTheirOwnSlots) {
   constexpr int kThreads = 4, kEach = 10;
   Toys toys(kThreads * kEach, {{"length", "5"}}, 3);
@@ -431,36 +507,6 @@ TEST(LastRegistrationWins) {
   CHECK_THROWS(MakeEnvFactory("", {}), "environment family '' is unknown, expected one of: other, toy");
 }
 
-TEST(Options) {
-  OptionReader options("toy", {{"a", "12"}, {"b", "-3"}, {"c", "text"}, {"low", "-9223372036854775808"}, {"", "7"}});
-  CHECK_EQ(options.Int("a", 0, 12, 12), 12);
-  CHECK_EQ(options.Int("b", 0, -5, 5), -3);
-  CHECK_EQ(options.Int("missing", 4, 0, 9), 4);
-  CHECK_EQ(options.String("c", "x"), "text");
-  CHECK_EQ(options.String("missing", "x"), "x");
-  CHECK_EQ(options.Int("low", 0, std::numeric_limits<int64_t>::min(), 0), std::numeric_limits<int64_t>::min());
-  CHECK_THROWS(options.Finish(), "toy has no option ''");
-  CHECK_EQ(options.Int("", 0, 0, 9), 7);
-  options.Finish();
-}
-
-TEST(OptionTexts) {
-  CHECK(ParseEnvOptions({}).empty());
-  const EnvOptions parsed = ParseEnvOptions({"rom=/a=b", "empty=", "=7"});  // the first equals sign parts
-  CHECK(parsed == (EnvOptions{{"rom", "/a=b"}, {"empty", ""}, {"", "7"}}));
-  CHECK_THROWS(ParseEnvOptions({"a=1", "frames"}), "option 'frames' is not of the form key=value");
-  CHECK_THROWS(ParseEnvOptions({"a=1", "b=2", "a=1"}), "option 'a' is given twice");
-}
-
-TEST(MalformedInts) {
-  for (const std::string text : {"", " ", "five", "5x", "x5", " 5", "5 ", "+5", "5.0", "1e3", "0x10", "--5", "-",
-                                 "9223372036854775808", "99999999999999999999", "11", "-1"}) {
-    OptionReader options("toy", {{"n", text}});
-    CHECK_THROWS(options.Int("n", 5, 0, 10), "toy option n is '" + text + "', expected an integer in [0, 10]");
-  }
-  CHECK_EQ(OptionReader("toy", {{"n", "007"}}).Int("n", 5, 0, 10), 7);
-}
-
 TEST(BytesOfASpec) {
   EnvSpec spec;
   spec.observation_dtype = DType::kUint8;
@@ -474,4 +520,9 @@ TEST(BytesOfASpec) {
   spec.num_actions = 17;
   CHECK_EQ(spec.observation_bytes(), 3008);
   CHECK_EQ(spec.action_bytes(), 68);
+  spec.behaviour_dtype = DType::kFloat64;
+  spec.behaviour_shape = {3};
+  spec.render_shape = {210, 160, 3};
+  CHECK_EQ(spec.behaviour_bytes(), 24);
+  CHECK_EQ(spec.render_bytes(), 100800);
 }

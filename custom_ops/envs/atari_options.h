@@ -1,0 +1,30 @@
+// The options of the Atari family. neuroevo/envs.py describes them to users and checks them too.
+#ifndef NEUROEVO_ENVS_ATARI_OPTIONS_H_
+#define NEUROEVO_ENVS_ATARI_OPTIONS_H_
+
+#include <optional>
+#include <string>
+
+#include "envs/env.h"
+
+namespace neuroevo {
+
+enum class AtariProtocol { kUber, kGymnasium };
+
+struct AtariOptions {
+  std::string rom;
+  AtariProtocol protocol = AtariProtocol::kUber;
+  double repeat_action_probability = 0;
+  bool full_action_space = false;
+  std::optional<int> mode, difficulty;  // none: the game's default
+  int frame_skip = 4;
+  int noop_max = 30;
+  bool terminal_on_life_loss = false;
+};
+
+// Throws for an unknown option and a bad value; whether the ROM is one, and has the mode, is left to the emulator.
+AtariOptions ReadAtariOptions(const EnvOptions& given);
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_ENVS_ATARI_OPTIONS_H_

@@ -1,0 +1,19 @@
+"""Values as TOML writes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tomli_w
+
+
+def inline(value: Any) -> str:
+    """`value` on one line; what TOML has no word for as Python writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {inline(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    try:
+        return tomli_w.dumps({"v": value}).removeprefix("v = ").strip()
+    except TypeError:
+        return repr(value)
