@@ -1,4 +1,4 @@
-"""A run's configuration: a TOML file plus overrides, checked once, every problem reported at once.
+"""A run's configuration: sections of keys, checked once, every problem reported at once.
 
 [env]
 name = "frostbite"
@@ -18,25 +18,25 @@ timesteps = 250e6      # at least one of timesteps, generations and minutes
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tomli_w
 from pydantic import PlainValidator, ValidationError
 
+from neuroevo import envs
 from neuroevo.algorithms import ALGORITHMS, Algorithm
+from neuroevo.config_files import read
+from neuroevo.config_problems import in_their_words, key_of, respell, value_problem
 from neuroevo.cutoff import parse_cutoff
 from neuroevo.errors import UserError, did_you_mean
-from neuroevo.settings import Count, CountOrZero, Name, Positive, Seed, settings, whole
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from neuroevo.legacy import Translation
+from neuroevo.networks import NETWORKS
+from neuroevo.settings import Count, CountOrZero, Name, Positive, Seed, one_of, settings, whole
+from neuroevo.toml_text import inline
 
 
 def _checked_cutoff(value: object) -> object:
@@ -58,7 +58,7 @@ class Env:
 class Network:
     """Who plays."""
 
-    name: Name = "large_model"
+    name: Annotated[str, one_of(NETWORKS)] = "large_model"
     """The network; `neuroevo info` lists them."""
 
 
@@ -71,7 +71,8 @@ class Training:
     episodes: Count = 1
     """Episodes per genome; its fitness is their mean return."""
     cutoff: Annotated[int | str, PlainValidator(_checked_cutoff)] = 5000
-    """Steps after which an episode in training or validation is cut off, or "adaptive:start,fraction,ratio,max"."""
+    """Steps after which an episode in training or validation is cut off. Or "adaptive:start,fraction,ratio,max", which
+    grows, or "env_default", only the environment's own limit."""
     validation_episodes: Count = 30
     """Episodes per candidate; the best mean is the elite."""
     test_episodes: CountOrZero = 200
@@ -94,7 +95,7 @@ class Training:
 class Hardware:
     """How the machine is used. Results do not depend on it. What is left out is chosen from the machine."""
 
-    device: Literal["auto", "cpu", "gpu"] = "auto"
+    device: Annotated[str, one_of(("auto", "cpu", "gpu"))] = "auto"
     """Where networks are evaluated; "auto" takes a GPU where there is one that this version can use."""
     threads: Count | None = None
     """Worker threads for emulators and networks."""
@@ -130,7 +131,7 @@ class Config:
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """The configuration as TOML tables, with every default filled in and nothing that is None."""
-        tables = {name: _plain(asdict(getattr(self, name))) for name in _SECTIONS}
+        tables = {name: _plain(asdict(getattr(self, name))) for name in SECTIONS}
         tables["algorithm"] = {"name": self.algorithm_name, **tables["algorithm"]}
         return {name: table for name, table in tables.items() if table}
 
@@ -151,7 +152,7 @@ class Config:
 
 
 BUDGETS = ("timesteps", "generations", "minutes")  # keys of [training] that only say when a run ends
-_SECTIONS = {
+SECTIONS = {
     "env": Env,
     "network": Network,
     "algorithm": None,
@@ -171,111 +172,71 @@ def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
-    """The configuration in the TOML file at `path` with overrides ("training.seed=3"). UserError lists all problems."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"there is no configuration file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not valid TOML: {error}") from None
-    for override in overrides:
-        _apply(tables, override)
-    return make_config(tables, source=str(path))
+    """The configuration in a TOML file, a 2018 JSON file or the preset called `path`, with overrides.
+
+    overrides: such as "training.seed=3". UserError lists all problems.
+    """
+    return _check(read(path, overrides), str(path))
 
 
-def make_config(tables: Mapping[str, Any], source: str = "the configuration") -> Config:
+def make_config(tables: Mapping[str, Any]) -> Config:
     """A checked Config from TOML tables. UserError lists all problems."""
-    problems = [
-        f"{name}: there is no such section; expected one of {', '.join(_SECTIONS)}{did_you_mean(name, _SECTIONS)}"
-        for name in tables
-        if name not in _SECTIONS
-    ]
-    made: dict[str, Any] = {}
-    algorithm_name = ""
-    for name, kind in _SECTIONS.items():
-        table = tables.get(name, {})
-        if not isinstance(table, Mapping):
-            problems.append(f"{name} = {_show(table)}: expected a section [{name}]")
-            continue
-        if name == "algorithm":
-            algorithm_name, table = table.get("name", "ga"), {k: v for k, v in table.items() if k != "name"}
-            kind = _algorithm(algorithm_name, problems)
-            if kind is None:
-                continue
-        try:
-            made[name] = kind(**table)
-        except ValidationError as error:
-            problems += [_problem(name, kind, detail) for detail in error.errors()]
+    return _check(Translation(dict(tables)), "the configuration")
+
+
+def _check(given: Translation, source: str) -> Config:
+    """The Config, or a UserError with all problems: the given ones, and others of other keys."""
+    algorithm_name, made, found = _make_sections(given.tables)
+    if "env" in made:
+        found += envs.check(made["env"].name, made["env"].options)
+    found = [in_their_words(problem, given.names) for problem in found]
+    said = {key_of(problem) for problem in given.problems}
+    problems = given.problems + [problem for problem in found if key_of(problem) not in said]
     if problems:
         lines = "".join(f"\n  {problem}" for problem in problems)
         raise UserError(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} in {source}:{lines}")
     return Config(**made, algorithm_name=algorithm_name)
 
 
-def _algorithm(name: object, problems: list[str]) -> type[Algorithm] | None:
-    """The algorithm's class; None after adding to `problems` when there is none of that name."""
+def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
+    """The algorithm's name, the sections that could be made, and what is wrong with the others."""
+    problems: list[str] = []
+    keys = {name: _keys(kind) for name, kind in SECTIONS.items()}
+    keys["algorithm"] = list(dict.fromkeys(key for kind in ALGORITHMS.values() for key in _keys(kind)))
+    tables = respell(tables, "", keys, problems, "sections")
+    algorithm_name, algorithm = _algorithm(tables, problems)
+    keys["algorithm"] = ["name", *_keys(algorithm)]
+    made: dict[str, Any] = {}
+    for name, kind in {**SECTIONS, "algorithm": algorithm}.items():
+        table = tables.get(name, {})
+        if not isinstance(table, Mapping):
+            problems.append(f"{name} = {inline(table)}: expected a section [{name}]")
+            continue
+        if kind is None:
+            continue
+        where = f"keys of [{name}]"
+        if name == "algorithm":
+            where += f' with name = "{algorithm_name}"'
+        table = respell(table, name, keys, problems, where)
+        if name == "algorithm":
+            table.pop("name", None)
+        try:
+            made[name] = kind(**table)
+        except ValidationError as error:
+            problems += [value_problem(name, detail) for detail in error.errors()]
+    return algorithm_name, made, problems
+
+
+def _keys(kind: type | None) -> list[str]:
+    return [field.name for field in fields(kind)] if kind else []
+
+
+def _algorithm(tables: Mapping[str, Any], problems: list[str]) -> tuple[str, type[Algorithm] | None]:
+    """Name and class of the algorithm; no class, after adding to `problems`, when there is none of that name."""
+    table = tables.get("algorithm", {})
+    name = table.get("name", "ga") if isinstance(table, Mapping) else "ga"
     if isinstance(name, str) and name in ALGORITHMS:
-        return ALGORITHMS[name]
+        return name, ALGORITHMS[name]
     hint = did_you_mean(name, ALGORITHMS) if isinstance(name, str) else ""
-    problems.append(f"algorithm.name = {_show(name)}: expected one of {', '.join(ALGORITHMS)}{hint}")
-    return None
-
-
-def _problem(section: str, kind: type, detail: Mapping[str, Any]) -> str:
-    """One of pydantic's errors as `section.key = value: expected ...`."""
-    tags = ("number", "int", "str", "ConstantSchedule", "LinearSchedule", "ExponentialSchedule")
-    where = [str(part) for part in detail["loc"] if part not in tags]
-    key = ".".join([section, *where])
-    if detail["type"] == "unexpected_keyword_argument":
-        keys = [field.name for field in fields(kind)]
-        if len(where) > 1:
-            return f"{key} = {_show(detail['input'])}: there is no such key"
-        return (
-            f"{key} = {_show(detail['input'])}: there is no such key{did_you_mean(where[0], keys)}"
-            f" (keys of [{section}]: {', '.join(keys)})"
-        )
-    if detail["type"] == "missing":
-        return f"{key}: missing, expected a value"
-    expected = detail["msg"].removeprefix("Value error, ")
-    for prefix in ("Input should be ", "String should have "):
-        if expected.startswith(prefix):
-            expected = f"expected {expected.removeprefix(prefix)}"
-    if not where:
-        separator = "." if " = " in expected.partition(":")[0] else ": "
-        return f"{key}{separator}{expected}"
-    return f"{key} = {_show(detail['input'])}: {expected}"
-
-
-def _show(value: object) -> str:
-    """A value as TOML writes it."""
-    try:
-        return tomli_w.dumps({"v": value}).removeprefix("v = ").strip() if not isinstance(value, dict) else str(value)
-    except TypeError:
-        return repr(value)
-
-
-def _apply(tables: dict[str, Any], override: str) -> None:
-    """Sets one KEY=VALUE in `tables`; a value that is not TOML and has no quotes or brackets is text."""
-    key, equals, value = override.partition("=")
-    key, value = key.strip(), value.strip()
-    parts = key.split(".")
-    if not equals or not all(parts) or len(parts) < 2:
-        raise UserError(f"--set {override}: expected SECTION.KEY=VALUE, such as training.seed=3")
-    try:
-        parsed = tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError as error:
-        if not value or any(character in value for character in "\"'[]{}\n="):
-            raise UserError(f"--set {override}: the value is not valid TOML: {error}") from None
-        parsed = {"value": value}
-    if set(parsed) != {"value"}:
-        raise UserError(f"--set {override}: expected one value")
-    table = tables
-    for depth, part in enumerate(parts[:-1]):
-        table = table.setdefault(part, {})
-        if not isinstance(table, dict):
-            raise UserError(f"--set {override}: {'.'.join(parts[: depth + 1])} is {_show(table)}, not a table")
-    table[parts[-1]] = parsed["value"]
+    problems.append(f"algorithm.name = {inline(name)}: expected one of {', '.join(ALGORITHMS)}{hint}")
+    return str(name), None

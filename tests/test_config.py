@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.random_search import RandomSearch
-from neuroevo.config import load_config, make_config, tomllib
+from neuroevo.config import load_config, make_config
+from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
 from neuroevo.schedules import LinearSchedule
 
@@ -49,10 +50,8 @@ def test_the_papers_files():
     assert (search.algorithm, search.training.timesteps, search.network.name) == (RandomSearch(), 250_000_000, "model")
 
 
-@pytest.mark.parametrize("path", sorted(EXPERIMENTS.glob("*.toml")), ids=lambda path: path.stem)
-def test_every_shipped_configuration_loads_and_round_trips(path):
-    config = load_config(path)
-    assert make_config(tomllib.loads(config.toml())) == config
+SECTIONS = "(sections: env, network, algorithm, training, hardware, checkpoints)"
+GA_KEYS = '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validated)'
 
 
 def test_every_problem_at_once():
@@ -60,25 +59,67 @@ def test_every_problem_at_once():
         "env": {"nam": "frostbite"},
         "enw": {},
         "network": 3,
-        "algorithm": {"poplation_size": 3, "population": 0, "parents": "x", "sigma": float("nan")},
+        "algorithm": {"poplation": 0, "parents": "x", "sigma": float("nan")},
         "training": {"seed": -1, "cutoff": -5, "timesteps": 1.5, "minutes": 0},
-        "hardware": {"threads": True},
+        "hardware": {"threads": True, "device": "gpuu"},
     }
     assert problems(tables) == [
-        "enw: there is no such section; expected one of env, network, algorithm, training, hardware; did you mean env?",
-        "env.name: missing, expected a value",
+        f"enw: there is no such section; did you mean env? {SECTIONS}",
         'env.nam = "frostbite": there is no such key; did you mean name? (keys of [env]: name, options)',
         "network = 3: expected a section [network]",
-        "algorithm.population = 0: expected greater than or equal to 1",
+        f"algorithm.poplation = 0: there is no such key; did you mean population? {GA_KEYS}",
+        "algorithm.population = 0: expected at least 1",
         'algorithm.parents = "x": expected a valid integer',
         "algorithm.sigma = nan: expected a finite number",
-        "algorithm.poplation_size = 3: there is no such key; did you mean population?"
-        " (keys of [algorithm]: population, parents, sigma, validated)",
-        "training.seed = -1: expected greater than or equal to 0",
+        "training.seed = -1: expected at least 0",
         'training.cutoff = -5: expected steps of at least 1, "env_default" or "adaptive:start,fraction,ratio,max"',
         "training.timesteps = 1.5: expected a valid integer",
-        "training.minutes = 0: expected greater than 0",
+        "training.minutes = 0: expected more than 0",
+        'hardware.device = "gpuu": expected one of auto, cpu, gpu; did you mean gpu?',
         "hardware.threads = true: expected a valid integer",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "hint"),
+    [
+        ("algorithm", "poplation_size", "; did you mean algorithm.population, the 2018 code's population_size?"),
+        ("algorithm", "population_size", "; did you mean algorithm.population, the 2018 code's population_size?"),
+        ("algorithm", "mutation_power", "; did you mean algorithm.sigma, the 2018 code's mutation_power?"),
+        ("algorithm", "selection_treshold", "; did you mean algorithm.parents, the 2018 code's selection_threshold?"),
+        ("algorithm", "sgima", "; did you mean sigma?"),
+        ("algorithm", "seed", "; did you mean training.seed?"),
+        ("algorithm", "zzz", ""),
+        ("env", "game", "; did you mean env.name, the 2018 code's game?"),
+        ("network", "model", "; did you mean network.name, the 2018 code's model?"),
+        ("training", "generation", "; did you mean generations?"),
+        ("training", "thread", "; did you mean hardware.threads?"),
+        ("training", "num_test_episode", "; did you mean training.test_episodes, the 2018 code's num_test_episodes?"),
+        ("", "population_size", "; did you mean algorithm.population, the 2018 code's population_size?"),
+        ("", "sigma", "; did you mean algorithm.sigma?"),
+        ("", "hardwear", "; did you mean hardware?"),
+    ],
+)
+def test_suggestions(section, key, hint):
+    tables = {name: dict(table) for name, table in LEAST.items()}
+    (tables.setdefault(section, {}) if section else tables)[key] = 7
+    line = problems(tables)[0]
+    name, kind = (f"{section}.{key}", "key") if section else (key, "section")
+    assert line.startswith(f"{name} = 7: there is no such {kind}{hint} (")
+
+
+def test_a_misspelt_key_is_one_problem_also_where_it_is_wanted():
+    assert [line.partition(":")[0] for line in problems({"env": {"nmae": "frostbite"}, "training": {"minute": 2}})] == [
+        'env.nmae = "frostbite"',
+        "training.minute = 2",
+    ]
+    assert len(problems({"enw": {"name": "frostbite"}, "trainin": {"minutes": 2}})) == 2
+
+
+def test_an_algorithm_has_its_own_keys():
+    assert problems({**LEAST, "algorithm": {"name": "random_search", "parents": 3}}) == [
+        "algorithm.parents = 3: there is no such key "
+        '(keys of [algorithm] with name = "random_search": name, population, validated)'
     ]
 
 
@@ -88,17 +129,22 @@ def test_every_problem_at_once():
         ("algorithm", {"name": "gaa"}, 'algorithm.name = "gaa": expected one of ga, random_search; did you mean ga?'),
         ("algorithm", {"name": 3}, "algorithm.name = 3: expected one of ga, random_search"),
         ("algorithm", {"population": 10}, "algorithm.parents = 20: expected at most the population, 10"),
-        ("algorithm", {"validated": 1}, "algorithm.validated = 1: expected greater than or equal to 2"),
+        ("algorithm", {"validated": 1}, "algorithm.validated = 1: expected at least 2"),
         ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1}},
          "algorithm.sigma.initial_p: missing, expected a value"),
         ("algorithm", {"sigma": "big"}, 'algorithm.sigma = "big": expected a valid number'),
+        ("network", {"name": "larg_model"}, 'network.name = "larg_model": expected one of model, large_model, '
+         "nature_dqn, mlp; did you mean large_model?"),
+        ("network", {"name": 3}, "network.name = 3: expected a valid string"),
+        ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1, "initial_p": 1.0, "x": 2}},
+         "algorithm.sigma.x = 2: there is no such key"),
         ("env", {"name": ""}, 'env.name = "": expected at least 1 character'),
         ("training", {}, "training: no budget: expected at least one of timesteps, generations and minutes"),
         ("training", {"generations": 1, "seed": 2**63},
          "training.seed = 9223372036854775808: expected less than 9223372036854775808"),
         ("training", {"minutes": float("inf")}, "training.minutes = inf: expected a finite number"),
         ("training", {"generations": 1, "test_episodes": -1},
-         "training.test_episodes = -1: expected greater than or equal to 0"),
+         "training.test_episodes = -1: expected at least 0"),
     ],
 )  # fmt: skip
 def test_single_problems(section, table, expected):
@@ -126,7 +172,7 @@ def test_overrides(tmp_path):
             "env.name=frostbite",  # no quotes needed around one word
             'network.name = "model"',
             "training.timesteps=1e6",
-            "env.options.sticky_actions=0.25",
+            "env.options.repeat_action_probability=0.25",
             "algorithm.sigma={type = 'LinearSchedule', initial_p = 0.5, final_p = 0.25, schedule = 9}",
             "training.cutoff=adaptive:100,0.5,2,400",
         ],
@@ -134,7 +180,7 @@ def test_overrides(tmp_path):
     assert config.training.seed == 7
     assert config.training.generations == 2
     assert config.training.timesteps == 1_000_000
-    assert (config.env.name, config.env.options) == ("frostbite", {"sticky_actions": 0.25})
+    assert (config.env.name, config.env.options) == ("frostbite", {"repeat_action_probability": 0.25})
     assert config.network.name == "model"
     assert config.algorithm.sigma == LinearSchedule(0.5, 0.25, 9)
     assert config.training.cutoff == "adaptive:100,0.5,2,400"
@@ -164,14 +210,16 @@ def test_wrong_overrides(tmp_path, override, message):
     st.integers(0, 2**63 - 1),
     st.integers(1, 10**12),
     st.floats(1e-9, 1e9),
+    st.sampled_from(["frostbite", "ALE/Pong-v5", "MsPacman"]),
+    st.dictionaries(st.sampled_from(["frame_skip", "noop_max"]), st.integers(1, 9)),
     st.text(min_size=1).filter(lambda text: not any(0xD800 <= ord(c) <= 0xDFFF for c in text)),
     st.one_of(st.none(), st.integers(1, 64)),
 )
-def test_toml_round_trip(seed, timesteps, sigma, name, threads):
+def test_toml_round_trip(seed, timesteps, sigma, name, options, start_from, threads):
     tables = {
-        "env": {"name": name, "options": {"a": [1, 2.5, name]}},
+        "env": {"name": name, "options": options},
         "algorithm": {"sigma": sigma},
-        "training": {"seed": seed, "timesteps": timesteps},
+        "training": {"seed": seed, "timesteps": timesteps, "start_from": start_from},
         "hardware": {} if threads is None else {"threads": threads},
     }
     config = make_config(tables)

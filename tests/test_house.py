@@ -16,8 +16,10 @@ ALGORITHMS_MAY_IMPORT = {
     "neuroevo.schedules",
     "neuroevo.settings",
 }
-WITHOUT_TENSORFLOW = ("config", "cutoff", "episodes", "errors", "genome", "metrics", "randomness", "run_folder")
-WITHOUT_TENSORFLOW += ("schedules", "settings", "train", "progress")
+WITHOUT_TENSORFLOW = ("checkpoint", "checkpoints", "config", "config_files", "config_problems", "config_template")
+WITHOUT_TENSORFLOW += ("cutoff", "envs", "episodes", "errors", "facts", "files", "genome", "genome_json", "legacy")
+WITHOUT_TENSORFLOW += ("metrics", "metrics_files", "presets", "progress", "randomness", "run_folder", "run_reader")
+WITHOUT_TENSORFLOW += ("schedules", "settings", "state_codec", "statistics", "tensorboard", "train", "warm_start")
 STANDARD = {"__future__", "collections", "dataclasses", "typing", "math", "functools", "itertools"}
 
 

@@ -39,7 +39,8 @@ class GA:
     parents: Count = 20
     """The best that may have offspring (T); each offspring's parent is one of them, picked uniformly."""
     sigma: Schedule = 0.002
-    """Mutation power: standard deviation of the noise added to every weight; a number or a schedule."""
+    """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, such as
+    {type = "LinearSchedule", initial_p = 0.005, final_p = 0.001, schedule = 500, field = "iteration"}."""
     validated: Annotated[Count, Field(ge=2)] = 10
     """The best that play validation episodes; the last of them gives way to the previous elite."""
 

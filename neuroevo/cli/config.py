@@ -1,7 +1,77 @@
+"""`neuroevo config`."""
+
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
 import typer
+
+from neuroevo.cli.common import Debug, Overrides, reported_errors
+
+if TYPE_CHECKING:
+    from neuroevo.config import Config
+
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A TOML file, a preset's name, or a JSON file of the 2018 code.")
+]
 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
+    group = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
+    for command in (check, show, presets):
+        group.command()(command)
+    app.add_typer(group, name="config")
+
+
+def check(file: File, overrides: Overrides = None, debug: Debug = False) -> None:
+    """Say what a configuration does, or everything that is wrong with it."""
+    with reported_errors(debug):
+        from neuroevo.config import load_config
+
+        print(f"{file} is fine: {summary(load_config(file, overrides or []))}")
+
+
+def show(
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="As for check; without it, a start that documents every key.")
+    ] = None,
+    overrides: Overrides = None,
+    debug: Debug = False,
+) -> None:
+    """Print a configuration as TOML with every default filled in, or all keys with what they mean."""
+    with reported_errors(debug):
+        from neuroevo.config import load_config
+        from neuroevo.config_template import documented, start
+
+        given = overrides or []
+        print(documented(start(given)) if file is None else load_config(file, given).toml(), end="")
+
+
+def presets(debug: Debug = False) -> None:
+    """List the presets, which other commands take by name."""
+    with reported_errors(debug):
+        from neuroevo import presets as shipped
+
+        files = shipped.presets()
+        width = max(map(len, files), default=0)
+        for name, path in files.items():
+            print(f"{name:{width}}  {shipped.description(path)}")
+
+
+def summary(config: Config) -> str:
+    """A configuration as half a sentence."""
+    training = config.training
+    ends = [
+        f"{value:,g} {unit}" if isinstance(value, float) else f"{value:,} {unit}"
+        for value, unit in (
+            (training.timesteps, "steps"),
+            (training.generations, "generations"),
+            (training.minutes, "minutes"),
+        )
+        if value is not None
+    ]
+    return (
+        f"{config.algorithm_name} on {config.env.name} with {config.network.name}, "
+        f"population {config.algorithm.population:,}, ends after {' or '.join(ends)}"
+    )

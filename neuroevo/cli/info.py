@@ -13,9 +13,9 @@ def register(app: typer.Typer) -> None:
 
 
 def info(debug: Debug = False) -> None:
-    """List games, networks, algorithms, devices and how the native code was built."""
+    """List games, networks, algorithms, presets and how the native code was built."""
     with reported_errors(debug):
-        from neuroevo import envs, networks, ops
+        from neuroevo import envs, networks, ops, presets
         from neuroevo.algorithms import ALGORITHMS
         from neuroevo.facts import machine, versions
 
@@ -26,4 +26,5 @@ def info(debug: Debug = False) -> None:
         print_section("build", build)
         print("algorithms:", ", ".join(ALGORITHMS))
         print("networks:", ", ".join(networks.NETWORKS))
+        print("presets:", ", ".join(presets.presets()))
         print(f"games ({len(games)}):", ", ".join(games))

@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def train(
     config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG]", help="A TOML file, a preset, or a JSON file of the 2018 code.")
+        Path | None, typer.Argument(metavar="CONFIG", help="A TOML file, a preset, or a JSON file of the 2018 code.")
     ] = None,
     overrides: Overrides = None,
     out: Annotated[Path | None, typer.Option(help="The run's folder [default: runs/CONFIG-TIME].")] = None,

@@ -1,0 +1,53 @@
+"""A configuration as TOML text that explains itself: every key, its value, and its documentation as a comment."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from neuroevo.algorithms import ALGORITHMS
+from neuroevo.config import SECTIONS, Config, make_config
+from neuroevo.config_files import apply
+from neuroevo.envs import AtariOptions
+from neuroevo.toml_text import inline
+
+
+def start(overrides: Sequence[str] = ()) -> Config:
+    """The defaults with overrides; Frostbite and the paper's budget stand for what has none. UserError."""
+    tables = {"env": {"name": "frostbite"}, "training": {"timesteps": 250_000_000}}
+    for override in overrides:
+        apply(tables, override)
+    return make_config(tables)
+
+
+def documented(config: Config) -> str:
+    """TOML text that loads as `config`; a key that is not set is a comment."""
+    tables, parts = config.tables(), []
+    for name in SECTIONS:
+        settings, table = getattr(config, name), tables.get(name, {})
+        own = [f"[{name}]"]
+        if name == "algorithm":
+            own += [f"# One of {', '.join(ALGORITHMS)}; the other keys are its own.", f"name = {inline(table['name'])}"]
+        keys = [key for key in settings.__pydantic_fields__ if key != "options"]
+        parts.append([*_comment(settings.__doc__), *own, *_keys(settings, table, keys)])
+        if name == "env":
+            options = AtariOptions()
+            keys = list(options.__pydantic_fields__)
+            parts.append([*_comment(options.__doc__), "[env.options]", *_keys(options, config.env.options, keys)])
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+
+
+def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
+    """The lines of `keys`; settings: an object of their class, from which those that `table` lacks have the default."""
+    for key in keys:
+        yield from _comment(settings.__pydantic_fields__[key].description)
+        if key in table:
+            yield f"{key} = {inline(table[key])}"
+        else:
+            default = getattr(settings, key)
+            yield f"# {key} =" if default is None else f"# {key} = {inline(default)}"
+
+
+def _comment(text: str) -> list[str]:
+    return ["# " + line for line in inspect.cleandoc(text).splitlines()]

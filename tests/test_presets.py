@@ -1,0 +1,81 @@
+"""The presets: every one loads, describes itself, and starts; names that are none are explained."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from neuroevo.cli import app
+from neuroevo.config import load_config, make_config
+from neuroevo.config_files import tomllib
+from neuroevo.errors import UserError
+from neuroevo.metrics_files import read_rows
+from neuroevo.presets import description, presets
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+NAMES = sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
+
+
+def test_the_presets_are_the_files_of_experiments():
+    assert list(presets()) == NAMES
+    assert {"frostbite_demo", "frostbite_ga", "frostbite_ga_gymnasium", "frostbite_random_search", "smoke"} <= {*NAMES}
+    for name, path in presets().items():
+        assert path.resolve() == EXPERIMENTS / f"{name}.toml"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_preset_loads_by_name_and_by_path_and_round_trips(name):
+    config = load_config(name)
+    assert config == load_config(EXPERIMENTS / f"{name}.toml")
+    assert make_config(tomllib.loads(config.toml())) == config
+
+
+def test_descriptions_are_the_files_first_lines():
+    result = CliRunner().invoke(app, ["config", "presets"])
+    lines = result.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == NAMES
+    for line, name in zip(lines, NAMES, strict=True):
+        first = (EXPERIMENTS / f"{name}.toml").read_text().splitlines()[0]
+        said = line.removeprefix(name).strip()
+        assert first == f"# {said}" and said.endswith(".") and len(line) <= 120
+        assert said == description(presets()[name])
+
+
+def test_a_file_goes_before_the_preset_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "smoke").mkdir()
+    assert load_config("smoke").training.generations == 2
+    (tmp_path / "smoke").rmdir()
+    (tmp_path / "smoke").write_text('[env]\nname = "pong"\n[training]\ngenerations = 7\n')
+    assert load_config("smoke").training.generations == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("frostbyte_ga", r"file or preset frostbyte_ga; did you mean the preset frostbite_ga\? \(presets: frost"),
+        ("zzz", r"there is no configuration file or preset zzz \(presets: "),
+        ("experiments/smok.toml", r"no configuration file experiments/smok.toml; did you mean the preset smoke\?$"),
+        ("some/smoke", r"there is no configuration file some/smoke; did you mean the preset smoke\?$"),
+    ],
+)
+def test_names_of_no_preset(name, message):
+    with pytest.raises(UserError, match=message):
+        load_config(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_preset_starts(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    algorithm = load_config(name).algorithm
+    changes = {"population": 4, "parents": 2, "validated": 2}
+    sets = [f"algorithm.{key}={value}" for key, value in changes.items() if hasattr(algorithm, key)]
+    sets += ["training.cutoff=20", "training.validation_episodes=1", "training.test_episodes=0"]
+    sets += ["training.generations=1", "hardware.threads=2"]
+    result = CliRunner().invoke(app, ["train", name, *(word for change in sets for word in ("--set", change))])
+    assert result.exit_code == 0, result.stderr
+    (run,) = (tmp_path / "runs").iterdir()
+    assert run.name.startswith(f"{name}-20")
+    (row,) = read_rows(run)
+    assert (row["steps_population"], row["steps_validation"]) == (4 * 20, 2 * 20)  # nobody dies within 20 steps
