@@ -27,7 +27,7 @@ from neuroevo.errors import DiskError, UserError
 from neuroevo.facts import facts
 from neuroevo.files import write_atomically
 from neuroevo.metrics import Record
-from neuroevo.metrics_files import MetricsFiles, check
+from neuroevo.metrics_files import METRICS, MetricsFiles, check
 from neuroevo.tensorboard import TensorBoardWriter
 from neuroevo.train import TrainState, spent, start
 from neuroevo.warm_start import genomes_to_start_from
@@ -203,6 +203,9 @@ def check_free(path: Path | str) -> None:
         raise UserError(
             f"{path} already holds a run; go on with it by --resume {path}, or give another folder with --out"
         )
+    metrics = Path(path) / METRICS
+    if metrics.is_file() and metrics.stat().st_size:  # a start that was killed leaves it empty
+        raise UserError(f"{path} holds {METRICS} of a run without its {CONFIG}; give another folder with --out")
 
 
 def read_info(path: Path) -> dict[str, Any]:
@@ -242,9 +245,11 @@ def _locked(path: Path) -> int:
     lock = os.open(path, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         os.close(lock)
         raise UserError(f"another process is training into {path}") from None
+    except OSError:
+        log.debug("the file system of %s has no locks", path)
     return lock
 
 

@@ -1,9 +1,9 @@
 """Kills a run with SIGKILL again and again, resumes it each time, and compares it with a run that was left alone.
 
-    python -m tests.kill_resume CONFIG --kills 50 [--seed S] [--set KEY=VALUE ...]
+    python -m tests.kill_resume CONFIG --kills 50 [--within SECONDS] [--seed S] [--set KEY=VALUE ...]
 
-A kill comes at a random moment after the process was started: so long after it that some hit the start of a process,
-and most of them its generations and the files it writes between them.
+A fifth of the kills come at a random moment of a process's first 3 seconds, in which it starts; the others at a random
+moment `within` so many seconds after that, in its generations and the files that it writes between them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from tests.runs import results
 ROOT = Path(__file__).parents[1]
 
 
-def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = ()) -> list[int]:
+def kill_and_resume(
+    config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = (), within: float = 0.6
+) -> list[int]:
     """Trains into out/"killed", which is killed `kills` times, and into out/"whole", which is not; both to their end.
 
     Returns the number of lines of metrics.jsonl at each kill. AssertionError: a process ended in another way, by
@@ -40,7 +42,7 @@ def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, override
             time.sleep(rng.uniform(0, 3))
         else:
             _wait_until_it_plays(process)
-            time.sleep(rng.uniform(0, 0.6))
+            time.sleep(rng.uniform(0, within))
         process.kill()
         stderr = process.communicate()[1]
         assert process.returncode == -9, f"ended before kill {len(lines)}: {process.returncode} {stderr}"
@@ -64,12 +66,13 @@ def _wait_until_it_plays(process: subprocess.Popen) -> None:
 def main(
     config: Path,
     kills: Annotated[int, typer.Option(min=1)] = 50,
+    within: float = 0.6,
     seed: int = 0,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE")] = None,
 ) -> None:
     """Prints how far each kill came, and whether the two runs are equal."""
     with tempfile.TemporaryDirectory() as out:
-        lines = kill_and_resume(config, Path(out), kills, seed, tuple(overrides or ()))
+        lines = kill_and_resume(config, Path(out), kills, seed, tuple(overrides or ()), within)
         one, other = results(Path(out) / "killed"), results(Path(out) / "whole")
         print(f"finished generations at each of the {kills} kills: {lines}")
         print(f"{len(one['rows'])} generations; {'equal' if one == other else 'DIFFERENT'}")

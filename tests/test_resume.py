@@ -238,6 +238,17 @@ def test_an_edited_configuration(tmp_path):
         RunFolder.resume(path)
 
 
+def test_a_run_without_its_configuration_is_not_overwritten(tmp_path):
+    path = stopped(tmp_path / "run", 2)
+    (path / "config.toml").unlink()
+    before = contents(path)
+    with pytest.raises(UserError, match="holds metrics.jsonl of a run without its config.toml"):
+        new_run(path)
+    with pytest.raises(UserError, match="there is no run in"):
+        RunFolder.resume(path)
+    assert contents(path) == before
+
+
 def test_one_process_at_a_time(tmp_path):
     path = stopped(tmp_path / "run", 2)
     with RunFolder.resume(path):

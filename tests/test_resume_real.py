@@ -1,0 +1,38 @@
+"""Real runs, resumed with another thread, lane and slot count, end as one that was not."""
+
+import pytest
+
+from neuroevo.run import make_evaluator
+from neuroevo.run_folder import RunFolder
+from tests.runs import config, play, results
+
+CHANGES = {
+    "algorithm": {"sigma": 0.01},
+    "training": {"cutoff": 60, "test_episodes": 0, "generations": 4},
+    "hardware": {"threads": 1, "lanes": 1, "slots": 1},
+}
+
+
+def train(folder):
+    evaluator = make_evaluator(folder.config)
+    try:
+        play(folder, evaluator)
+    finally:
+        evaluator.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    train(RunFolder.create(path, config(**CHANGES)))
+    return results(path)
+
+
+@pytest.mark.parametrize(("threads", "lanes", "slots"), [(2, 2, 1), (1, 2, 3), (4, 1, 8)])
+def test_on_other_hardware(tmp_path, whole, threads, lanes, slots):
+    short = {**CHANGES, "training": {**CHANGES["training"], "generations": 2}}
+    train(RunFolder.create(tmp_path / "run", config(**short)))
+    hardware = [f"hardware.threads={threads}", f"hardware.lanes={lanes}", f"hardware.slots={slots}"]
+    train(RunFolder.resume(tmp_path / "run", ["training.generations=4", *hardware]))
+    assert results(tmp_path / "run") == whole
+    assert len({row["fitness_mean"] for row in whole["rows"]}) > 1
