@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
 
-from neuroevo.cli import bench, config, info, play, suite, train
+from neuroevo.cli import bench, config, evaluate, export, info, render, suite, train
 
 app = typer.Typer(
     help="Neuroevolution of deep networks: emulators on the CPU, a population of networks beside them.",
@@ -15,7 +16,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (train, play, suite, config, info, bench):
+for commands in (train, evaluate, export, render, suite, config, info, bench):
     commands.register(app)
 
 
@@ -23,5 +24,12 @@ def main() -> None:
     """Entry point of the console script."""
     try:
         app()
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except (SystemExit, KeyboardInterrupt) as end:
+        code = 130 if isinstance(end, KeyboardInterrupt) else end.code
+        if code != 130:
+            raise
+        # Once a Ctrl-C has come while exec() ran a text, as in the making of a dataclass, Python 3.11 ends with SIGINT
+        # instead of any exit code. Everything is closed by now, so this is all that is left to do at exit.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)

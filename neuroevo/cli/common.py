@@ -31,24 +31,38 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
         yield
     except (typer.Exit, typer.Abort):
         raise
-    except Terminated as error:
-        code, message = 128 + signal.SIGTERM, f"terminated{error}"
-    except KeyboardInterrupt as error:
-        code, message = 130, f"interrupted{error}"
-    except UserError as error:
-        code, message = 2, str(error)
-        _trace(debug)
-    except DiskError as error:
-        code, message = 1, str(error)
-        _trace(debug)
-    except Exception as error:
-        hint = "" if debug else " (--debug shows where)"
-        code, message = 1, f"failed: {type(error).__name__}: {error}{hint}"
-        _trace(debug)
+    except BaseException as error:
+        code, message = _said(_interrupt_behind(error) or error, debug)
+        if code in (1, 2) and debug:
+            traceback.print_exc()
     else:
         return
     print(f"neuroevo: {message}", file=sys.stderr, flush=True)
     raise typer.Exit(code)
+
+
+def _said(error: BaseException, debug: bool) -> tuple[int, str]:
+    """Exit code and message."""
+    if isinstance(error, Terminated):
+        return 128 + signal.SIGTERM, f"terminated{error}"
+    if isinstance(error, KeyboardInterrupt):
+        return 130, f"interrupted{error}"
+    if isinstance(error, UserError):
+        return 2, str(error)
+    if isinstance(error, DiskError):
+        return 1, str(error)
+    if isinstance(error, Exception):
+        hint = "" if debug else " (--debug shows where)"
+        return 1, f"failed: {type(error).__name__}: {error}{hint}"
+    raise error
+
+
+def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
+    """The interrupt that is the cause of an error: Python makes RuntimeErrors of those that come in a class's body."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__
+    return cause
 
 
 @contextmanager
@@ -70,8 +84,3 @@ def print_section(title: str, values: dict[str, Any]) -> None:
     print(f"{title}:")
     for key, value in values.items():
         print(f"  {key}: {', '.join(map(str, value)) if isinstance(value, (list, tuple)) else value}")
-
-
-def _trace(debug: bool) -> None:
-    if debug:
-        traceback.print_exc()

@@ -1,0 +1,72 @@
+"""`neuroevo evaluate`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Annotated, Literal
+
+import typer
+
+from neuroevo.cli.common import Debug, Json, reported_errors, sigterm_raises
+from neuroevo.cli.replays import Generation, RunPath, Seed, progress_bar
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(evaluate)
+
+
+def evaluate(
+    run: RunPath,
+    generation: Generation = None,
+    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 30,
+    seed: Seed = None,
+    cutoff: Annotated[int, typer.Option(min=0, metavar="STEPS", help="Cut episodes off; 0: never.")] = 0,
+    device: Annotated[
+        Literal["auto", "cpu", "gpu"] | None, typer.Option(help="Where networks are evaluated [default: as the run].")
+    ] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Worker threads [default: as the run].")] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Replay an elite and print its mean return, with standard error and confidence interval.
+
+    An Atari game without sticky actions has only 30 different starts: of 30 episodes some are equal, and more of them
+    tell little more. A network that never starts its game plays until the environment's own limit, if there is no
+    cut-off.
+    """
+    with reported_errors(debug), sigterm_raises():
+        from neuroevo import run as runs
+        from neuroevo.evaluate import episode_seeds
+        from neuroevo.evaluate import evaluate as play
+        from neuroevo.run_reader import RunReader
+
+        reader = RunReader(run)
+        generation, elite = reader.elite(generation)
+        config = reader.config
+        asked = {"device": device, "threads": threads}
+        hardware = replace(config.hardware, **{key: value for key, value in asked.items() if value is not None})
+        evaluator = runs.make_evaluator(replace(config, hardware=hardware))
+        try:
+            if not as_json:
+                print(
+                    f"elite of generation {generation}: {config.network.name} ({evaluator.dimension:,} weights, "
+                    f"mutations: {len(elite.chain)}) on {config.env.name}",
+                    flush=True,
+                )
+            with progress_bar(episodes) as bar:
+                evaluation = play(
+                    evaluator,
+                    elite,
+                    episode_seeds(episodes, seed),
+                    cutoff,
+                    lambda finished, steps: bar(finished, f", {steps:,} steps"),
+                )
+        finally:
+            evaluator.close()
+        if as_json:
+            who = {"generation": generation, "env": config.env.name, "network": config.network.name}
+            print(json.dumps({**who, "mutations": len(elite.chain), **evaluation.row()}), flush=True)
+        else:
+            print("\n".join(evaluation.lines()), flush=True)

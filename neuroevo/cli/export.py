@@ -1,0 +1,50 @@
+"""`neuroevo export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from neuroevo.cli.common import Debug, reported_errors, sigterm_raises
+from neuroevo.cli.replays import Force, Generation, RunPath
+from neuroevo.errors import UserError
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command()(export)
+
+
+def export(
+    run: RunPath,
+    form: Annotated[Literal["keras", "savedmodel", "npz"], typer.Option("--format", help="What to write.")] = "keras",
+    out: Annotated[
+        Path | None, typer.Option(help="File, or folder for savedmodel [default: in the run's folder].")
+    ] = None,
+    generation: Generation = None,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Write an elite as a network that works without neuroevo: Keras model, SavedModel or NumPy arrays.
+
+    It takes a batch of observations as the environment makes them, uint8 [K, 84, 84, 4] for Atari, and gives float32
+    [K, actions], of which the greatest one's index is the action.
+    """
+    with reported_errors(debug), sigterm_raises():
+        from neuroevo.export import FORMATS, elite_network
+        from neuroevo.output import written_aside
+        from neuroevo.run_reader import RunReader
+
+        reader = RunReader(run)
+        generation, elite = reader.elite(generation)
+        chosen = FORMATS[form]
+        path = out or run / f"elite-{generation:06d}{chosen.suffix or '-' + form}"
+        if path.suffix != chosen.suffix and chosen.suffix:
+            raise UserError(f"--out {path}: expected a name that ends in {chosen.suffix}, as --format is {form}")
+        name = f"{reader.config.env.name}_{reader.config.network.name}_generation_{generation}"
+        with written_aside(path, force, chosen.mark) as aside:
+            network = elite_network(reader.config, elite, name)
+            chosen.save(network, aside)
+        print(f"wrote {path}: elite of generation {generation}, {network.theta.size:,} weights, as {form}", flush=True)

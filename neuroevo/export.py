@@ -1,0 +1,130 @@
+"""An elite as a network that stands alone: as a Keras model, as a SavedModel, or as plain arrays.
+
+keras        one .keras file of built-in layers only, for keras.models.load_model
+savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
+npz          arrays for numpy.load: `conv_1.kernel`, `conv_1.bias`, ...; and, as text, `network` (the layer list that
+             custom_ops/population/network.h describes), `genome` (JSON) and `env`
+
+The input is a batch of observations as the environment makes them (uint8 [K, 84, 84, 4] for Atari), the output float32
+[K, A]; the action taken is the greatest output's index.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuroevo.config import Config
+from neuroevo.genome import Genome
+from neuroevo.genome_json import genome_to_json
+from neuroevo.layers import Layer, Layers, take_apart
+from neuroevo.replay import Replay
+
+if TYPE_CHECKING:
+    import keras
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A network with its weights: the model's name, text (the layer list), theta float32 [D], and where it is from."""
+
+    name: str
+    text: str
+    theta: np.ndarray
+    genome: Genome
+    env: str
+
+    @property
+    def layers(self) -> Layers:
+        """The network taken apart."""
+        return take_apart(self.text, self.theta)
+
+
+def elite_network(config: Config, genome: Genome, name: str) -> Exported:
+    """The network of a genome of a configuration's run. UserError: there is no such environment."""
+    replay = Replay(config, [genome])
+    return Exported(name, replay.network, replay.thetas()[0], genome, config.env.name)
+
+
+def to_keras(network: Exported) -> keras.Model:
+    """The network as a Keras model of built-in layers; loads TensorFlow."""
+    from neuroevo.quiet import load_tensorflow
+
+    load_tensorflow()
+    import keras
+
+    parts = network.layers
+    x = inputs = keras.Input(parts.shape, dtype=parts.dtype, name="observation")
+    if parts.dtype == "uint8":
+        x = keras.layers.Rescaling(1 / 255, name="rescaling")(x)
+    for layer in parts.layers:
+        if layer.kind == "dense" and len(x.shape) > 2:
+            x = keras.layers.Flatten(name=f"flatten_{layer.name}")(x)
+        made = _keras_layer(layer, x.shape[-1])
+        x = made(x)
+        if layer.kernel is not None:
+            made.kernel.assign(layer.kernel)
+        if layer.bias is not None:
+            made.bias.assign(layer.bias)
+    if len(x.shape) > 2:
+        x = keras.layers.Flatten(name="flatten_outputs")(x)
+    return keras.Model(inputs, x, name=network.name)
+
+
+def to_arrays(network: Exported) -> dict[str, np.ndarray]:
+    """The network as named arrays; texts are arrays of no dimensions."""
+    arrays = {
+        f"{layer.name}.{what}": array
+        for layer in network.layers.layers
+        for what, array in (("kernel", layer.kernel), ("bias", layer.bias))
+        if array is not None
+    }
+    texts = {"network": network.text, "genome": json.dumps(genome_to_json(network.genome)), "env": network.env}
+    return {**arrays, **{name: np.array(text) for name, text in texts.items()}}
+
+
+def _keras_layer(layer: Layer, channels: int) -> keras.Layer:
+    import keras
+
+    name, use_bias = layer.name, layer.bias is not None
+    if layer.kind == "conv":
+        height, width, _, filters = layer.kernel.shape
+        return keras.layers.Conv2D(filters, (height, width), layer.stride, layer.padding, use_bias=use_bias, name=name)
+    if layer.kind == "dense":
+        return keras.layers.Dense(layer.kernel.shape[1], use_bias=use_bias, name=name)
+    if layer.kind == "bias":  # no layer of Keras adds a bias alone; this one first multiplies by ones
+        return keras.layers.EinsumDense("...x,x->...x", channels, bias_axes="x", kernel_initializer="ones", name=name)
+    return keras.layers.Activation(layer.kind, name=name)
+
+
+def _save_keras(network: Exported, path: Path) -> None:
+    to_keras(network).save(path)
+
+
+def _save_savedmodel(network: Exported, path: Path) -> None:
+    to_keras(network).export(path, format="tf_saved_model", verbose=False)
+
+
+def _save_npz(network: Exported, path: Path) -> None:
+    np.savez(path, **to_arrays(network))
+
+
+@dataclass(frozen=True)
+class Format:
+    """suffix: what a name ends in. mark: a file that tells a folder of this format. save: writes to a new path."""
+
+    suffix: str
+    mark: str | None
+    save: Callable[[Exported, Path], None]
+
+
+FORMATS = {
+    "keras": Format(".keras", None, _save_keras),
+    "savedmodel": Format("", "saved_model.pb", _save_savedmodel),
+    "npz": Format(".npz", None, _save_npz),
+}

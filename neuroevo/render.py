@@ -1,0 +1,109 @@
+"""Videos of a run's networks at play: the elite alone, or beside the next best of its generation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neuroevo.checkpoints import Checkpoints
+from neuroevo.config import Config
+from neuroevo.episodes import Outcomes
+from neuroevo.errors import UserError
+from neuroevo.genome import Genome
+from neuroevo.grid import Grid
+from neuroevo.replay import Moment, Replay
+from neuroevo.run_reader import RunReader
+from neuroevo.video import VideoWriter
+
+FRAMES_PER_S = 60  # emulator frames of an Atari console
+
+
+@dataclass(frozen=True)
+class Player:
+    """Who plays, and what to call it."""
+
+    name: str
+    genome: Genome
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What was written. outcomes: returns and steps of the episodes, [E, M], one after another. size: width, height."""
+
+    outcomes: list[Outcomes]
+    frames: int
+    fps: float
+    size: tuple[int, int]
+
+
+def choose_players(reader: RunReader, generation: int | None = None, members: int = 1) -> tuple[int, list[Player]]:
+    """A finished generation, by default the last one, and its elite and `members` - 1 best others by fitness.
+
+    UserError: there is no such generation, it has fewer members, or the checkpoint that remembers them is gone.
+    """
+    generation, elite = reader.elite(generation)
+    players = [Player("elite", elite)]
+    if members == 1:
+        return generation, players
+    row = reader.rows()[generation]
+    there = Checkpoints(reader.path / "checkpoints", reader.config.checkpoints).generations()
+    if generation not in there:
+        known = ", ".join(str(finished) for finished in there if finished < len(reader.rows())) or "none"
+        raise UserError(
+            f"the members of generation {generation} are not known any more, since the checkpoint before it is gone; "
+            f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
+        )
+    genomes = reader.config.algorithm.ask(reader.state(generation).algorithm)
+    ranks = np.argsort(-np.array(row["fitness"]), kind="stable")
+    others = [
+        Player(f"#{rank}", genomes[index]) for rank, index in enumerate(ranks, start=1) if genomes[index] != elite
+    ]
+    if members - 1 > len(others):
+        raise UserError(f"members is {members}, expected at most {len(others) + 1} in generation {generation}")
+    return generation, players + others[: members - 1]
+
+
+def render(
+    config: Config,
+    players: Sequence[Player],
+    seeds: Sequence[int],
+    path: Path,
+    *,
+    cutoff: int,
+    scale: int = 2,
+    fps: float | None = None,
+    captions: bool = True,
+    on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
+) -> Rendered:
+    """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
+
+    An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
+    cutoff: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the console.
+    on_progress is told how many episodes are over, and the steps of the one that is played.
+    """
+    replay = Replay(config, [player.genome for player in players])
+    screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
+    grid = Grid(len(players), *screens.shape[1:3], scale, captions)
+    height, width, _ = grid.shape
+    fps = FRAMES_PER_S / replay.pool.frame_skip if fps is None else fps
+    outcomes, frames = [], 0
+    with VideoWriter(path, height, width, fps) as video:
+        for seed in seeds:
+            for moment in replay.play(seed, cutoff):
+                screens[moment.moved] = replay.pool.render(moment.moved)
+                bright = moment.playing | ~moment.playing.any()  # the last picture is not dark
+                video.write(grid.picture(screens, _captions(players, moment), bright))
+                frames += 1
+                on_progress(len(outcomes), int(moment.steps.max()))
+            outcomes.append(Outcomes(moment.returns, moment.steps))
+    return Rendered(outcomes, frames, fps, (width, height))
+
+
+def _captions(players: Sequence[Player], moment: Moment) -> list[str]:
+    return [
+        f"{player.name}: {value:g}{'' if playing else ' (over)'}"
+        for player, value, playing in zip(players, moment.returns, moment.playing, strict=True)
+    ]

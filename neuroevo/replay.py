@@ -1,0 +1,64 @@
+"""A run's networks at play, step by step, through the native core without TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroevo import envs, native
+from neuroevo.config import Config
+from neuroevo.genome import Genome
+from neuroevo.networks import NETWORKS, input_line, to_text
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The M slots after a reset or step: who took part, int64 [K] in order, who plays on, bool [M], and so far the
+    returns, float64 [M], and steps, int64 [M]."""
+
+    moved: np.ndarray
+    playing: np.ndarray
+    returns: np.ndarray
+    steps: np.ndarray
+
+
+class Replay:
+    """M genomes in the environment and with the network of a configuration: genome m has slot m and row m.
+
+    pool, population: native objects. network: the layer list in text form. UserError: there is no such environment.
+    """
+
+    def __init__(self, config: Config, genomes: Sequence[Genome]):
+        self.pool = native.EnvPool(envs.resolve(config.env.name, config.env.options), len(genomes))
+        observation = input_line(self.pool.observation_dtype.name, self.pool.observation_shape)
+        self.network = to_text(NETWORKS[config.network.name](observation, self.pool.num_actions))
+        self.population = native.Population([self.network], len(genomes))
+        self.population.init(range(len(genomes)), [0] * len(genomes), [genome.base for genome in genomes])
+        mutations = [(row, seed, scale) for row, genome in enumerate(genomes) for seed, scale in genome.chain]
+        rows, seeds, scales = zip(*mutations, strict=True) if mutations else ((), (), ())
+        self.population.perturb(rows, rows, seeds, scales)
+        self._slots = np.arange(len(genomes))
+
+    def thetas(self) -> np.ndarray:
+        """Everyone's weights, float32 [M, D]."""
+        return self.population.read(self._slots)
+
+    def play(self, seed: int, cutoff: int = 0) -> Iterator[Moment]:
+        """One episode of everyone at once, each from the same seed: a Moment after the reset and after every step.
+
+        cutoff: in steps; 0 for the environment's own limit.
+        """
+        pool, slots = self.pool, self._slots
+        pool.reset(slots, [seed] * len(slots), [cutoff * pool.frame_skip] * len(slots))
+        playing, returns, steps = np.ones(len(slots), bool), np.zeros(len(slots)), np.zeros(len(slots), np.int64)
+        yield Moment(slots, playing.copy(), returns.copy(), steps.copy())
+        while playing.any():
+            moved = slots[playing]
+            outputs = self.population.forward(moved, pool.observe(moved), pool.num_actions)
+            rewards, dones = pool.step(moved, outputs.argmax(axis=1))
+            returns[moved] += rewards
+            steps[moved] += 1
+            playing[moved] = ~dones
+            yield Moment(moved, playing.copy(), returns.copy(), steps.copy())

@@ -1,0 +1,234 @@
+"""`neuroevo render`: decoded videos against EnvRender's own frames, returns against other runners, and its errors."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from neuroevo import envs, native, networks
+from neuroevo.cli import app
+from neuroevo.episodes import Episode
+from neuroevo.errors import UserError
+from neuroevo.evaluate import episode_seeds
+from neuroevo.grid import Grid
+from neuroevo.randomness import held_out_seeds
+from neuroevo.render import choose_players
+from neuroevo.run_reader import RunReader
+from tests.runs import new_run
+from tests.test_video import decode, fps_of
+from tests.toy import ToyEvaluator
+
+ROOT = Path(__file__).parents[1]
+FROSTBITE = envs.resolve("frostbite")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A run of five generations with the last three checkpoints: a toy gave its fitness, so genomes are any genomes."""
+    path = tmp_path_factory.mktemp("runs") / "run"
+    new_run(path, algorithm={"sigma": 0.005, "population": 12})
+    return path
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, ["render", *map(str, arguments)])
+
+
+def video_of(*arguments, out):
+    """What the command printed, and the video's frames."""
+    result = command(*arguments, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    return result.stdout.splitlines(), decode(out)
+
+
+def screens_of(genome, seed, cutoff):
+    """uint8 [steps + 1, 210, 160, 3] of Frostbite as `genome` plays it, by its own environment and row."""
+    pool = native.EnvPool(FROSTBITE, 1)
+    text = networks.to_text(networks.model(networks.input_line("uint8", pool.observation_shape), pool.num_actions))
+    population = native.Population([text], 1)
+    population.init([0], [0], [genome.base])
+    for noise, scale in genome.chain:
+        population.perturb([0], [0], [noise], [scale])
+    pool.reset([0], [seed], [cutoff * pool.frame_skip])
+    screens, done = [pool.render([0])[0]], False
+    while not done:
+        action = population.forward([0], pool.observe([0]), pool.num_actions).argmax()
+        _, (done,) = pool.step([0], [action])
+        screens.append(pool.render([0])[0])
+    return np.stack(screens)
+
+
+def outcome_of(genome, seed, cutoff):
+    """Return and steps, by the lane runner."""
+    outcomes = native.run_episodes(FROSTBITE, [networks.model], [Episode(genome, seed, cutoff)], lanes=1, slots=1)
+    return float(outcomes.returns[0]), int(outcomes.steps[0])
+
+
+@pytest.mark.parametrize(("suffix", "scale"), [(".gif", 1), (".gif", 3), (".mp4", 2)])
+def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
+    out = tmp_path / f"elite{suffix}"
+    lines, pictures = video_of(path, "--cutoff", 30, "--scale", scale, out=out)
+    screens = screens_of(RunReader(path).elite()[1], held_out_seeds(1)[0], 30)
+    grid = Grid(1, 210, 160, scale)
+    assert pictures.shape == (31, *grid.shape)
+    found = np.stack([picture[grid.place(0)] for picture in pictures])
+    expected = screens.repeat(scale, axis=1).repeat(scale, axis=2)
+    difference = np.abs(found.astype(int) - expected)
+    if suffix == ".gif":
+        assert difference.max() == 0
+    else:
+        assert difference.mean() < 1.5 and np.percentile(difference, 99) < 20
+    # Not grey: most of the screen is sea and sky, whose blue stands out in the video as in the emulator.
+    for frames in (found, expected):
+        red, _, blue = frames[-1].reshape(-1, 3).astype(int).T
+        assert (blue - red > 80).mean() > 0.3
+    assert len(np.unique(found.reshape(len(found), -1)[::10], axis=0)) > 1
+    assert fps_of(out) == pytest.approx(15, rel=0.02)
+    height, width, _ = grid.shape
+    assert lines[-1] == f"wrote {out}: generation 4 on frostbite, 31 frames of {width}x{height}, 15 a second"
+
+
+def test_episodes_one_after_another_return_what_evaluate_says(path, tmp_path):
+    options = ["--generation", 1, "--episodes", 3, "--seed", 5, "--cutoff", 80]
+    lines, pictures = video_of(path, *options, "--fps", 25, "--no-captions", out=tmp_path / "a.gif")
+    genome = RunReader(path).elite(1)[1]
+    seeds = episode_seeds(3, 5)
+    outcomes = [outcome_of(genome, seed, 80) for seed in seeds]
+    assert lines[:-1] == [
+        f"episode {number}, elite: return {value:,.1f} in {steps:,} steps"
+        for number, (value, steps) in enumerate(outcomes, start=1)
+    ]
+    expected = np.concatenate([screens_of(genome, seed, 80) for seed in seeds])
+    assert np.array_equal(pictures[:, ::2, ::2], expected)
+    assert fps_of(tmp_path / "a.gif") == pytest.approx(25)
+    evaluated = CliRunner().invoke(app, ["evaluate", str(path), *map(str, options), "--json"])
+    assert f'"returns": {[value for value, _ in outcomes]}' in evaluated.stdout
+
+
+def test_members_side_by_side(path, tmp_path):
+    reader, cutoff = RunReader(path), 400
+    lines, pictures = video_of(
+        path, "--members", 5, "--generation", 3, "--cutoff", cutoff, "--scale", 1, out=tmp_path / "a.gif"
+    )
+    # The elite, and then the generation from the best fitness on.
+    genomes = reader.config.algorithm.ask(reader.state(3).algorithm)
+    fitness = np.array(reader.rows()[3]["fitness"])
+    elite = reader.elite(3)[1]
+    ranked = [genomes[i] for i in sorted(range(len(genomes)), key=lambda i: (-fitness[i], i))]
+    shown = [elite, *[genome for genome in ranked if genome != elite][:4]]
+    names = ["elite", *[f"#{rank}" for rank, genome in enumerate(ranked, start=1) if genome != elite][:4]]
+    seed = held_out_seeds(1)[0]
+    outcomes = [outcome_of(genome, seed, cutoff) for genome in shown]
+    assert lines[:-1] == [
+        f"episode 1, {name}: return {value:,.1f} in {steps:,} steps"
+        for name, (value, steps) in zip(names, outcomes, strict=True)
+    ]
+    steps = [steps for _, steps in outcomes]
+    assert len(set(steps)) > 1  # some are over before the others
+    grid = Grid(5, 210, 160, 1)
+    assert pictures.shape == (max(steps) + 1, *grid.shape)
+    for tile, genome in enumerate(shown):
+        screens = screens_of(genome, seed, cutoff)
+        assert len(screens) == steps[tile] + 1
+        for step, picture in enumerate(pictures):
+            expected = screens[min(step, steps[tile])]
+            if steps[tile] <= step < max(steps):
+                expected = expected // 2
+            assert np.array_equal(picture[grid.place(tile)], expected), (tile, step)
+
+
+def test_members_need_their_checkpoint(path, tmp_path):
+    result = command(path, "--out", tmp_path / "a.gif", "--members", 2, "--generation", 1)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "neuroevo: the members of generation 1 are not known any more, since the checkpoint before it is gone; "
+        "expected one of these generations: 3, 4 (keep_last and keep_every of [checkpoints] say how many stay)\n"
+    )
+    reader = RunReader(path)
+    assert choose_players(reader, 1, 1)[1][0].genome == reader.elite(1)[1]  # the elite alone needs none
+    others = [player.genome for player in choose_players(reader, 4, 12)[1][1:]]
+    assert len(set(others)) == 11 and reader.elite(4)[1] not in others
+    most = 12 if reader.elite(4)[1] in reader.config.algorithm.ask(reader.state(4).algorithm) else 13
+    assert len(choose_players(reader, 4, most)[1]) == most
+    with pytest.raises(UserError, match=f"members is {most + 1}, expected at most {most} in generation 4"):
+        choose_players(reader, 4, most + 1)
+
+
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+def test_signals_leave_no_half_video(path, tmp_path, sent, suffix):
+    out = tmp_path / f"a{suffix}"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "neuroevo", "render", path, "--out", out, "--episodes", "5000", "--cutoff", "0"],
+        cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    while not list(tmp_path.iterdir()):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    time.sleep(0.3)
+    process.send_signal(getattr(signal, sent))
+    stdout, stderr = process.communicate(timeout=60)
+    code, word = {"SIGINT": (130, "interrupted"), "SIGTERM": (143, "terminated")}[sent]
+    assert (process.returncode, stdout, stderr) == (code, "", f"neuroevo: {word}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_is_replaced_only_by_force(path, tmp_path):
+    out = tmp_path / "a.mp4"
+    out.write_text("a film")
+    result = command(path, "--out", out, "--cutoff", 3)
+    assert result.exit_code == 2
+    assert result.stderr == f"neuroevo: {out} is there already; --force replaces it, --out gives another name\n"
+    assert out.read_text() == "a film"
+    result = command(path, "--out", out, "--cutoff", 3, "--force")
+    assert result.exit_code == 0, result.stderr
+    assert len(decode(out)) == 4
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent", "--out", "a.gif"], "there is no run in absent"),
+        (["RUN"], "Missing option '--out'"),
+        (["RUN", "--out", "a.avi"], "a.avi ends in '.avi', expected a name that ends in .mp4 or .gif"),
+        (["RUN", "--out", "absent/a.gif"], "cannot write absent/a.gif: there is no folder absent"),
+        (["RUN", "--out", "a.gif", "--generation", "5"], r"expected one in \[0, 4\]"),
+        (["RUN", "--out", "a.gif", "--members", "0"], "Invalid value for '--members'"),
+        (["RUN", "--out", "a.gif", "--members", "99"], "members is 99, expected at most 1[23] in generation 4"),
+        (["RUN", "--out", "a.gif", "--episodes", "0"], "Invalid value for '--episodes'"),
+        (["RUN", "--out", "a.gif", "--scale", "0"], "Invalid value for '--scale'"),
+        (["RUN", "--out", "a.gif", "--fps", "0"], "Invalid value for '--fps'"),
+        (["RUN", "--out", "a.gif", "--cutoff", "-1"], "Invalid value for '--cutoff'"),
+    ],
+)
+def test_mistakes(path, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    result = command(*(path if argument == "RUN" else argument for argument in arguments))
+    assert result.exit_code == 2
+    assert re.search(message, result.stderr), result.stderr
+    assert "Traceback" not in result.stderr and result.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_ffmpeg(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/nowhere/ffmpeg")
+    result = command(path, "--out", tmp_path / "a.gif")
+    assert result.exit_code == 2
+    assert "videos need ffmpeg, and none works" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_without_a_finished_generation(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        new_run(tmp_path / "run", ToyEvaluator(interrupt_at=0))
+    result = command(tmp_path / "run", "--out", tmp_path / "a.gif", "--members", 2)
+    assert result.exit_code == 2
+    assert result.stderr == f"neuroevo: no generation of the run in {tmp_path / 'run'} is finished yet\n"
