@@ -1,7 +1,66 @@
+"""`neuroevo suite`."""
+
 from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
+
+if TYPE_CHECKING:
+    from neuroevo.suite import Suite
+    from neuroevo.suite_runner import Failure
+
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Adds the command."""
+    app.command()(suite)
+
+
+def suite(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file, such as those in experiments/suites/.")],
+    out: Annotated[Path | None, typer.Option(help="The suite's folder [default: the file's, or runs/NAME].")] = None,
+    parallel: Annotated[int | None, typer.Option(min=1, help="Runs at a time [default: the file's, or 1].")] = None,
+    overrides: Overrides = None,
+    report_only: Annotated[bool, typer.Option("--report-only", help="Report on what is there; start nothing.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Train games x seeds x configurations, go on where runs were stopped, and report on all of them."""
+    with reported_errors(debug), sigterm_raises():
+        from neuroevo.suite import load_suite
+        from neuroevo.suite_report import write_report
+        from neuroevo.suite_standing import standing
+
+        chosen = load_suite(file, overrides or [], out, parallel)
+        failures = [] if report_only else run_all(chosen)
+        print("\n" + write_report([standing(run) for run in chosen.runs], chosen.out), flush=True)
+        print(f"this table, CSV files and learning curves are in {chosen.out}", flush=True)
+        if failures:
+            report_failures(failures, len(chosen.runs))
+            raise typer.Exit(1)
+
+
+def run_all(chosen: Suite) -> list[Failure]:
+    """Runs what is not finished and shows how it goes."""
+    from neuroevo.suite_progress import make_suite_watcher
+    from neuroevo.suite_runner import run_suite
+
+    with make_suite_watcher() as watcher:
+        try:
+            return run_suite(chosen, watcher)
+        except KeyboardInterrupt as interrupt:
+            command = shlex.join(["neuroevo", *sys.argv[1:]])
+            raise type(interrupt)(f"; go on with: {command} (--report-only shows what is there)") from None
+
+
+def report_failures(failures: Sequence[Failure], runs: int) -> None:
+    """Prints each failure with the last lines of what the run printed."""
+    print(f"neuroevo: {len(failures)} of {runs} runs failed:", file=sys.stderr)
+    for failure in failures:
+        print(f"  {failure.run.name} {failure.reason}; {failure.run.beside('.out')} ends with:", file=sys.stderr)
+        print("".join(f"    {line}\n" for line in failure.output), end="", file=sys.stderr, flush=True)

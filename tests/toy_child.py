@@ -1,0 +1,23 @@
+"""What neuroevo.child is, with a ToyEvaluator, for tests of suites: `python -m tests.toy_child PID train ...`.
+
+TOY_SECONDS in the environment is how long it pretends to play the episodes of a phase. A run with seed 13 fails in its
+second generation.
+"""
+
+import os
+import sys
+import time
+
+from neuroevo import child, run
+from tests.toy import ToyEvaluator
+
+
+class SlowToyEvaluator(ToyEvaluator):
+    def evaluate(self, *arguments):
+        time.sleep(float(os.environ.get("TOY_SECONDS", 0)))
+        return super().evaluate(*arguments)
+
+
+if __name__ == "__main__":
+    run.make_evaluator = lambda config: SlowToyEvaluator(nan_at=3 if config.training.seed == 13 else None)
+    child.run(sys.argv[1:])
