@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,7 @@ def test_signals_in_the_middle_of_long_episodes(path, sent, code, word):
     )  # fmt: skip
     line = process.stdout.readline()
     assert line.startswith("elite of generation 2"), process.stderr.read()
+    time.sleep(0.5)  # while modules are imported Python may lose an interrupt
     process.send_signal(getattr(signal, sent))
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout, stderr) == (code, "", f"neuroevo: {word}\n")
