@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,26 +50,34 @@ class Checkpoints:
         self.folder.mkdir(exist_ok=True)
         save(self.path(generation), checkpoint)
         self._saved = generation
-        for old in self.generations()[: -self._settings.keep_last]:
+        so_far = [each for each in self.generations() if each <= generation]
+        for old in so_far[: -self._settings.keep_last]:
             if not (self._settings.keep_every and old % self._settings.keep_every == 0):
                 self.path(old).unlink(missing_ok=True)
 
     def generations(self) -> list[int]:
         """Numbers of finished generations that there are checkpoints of, in order."""
-        if not self.folder.is_dir():
-            return []
-        names = (_NAME.fullmatch(path.name) for path in self.folder.iterdir())
-        return sorted(int(name[1]) for name in names if name)
+        return generations(self.folder)
 
-    def newest(self, state_kind: type, origin: Mapping[str, Any]) -> tuple[Checkpoint | None, list[Unusable]]:
-        """The newest checkpoint that this run can go on from (None: there is none), and the newer ones passed over."""
-        unusable = []
-        for generation in reversed(self.generations()):
-            try:
-                return self.load(generation, state_kind, origin), unusable
-            except CheckpointError as error:
-                unusable.append(Unusable(self.path(generation), str(error)))
-        return None, unusable
+    def newest(
+        self, state_kind: type, origin: Mapping[str, Any], check: Callable[[Checkpoint], None] = lambda _: None
+    ) -> tuple[Checkpoint | None, list[Unusable]]:
+        """The newest checkpoint that this run can go on from (None: there is none), and the newer ones passed over.
+
+        check: raises ValueError for one that cannot be used for a reason of the caller's.
+        """
+        while True:
+            generations, unusable = self.generations(), []
+            for generation in reversed(generations):
+                try:
+                    checkpoint = self.load(generation, state_kind, origin)
+                    check(checkpoint)
+                    return checkpoint, unusable
+                except ValueError as error:  # CheckpointError is one
+                    unusable.append(Unusable(self.path(generation), str(error)))
+            # Meanwhile the run itself may have replaced what was there by newer ones.
+            if set(generations) <= set(self.generations()):
+                return None, unusable
 
     def load(self, generation: int, state_kind: type, origin: Mapping[str, Any]) -> Checkpoint:
         """The checkpoint after `generation` generations. CheckpointError: it cannot be used, or is another run's."""
@@ -80,6 +88,14 @@ class Checkpoints:
         if differences:
             raise CheckpointError(f"is another run's: {'; '.join(differences)}")
         return checkpoint
+
+
+def generations(folder: Path) -> list[int]:
+    """Numbers of finished generations that a folder has checkpoints of, in order."""
+    if not folder.is_dir():
+        return []
+    names = (_NAME.fullmatch(path.name) for path in folder.iterdir())
+    return sorted(int(name[1]) for name in names if name)
 
 
 def set_aside(unusable: Unusable) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 
@@ -11,7 +12,16 @@ class UserError(ValueError):
 
 
 class DiskError(RuntimeError):
-    """A file of a run could not be written while it went (exit code 1, one clear line)."""
+    """A file could not be written because the disk is full or broken (exit code 1, one clear line)."""
+
+
+def cannot_write(what: str, error: OSError) -> Exception:
+    """What to raise when writing failed: DiskError if the disk is full or broken, UserError if it is not allowed there.
+
+    what: after "cannot write", such as "to the run folder runs/x".
+    """
+    kind = DiskError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UserError
+    return kind(f"cannot write {what}: {error.strerror}")
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

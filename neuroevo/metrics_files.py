@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,16 @@ class MetricsFiles:
     """
 
     def __init__(self, folder: Path, lengths: Mapping[str, int] | None = None):
-        """Cuts the files back to their first `lengths` bytes, by default to nothing. OSError; ValueError: see check."""
+        """Cuts the files back to `lengths` bytes, which check() has accepted; by default to nothing. OSError."""
         self._folder = folder
-        check(folder, lengths or {})
         self.lengths = {name: (lengths or {}).get(name, 0) for name in (METRICS, ELITES)}
         for name, length in self.lengths.items():
             with (folder / name).open("ab") as file:
                 file.truncate(length)
-        self._elite: Genome | None = next(iter(read_elites(folder)[-1:]), None)
-        write_atomically(folder / CSV, _csv(read_rows(folder), header=True))
+        self._elite: Genome | None = None
+        for self._elite in elites(folder):  # noqa: B007 (the last one is what is needed)
+            pass
+        write_atomically(folder / CSV, _csv(rows(folder, fitness=False), header=True))
 
     def append(self, record: Record) -> dict[str, int]:
         """Adds a line to each file; their new lengths in bytes, for a checkpoint. OSError."""
@@ -60,48 +61,74 @@ class MetricsFiles:
 
 
 def check(folder: Path, lengths: Mapping[str, int]) -> None:
-    """ValueError when a file is missing or shorter than a checkpoint remembers."""
-    for name in (METRICS, ELITES):
+    """ValueError when a file is missing, shorter than a checkpoint remembers, or damaged before that."""
+    for name, items in ((METRICS, rows), (ELITES, elites)):
         path = folder / name
         size = path.stat().st_size if path.is_file() else 0
-        if size < lengths.get(name, 0):
+        if size < lengths[name]:
             raise ValueError(f"{path} has {size:,} bytes, expected at least the {lengths[name]:,} of the checkpoint")
+        for _ in items(folder, length=lengths[name]):
+            pass
+
+
+def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of metrics.jsonl, one per finished generation; without the lists of fitness if they are not wanted.
+
+    length: bytes to read. ValueError: the file does not hold what was written into it.
+    """
+    for row in _read(folder / METRICS, length):
+        if not fitness:
+            row.pop("fitness", None)
+        yield row
+
+
+def elites(folder: Path, length: int | None = None) -> Iterator[Genome]:
+    """The elite of each finished generation. ValueError: elites.jsonl does not hold what was written into it."""
+    elite = None
+    for row in _read(folder / ELITES, length):
+        try:
+            elite = genome_from_json(row["elite"], elite)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{folder / ELITES} is damaged: {error}") from None
+        yield elite
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of metrics.jsonl, one per finished generation."""
-    return _read(folder / METRICS)
+    """rows() as a list."""
+    return list(rows(folder))
 
 
 def read_elites(folder: Path) -> list[Genome]:
-    """The elite of each finished generation. ValueError: elites.jsonl does not hold what was written into it."""
-    elites: list[Genome] = []
-    for row in _read(folder / ELITES):
-        elites.append(genome_from_json(row["elite"], elites[-1] if elites else None))
-    return elites
+    """elites() as a list, which takes memory that grows with the square of the generations."""
+    return list(elites(folder))
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read(path: Path, length: int | None) -> Iterator[dict[str, Any]]:
     """The complete lines of a JSON lines file; a last one without its end was being written when the run was killed."""
-    lines = path.read_bytes().split(b"\n")[:-1]
-    rows = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            raise ValueError(f"line {number} of {path} is not JSON: {line[:80]!r}") from None
-    return rows
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n") or (length is not None and file.tell() > length):
+                return
+            try:
+                row = json.loads(line)
+            except ValueError:
+                raise ValueError(f"line {number} of {path} is not JSON: {line[:80]!r}") from None
+            if not isinstance(row, dict):
+                raise ValueError(f"line {number} of {path} is not a JSON object: {line[:80]!r}")
+            yield row
 
 
 def _line(row: Mapping[str, Any]) -> bytes:
     return json.dumps(row, allow_nan=False).encode() + b"\n"
 
 
-def _csv(rows: list[dict[str, Any]], header: bool) -> bytes:
-    text = io.StringIO()
-    names = [name for name, value in rows[0].items() if not isinstance(value, list)] if rows else []
-    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
-    if header and rows:
-        writer.writeheader()
-    writer.writerows(rows)
+def _csv(rows: Iterable[dict[str, Any]], header: bool) -> bytes:
+    text, writer = io.StringIO(), None
+    for row in rows:
+        if writer is None:
+            names = [name for name, value in row.items() if not isinstance(value, list)]
+            writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+            if header:
+                writer.writeheader()
+        writer.writerow(row)
     return text.getvalue().encode()

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.checkpoint import Checkpoint
-from neuroevo.checkpoints import Checkpoints, Unusable, set_aside
+from neuroevo.checkpoints import Checkpoints, Unusable, generations, set_aside
 from neuroevo.config import Config, load_config
-from neuroevo.errors import DiskError, UserError
+from neuroevo.errors import DiskError, UserError, cannot_write
 from neuroevo.facts import facts
 from neuroevo.files import write_atomically
 from neuroevo.metrics import Record
@@ -32,7 +32,7 @@ from neuroevo.tensorboard import TensorBoardWriter
 from neuroevo.train import TrainState, spent, start
 from neuroevo.warm_start import genomes_to_start_from
 
-CONFIG, INFO, LOG = "config.toml", "info.json", "log.txt"
+CONFIG, INFO, LOG, CHECKPOINTS = "config.toml", "info.json", "log.txt", "checkpoints"
 log = logging.getLogger("neuroevo")
 
 
@@ -47,7 +47,8 @@ class RunFolder:
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
         self.unusable: list[Unusable] = []
-        self._checkpoints = Checkpoints(path / "checkpoints", config.checkpoints)
+        self._default_name: str | None = None
+        self._checkpoints: Checkpoints | None = None
         self._lock: int | None = None
         self._handler: logging.Handler | None = None
         self._tensorboard: TensorBoardWriter | None = None
@@ -58,11 +59,17 @@ class RunFolder:
         return self._after[0]
 
     @classmethod
-    def create(cls, path: Path | str, config: Config) -> RunFolder:
-        """A new run's folder; nothing is written yet. UserError: it holds a run, or there is nothing to start from."""
-        check_free(path)
-        genomes = genomes_to_start_from(config)
-        return cls(Path(path), config, start(config.algorithm, config.training, genomes), None)
+    def create(cls, path: Path | str | None, config: Config, name: str = "run") -> RunFolder:
+        """A new run's folder; nothing is written yet. UserError: it holds a run, or there is nothing to start from.
+
+        path: None for runs/<name>-<local time>, which is settled when it is opened, so that no two runs share one.
+        """
+        if path is not None:
+            check_free(path)
+        state = start(config.algorithm, config.training, genomes_to_start_from(config))
+        folder = cls(Path(path or default_path(name)), config, state, None)
+        folder._default_name = name if path is None else None
+        return folder
 
     @classmethod
     def resume(cls, path: Path | str, overrides: Sequence[str] = (), config: Config | None = None) -> RunFolder:
@@ -78,15 +85,13 @@ class RunFolder:
         try:
             config = config or load_config(path / CONFIG, overrides)
             _check_changes(load_config(path / CONFIG), config)
-            checkpoints = Checkpoints(path / "checkpoints", config.checkpoints)
-            checkpoint, unusable = checkpoints.newest(config.algorithm.state_type, config.origin())
+            checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints)
+            checkpoint, unusable = checkpoints.newest(
+                config.algorithm.state_type, config.origin(), lambda checkpoint: _check_files(path, checkpoint.lengths)
+            )
             if checkpoint is None:
                 found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
                 raise UserError(f"{path} has no checkpoint to go on from:{found}")
-            try:
-                check(path, checkpoint.lengths)
-            except ValueError as error:
-                raise UserError(str(error)) from None
         except BaseException:
             os.close(lock)
             raise
@@ -97,7 +102,7 @@ class RunFolder:
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
         """Writes the start of a run, or cuts the files back to where it goes on; info.json gets `extra` keys too.
 
-        UserError: the folder cannot be written.
+        UserError: the folder may not be written. DiskError: the disk is full, for example.
         """
         try:
             if self._after[1] is None:
@@ -111,7 +116,7 @@ class RunFolder:
             self._handler = _LogFile(self.path / LOG, encoding="utf-8")
         except OSError as error:
             self.close()
-            raise UserError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
+            raise cannot_write(f"to the run folder {self.path}", error) from error
         self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         log.addHandler(self._handler)
         log.setLevel(logging.INFO)
@@ -146,12 +151,13 @@ class RunFolder:
 
     def close(self) -> None:
         """Closes the files and lets other processes have the folder."""
-        if self._handler is not None:
-            log.removeHandler(self._handler)
-            self._handler.close()
-        if self._tensorboard is not None:
-            with suppress(OSError):  # every generation was flushed
+        with suppress(OSError):  # every generation was flushed
+            if self._tensorboard is not None:
                 self._tensorboard.close()
+        with suppress(OSError):
+            if self._handler is not None:
+                log.removeHandler(self._handler)
+                self._handler.close()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -163,11 +169,18 @@ class RunFolder:
         self.close()
 
     def _begin(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
+        while self._default_name is not None:
+            try:
+                self.path.mkdir(parents=True)
+                break
+            except FileExistsError:
+                self.path = default_path(self._default_name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self.path)
         check_free(self.path)
         for stale in (INFO, LOG):  # of a run that was killed before it had a configuration
             (self.path / stale).unlink(missing_ok=True)
+        self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         self._metrics = MetricsFiles(self.path)
         self._after = self.state, self._metrics.lengths
         self._write_info({**facts(command), "seed": self.config.training.seed, **extra, "resumed": []})
@@ -176,6 +189,7 @@ class RunFolder:
         write_atomically(self.path / CONFIG, self.config.toml().encode())
 
     def _go_on(self, command: Sequence[str]) -> None:
+        self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         for unusable in self.unusable:
             set_aside(unusable)
         self._metrics = MetricsFiles(self.path, self._after[1])
@@ -206,6 +220,8 @@ def check_free(path: Path | str) -> None:
     metrics = Path(path) / METRICS
     if metrics.is_file() and metrics.stat().st_size:  # a start that was killed leaves it empty
         raise UserError(f"{path} holds {METRICS} of a run without its {CONFIG}; give another folder with --out")
+    if any(generation > 0 for generation in generations(Path(path) / CHECKPOINTS)):  # likewise
+        raise UserError(f"{path} holds checkpoints of a run without its {CONFIG}; give another folder with --out")
 
 
 def read_info(path: Path) -> dict[str, Any]:
@@ -216,9 +232,9 @@ def read_info(path: Path) -> dict[str, Any]:
         return {}
 
 
-def default_path(config_path: Path | str) -> Path:
-    """runs/<configuration's name>-<local time>, not there yet."""
-    stem = f"{Path(config_path).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+def default_path(name: str) -> Path:
+    """runs/<name>-<local time>, not there yet."""
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     path, again = Path("runs") / stem, 2
     while path.exists():
         path, again = Path("runs") / f"{stem}-{again}", again + 1
@@ -251,6 +267,14 @@ def _locked(path: Path) -> int:
     except OSError:
         log.debug("the file system of %s has no locks", path)
     return lock
+
+
+def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
+    """ValueError when the metrics files are not those that a checkpoint remembers."""
+    try:
+        check(path, lengths)
+    except (ValueError, KeyError, OSError) as error:
+        raise ValueError(f"remembers other files: {error}") from None
 
 
 def _check_changes(before: Config, after: Config) -> None:

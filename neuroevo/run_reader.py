@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from neuroevo.checkpoints import Checkpoints
 from neuroevo.config import Config, load_config
 from neuroevo.errors import UserError
 from neuroevo.genome import Genome
-from neuroevo.metrics_files import ELITES, METRICS, read_elites, read_rows
+from neuroevo.metrics_files import ELITES, METRICS, elites, rows
 from neuroevo.train import TrainState
 
 
@@ -23,20 +25,23 @@ class RunReader:
             raise UserError(f"there is no run in {path}: expected {self.path / 'config.toml'}")
         self.config: Config = load_config(self.path / "config.toml")
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of metrics.jsonl; the one at index g is generation g's."""
-        return self._read(read_rows, METRICS)
+    def rows(self, fitness: bool = True) -> list[dict[str, Any]]:
+        """The rows of metrics.jsonl, if wanted with every genome's fitness; the one at index g is generation g's."""
+        with self._readable(METRICS):
+            return list(rows(self.path, fitness))
 
     def elite(self, generation: int | None = None) -> tuple[int, Genome]:
         """A finished generation, by default the last one, and its elite."""
-        elites = self._read(read_elites, ELITES)
-        if not elites:
+        last, wanted = -1, None
+        with self._readable(ELITES):
+            for last, elite in enumerate(elites(self.path)):  # noqa: B007 (needed after the loop)
+                if generation is None or last == generation:
+                    wanted = elite
+        if last < 0:
             raise UserError(f"no generation of the run in {self.path} is finished yet")
-        last = len(elites) - 1
-        if generation is not None and not 0 <= generation <= last:
+        if wanted is None:
             raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
-        generation = last if generation is None else generation
-        return generation, elites[generation]
+        return last if generation is None else generation, wanted
 
     def state(self, finished: int | None = None) -> TrainState:
         """The state after so many finished generations, by default of the newest checkpoint that can be used."""
@@ -55,9 +60,12 @@ class RunReader:
             path = checkpoints.path(finished)
             raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
 
-    def _read(self, read: Any, name: str) -> list[Any]:
+    @contextmanager
+    def _readable(self, name: str) -> Iterator[None]:
         try:
-            return read(self.path)
+            yield
+        except UserError:
+            raise
         except OSError as error:
             raise UserError(f"cannot read {self.path / name}: {error.strerror}") from None
         except ValueError as error:

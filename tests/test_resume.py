@@ -5,11 +5,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from neuroevo.config import load_config
+from neuroevo.checkpoint import Checkpoint
+from neuroevo.checkpoints import Checkpoints
+from neuroevo.config import CheckpointSettings, load_config
 from neuroevo.errors import UserError
 from neuroevo.metrics_files import read_elites, read_rows
 from neuroevo.run_folder import RunFolder
@@ -207,17 +211,106 @@ def command(*arguments, **options):
 
 
 @pytest.mark.parametrize("name", ["metrics.jsonl", "elites.jsonl"])
-def test_files_shorter_than_the_checkpoint_remembers(tmp_path, name):
+def test_files_shorter_than_the_checkpoint_remembers(tmp_path, whole, name):
     path = stopped(tmp_path / "run", 3)
     size = (path / name).stat().st_size
     with (path / name).open("ab") as file:
         file.truncate(size - 1)
-    message = f"{name} has {size - 1:,} bytes, expected at least the {size:,} of the checkpoint"
-    with pytest.raises(UserError, match=message):
+    folder = RunFolder.resume(path)
+    assert folder.state.generation == 2
+    [unusable] = folder.unusable
+    assert unusable.reason == (
+        f"remembers other files: {path / name} has {size - 1:,} bytes, expected at least the {size:,} of the checkpoint"
+    )
+    play(folder)
+    assert results(path) == whole
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "elites.jsonl"])
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"{", b"x", "line 1 of .*{name} is not JSON"),
+        (b'"', b"\0", "line 1 of .*{name} is not JSON"),
+        (None, None, "{name} has 0 bytes, expected at least"),
+    ],
+)
+def test_damaged_files_are_not_gone_on_with(tmp_path, name, old, new, message):
+    path = stopped(tmp_path / "run", 3)
+    (path / "checkpoints" / "generation-000000.ckpt").unlink(missing_ok=True)
+    if old is None:
+        (path / name).unlink()
+    else:
+        (path / name).write_bytes((path / name).read_bytes().replace(old, new, 1))
+    before = contents(path)
+    expected = message.replace("{name}", name)
+    with pytest.raises(
+        UserError, match=f"has no checkpoint to go on from:(\\n.*remembers other files: .*{expected}.*){{3}}"
+    ):
         RunFolder.resume(path)
-    (path / name).unlink()
-    with pytest.raises(UserError, match=f"{name} has 0 bytes"):
+    assert contents(path) == before
+
+
+def test_an_elite_of_another_family_is_noticed(tmp_path):
+    path = stopped(tmp_path / "run", 3)
+    lines = (path / "elites.jsonl").read_text().splitlines(keepends=True)
+    lines[0] = lines[0].replace('"same": 0', '"same": 7')
+    (path / "elites.jsonl").write_text("".join(lines))
+    with pytest.raises(
+        UserError, match="elites.jsonl is damaged: a genome shares 7 mutations with one that is not there"
+    ):
         RunFolder.resume(path)
+
+
+def test_checkpoints_of_another_run_in_the_way(tmp_path):
+    path = stopped(tmp_path / "run", 3)
+    for name in ("config.toml", "metrics.jsonl", "elites.jsonl"):
+        (path / name).unlink()
+    before = contents(path)
+    with pytest.raises(UserError, match="holds checkpoints of a run without its config.toml"):
+        new_run(path)
+    assert contents(path) == before
+
+
+def test_no_checkpoint_is_deleted_for_older_ones_than_itself(tmp_path):
+    """However they came there, higher numbers do not push out what the run is about to need."""
+    state = RunFolder.create(tmp_path / "x", config()).state
+    checkpoints = Checkpoints(tmp_path / "checkpoints", CheckpointSettings(keep_last=1))
+    for generation in (28, 29, 1, 2):
+        checkpoints.save(Checkpoint(replace(state, generation=generation), {}, {}))
+    assert checkpoints.generations() == [2, 29]
+
+
+def test_reading_while_the_run_replaces_its_only_checkpoint(tmp_path):
+    new_run(tmp_path / "run")
+    state, path = RunReader(tmp_path / "run").state(), tmp_path / "run" / "checkpoints"
+    origin, over = config().origin(), threading.Event()
+
+    def write():
+        checkpoints = Checkpoints(path, CheckpointSettings(keep_last=1))
+        for generation in range(100, 100_000):
+            checkpoints.save(Checkpoint(replace(state, generation=generation), origin, {}))
+            if over.is_set():
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(3000):
+            assert RunReader(tmp_path / "run").state().generation >= 3
+    finally:
+        over.set()
+        writer.join()
+
+
+def test_default_folders_of_runs_that_start_together(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folders = [RunFolder.create(None, config(training={"seed": seed}), "same") for seed in range(3)]
+    assert not (tmp_path / "runs").exists()
+    for folder in folders:
+        play(folder)
+    assert len({folder.path for folder in folders}) == 3
+    assert sorted(RunReader(folder.path).config.training.seed for folder in folders) == [0, 1, 2]
 
 
 def test_lines_of_an_unfinished_generation_are_cut_off(tmp_path, whole):

@@ -40,7 +40,7 @@ def train(
 def choose_folder(config: Path | None, overrides: list[str], out: Path | None, resume: Path | None) -> RunFolder:
     """The folder of a new run, or of one to go on with. UserError."""
     from neuroevo.config import load_config
-    from neuroevo.run_folder import CONFIG, RunFolder, default_path
+    from neuroevo.run_folder import CONFIG, RunFolder
 
     if resume is not None and out is not None:
         raise UserError("--out and --resume exclude each other: a resumed run stays in its folder")
@@ -51,7 +51,7 @@ def choose_folder(config: Path | None, overrides: list[str], out: Path | None, r
     checked = load_config(config, overrides)
     if resume is not None and (resume / CONFIG).is_file():
         return RunFolder.resume(resume, config=checked)
-    return RunFolder.create(out or resume or default_path(config), checked)
+    return RunFolder.create(out or resume, checked, config.stem)
 
 
 def train_run(folder: RunFolder) -> None:
