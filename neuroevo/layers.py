@@ -28,10 +28,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class Layers:
-    """A network: layers, and dtype ("uint8", which is multiplied by 1/255, or "float32") and shape of its input."""
+    """A network: layers, and dtype ("uint8", which is multiplied by 1/255, or "float32") and shape of its input.
+
+    outputs: how many values it makes of an observation.
+    """
 
     dtype: str
     shape: tuple[int, ...]
+    outputs: int
     layers: tuple[Layer, ...]
 
 
@@ -69,4 +73,4 @@ def take_apart(text: str, theta: np.ndarray) -> Layers:
         layers.append(layer)
     if used != len(theta):
         raise ValueError(f"theta has {len(theta):,} weights, the network '{text}' takes {used:,}")
-    return Layers(dtype, input_shape, tuple(layers))
+    return Layers(dtype, input_shape, math.prod(shape), tuple(layers))

@@ -1,5 +1,8 @@
 """The native core without TensorFlow, through its C interface (custom_ops/rollout/c_api.h): NumPy in, NumPy out.
 
+The C interface takes pointers and trusts their lengths, so the shape of every array is checked here: a ValueError names
+the array, its shape and the expected one. What the numbers in it mean is checked by the core: a NativeError.
+
 The lane runner here plays the same episodes as the TensorFlow graph, bit for bit; tests hold them against each other.
 """
 
@@ -12,6 +15,7 @@ import numpy as np
 
 from neuroevo.envs import EnvRecipe
 from neuroevo.episodes import Episode, Outcomes
+from neuroevo.layers import take_apart
 from neuroevo.networks import input_line, to_text
 from neuroevo.ops import core
 
@@ -81,14 +85,18 @@ class EnvPool:
 
     def reset(self, slots: Sequence[int], seeds: Sequence[int], max_frames: Sequence[int]) -> None:
         """Starts episodes; seeds [K], max_frames [K] in emulator frames (0: the family's own limit)."""
-        slots = _array(slots, np.int64)
-        _check("env_reset", self._handle, *_sized(slots), _array(seeds, np.uint64), _array(max_frames, np.int64))
+        slots = _indices("slots", slots)
+        seeds = _shaped("seeds", seeds, np.uint64, slots.shape)
+        max_frames = _shaped("max_frames", max_frames, np.int64, slots.shape)
+        _check("env_reset", self._handle, *_sized(slots), seeds, max_frames)
 
     def step(self, slots: Sequence[int], actions: Sequence) -> tuple[np.ndarray, np.ndarray]:
         """Steps; actions [K] or [K, num_actions]. Returns rewards float64 [K] and dones bool [K]."""
-        slots = _array(slots, np.int64)
+        slots = _indices("slots", slots)
+        action_shape = () if self.action_dtype == np.int32 else (self.num_actions,)
+        actions = _shaped("actions", actions, self.action_dtype, (len(slots), *action_shape))
         rewards, dones = np.zeros(len(slots)), np.zeros(len(slots), bool)
-        _check("env_step", self._handle, *_sized(slots), _array(actions, self.action_dtype), rewards, dones)
+        _check("env_step", self._handle, *_sized(slots), actions, rewards, dones)
         return rewards, dones
 
     def observe(self, slots: Sequence[int]) -> np.ndarray:
@@ -104,20 +112,27 @@ class EnvPool:
         return self._copy_out("env_render", slots, self.render_shape, np.uint8)
 
     def _copy_out(self, function: str, slots: Sequence[int], shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-        slots = _array(slots, np.int64)
+        slots = _indices("slots", slots)
         out = np.zeros((len(slots), *shape), dtype)
         _check(function, self._handle, *_sized(slots), out)
         return out
 
 
 class Population:
-    """R rows of weights. networks: layer lists in text form. backend: "cpu" or "reference"."""
+    """R rows of weights. networks: layer lists in text form. backend: "cpu" or "reference".
+
+    dimensions: D of each network. observation_dtype, observation_shape, outputs: of all networks, which agree in them
+    (the core sees to that), so that they hold for any row.
+    """
 
     def __init__(self, networks: Sequence[str], rows: int, backend: str = "cpu"):
         self._handle = ctypes.c_void_p()
         texts = _strings(networks)
         _check("population_make", backend.encode(), texts, _i64(len(texts)), _i64(rows), _ref(self._handle))
         self.dimensions = [self._dimension(network) for network in range(len(networks))]
+        first = take_apart(networks[0], np.zeros(self.dimensions[0], np.float32))
+        self.observation_dtype = np.dtype(first.dtype)
+        self.observation_shape, self.outputs = first.shape, first.outputs
 
     def __del__(self) -> None:
         if self._handle:
@@ -130,33 +145,48 @@ class Population:
 
     def init(self, rows: Sequence[int], networks: Sequence[int], seeds: Sequence[int]) -> None:
         """Initial weights of the networks [K] from the seeds [K] into the rows [K]."""
-        rows = _array(rows, np.int64)
-        _check("population_init", self._handle, *_sized(rows), _array(networks, np.int32), _array(seeds, np.uint64))
+        rows = _indices("rows", rows)
+        networks = _shaped("networks", networks, np.int32, rows.shape)
+        seeds = _shaped("seeds", seeds, np.uint64, rows.shape)
+        _check("population_init", self._handle, *_sized(rows), networks, seeds)
 
     def assign(self, rows: Sequence[int], networks: Sequence[int], thetas: np.ndarray) -> None:
         """thetas [K, max D] into the rows [K]."""
-        rows, thetas = _array(rows, np.int64), _array(thetas, np.float32)
-        stride = _i64(thetas.shape[1])
-        _check("population_assign", self._handle, *_sized(rows), _array(networks, np.int32), thetas, stride)
+        rows = _indices("rows", rows)
+        networks = _shaped("networks", networks, np.int32, rows.shape)
+        thetas = _shaped("thetas", thetas, np.float32, (len(rows), max(self.dimensions)))
+        _check("population_assign", self._handle, *_sized(rows), networks, thetas, _i64(thetas.shape[1]))
 
     def read(self, rows: Sequence[int]) -> np.ndarray:
         """Weights of the rows, float32 [K, max D]."""
-        rows = _array(rows, np.int64)
+        rows = _indices("rows", rows)
         out = np.zeros((len(rows), max(self.dimensions)), np.float32)
         _check("population_read", self._handle, *_sized(rows), out, _i64(out.shape[1]))
         return out
 
     def perturb(self, dst: Sequence[int], src: Sequence[int], seeds: Sequence[int], scales: Sequence[float]) -> None:
         """In order: theta of dst = theta of src + scale * noise(seed)."""
-        dst, src = _array(dst, np.int64), _array(src, np.int64)
-        chain = _array(seeds, np.uint64), _array(scales, np.float32)
-        _check("population_perturb", self._handle, dst, src, _i64(len(dst)), *chain)
+        dst = _indices("dst", dst)
+        src = _shaped("src", src, np.int64, dst.shape)
+        seeds = _shaped("seeds", seeds, np.uint64, dst.shape)
+        scales = _shaped("scales", scales, np.float32, dst.shape)
+        _check("population_perturb", self._handle, dst, src, _i64(len(dst)), seeds, scales)
 
     def forward(self, rows: Sequence[int], observations: np.ndarray, outputs: int) -> np.ndarray:
-        """Outputs float32 [K, outputs] of the rows' networks on the observations [K, ...]."""
-        rows = _array(rows, np.int64)
+        """Outputs float32 [K, outputs] of the rows' networks on the observations [K, *observation_shape].
+
+        ValueError also for observations that are not of observation_dtype: they would be read as something else.
+        """
+        rows = _indices("rows", rows)
+        if outputs != self.outputs:
+            raise ValueError(f"outputs is {outputs}, expected {self.outputs} as the networks have")
+        if np.asarray(observations).dtype != self.observation_dtype:
+            found = np.asarray(observations).dtype
+            raise ValueError(f"observations have dtype {found}, expected {self.observation_dtype}")
+        shape = (len(rows), *self.observation_shape)
+        observations = _shaped("observations", observations, self.observation_dtype, shape)
         out = np.zeros((len(rows), outputs), np.float32)
-        _check("population_forward", self._handle, *_sized(rows), np.ascontiguousarray(observations), out)
+        _check("population_forward", self._handle, *_sized(rows), observations, out)
         return out
 
 
@@ -201,6 +231,22 @@ _ref = ctypes.byref
 
 def _array(values: Sequence, dtype: np.dtype | type) -> np.ndarray:
     return np.ascontiguousarray(values, dtype)
+
+
+def _indices(name: str, values: Sequence[int]) -> np.ndarray:
+    """Slots or rows: int64 [K]. ValueError: they have another rank."""
+    indices = np.asarray(values, np.int64)
+    if indices.ndim != 1:
+        raise ValueError(f"{name} has shape {list(indices.shape)}, expected [K]")
+    return np.ascontiguousarray(indices)
+
+
+def _shaped(name: str, values: Sequence, dtype: np.dtype | type, shape: tuple[int, ...]) -> np.ndarray:
+    """The values as a contiguous array. ValueError: they have another shape."""
+    array = np.asarray(values, dtype)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {list(array.shape)}, expected {list(shape)}")
+    return np.ascontiguousarray(array)
 
 
 def _sized(rows: np.ndarray) -> tuple[np.ndarray, ctypes.c_int64]:

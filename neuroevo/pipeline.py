@@ -22,6 +22,7 @@ from neuroevo.ops import tf_ops
 
 _PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
 _MAX_PARENT_ROWS = 2048
+_CHAIN_PIECE = 200  # mutations in one op, which nothing interrupts: about half a second of LargeModel on 2 cores
 
 
 class Pipeline:
@@ -128,16 +129,21 @@ class Pipeline:
             tf_ops().population_init(self.population, [row], [network], _int64([seed]))
 
     def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
-        """theta of dst = theta of src and then the chain's mutations (at least one); dst may be src."""
+        """theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
+
+        Signals are handled between pieces of the chain; an exception then leaves dst with some of the mutations.
+        """
         self._check_open()
-        with tf.device("/cpu:0"):
-            tf_ops().population_perturb(
-                self.population,
-                _int64([dst] * len(chain)),
-                _int64([src] + [dst] * (len(chain) - 1)),
-                _int64([seed for seed, _ in chain]),
-                np.asarray([scale for _, scale in chain], np.float32),
-            )
+        for start in range(0, len(chain), _CHAIN_PIECE):
+            piece = chain[start : start + _CHAIN_PIECE]
+            with tf.device("/cpu:0"):
+                tf_ops().population_perturb(
+                    self.population,
+                    _int64([dst] * len(piece)),
+                    _int64([dst if start else src] + [dst] * (len(piece) - 1)),
+                    _int64([seed for seed, _ in piece]),
+                    np.asarray([scale for _, scale in piece], np.float32),
+                )
 
     def close(self) -> None:
         """Ends the lanes within a step, dropping what they play, and frees the native objects."""

@@ -147,7 +147,10 @@ def test_ctrl_c_ends_an_evaluation() -> None:
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         """
-    process = subprocess.Popen(command(code), stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command(code), stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's "&" has it ignored
+    )  # fmt: skip
     assert process.stdout.readline() == "playing\n"  # from inside evaluate()
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=15)  # usually a second, most of it Python's exit
