@@ -34,8 +34,9 @@ from neuroevo.config_problems import in_their_words, key_of, respell, value_prob
 from neuroevo.cutoff import parse_cutoff
 from neuroevo.errors import UserError, did_you_mean
 from neuroevo.legacy import Translation
+from neuroevo.limits import MAX_SLOTS
 from neuroevo.networks import NETWORKS
-from neuroevo.settings import Count, CountOrZero, Name, Positive, Seed, one_of, settings, whole
+from neuroevo.settings import Count, CountOrZero, Name, Positive, Seed, Slots, Steps, Threads, one_of, settings, whole
 from neuroevo.toml_text import inline
 
 
@@ -77,7 +78,7 @@ class Training:
     """Episodes per candidate; the best mean is the elite."""
     test_episodes: CountOrZero = 200
     """Episodes of each generation's elite without cut-off; not counted in timesteps. 0 leaves them out."""
-    timesteps: Count | None = None
+    timesteps: Steps | None = None
     """Ends the run after this many steps of population and validation episodes."""
     generations: Count | None = None
     """Ends the run after this many generations."""
@@ -97,12 +98,17 @@ class Hardware:
 
     device: Annotated[str, one_of(("auto", "cpu", "gpu"))] = "auto"
     """Where networks are evaluated; "auto" takes a GPU where there is one that this version can use."""
-    threads: Count | None = None
+    threads: Threads | None = None
     """Worker threads for emulators and networks."""
-    lanes: Count | None = None
+    lanes: Threads | None = None
     """Lanes: groups of slots that take turns, one's networks beside another's emulators."""
-    slots: Count | None = None
+    slots: Slots | None = None
     """Slots (environments) per lane."""
+
+    def __post_init__(self) -> None:
+        lanes, slots = self.lanes or 1, self.slots or 1
+        if lanes * slots > MAX_SLOTS:
+            raise ValueError(f"slots = {slots}: expected at most {MAX_SLOTS // lanes} in each of {lanes} lanes")
 
 
 @settings

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuroevo.limits import MAX_COUNT
+
 _EXPECTED = 'expected steps of at least 1, "env_default" or "adaptive:start,fraction,ratio,max"'
 
 
@@ -46,7 +48,8 @@ class Cutoff:
         """
         if not self.adaptive or np.mean(np.asarray(steps) >= cutoff) < self.fraction:
             return cutoff
-        return min(max(round(cutoff * self.ratio), cutoff + 1), self.maximum)
+        product = round(min(cutoff * self.ratio, self.maximum))  # a product may be infinite, which cannot be rounded
+        return min(max(product, cutoff + 1), self.maximum)
 
 
 def parse_cutoff(value: int | str) -> Cutoff:
@@ -56,6 +59,8 @@ def parse_cutoff(value: int | str) -> Cutoff:
     if isinstance(value, int):
         if value < 1:
             raise ValueError(_EXPECTED)
+        if value > MAX_COUNT:
+            raise ValueError(f"{_EXPECTED}; steps are at most {MAX_COUNT}")
         return Cutoff(value)
     if value == "env_default":
         return Cutoff(0)
@@ -81,4 +86,6 @@ def parse_cutoff(value: int | str) -> Cutoff:
         raise ValueError(f"{_EXPECTED}; ratio is {ratio:g}, not a finite number above 1")
     if not (maximum >= start and maximum.is_integer()):
         raise ValueError(f"{_EXPECTED}; max is {maximum:g}, not a whole number of at least start, {start:g}")
+    if maximum > MAX_COUNT:
+        raise ValueError(f"{_EXPECTED}; max is {words[3].strip()}, more than {MAX_COUNT}")
     return Cutoff(int(start), fraction, ratio, int(maximum))

@@ -8,6 +8,8 @@ import json
 from pathlib import Path
 from types import ModuleType
 
+from neuroevo.limits import MAX_THREADS
+
 LIBRARY_FOLDER = Path(__file__).parent / "_lib"
 _FAMILY_LIBRARIES = ("libneuroevo_atari.so",)
 
@@ -39,7 +41,9 @@ def tf_ops() -> ModuleType:
 
 
 def set_threads(threads: int) -> None:
-    """Worker threads of the env pools and populations made from now on; at least 1."""
+    """Worker threads of the env pools and populations made from now on; in [1, 4096]. ValueError."""
+    if threads > MAX_THREADS:  # what does not fit 32 bits would arrive as another number
+        raise ValueError(f"threads is {threads}, expected one in [1, {MAX_THREADS}]")
     if core().neuroevo_set_threads(threads) != 0:
         core().neuroevo_last_error.restype = ctypes.c_char_p
         raise ValueError(core().neuroevo_last_error().decode())

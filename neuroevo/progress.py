@@ -8,6 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from neuroevo.clock import clock
 from neuroevo.metrics import Record
 from neuroevo.run_folder import describe
 from neuroevo.train import Watcher
@@ -32,7 +33,7 @@ _COLUMNS: list[_Column] = [
     ("elite test", 17, _test),
     ("steps", 12, lambda record: f"{record.steps_total:,}"),
     ("steps/s", 8, lambda record: f"{record.steps_per_s:,.0f}"),
-    ("time", 8, lambda record: time.strftime("%H:%M:%S", time.gmtime(record.seconds_total))),
+    ("time", 9, lambda record: clock(record.seconds_total)),
 ]
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Tag
 
-from neuroevo.settings import Positive, nested_settings
+from neuroevo.settings import Positive, Positive32, nested_settings
 
 Field = Literal["iteration", "timesteps_so_far"]
 
@@ -24,7 +24,7 @@ Field = Literal["iteration", "timesteps_so_far"]
 class ConstantSchedule:
     """The same value throughout."""
 
-    value: Positive
+    value: Positive32
     """The value."""
     type: Literal["ConstantSchedule"] = "ConstantSchedule"
     """Name of the schedule."""
@@ -38,9 +38,9 @@ class ConstantSchedule:
 class LinearSchedule:
     """Straight line from initial_p to final_p."""
 
-    initial_p: Positive
+    initial_p: Positive32
     """Value at the start."""
-    final_p: Positive
+    final_p: Positive32
     """Value at the end and after it."""
     schedule: Positive
     """Length in generations or steps, as `field` says."""
@@ -59,9 +59,9 @@ class LinearSchedule:
 class ExponentialSchedule:
     """Straight line between the logarithms of initial_p and final_p: each generation changes it by the same ratio."""
 
-    initial_p: Positive
+    initial_p: Positive32
     """Value at the start."""
-    final_p: Positive
+    final_p: Positive32
     """Value at the end and after it."""
     schedule: Positive
     """Length in generations or steps, as `field` says."""
@@ -83,7 +83,7 @@ def _tag(value: object) -> str:
 
 
 Schedule = Annotated[
-    Annotated[Positive, Tag("number")]
+    Annotated[Positive32, Tag("number")]
     | Annotated[ConstantSchedule, Tag("ConstantSchedule")]
     | Annotated[LinearSchedule, Tag("LinearSchedule")]
     | Annotated[ExponentialSchedule, Tag("ExponentialSchedule")],

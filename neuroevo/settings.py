@@ -9,10 +9,12 @@ from collections.abc import Collection
 from functools import partial
 from typing import Annotated
 
+import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict
 from pydantic.dataclasses import dataclass
 
 from neuroevo.errors import did_you_mean
+from neuroevo.limits import MAX_COUNT, MAX_SLOTS, MAX_STEPS, MAX_THREADS
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 settings = partial(dataclass, frozen=True, config={**_CONFIG, "strict": True})
@@ -35,8 +37,20 @@ def one_of(known: Collection[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-Count = Annotated[int, BeforeValidator(whole), Field(ge=1)]  # how many, at least one
-CountOrZero = Annotated[int, BeforeValidator(whole), Field(ge=0)]
+def _in_32_bits(value: float) -> float:
+    with np.errstate(over="ignore"):
+        rounded = np.float32(value)
+    if not 0 < rounded < np.inf:
+        raise ValueError("expected a number that is positive and finite in 32 bits")
+    return value
+
+
+Count = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_COUNT)]  # how many, at least one
+CountOrZero = Annotated[int, BeforeValidator(whole), Field(ge=0, le=MAX_COUNT)]
+Steps = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_STEPS)]  # of a whole run
+Threads = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_THREADS)]
+Slots = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_SLOTS)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Positive = Annotated[float, Strict(), Field(gt=0)]
+Positive32 = Annotated[Positive, AfterValidator(_in_32_bits)]  # what ops take as a float32, such as sigma
 Name = Annotated[str, Field(min_length=1)]

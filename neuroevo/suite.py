@@ -34,12 +34,15 @@ else:
     import tomli as tomllib
 
 
+_MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check first
+
+
 def _checked_seeds(value: object) -> list[int]:
     value = whole(value)
-    seeds = list(range(value)) if type(value) is int else value
+    seeds = list(range(value)) if type(value) is int and value <= _MAX_SEEDS else value
     good = isinstance(seeds, list) and seeds and all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
     if not good or len(set(seeds)) < len(seeds):
-        raise ValueError("expected how many, at least 1, or a list of different seeds in [0, 2**63)")
+        raise ValueError(f"expected how many, 1 to {_MAX_SEEDS}, or a list of different seeds in [0, 2**63)")
     return seeds
 
 

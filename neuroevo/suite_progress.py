@@ -102,7 +102,8 @@ class TerminalSuiteWatcher(PlainSuiteWatcher):
         self._bars.refresh()
 
     def _end(self, run: SuiteRun) -> None:
-        self._bars.remove_task(self._tasks.pop(run.name))
+        if run.name in self._tasks:  # not where it could not be started
+            self._bars.remove_task(self._tasks.pop(run.name))
         self._bars.advance(self._suite)
 
     def _say(self, text: str) -> None:

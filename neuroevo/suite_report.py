@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.errors import UserError
+from neuroevo.clock import clock
+from neuroevo.errors import cannot_write
 from neuroevo.files import write_atomically
 from neuroevo.learning_curves import draw, figure_files
 from neuroevo.statistics import Summary, summarise
-from neuroevo.suite_standing import Standing, clock, describe, score, score_of
+from neuroevo.suite_standing import Standing, describe, score, score_of
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,10 @@ def _missing(now: Standing) -> str:
 
 
 def write_report(standings: Sequence[Standing], out: Path) -> str:
-    """Writes the report's files into the folder and returns the text table. UserError: they cannot be written."""
+    """Writes the report's files into the folder and returns the text table.
+
+    UserError: they cannot be written there. DiskError: the disk is full or broken.
+    """
     text = text_table(standings)
     files = {
         "table.txt": text.encode(),
@@ -180,7 +184,7 @@ def write_report(standings: Sequence[Standing], out: Path) -> str:
         for name, data in figure_files(draw(standings)).items():  # last: the numbers are there whatever it does
             write_atomically(out / name, data)
     except OSError as error:
-        raise UserError(f"cannot write the report into {out}: {error.strerror}") from None
+        raise cannot_write(f"the report into {out}", error) from error
     return text
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import fcntl
 import os
 import signal
@@ -16,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from neuroevo.config import Config
-from neuroevo.errors import UserError
+from neuroevo.errors import UserError, cannot_write
 from neuroevo.facts import machine
 from neuroevo.files import write_atomically
 from neuroevo.metrics_files import CSV
@@ -29,6 +28,8 @@ _POLL_SECONDS = 0.2
 _STOP_SECONDS = 30  # for a run to write its checkpoint and end; it takes one or two
 LOCK_SECONDS = 15  # for the runs of a suite that was killed to end, as child.py has them do
 _LAST_LINES = 5
+_SHOWN = ("test_mean", "validation_mean")  # columns of metrics.csv that watchers look at, and those never empty
+_COUNTED = ("generation", "steps_total", "frames_total", "seconds_total")
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class SuiteWatcher:
         """A run is finished."""
 
     def failed(self, failure: Failure) -> None:
-        """A run's process ended without finishing the run."""
+        """A run's process ended without finishing the run, or could not be started."""
 
     def tick(self) -> None:
         """Some tenths of a second have passed."""
@@ -66,14 +67,11 @@ class _Child:
     """A run's process, and what is known of its progress."""
 
     def __init__(self, before: Standing, threads: int | None, program: Sequence[str], lock: int):
-        """Starts it. UserError: its files cannot be written."""
+        """Starts it. OSError: its files cannot be written, or the machine has no room for another process."""
         self.run = before.run
         self._generation = len(before.rows) - 1
         self._seen: tuple[int, int] | None = None
-        try:
-            self.process = self._start(_with_threads(before.run.config, threads), program, lock)
-        except OSError as error:
-            raise UserError(f"cannot start {self.run.name} in {self.run.folder}: {error.strerror}") from error
+        self.process = self._start(_with_threads(before.run.config, threads), program, lock)
 
     def _start(self, config: Config, program: Sequence[str], lock: int) -> subprocess.Popen[bytes]:
         self.run.folder.parent.mkdir(parents=True, exist_ok=True)
@@ -112,15 +110,14 @@ class _Child:
             status = path.stat()
             if (status.st_mtime_ns, status.st_size) == self._seen:
                 return None
-            lines = path.read_text(encoding="utf-8").split("\n")[:-1]  # complete ones
-        except OSError:
+            self._seen = (status.st_mtime_ns, status.st_size)
+            row = _last_row(path)
+        except (OSError, ValueError):  # nothing to show; what it means for the run, the run's process says
             return None
-        self._seen = (status.st_mtime_ns, status.st_size)
-        values = next(csv.DictReader([lines[0], lines[-1]])) if len(lines) > 1 else None
-        if values is None or int(values["generation"]) == self._generation:
+        if row is None or row["generation"] == self._generation:
             return None
-        self._generation = int(values["generation"])
-        return {name: float(value) if value else None for name, value in values.items()}
+        self._generation = int(row["generation"])
+        return row
 
     def _failure(self, code: int) -> Failure:
         if code == 0:
@@ -135,12 +132,25 @@ class _Child:
         return Failure(self.run, reason, [line for line in lines if line.strip()][-_LAST_LINES:])
 
 
+def _last_row(path: Path) -> Row | None:
+    """The last complete line of a metrics.csv, None before there is one. OSError; ValueError: it is damaged."""
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    if len(lines) < 2:
+        return None
+    columns = zip(lines[0].split(","), lines[-1].split(","), strict=True)
+    row = {name: float(value) if value else None for name, value in columns}
+    missing = [name for name in _SHOWN if name not in row] + [name for name in _COUNTED if row.get(name) is None]
+    if missing:
+        raise ValueError(f"{path} has no {', '.join(missing)}")
+    return row
+
+
 def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence[str] = CHILD) -> list[Failure]:
     """Runs what is not finished of a suite and returns the failures, which do not stop the other runs.
 
     child: the program to which this process's id and a command line of neuroevo are given. KeyboardInterrupt passes
-    through when all processes have ended. UserError, then too: the folder cannot be written, or another suite is
-    running in it.
+    through when all processes have ended. UserError: the folder cannot be written, or another suite is running in it.
+    DiskError: there is no room for the folder.
     """
     watcher = watcher or SuiteWatcher()
     program = [*child, str(os.getpid())]
@@ -156,8 +166,13 @@ def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence
                 for place, share in enumerate(threads):
                     if waiting and place not in children:
                         before = waiting.popleft()
-                        children[place] = _Child(before, share, program, lock)
-                        watcher.started(before.run, len(before.rows), share)
+                        try:
+                            children[place] = _Child(before, share, program, lock)
+                        except OSError as error:
+                            failures.append(_not_started(before.run, error))
+                            watcher.failed(failures[-1])
+                        else:
+                            watcher.started(before.run, len(before.rows), share)
                 time.sleep(_POLL_SECONDS)
                 for place, child in list(children.items()):
                     outcome = child.look(watcher)
@@ -170,6 +185,11 @@ def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence
             _stop([child.process for child in children.values()])
             raise
     return failures
+
+
+def _not_started(run: SuiteRun, error: OSError) -> Failure:
+    where = f" ({error.filename})" if error.filename else ""
+    return Failure(run, f"could not be started: {error.strerror or error}{where}", [])
 
 
 def shares(parallel: int, cores: int | None = None) -> list[int | None]:
@@ -195,7 +215,7 @@ def _locked(out: Path) -> Iterator[int]:
         out.mkdir(parents=True, exist_ok=True)
         lock = os.open(out, os.O_RDONLY)
     except OSError as error:
-        raise UserError(f"cannot write to the suite's folder {out}: {error.strerror}") from None
+        raise cannot_write(f"to the suite's folder {out}", error) from error
     try:
         deadline = time.monotonic() + LOCK_SECONDS
         while not _try_lock(lock):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from neuroevo.clock import clock
 from neuroevo.errors import UserError
 from neuroevo.run_folder import CONFIG
 from neuroevo.run_reader import RunReader
@@ -43,7 +44,7 @@ def standing(run: SuiteRun) -> Standing:
         if reader.config.origin() != run.config.origin():
             return Standing(run, "unusable", reason=f"{run.folder} holds a run of another configuration")
         over = spent(reader.state(), run.config.training)
-        rows = [{key: value for key, value in row.items() if key != "fitness"} for row in reader.rows()]
+        rows = reader.rows(fitness=False)
     except UserError as error:
         return Standing(run, "unusable", reason=str(error))
     return Standing(run, "finished" if over else "unfinished", rows)
@@ -66,9 +67,3 @@ def describe(run: SuiteRun, row: Row) -> str:
     generations = int(row["generation"]) + 1
     so_far = f"{generations} generation{'s' if generations > 1 else ''}"
     return f"{so_far}, {elite}{int(row['frames_total']):,} frames, {clock(row['seconds_total'])}"
-
-
-def clock(seconds: float) -> str:
-    """hours:minutes:seconds."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

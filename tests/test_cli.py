@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -257,5 +258,17 @@ def test_a_terminal_table():
             watcher.generation(RECORD)
     text = output.getvalue()
     assert text.count("elite valid.") == 1
-    row = ["12", "3.0", "6.0", "1,234.5", "-", "1,234,567", "20", "01:02:05"]
+    row = ["12", "3.0", "6.0", "1,234.5", "-", "1,234,567", "20", "1:02:05"]
     assert sum(line.split() == row for line in text.replace("\x1b[2K", "").splitlines()) == 2
+
+
+@pytest.mark.parametrize(("hours", "shown"), [(25, "25:00:05"), (9 * 24, "216:00:05")])
+def test_days_in_a_terminal_table(hours, shown):
+    output = io.StringIO()
+    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
+        watcher.generation(replace(RECORD, seconds_total=hours * 3600 + 5.0))
+    head, row = (
+        line for line in output.getvalue().replace("\x1b[2K", "").splitlines() if "steps" in line or "12" in line
+    )
+    assert row.split()[-1] == shown
+    assert len(head.rstrip()) == len(row.rstrip())

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuroevo import limits
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.config import load_config, make_config
@@ -143,12 +145,36 @@ def test_an_algorithm_has_its_own_keys():
         ("training", {"generations": 1, "seed": 2**63},
          "training.seed = 9223372036854775808: expected less than 9223372036854775808"),
         ("training", {"minutes": float("inf")}, "training.minutes = inf: expected a finite number"),
+        ("hardware", {"lanes": 64, "slots": 1025},
+         "hardware.slots = 1025: expected at most 1024 in each of 64 lanes"),
         ("training", {"generations": 1, "test_episodes": -1},
          "training.test_episodes = -1: expected at least 0"),
     ],
 )  # fmt: skip
 def test_single_problems(section, table, expected):
     assert problems({**LEAST, section: table}) == [expected]
+
+
+def test_the_largest_numbers():
+    """What is one more, or not a 32-bit number any more, is refused: see test_mistakes."""
+    count, single = 2**31 - 1, float(np.finfo(np.float32).max)
+    config = make_config(
+        {
+            **LEAST,
+            "algorithm": {"population": count, "sigma": single},
+            "training": {"timesteps": 2**63 - 1, "generations": count, "cutoff": f"adaptive:1,0,1e308,{count}"},
+            "hardware": {"threads": 4096, "lanes": 4096, "slots": 16},
+        }
+    )
+    assert config.algorithm.sigma == single and config.training.timesteps == 2**63 - 1
+    tiny = float(np.finfo(np.float32).smallest_subnormal)
+    assert make_config({**LEAST, "algorithm": {"sigma": tiny}}).algorithm.sigma == tiny
+
+
+def test_limits_are_those_of_the_ops():
+    ops = Path(__file__).parents[1] / "custom_ops"
+    assert f"kMaxThreads = {limits.MAX_THREADS};" in (ops / "core" / "thread_pool.h").read_text()
+    assert limits.MAX_SLOTS == 1 << 16 and "kMaxSlots = 1 << 16;" in (ops / "envs" / "env_pool.h").read_text()
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -40,6 +40,10 @@ def test_growth_to_the_maximum():
     assert seen == [150, 225, 338, 400, 400, 400]  # 337.5 rounds to the even 338
 
 
+def test_a_ratio_whose_product_is_no_number():
+    assert parse_cutoff("adaptive:100,0,1e308,400").following(100, np.array([1])) == 400
+
+
 def test_product_is_rounded_and_at_least_one_more():
     assert parse_cutoff("adaptive:1000,0,1.15,9999").following(1000, np.array([1])) == 1150  # 1149.9999999999998
     assert parse_cutoff("adaptive:10,0,1.01,20").following(10, np.array([1])) == 11
@@ -79,6 +83,8 @@ def test_never_shrinks_and_never_passes_the_maximum(start, fraction, ratio, extr
         ("adaptive:1000,0.5,inf,2000", "ratio is inf"),
         ("adaptive:1000,0.5,1.5,999", "max is 999, not a whole number of at least start, 1000"),
         ("adaptive:1000,0.5,1.5,inf", "max is inf"),
+        (2**31, "steps are at most 2147483647"),
+        ("adaptive:1000,0.5,1.5,2147483648", "max is 2147483648, more than 2147483647"),
     ],
 )
 def test_wrong_cutoffs(value, message):

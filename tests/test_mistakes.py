@@ -35,6 +35,10 @@ def message(tmp_path, monkeypatch):
 
 CUTOFF = 'expected steps of at least 1, "env_default" or "adaptive:start,fraction,ratio,max"'
 
+AT_MOST = "expected at most 2147483647"
+IN_32_BITS = "expected a number that is positive and finite in 32 bits"
+SCHEDULE = "algorithm.sigma={{type='{}Schedule', initial_p={}, final_p={}, schedule=9}}"
+
 
 @pytest.mark.parametrize(
     ("change", "problem"),
@@ -62,6 +66,25 @@ CUTOFF = 'expected steps of at least 1, "env_default" or "adaptive:start,fractio
         ("training.cutoff=0", f"training.cutoff = 0: {CUTOFF}"),
         ("training.cutoff=adaptive:1,2",
          f'training.cutoff = "adaptive:1,2": {CUTOFF}; there are 2 of 4 numbers after the colon'),
+        ("training.cutoff=2147483648", f"training.cutoff = 2147483648: {CUTOFF}; steps are at most 2147483647"),
+        ("training.cutoff=1e19", f"training.cutoff = 1e+19: {CUTOFF}; steps are at most 2147483647"),
+        ("training.cutoff=adaptive:1,0.5,2,1e19",
+         f'training.cutoff = "adaptive:1,0.5,2,1e19": {CUTOFF}; max is 1e19, more than 2147483647'),
+        ("training.cutoff=adaptive:1e19,0.5,2,5e19",
+         f'training.cutoff = "adaptive:1e19,0.5,2,5e19": {CUTOFF}; max is 5e19, more than 2147483647'),
+        ("training.test_episodes=1e19", f"training.test_episodes = 1e+19: {AT_MOST}"),
+        ("training.validation_episodes=2147483648", f"training.validation_episodes = 2147483648: {AT_MOST}"),
+        ("training.episodes=1e19", f"training.episodes = 1e+19: {AT_MOST}"),
+        ("training.generations=1e19", f"training.generations = 1e+19: {AT_MOST}"),
+        ("training.timesteps=1e19", "training.timesteps = 1e+19: expected at most 9223372036854775807"),
+        ("algorithm.population=1e19", f"algorithm.population = 1e+19: {AT_MOST}"),
+        ("algorithm.parents=1e19", f"algorithm.parents = 1e+19: {AT_MOST}"),
+        ("algorithm.validated=1e19", f"algorithm.validated = 1e+19: {AT_MOST}"),
+        ("algorithm.sigma=1e300", f"algorithm.sigma = 1e+300: {IN_32_BITS}"),
+        ("algorithm.sigma=1e-60", f"algorithm.sigma = 1e-60: {IN_32_BITS}"),
+        (SCHEDULE.format("Linear", 1e39, 1.0), f"algorithm.sigma.initial_p = 1e+39: {IN_32_BITS}"),
+        (SCHEDULE.format("Exponential", 1.0, 1e-46), f"algorithm.sigma.final_p = 1e-46: {IN_32_BITS}"),
+        ("algorithm.sigma={type='ConstantSchedule', value=1e39}", f"algorithm.sigma.value = 1e+39: {IN_32_BITS}"),
         ("training.seed=-1", "training.seed = -1: expected at least 0"),
         (f"training.seed={2**63}", f"training.seed = {2**63}: expected less than {2**63}"),
         ("training.timesteps=0", "training.timesteps = 0: expected at least 1"),
@@ -69,6 +92,11 @@ CUTOFF = 'expected steps of at least 1, "env_default" or "adaptive:start,fractio
         ("training.minutes=-1", "training.minutes = -1: expected more than 0"),
         ("hardware.device=tpu", 'hardware.device = "tpu": expected one of auto, cpu, gpu; did you mean gpu?'),
         ("hardware.threads=0", "hardware.threads = 0: expected at least 1"),
+        ("hardware.threads=4097", "hardware.threads = 4097: expected at most 4096"),
+        ("hardware.threads=4294967297", "hardware.threads = 4294967297: expected at most 4096"),
+        ("hardware.lanes=4097", "hardware.lanes = 4097: expected at most 4096"),
+        ("hardware.slots=65537", "hardware.slots = 65537: expected at most 65536"),
+        ("checkpoints.keep_every=1e19", f"checkpoints.keep_every = 1e+19: {AT_MOST}"),
         ("checkpoints.keep_last=0", "checkpoints.keep_last = 0: expected at least 1"),
     ],
 )  # fmt: skip
@@ -178,6 +206,13 @@ def test_a_2018_file(message, tmp_path):
         (["config", "chek"], "No such command 'chek'"),
         (["config", "check"], "Missing argument 'FILE'"),
         (["config", "show", "--sett", "x"], "No such option: --sett"),
+        (["evaluate", ".", "--cutoff", "9999999999999999999"], "Invalid value for '--cutoff'"),
+        (["evaluate", ".", "--episodes", "2147483648"], "Invalid value for '--episodes'"),
+        (["evaluate", ".", "--threads", "4294967297"], "Invalid value for '--threads'"),
+        (["render", ".", "--out", "x.mp4", "--cutoff", "2147483648"], "Invalid value for '--cutoff'"),
+        (["render", ".", "--out", "x.mp4", "--episodes", "2147483648"], "Invalid value for '--episodes'"),
+        (["bench", "env", "--threads", "4294967297"], "Invalid value for '--threads'"),
+        (["bench", "rollout", "--threads", "4294967297"], "Invalid value for '--threads'"),
     ],
 )
 def test_wrong_command_lines(arguments, said):

@@ -138,6 +138,14 @@ def test_a_failure_in_a_lane_reaches_the_caller(genome: str, message: str) -> No
     assert "the pipeline is closed" in done.stdout
 
 
+@pytest.mark.parametrize("threads", [2**32 + 1, 4097, 0])
+def test_threads_out_of_range(threads):
+    before = ops.get_threads()
+    with pytest.raises(ValueError, match=f"{threads}, expected"):
+        ops.set_threads(threads)
+    assert ops.get_threads() == before
+
+
 def test_ctrl_c_ends_an_evaluation() -> None:
     code = """
         evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2)

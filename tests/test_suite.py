@@ -63,11 +63,13 @@ def test_seeds(tmp_path, given, seeds):
     assert [run.seed for run in load(tmp_path, f'configs = ["ga.toml"]\nseeds = {given}').runs] == seeds
 
 
-@pytest.mark.parametrize("given", ["0", "-1", "2.5", "[]", "[1, 1]", "[-1]", "[2.0]", "true", '"3"', f"[{2**63}]"])
+@pytest.mark.parametrize(
+    "given", ["0", "-1", "2.5", "[]", "[1, 1]", "[-1]", "[2.0]", "true", '"3"', "10001", "1e19", f"[{2**63}]"]
+)
 def test_seeds_that_are_none(tmp_path, given):
     (_, line) = problems(tmp_path, f'configs = ["ga.toml"]\nseeds = {given}')
     assert line.startswith("  suite.seeds = ")
-    assert line.endswith(": expected how many, at least 1, or a list of different seeds in [0, 2**63)")
+    assert line.endswith(": expected how many, 1 to 10000, or a list of different seeds in [0, 2**63)")
 
 
 def test_configurations_are_files_beside_the_suite_other_files_and_presets(tmp_path, monkeypatch):

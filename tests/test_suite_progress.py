@@ -72,6 +72,21 @@ def test_bars_on_a_terminal(runs):
     assert any(line.startswith("all runs") for line in bars)
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_run_that_never_started(runs, capsys, terminal):
+    output = io.StringIO()
+    console = Console(file=output, force_terminal=True, width=150, color_system=None)
+    with TerminalSuiteWatcher(console) if terminal else PlainSuiteWatcher() as watcher:
+        watcher.begin([Standing(run, "not started") for run in runs], 1)
+        watcher.failed(Failure(runs[0], "could not be started: Permission denied", []))
+        watcher.started(runs[1], 0, None)
+        watcher.tick()
+        watcher.finished(Standing(runs[1], "finished", [row(0)]))
+    said = output.getvalue() if terminal else capsys.readouterr().out
+    assert said.count("ga/frostbite/seed-0 could not be started: Permission denied") == 1
+    assert said.count("ga/frostbite/seed-1 finished: ") == 1
+
+
 def test_the_part_of_the_budget_that_is_spent(tmp_path):
     def share(*budgets, **changes):
         (run,) = load(tmp_path, 'configs = ["ga.toml"]', overrides=[f"training.{each}" for each in budgets]).runs

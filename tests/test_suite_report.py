@@ -1,7 +1,11 @@
 """The report of a suite: tables and learning curves against numbers computed from the runs' files in other ways."""
 
 import json
+import resource
 import statistics
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,14 +13,16 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 from neuroevo.cli import app
+from neuroevo.clock import clock
 from neuroevo.learning_curves import Curve, band, curve, draw, figure_files
 from neuroevo.run_folder import RunFolder
 from neuroevo.suite_report import lines, text_table, write_report
-from neuroevo.suite_standing import clock, standing
+from neuroevo.suite_standing import standing
 from tests.runs import play
-from tests.suites import load, table
+from tests.suites import load, table, write
 from tests.toy import ToyEvaluator
 
+ROOT = Path(__file__).parents[1]
 SUITE = """
 configs = ["ga.toml", "rs.toml"]
 games = ["frostbite", "pong"]
@@ -161,6 +167,23 @@ def test_report_only_starts_nothing(suite):
     assert result.exit_code == 0, result.stderr
     assert (suite.out / "table.txt").read_text() in result.stdout
     assert sorted(path for path in suite.out.glob("*/*/*")) == before
+
+
+def test_a_disk_without_room_for_the_report(tmp_path):
+    """A limit on the size of every file stands for it. It is no mistake of the user's, unlike a folder that is none."""
+    file, out = write(tmp_path, 'configs = ["ga.toml"]'), tmp_path / "out"
+
+    def report(**options):
+        command = [sys.executable, "-m", "neuroevo", "suite", str(file), "--out", str(out), "--report-only"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, **options)
+        return done.returncode, done.stderr
+
+    limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}
+    assert report(**limited) == (1, f"neuroevo: cannot write the report into {out}: File too large\n")
+    assert list(out.iterdir()) == []
+    out.rmdir()
+    out.write_text("")
+    assert report() == (2, f"neuroevo: cannot write the report into {out}: File exists\n")
 
 
 def test_a_report_on_nothing(tmp_path):

@@ -15,6 +15,7 @@ from neuroevo import suite_runner
 from neuroevo.config import load_config
 from neuroevo.errors import UserError
 from neuroevo.metrics_files import read_rows
+from neuroevo.suite import load_suite
 from neuroevo.suite_report import write_report
 from neuroevo.suite_runner import SuiteWatcher, run_suite
 from neuroevo.suite_standing import standing
@@ -35,26 +36,26 @@ class Listener(SuiteWatcher):
     """Keeps what it is told."""
 
     def __init__(self):
-        self.events, self.rows, self.most, self._going = [], [], 0, 0
+        self.events, self.rows, self.most, self._going = [], [], 0, set()
 
     def begin(self, standings, parallel):
         self.statuses, self.parallel = [each.status for each in standings], parallel
 
     def started(self, run, generations, threads):
         self.events.append(("started", run.name, generations))
-        self._going += 1
-        self.most = max(self.most, self._going)
+        self._going.add(run.name)
+        self.most = max(self.most, len(self._going))
 
     def generation(self, run, row):
         self.rows.append((run.name, row))
 
     def finished(self, now):
         self.events.append(("finished", now.run.name, len(now.rows)))
-        self._going -= 1
+        self._going.discard(now.run.name)
 
     def failed(self, failure):
         self.events.append(("failed", failure.run.name, failure.reason))
-        self._going -= 1
+        self._going.discard(failure.run.name)
 
 
 def run_toys(suite):
@@ -161,11 +162,60 @@ def test_the_suites_files_must_be_writable(tmp_path):
         run_toys(suite)
     with pytest.raises(UserError, match=r"cannot write the report into .*out"):
         write_report([standing(run) for run in suite.runs], suite.out)
-    suite.out.unlink()
+    suite = load_suite(tmp_path / "suite.toml", out=suite.out / "below")
+    with pytest.raises(UserError, match=r"cannot write to the suite's folder .*below: Not a directory"):
+        run_toys(suite)
+
+
+def test_a_run_that_cannot_be_started_does_not_stop_the_others(tmp_path):
+    suite = load(tmp_path, FOUR + "parallel = 2")
     suite.out.mkdir()
     (suite.out / "ga").write_text("")
-    with pytest.raises(UserError, match=r"cannot start ga/frostbite/seed-0 in .*seed-0: (Not a directory|File exists)"):
-        run_toys(suite)
+    listener, failures = run_toys(suite)
+    assert [failure.run.name for failure in failures] == ["ga/frostbite/seed-0", "ga/frostbite/seed-1"]
+    for failure in failures:
+        where = suite.out / "ga" / "frostbite"
+        assert failure.reason in (
+            f"could not be started: {why} ({where})" for why in ("Not a directory", "File exists")
+        )
+        assert failure.output == []
+    finished = sorted(event for event in listener.events if event[0] == "finished")
+    assert finished == [("finished", "rs/frostbite/seed-0", 3), ("finished", "rs/frostbite/seed-1", 3)]
+    assert ("started", "ga/frostbite/seed-0", 0) not in listener.events
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"\0" * 40 + b"\n",  # what a power cut leaves of lines that were not on the disk yet
+        b"\n",
+        b"7,0.002\n",
+        b"\xff\n",
+        b"x" * 200_000 + b"\n",
+        b'"\n',
+    ],
+    ids=["zeros", "empty", "short", "no UTF-8", "long", "quote"],
+)
+def test_a_damaged_line_of_metrics_csv_stops_nothing(tmp_path, monkeypatch, damaged):
+    """Written while the run goes, by a watcher; only what is shown meanwhile is read from that file."""
+    monkeypatch.setenv("TOY_SECONDS", "0.2")
+
+    class Vandal(Listener):
+        damaged = 0
+
+        def tick(self):
+            path = run.folder / "metrics.csv"
+            if path.exists() and path.stat().st_size and not self.damaged:
+                with path.open("ab") as file:
+                    self.damaged = file.write(damaged)
+
+    suite = load(tmp_path, 'configs = ["ga.toml"]')
+    (run,) = suite.runs
+    vandal = Vandal()
+    assert run_suite(suite, vandal, child=TOY_CHILD) == []
+    assert vandal.damaged == len(damaged)
+    assert vandal.events[-1] == ("finished", run.name, 3)
+    assert {row["generation"] for _, row in vandal.rows} <= {0, 1, 2}
 
 
 def start(file, seconds):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from neuroevo.cli.common import Debug, Json, reported_errors
+from neuroevo.limits import MAX_THREADS
 
 
 def register(app: typer.Typer) -> None:
@@ -22,7 +23,7 @@ def rollout(
     game: Annotated[str, typer.Option(help="The game.")] = "frostbite",
     network: Annotated[str, typer.Option(help="The network.")] = "large_model",
     seconds: Annotated[float, typer.Option(min=0.1, help="Wall time to measure.")] = 10.0,
-    threads: Annotated[int | None, typer.Option(min=1, help="Worker threads.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")] = None,
     lanes: Annotated[int | None, typer.Option(min=1, help="Lanes.")] = None,
     slots: Annotated[int | None, typer.Option(min=1, help="Slots per lane.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of genomes and episodes.")] = 0,
@@ -43,7 +44,7 @@ def rollout(
 def env(
     env: Annotated[str, typer.Option(help="The environment.")] = "frostbite",
     envs: Annotated[int, typer.Option(min=1, help="Environments stepped at once.")] = 16,
-    threads: Annotated[int | None, typer.Option(min=1, help="Worker threads.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, help="Wall time to measure.")] = 10.0,
     as_json: Json = False,
     debug: Debug = False,

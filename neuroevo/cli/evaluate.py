@@ -10,6 +10,7 @@ import typer
 
 from neuroevo.cli.common import Debug, Json, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Generation, RunPath, Seed, progress_bar
+from neuroevo.limits import MAX_COUNT, MAX_THREADS
 
 
 def register(app: typer.Typer) -> None:
@@ -20,13 +21,15 @@ def register(app: typer.Typer) -> None:
 def evaluate(
     run: RunPath,
     generation: Generation = None,
-    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 30,
+    episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="How many.")] = 30,
     seed: Seed = None,
-    cutoff: Annotated[int, typer.Option(min=0, metavar="STEPS", help="Cut episodes off; 0: never.")] = 0,
+    cutoff: Annotated[int, typer.Option(min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off; 0: never.")] = 0,
     device: Annotated[
         Literal["auto", "cpu", "gpu"] | None, typer.Option(help="Where networks are evaluated [default: as the run].")
     ] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Worker threads [default: as the run].")] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads [default: as the run].")
+    ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:

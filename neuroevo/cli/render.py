@@ -9,6 +9,7 @@ import typer
 
 from neuroevo.cli.common import Debug, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Force, Generation, RunPath, Seed, progress_bar
+from neuroevo.limits import MAX_COUNT
 
 
 def register(app: typer.Typer) -> None:
@@ -21,12 +22,16 @@ def render(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The video, FILE.mp4 or FILE.gif.")],
     generation: Generation = None,
     members: Annotated[
-        int, typer.Option(min=1, help="Show the elite and the next best of its generation, so many, side by side.")
+        int,
+        typer.Option(min=1, help="Show the elite and the next best of its generation, so many, side by side."),
     ] = 1,
-    episodes: Annotated[int, typer.Option(min=1, help="How many, one after another.")] = 1,
+    episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="How many, one after another.")] = 1,
     seed: Seed = None,
     cutoff: Annotated[
-        int, typer.Option(min=0, metavar="STEPS", help="Cut episodes off; 0: never. 2500 are 3 minutes of Atari.")
+        int,
+        typer.Option(
+            min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off; 0: never. 2500 are 3 minutes of Atari."
+        ),
     ] = 2500,  # a network that never starts its game would fill two hours
     scale: Annotated[int, typer.Option(min=1, max=16, help="Pixels a side for each pixel of the game.")] = 2,
     fps: Annotated[float | None, typer.Option(min=1, max=1000, help="Frames a second [default: real time].")] = None,

@@ -62,5 +62,6 @@ def report_failures(failures: Sequence[Failure], runs: int) -> None:
     """Prints each failure with the last lines of what the run printed."""
     print(f"neuroevo: {len(failures)} of {runs} runs failed:", file=sys.stderr)
     for failure in failures:
-        print(f"  {failure.run.name} {failure.reason}; {failure.run.beside('.out')} ends with:", file=sys.stderr)
+        output = f"; {failure.run.beside('.out')} ends with:" if failure.output else ""
+        print(f"  {failure.run.name} {failure.reason}{output}", file=sys.stderr)
         print("".join(f"    {line}\n" for line in failure.output), end="", file=sys.stderr, flush=True)
