@@ -12,6 +12,7 @@ The input is a batch of observations as the environment makes them (uint8 [K, 84
 from __future__ import annotations
 
 import json
+import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ def to_keras(network: Exported) -> keras.Model:
     for layer in parts.layers:
         if layer.kind == "dense" and len(x.shape) > 2:
             x = keras.layers.Flatten(name=f"flatten_{layer.name}")(x)
-        made = _keras_layer(layer, x.shape[-1])
+        made = _keras_layer(layer, x.shape)
         x = made(x)
         if layer.kernel is not None:
             made.kernel.assign(layer.kernel)
@@ -88,7 +89,7 @@ def to_arrays(network: Exported) -> dict[str, np.ndarray]:
     return {**arrays, **{name: np.array(text) for name, text in texts.items()}}
 
 
-def _keras_layer(layer: Layer, channels: int) -> keras.Layer:
+def _keras_layer(layer: Layer, shape: tuple[int | None, ...]) -> keras.Layer:
     import keras
 
     name, use_bias = layer.name, layer.bias is not None
@@ -98,7 +99,10 @@ def _keras_layer(layer: Layer, channels: int) -> keras.Layer:
     if layer.kind == "dense":
         return keras.layers.Dense(layer.kernel.shape[1], use_bias=use_bias, name=name)
     if layer.kind == "bias":  # no layer of Keras adds a bias alone; this one first multiplies by ones
-        return keras.layers.EinsumDense("...x,x->...x", channels, bias_axes="x", kernel_initializer="ones", name=name)
+        # Axes are spelled out: for "..." Keras 3.15 reports a shape with the sides in reverse.
+        axes = string.ascii_letters[: len(shape)]
+        equation, last = f"{axes},{axes[-1]}->{axes}", axes[-1]
+        return keras.layers.EinsumDense(equation, shape[1:], bias_axes=last, kernel_initializer="ones", name=name)
     return keras.layers.Activation(layer.kind, name=name)
 
 

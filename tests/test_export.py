@@ -72,6 +72,8 @@ ODD = [
     "input float32 7; bias; tanh; dense 5 1.0; dense 4 1.0; bias; tanh; dense 2 1.0;",
     "input float32 3 5; bias; relu; dense 3 1.0; bias",
     "input float32 2 3 4 5; tanh; bias",
+    "input uint8 2 1 1; bias; conv 1 2 1 1 valid 1.0; dense 3 1.0",
+    "input uint8 7 3 2; bias; conv 2 5 1 1 valid 1.0; bias",
 ]
 
 
