@@ -54,6 +54,12 @@ def get_threads() -> int:
     return core().neuroevo_get_threads()
 
 
+def busy_seconds() -> float:
+    """Time that the pool's threads have spent with environments and networks so far, summed over the threads."""
+    core().neuroevo_busy_seconds.restype = ctypes.c_double
+    return core().neuroevo_busy_seconds()
+
+
 def build_info() -> dict[str, object]:
     """How the native libraries were built: compiler, architecture, versions."""
     return json.loads(_path("build_info.json").read_text())

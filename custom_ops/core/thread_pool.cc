@@ -4,45 +4,49 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cfenv>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
+#include <chrono>
+#include <exception>
 #include <system_error>
-#include <utility>
 
 #include "core/error.h"
-#include "core/wait.h"
 
 namespace neuroevo {
+namespace {
 
+// TensorFlow's threads flush denormals to zero, and results must not depend on who runs a task.
+class DefaultFloatingPoint {
+ public:
+  DefaultFloatingPoint() {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultFloatingPoint() { std::fesetenv(&before_); }
+
+ private:
+  std::fenv_t before_;
+};
+
+}  // namespace
+
+// Everything in it is guarded by the pool's mutex.
 struct ThreadPool::Job {
   int64_t n;
-  std::function<void(int64_t)> body;
-  Done done;
-  int64_t next = 0;  // guarded by the pool's mutex
-  std::atomic<int64_t> remaining;
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;  // written once, by whoever sets failed
+  const std::function<void(int64_t)>* body;
+  int64_t next = 0, over = 0;
+  std::exception_ptr error;
 };
 
-struct ThreadPool::State {
-  std::mutex mutex;
-  std::condition_variable wake;
-  std::deque<std::shared_ptr<Job>> jobs;  // jobs with tasks that no worker has taken yet, oldest first
-  bool stop = false;
-};
-
-ThreadPool::ThreadPool(int threads) : state_(std::make_shared<State>()) {
+ThreadPool::ThreadPool(int threads) : threads_(threads) {
   if (threads < 1 || threads > kMaxThreads) ThrowInvalid("threads is ", threads, ", expected 1 to ", kMaxThreads);
-  workers_.reserve(threads);
+  const int workers = threads - 1;  // whoever brings a job is the other one
+  workers_.reserve(workers);
   try {
-    for (int i = 0; i < threads; ++i) workers_.emplace_back([state = state_] { Work(state); });
+    for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { Help(); });
   } catch (const std::system_error& e) {
+    const size_t started = workers_.size();
     Stop();  // a std::thread that is destroyed unjoined would end the process
-    throw Error(Error::Kind::kInternal,
-                Concat("cannot start thread ", workers_.size() + 1, " of ", threads, ": ", e.what()));
+    throw Error(Error::Kind::kInternal, Concat("cannot start thread ", started + 1, " of ", workers, ": ", e.what()));
   }
 }
 
@@ -50,79 +54,89 @@ ThreadPool::~ThreadPool() { Stop(); }
 
 void ThreadPool::Stop() {
   {
-    std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->stop = true;
+    std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
   }
-  state_->wake.notify_all();
-  for (auto& worker : workers_) {
-    // The last owner may be a worker itself: a done callback that drops the last reference to an object of this pool.
-    if (worker.get_id() == std::this_thread::get_id()) {
-      worker.detach();
-    } else {
-      worker.join();
-    }
-  }
+  wake_workers_.notify_all();
+  for (auto& worker : workers_) worker.join();
 }
 
-void ThreadPool::Work(const std::shared_ptr<State>& state) {
-  // A thread inherits the floating-point control word of its maker. TensorFlow's threads flush denormals to zero, and
-  // results must not depend on who made the pool.
-  std::fesetenv(FE_DFL_ENV);
-  pthread_setname_np(pthread_self(), "neuroevo");  // for profilers, and for what experiments/bench.py calls overhead
-  std::unique_lock<std::mutex> lock(state->mutex);
+void ThreadPool::Help() {
+  pthread_setname_np(pthread_self(), "neuroevo");  // for profilers
+  std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
-    state->wake.wait(lock, [&] { return state->stop || !state->jobs.empty(); });
-    if (state->jobs.empty()) return;
-    std::shared_ptr<Job> job = state->jobs.front();
+    ++waiting_workers_;
+    wake_workers_.wait(lock, [&] { return stop_ || (!jobs_.empty() && running_ < threads_); });
+    --waiting_workers_;
+    if (stop_) return;
+    ++running_;
+    while (!jobs_.empty()) Work(jobs_.front(), &lock);
+    --running_;
+  }
+}
+
+void ThreadPool::Work(Job* job, std::unique_lock<std::mutex>* lock) {
+  const DefaultFloatingPoint default_floating_point;
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begun = Clock::now();
+  while (job->next < job->n) {
     const int64_t index = job->next++;
-    if (job->next == job->n) state->jobs.pop_front();
-    lock.unlock();
-    if (!job->failed.load(std::memory_order_acquire)) {
+    if (job->next == job->n) jobs_.erase(std::find(jobs_.begin(), jobs_.end(), job));
+    std::exception_ptr error;
+    if (!job->error) {
+      lock->unlock();
       try {
-        job->body(index);
+        (*job->body)(index);
       } catch (...) {
-        if (!job->failed.exchange(true)) job->error = std::current_exception();
+        error = std::current_exception();
       }
+      lock->lock();
     }
-    if (job->remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      // The callback may destroy everything the job refers to, so nothing of it is touched afterwards.
-      // Another worker may drop the job's last reference later, so what is in it goes now.
-      Done done = std::move(job->done);
-      std::exception_ptr error = std::move(job->error);
-      job->body = nullptr;
-      job.reset();
-      done(std::move(error));
+    const Clock::time_point now = Clock::now();
+    busy_ns_ += std::chrono::duration_cast<std::chrono::nanoseconds>(now - begun).count();
+    begun = now;
+    if (error && !job->error) job->error = std::move(error);
+    if (++job->over == job->n) {
+      if (waiting_callers_ > 0) wake_callers_.notify_all();
+      return;  // the job belongs to a caller who may be gone as soon as the lock is
     }
-    job.reset();
-    lock.lock();
   }
 }
 
-void ThreadPool::ParallelForAsync(int64_t n, std::function<void(int64_t)> body, Done done) {
-  if (n == 0) {
-    done(nullptr);
-    return;
+void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body) {
+  if (n <= 0) return;
+  Job job{n, &body, 0, 0, nullptr};
+  std::unique_lock<std::mutex> lock(mutex_);
+  jobs_.push_back(&job);
+  for (int64_t helpers = std::min<int64_t>({n - 1, waiting_workers_, threads_ - running_ - 1}); helpers > 0; --helpers) {
+    wake_workers_.notify_one();
   }
-  auto job = std::make_shared<Job>();
-  job->n = n;
-  job->body = std::move(body);
-  job->done = std::move(done);
-  job->remaining = n;
-  // As soon as the job is in the queue, its end may drop the last reference to this pool.
-  const std::shared_ptr<State> state = state_;
-  {
-    std::lock_guard<std::mutex> lock(state->mutex);
-    state->jobs.push_back(std::move(job));
+  while (job.over < n) {
+    if (job.next < n && running_ < threads_) {
+      ++running_;
+      Work(&job, &lock);
+      --running_;
+      // Someone may wait for the place that is free now: a worker, or who brought another job.
+      if (!jobs_.empty()) {
+        if (waiting_workers_ > 0) wake_workers_.notify_one();
+        if (waiting_callers_ > 0) wake_callers_.notify_all();
+      }
+    } else {
+      ++waiting_callers_;
+      wake_callers_.wait(lock);
+      --waiting_callers_;
+    }
   }
-  if (n == 1) {
-    state->wake.notify_one();
-  } else {
-    state->wake.notify_all();
+  if (job.error) {
+    std::exception_ptr error = std::move(job.error);
+    lock.unlock();
+    std::rethrow_exception(error);
   }
 }
 
-void ThreadPool::ParallelFor(int64_t n, std::function<void(int64_t)> body) {
-  Wait([&](Done done) { ParallelForAsync(n, std::move(body), std::move(done)); });
+double ThreadPool::BusySeconds() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<double>(busy_ns_) * 1e-9;
 }
 
 namespace {

@@ -1,19 +1,22 @@
-// The pool of worker threads that steps every environment and, on the CPU, evaluates every network. All lanes share
-// one pool, so the number of runnable threads is what the user asked for, whatever the number of lanes.
+// The threads that step every environment and, on the CPU, evaluate every network. All lanes share one pool, so the
+// number of tasks that run at once is what the user asked for, whatever the number of lanes.
+//
+// Whoever brings a job works on it: with as many lanes as threads, each lane does its own work and no thread ever waits
+// for another to wake up. Workers help where a job has more tasks and fewer threads than allowed are at work.
 #ifndef NEUROEVO_CORE_THREAD_POOL_H_
 #define NEUROEVO_CORE_THREAD_POOL_H_
 
+#include <condition_variable>
 #include <cstdint>
-#include <exception>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 namespace neuroevo {
 
-// Called once when a job is over, with the first exception that a task threw, or null. It must not throw. Whoever hands
-// the exception to another thread should move it: then no reference is left here that could be the last one.
 using Done = std::function<void(std::exception_ptr)>;
 
 class ThreadPool {
@@ -21,26 +24,46 @@ class ThreadPool {
   static constexpr int kMaxThreads = 4096;  // what a typing error would ask for, the machine would not survive
 
   explicit ThreadPool(int threads);
-  ~ThreadPool();  // finishes the jobs already submitted
+  ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()); }
+  // How many tasks run at once, over all jobs.
+  int threads() const { return threads_; }
 
-  // Runs body(0) ... body(n - 1) on the workers and returns at once. The worker that ends the last task calls done.
-  // After a task has thrown, tasks that have not started are skipped. n == 0 calls done from here.
-  void ParallelForAsync(int64_t n, std::function<void(int64_t)> body, Done done);
+  // Runs body(0) ... body(n - 1), some of them on this thread, and returns when all are over. Rethrows the first
+  // exception of a task; tasks that have not started by then are skipped. Must not be called from a task.
+  void ParallelFor(int64_t n, const std::function<void(int64_t)>& body);
 
-  // The same, waiting for the end; rethrows what a task threw. Must not be called from a worker.
-  void ParallelFor(int64_t n, std::function<void(int64_t)> body);
+  // For callers that want to hear of the end by a call.
+  void ParallelForAsync(int64_t n, const std::function<void(int64_t)>& body, const Done& done) {
+    std::exception_ptr error;
+    try {
+      ParallelFor(n, body);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    done(std::move(error));
+  }
+
+  // Time spent in tasks so far, summed over the threads.
+  double BusySeconds();
 
  private:
   struct Job;
-  struct State;  // shared with the workers, so that a worker may be the one that destroys the pool
-  static void Work(const std::shared_ptr<State>& state);
+  void Help();
+  // Runs tasks of the job until none is left to be taken. The caller holds the lock and has counted itself as running.
+  void Work(Job* job, std::unique_lock<std::mutex>* lock);
   void Stop();
 
-  std::shared_ptr<State> state_;
+  const int threads_;
+  std::mutex mutex_;
+  std::condition_variable wake_workers_, wake_callers_;
+  std::deque<Job*> jobs_;  // with tasks that nobody has taken yet, oldest first; a job belongs to its ParallelFor
+  int running_ = 0;        // threads at work, at most threads_
+  int waiting_workers_ = 0, waiting_callers_ = 0;
+  int64_t busy_ns_ = 0;
+  bool stop_ = false;
   std::vector<std::thread> workers_;
 };
 

@@ -26,69 +26,60 @@ EnvPool::EnvPool(const std::string& family, const EnvOptions& options, int64_t s
   for (Slot& slot : slots_) slot.env = factory_->Make();
 }
 
-void EnvPool::Acquire(const std::vector<int64_t>& slots) {
-  for (int64_t slot : slots) CheckIndex("slot", slot, this->slots());
-  for (size_t k = 0; k < slots.size(); ++k) {
-    if (!slots_[slots[k]].busy.exchange(true)) continue;
-    // Busy: either this very call took it a moment ago, or another call has it.
-    const bool twice = std::find(slots.begin(), slots.begin() + k, slots[k]) != slots.begin() + k;
-    Release({slots.begin(), slots.begin() + k});
-    if (twice) ThrowInvalid("slot ", slots[k], " occurs more than once in one call, expected different slots");
-    ThrowInvalid("slot ", slots[k], " is in use by another call");
+class EnvPool::Hold {
+ public:
+  Hold(std::vector<Slot>* all, const std::vector<int64_t>& slots) : all_(all), slots_(slots) {
+    for (int64_t slot : slots) CheckIndex("slot", slot, static_cast<int64_t>(all->size()));
+    for (; held_ < slots.size(); ++held_) {
+      const int64_t slot = slots[held_];
+      if (!(*all)[slot].busy.exchange(true)) continue;
+      // Busy: either this very call took it a moment ago, or another call has it.
+      const bool twice = std::find(slots.begin(), slots.begin() + held_, slot) != slots.begin() + held_;
+      Release();
+      if (twice) ThrowInvalid("slot ", slot, " occurs more than once in one call, expected different slots");
+      ThrowInvalid("slot ", slot, " is in use by another call");
+    }
   }
-}
+  ~Hold() { Release(); }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
 
-void EnvPool::Release(const std::vector<int64_t>& slots) {
-  for (int64_t slot : slots) slots_[slot].busy.store(false, std::memory_order_release);
-}
+ private:
+  void Release() {
+    while (held_ > 0) (*all_)[slots_[--held_]].busy.store(false, std::memory_order_release);
+  }
+
+  std::vector<Slot>* all_;
+  const std::vector<int64_t>& slots_;
+  size_t held_ = 0;
+};
 
 template <class Check, class Body>
-void EnvPool::Run(std::vector<int64_t> slots, Check check, int64_t grain, Body body, Done done) {
-  Acquire(slots);
-  try {
-    for (size_t k = 0; k < slots.size(); ++k) check(k, slots[k], slots_[slots[k]]);
-  } catch (...) {
-    Release(slots);
-    throw;
-  }
+void EnvPool::Run(const std::vector<int64_t>& slots, Check check, int64_t grain, Body body) {
+  const Hold hold(&slots_, slots);
+  for (size_t k = 0; k < slots.size(); ++k) check(k, slots[k], slots_[slots[k]]);
   const int64_t count = static_cast<int64_t>(slots.size());
-  auto shared = std::make_shared<std::vector<int64_t>>(std::move(slots));
-  auto chunk = [this, shared, body, grain, count](int64_t task) {
-    for (int64_t k = task * grain; k < std::min(count, (task + 1) * grain); ++k) body(k, slots_[(*shared)[k]]);
-  };
-  auto finish = [this, shared, done = std::move(done)](std::exception_ptr error) {
-    Release(*shared);
-    done(std::move(error));
-  };
-  if (grain > 1 && count <= grain) {  // too little work to wake a worker for
-    std::exception_ptr error;
-    try {
-      if (count > 0) chunk(0);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    finish(std::move(error));
-    return;
-  }
-  pool_->ParallelForAsync((count + grain - 1) / grain, std::move(chunk), std::move(finish));
+  pool_->ParallelFor((count + grain - 1) / grain, [&](int64_t task) {
+    for (int64_t k = task * grain; k < std::min(count, (task + 1) * grain); ++k) body(k, slots_[slots[k]]);
+  });
 }
 
-void EnvPool::Reset(std::vector<int64_t> slots, std::vector<uint64_t> seeds, std::vector<int64_t> max_frames,
-                    Done done) {
+void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
+                    const std::vector<int64_t>& max_frames) {
   CheckSameLength("seeds", seeds.size(), slots.size());
   CheckSameLength("max_frames", max_frames.size(), slots.size());
   auto check = [&](size_t k, int64_t slot, const Slot&) {
     if (max_frames[k] < 0) ThrowInvalid("max_frames of slot ", slot, " is ", max_frames[k], ", expected 0 or more");
   };
-  auto body = [seeds, max_frames](int64_t k, Slot& slot) {
+  auto body = [&](int64_t k, Slot& slot) {
     slot.started = slot.live = false;  // and stays so if the environment throws
     slot.env->Reset(seeds[k], max_frames[k]);
     slot.started = slot.live = true;
   };
-  Run(std::move(slots), check, 1, body, std::move(done));
+  Run(slots, check, 1, body);
 }
 
-void EnvPool::Step(std::vector<int64_t> slots, const void* actions, double* rewards, bool* dones, Done done) {
+void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones) {
   const EnvSpec& spec = this->spec();
   auto check = [&](size_t k, int64_t index, const Slot& slot) {
     if (!slot.live) ThrowInvalid("slot ", index, " is not live: its episode is over or it was never reset");
@@ -114,31 +105,31 @@ void EnvPool::Step(std::vector<int64_t> slots, const void* actions, double* rewa
     dones[k] = result.done;
     slot.live = !result.done;
   };
-  Run(std::move(slots), check, 1, body, std::move(done));
+  Run(slots, check, 1, body);
 }
 
 template <class Write>
-void EnvPool::CopyOut(const char* what, std::vector<int64_t> slots, void* out, int64_t bytes, Write write, Done done) {
+void EnvPool::CopyOut(const char* what, const std::vector<int64_t>& slots, void* out, int64_t bytes, Write write) {
   auto check = [what](size_t, int64_t index, const Slot& slot) {
     if (!slot.started) ThrowInvalid("slot ", index, " has no ", what, ": it was never reset");
   };
   auto body = [out, bytes, write](int64_t k, Slot& slot) { write(*slot.env, static_cast<char*>(out) + k * bytes); };
-  Run(std::move(slots), check, kCopiesPerTask, body, std::move(done));
+  Run(slots, check, kCopiesPerTask, body);
 }
 
-void EnvPool::Observe(std::vector<int64_t> slots, void* out, Done done) {
+void EnvPool::Observe(const std::vector<int64_t>& slots, void* out) {
   auto write = [](const Env& env, void* one) { env.Observe(one); };
-  CopyOut("observation", std::move(slots), out, spec().observation_bytes(), write, std::move(done));
+  CopyOut("observation", slots, out, spec().observation_bytes(), write);
 }
 
-void EnvPool::Behaviour(std::vector<int64_t> slots, void* out, Done done) {
+void EnvPool::Behaviour(const std::vector<int64_t>& slots, void* out) {
   auto write = [](const Env& env, void* one) { env.Behaviour(one); };
-  CopyOut("behaviour", std::move(slots), out, spec().behaviour_bytes(), write, std::move(done));
+  CopyOut("behaviour", slots, out, spec().behaviour_bytes(), write);
 }
 
-void EnvPool::Render(std::vector<int64_t> slots, uint8_t* out, Done done) {
+void EnvPool::Render(const std::vector<int64_t>& slots, uint8_t* out) {
   auto write = [](const Env& env, void* one) { env.Render(static_cast<uint8_t*>(one)); };
-  CopyOut("screen", std::move(slots), out, spec().render_bytes(), write, std::move(done));
+  CopyOut("screen", slots, out, spec().render_bytes(), write);
 }
 
 }  // namespace neuroevo

@@ -23,18 +23,19 @@ class EnvPool {
   const EnvSpec& spec() const { return factory_->spec(); }
   int64_t slots() const { return static_cast<int64_t>(slots_.size()); }
 
-  // Each call first checks its arguments and throws; then it works on the pool and calls done, with the exception of an
-  // environment if one threw. Arrays must live until then. Slots of one call must differ, and no slot may be in two
-  // calls at once: both are errors. A slot must be reset before it is stepped, and again after done.
-  void Reset(std::vector<int64_t> slots, std::vector<uint64_t> seeds, std::vector<int64_t> max_frames, Done done);
+  // Each call first checks its arguments and throws; then it works on the pool and returns when all is done, or throws
+  // the exception of an environment. Slots of one call must differ, and no slot may be in two calls at once: both are
+  // errors. A slot must be reset before it is stepped, and again after done.
+  void Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
+             const std::vector<int64_t>& max_frames);
 
   // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K].
-  void Step(std::vector<int64_t> slots, const void* actions, double* rewards, bool* dones, Done done);
+  void Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones);
 
   // Write K observations, behaviours or screens one after another. The latter two throw where the environment has none.
-  void Observe(std::vector<int64_t> slots, void* out, Done done);
-  void Behaviour(std::vector<int64_t> slots, void* out, Done done);
-  void Render(std::vector<int64_t> slots, uint8_t* out, Done done);
+  void Observe(const std::vector<int64_t>& slots, void* out);
+  void Behaviour(const std::vector<int64_t>& slots, void* out);
+  void Render(const std::vector<int64_t>& slots, uint8_t* out);
 
  private:
   struct Slot {
@@ -44,15 +45,14 @@ class EnvPool {
     bool live = false;     // reset, and not done since
   };
 
-  // Checks and marks the slots as busy; all or none.
-  void Acquire(const std::vector<int64_t>& slots);
-  void Release(const std::vector<int64_t>& slots);
-  // Checks with `check`, runs body(k) for every k on the pool, releases the slots, calls done.
+  // Marks the slots as busy for as long as it lives; all or none.
+  class Hold;
+  // Checks with `check`, runs body(k, slot) for every k on the pool.
   template <class Check, class Body>
-  void Run(std::vector<int64_t> slots, Check check, int64_t grain, Body body, Done done);
+  void Run(const std::vector<int64_t>& slots, Check check, int64_t grain, Body body);
   // Calls write(env, out + k * bytes) for every k.
   template <class Write>
-  void CopyOut(const char* what, std::vector<int64_t> slots, void* out, int64_t bytes, Write write, Done done);
+  void CopyOut(const char* what, const std::vector<int64_t>& slots, void* out, int64_t bytes, Write write);
 
   std::unique_ptr<EnvFactory> factory_;
   std::vector<Slot> slots_;

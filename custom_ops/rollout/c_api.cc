@@ -89,6 +89,8 @@ int neuroevo_set_threads(int32_t threads) {
 
 int neuroevo_get_threads(void) { return neuroevo::ProcessPool()->threads(); }
 
+double neuroevo_busy_seconds(void) { return neuroevo::ProcessPool()->BusySeconds(); }
+
 int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,
                            neuroevo_env_pool** pool) {
   return Guard([&] {
@@ -118,29 +120,25 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
 
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
                        const int64_t* max_frames) {
-  return GuardAndWait([&](Done done) {
-    pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), std::move(done));
-  });
+  return Guard([&] { pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k)); });
 }
 
 int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
                       uint8_t* dones) {
   static_assert(sizeof(bool) == 1, "dones are bytes");
-  return GuardAndWait([&](Done done) {
-    pool->object.Step(Vector(slots, k), actions, rewards, reinterpret_cast<bool*>(dones), std::move(done));
-  });
+  return Guard([&] { pool->object.Step(Vector(slots, k), actions, rewards, reinterpret_cast<bool*>(dones)); });
 }
 
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations) {
-  return GuardAndWait([&](Done done) { pool->object.Observe(Vector(slots, k), observations, std::move(done)); });
+  return Guard([&] { pool->object.Observe(Vector(slots, k), observations); });
 }
 
 int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours) {
-  return GuardAndWait([&](Done done) { pool->object.Behaviour(Vector(slots, k), behaviours, std::move(done)); });
+  return Guard([&] { pool->object.Behaviour(Vector(slots, k), behaviours); });
 }
 
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens) {
-  return GuardAndWait([&](Done done) { pool->object.Render(Vector(slots, k), screens, std::move(done)); });
+  return Guard([&] { pool->object.Render(Vector(slots, k), screens); });
 }
 
 int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,

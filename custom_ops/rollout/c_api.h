@@ -21,6 +21,8 @@ const char* neuroevo_last_error(void);
 /* Worker threads of the pools made from now on. */
 int neuroevo_set_threads(int32_t threads);
 int neuroevo_get_threads(void);
+/* Time that this pool has spent in tasks so far, summed over its threads. */
+double neuroevo_busy_seconds(void);
 
 /* options: n strings "key=value". */
 int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,

@@ -33,14 +33,12 @@ class Lane {
       bool refill = false;
       while (!refill) {
         const int64_t count = static_cast<int64_t>(live.slots.size());
-        Wait([&](Done done) { envs_->Observe(live.slots, observations_.data(), std::move(done)); });
+        envs_->Observe(live.slots, observations_.data());
         Wait([&](Done done) {
           population_->Forward(live.rows, observations_.data(), outputs_.data(), std::move(done));
         });
         ArgMax(outputs_.data(), count, envs_->spec().num_actions, actions_.data());
-        Wait([&](Done done) {
-          envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get(), std::move(done));
-        });
+        envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get());
         EpisodeQueue::PutResult put = queue_->Put(index_, live.slots, rewards_.data(), dones_.get());
         if (put.live.slots.size() < live.slots.size()) on_done();
         live = std::move(put.live);
@@ -67,7 +65,7 @@ class Lane {
       population_->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales,
                            std::move(done));
     });
-    Wait([&](Done done) { envs_->Reset(refill.slots, refill.seeds, refill.max_frames, std::move(done)); });
+    envs_->Reset(refill.slots, refill.seeds, refill.max_frames);
     *live = std::move(refill.live);
     return true;
   }

@@ -5,7 +5,6 @@
 namespace neuroevo::tf_ops {
 namespace {
 
-using tensorflow::AsyncOpKernel;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
@@ -51,57 +50,57 @@ class EnvPoolSpecOp : public OpKernel {
   }
 };
 
-class EnvResetOp : public AsyncOpKernel {
+class EnvResetOp : public OpKernel {
  public:
-  using AsyncOpKernel::AsyncOpKernel;
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
-      auto slots = Values<int64_t>(ctx, "slots");
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
+      const auto slots = Values<int64_t>(ctx, "slots");
       const int64_t k = static_cast<int64_t>(slots.size());
-      auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
-      auto max_frames = Values<int64_t>(ctx, "max_frames", k);
-      Lookup<EnvPool>(ctx, kPool).Reset(std::move(slots), std::move(seeds), std::move(max_frames), std::move(finish));
+      const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
+      const auto max_frames = Values<int64_t>(ctx, "max_frames", k);
+      Lookup<EnvPool>(ctx, kPool).Reset(slots, seeds, max_frames);
     });
   }
 };
 
-class EnvStepOp : public AsyncOpKernel {
+class EnvStepOp : public OpKernel {
  public:
-  using AsyncOpKernel::AsyncOpKernel;
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
       EnvPool& pool = Lookup<EnvPool>(ctx, kPool);
-      auto slots = Values<int64_t>(ctx, "slots");
+      const auto slots = Values<int64_t>(ctx, "slots");
       const int64_t k = static_cast<int64_t>(slots.size());
       TensorShape action_shape({k});
       if (!pool.spec().discrete()) action_shape.AddDim(pool.spec().num_actions);
       const auto& actions = Checked(ctx, "actions", ToTf(pool.spec().action_dtype), action_shape);
       double* rewards = Output(ctx, 0, {k})->flat<double>().data();
       bool* dones = Output(ctx, 1, {k})->flat<bool>().data();
-      pool.Step(std::move(slots), actions.tensor_data().data(), rewards, dones, std::move(finish));
+      pool.Step(slots, actions.tensor_data().data(), rewards, dones);
     });
   }
 };
 
 // Ops that copy something out of each slot, into an output [K, *shape].
-class CopyOutOp : public AsyncOpKernel {
+class CopyOutOp : public OpKernel {
  public:
-  using AsyncOpKernel::AsyncOpKernel;
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
       EnvPool& pool = Lookup<EnvPool>(ctx, kPool);
       const TensorShape one = ShapeOfOne(pool.spec());
-      auto slots = Values<int64_t>(ctx, "slots");
+      const auto slots = Values<int64_t>(ctx, "slots");
       TensorShape shape({static_cast<int64_t>(slots.size())});
       shape.AppendShape(one);
       void* out = const_cast<char*>(Output(ctx, 0, shape)->tensor_data().data());
-      CopyOut(&pool, std::move(slots), out, std::move(finish));
+      CopyOut(&pool, slots, out);
     });
   }
 
  protected:
   virtual TensorShape ShapeOfOne(const EnvSpec& spec) const = 0;  // throws if there is none or the attributes disagree
-  virtual void CopyOut(EnvPool* pool, std::vector<int64_t> slots, void* out, Done done) = 0;
+  virtual void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) = 0;
 };
 
 // Those whose dtype and shape the graph gives as attributes.
@@ -137,8 +136,8 @@ class EnvObservationOp : public TypedCopyOutOp {
   TensorShape ShapeOfOne(const EnvSpec& spec) const override {
     return CheckAttributes(spec.observation_dtype, spec.observation_shape);
   }
-  void CopyOut(EnvPool* pool, std::vector<int64_t> slots, void* out, Done done) override {
-    pool->Observe(std::move(slots), out, std::move(done));
+  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override {
+    pool->Observe(slots, out);
   }
 };
 
@@ -151,8 +150,8 @@ class EnvBehaviourOp : public TypedCopyOutOp {
     spec.behaviour_bytes();  // throws where there is none
     return CheckAttributes(spec.behaviour_dtype, spec.behaviour_shape);
   }
-  void CopyOut(EnvPool* pool, std::vector<int64_t> slots, void* out, Done done) override {
-    pool->Behaviour(std::move(slots), out, std::move(done));
+  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override {
+    pool->Behaviour(slots, out);
   }
 };
 
@@ -165,8 +164,8 @@ class EnvRenderOp : public CopyOutOp {
     spec.render_bytes();  // throws where there is none
     return TensorShape(spec.render_shape);
   }
-  void CopyOut(EnvPool* pool, std::vector<int64_t> slots, void* out, Done done) override {
-    pool->Render(std::move(slots), static_cast<uint8_t*>(out), std::move(done));
+  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override {
+    pool->Render(slots, static_cast<uint8_t*>(out));
   }
 };
 

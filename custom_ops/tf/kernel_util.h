@@ -118,6 +118,17 @@ void RunAsync(tensorflow::OpKernelContext* ctx, tensorflow::AsyncOpKernel::DoneC
   }
 }
 
+template <class Start>
+void RunAndWait(tensorflow::OpKernelContext* ctx, Start start) {
+  try {
+    start([ctx](std::exception_ptr error) {
+      if (error) ctx->SetStatus(ToStatus(error));
+    });
+  } catch (...) {
+    ctx->SetStatus(ToStatus(std::current_exception()));
+  }
+}
+
 // Runs body, turning an exception into the kernel's status.
 template <class Body>
 void RunSync(tensorflow::OpKernelContext* ctx, Body body) {

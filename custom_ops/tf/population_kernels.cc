@@ -9,7 +9,6 @@
 namespace neuroevo::tf_ops {
 namespace {
 
-using tensorflow::AsyncOpKernel;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
@@ -57,11 +56,11 @@ class PopulationDimensionsOp : public OpKernel {
   }
 };
 
-class PopulationInitOp : public AsyncOpKernel {
+class PopulationInitOp : public OpKernel {
  public:
-  using AsyncOpKernel::AsyncOpKernel;
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunAndWait(ctx, [&](Done finish) {
       auto rows = Values<int64_t>(ctx, "rows");
       const int64_t k = static_cast<int64_t>(rows.size());
       auto networks = Values<int32_t>(ctx, "networks", k);
@@ -71,11 +70,11 @@ class PopulationInitOp : public AsyncOpKernel {
   }
 };
 
-class PopulationAssignOp : public AsyncOpKernel {
+class PopulationAssignOp : public OpKernel {
  public:
-  using AsyncOpKernel::AsyncOpKernel;
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunAndWait(ctx, [&](Done finish) {
       Population& population = LookupPopulation(ctx);
       auto rows = Values<int64_t>(ctx, "rows");
       const int64_t k = static_cast<int64_t>(rows.size());
@@ -87,11 +86,11 @@ class PopulationAssignOp : public AsyncOpKernel {
   }
 };
 
-class PopulationReadOp : public AsyncOpKernel {
+class PopulationReadOp : public OpKernel {
  public:
-  using AsyncOpKernel::AsyncOpKernel;
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunAndWait(ctx, [&](Done finish) {
       Population& population = LookupPopulation(ctx);
       auto rows = Values<int64_t>(ctx, "rows");
       const int64_t stride = MaxDimension(population);
@@ -102,11 +101,11 @@ class PopulationReadOp : public AsyncOpKernel {
   }
 };
 
-class PopulationPerturbOp : public AsyncOpKernel {
+class PopulationPerturbOp : public OpKernel {
  public:
-  using AsyncOpKernel::AsyncOpKernel;
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunAndWait(ctx, [&](Done finish) {
       auto dst = Values<int64_t>(ctx, "dst");
       const int64_t k = static_cast<int64_t>(dst.size());
       auto src = Values<int64_t>(ctx, "src", k);
@@ -118,11 +117,11 @@ class PopulationPerturbOp : public AsyncOpKernel {
   }
 };
 
-class PopulationForwardOp : public AsyncOpKernel {
+class PopulationForwardOp : public OpKernel {
  public:
-  using AsyncOpKernel::AsyncOpKernel;
-  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    RunAsync(ctx, done, [&](Done finish) {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunAndWait(ctx, [&](Done finish) {
       Population& population = LookupPopulation(ctx);
       const Network& network = population.networks().front();
       auto rows = Values<int64_t>(ctx, "rows");

@@ -52,11 +52,11 @@ struct Games {
 
   void Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds, int64_t max_frames = 0) {
     const std::vector<int64_t> frames(slots.size(), max_frames);
-    Wait([&](Done done) { pool.Reset(slots, seeds, frames, std::move(done)); });
+    pool.Reset(slots, seeds, frames);
   }
   std::vector<uint8_t> Observe(const std::vector<int64_t>& slots) {
     std::vector<uint8_t> out(slots.size() * kObservation);
-    Wait([&](Done done) { pool.Observe(slots, out.data(), std::move(done)); });
+    pool.Observe(slots, out.data());
     return out;
   }
 
@@ -85,7 +85,7 @@ struct Games {
       }
       std::vector<double> rewards(live.size());
       auto dones = std::make_unique<bool[]>(live.size());
-      Wait([&](Done done) { pool.Step(live_slots, actions.data(), rewards.data(), dones.get(), std::move(done)); });
+      pool.Step(live_slots, actions.data(), rewards.data(), dones.get());
       observe(live_slots);
       std::vector<size_t> still_live;
       for (size_t i = 0; i < live.size(); ++i) {

@@ -25,13 +25,13 @@ const EnvOptions kEverything = {{"protocol", "gymnasium"},
 
 std::vector<uint8_t> Render(Games* games, const std::vector<int64_t>& slots) {
   std::vector<uint8_t> out(slots.size() * games->pool.spec().render_bytes());
-  Wait([&](Done done) { games->pool.Render(slots, out.data(), std::move(done)); });
+  games->pool.Render(slots, out.data());
   return out;
 }
 
 std::vector<uint8_t> Behaviour(Games* games, const std::vector<int64_t>& slots) {
   std::vector<uint8_t> out(slots.size() * games->pool.spec().behaviour_bytes());
-  Wait([&](Done done) { games->pool.Behaviour(slots, out.data(), std::move(done)); });
+  games->pool.Behaviour(slots, out.data());
   return out;
 }
 

@@ -89,7 +89,7 @@ TEST(SpecificationAndRangeOfActions) {
   for (int32_t action : {-1, 4, 17}) {
     double reward;
     bool done;
-    CHECK_THROWS(Wait([&](Done d) { games.pool.Step({0}, &action, &reward, &done, std::move(d)); }),
+    CHECK_THROWS(games.pool.Step({0}, &action, &reward, &done),
                  "action " + std::to_string(action) + " of slot 0 is out of range [0, 4)");
   }
 }
@@ -159,7 +159,7 @@ TEST(NoopsFollowFromTheSeed) {
       const int32_t noop = 0;
       double reward;
       bool done;
-      Wait([&](Done d) { games.pool.Step({0}, &noop, &reward, &done, std::move(d)); });
+      games.pool.Step({0}, &noop, &reward, &done);
     }
     return hashes;
   };
@@ -186,7 +186,7 @@ TEST(TheStackOfFrames) {
     const int32_t action = step % 4;
     double reward;
     bool done;
-    Wait([&](Done d) { games.pool.Step({0}, &action, &reward, &done, std::move(d)); });
+    games.pool.Step({0}, &action, &reward, &done);
     const std::vector<uint8_t> after = games.Observe({0});
     for (int p = 0; p < kFramePixels; ++p) {
       for (int i = 0; i < 3; ++i) CHECK_EQ(after[p * 4 + i], before[p * 4 + i + 1]);

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/wait.h"
 #include "native/check.h"
 
 using namespace neuroevo;
@@ -149,7 +148,7 @@ struct Toys {
       : pool("toy", options, slots, std::make_shared<ThreadPool>(threads)) {}
   void Reset(std::vector<int64_t> slots, std::vector<uint64_t> seeds, int64_t max_frames = 0) {
     std::vector<int64_t> frames(slots.size(), max_frames);
-    Wait([&](Done done) { pool.Reset(std::move(slots), std::move(seeds), std::move(frames), std::move(done)); });
+    pool.Reset(std::move(slots), std::move(seeds), std::move(frames));
   }
   // Rewards and, as its last values, the number of slots that are done.
   std::vector<double> Step(std::vector<int64_t> slots, const std::vector<int32_t>& actions) {
@@ -159,23 +158,23 @@ struct Toys {
     const size_t k = slots.size();
     std::vector<double> rewards(k, -1);
     auto dones = std::make_unique<bool[]>(k);
-    Wait([&](Done done) { pool.Step(std::move(slots), actions, rewards.data(), dones.get(), std::move(done)); });
+    pool.Step(std::move(slots), actions, rewards.data(), dones.get());
     rewards.push_back(static_cast<double>(std::count(dones.get(), dones.get() + k, true)));
     return rewards;
   }
   std::vector<float> Observe(std::vector<int64_t> slots) {
     std::vector<float> out(3 * slots.size(), -1);
-    Wait([&](Done done) { pool.Observe(std::move(slots), out.data(), std::move(done)); });
+    pool.Observe(std::move(slots), out.data());
     return out;
   }
   std::vector<double> Behaviour(std::vector<int64_t> slots) {
     std::vector<double> out(2 * slots.size(), -1);
-    Wait([&](Done done) { pool.Behaviour(std::move(slots), out.data(), std::move(done)); });
+    pool.Behaviour(std::move(slots), out.data());
     return out;
   }
   std::vector<uint8_t> Render(std::vector<int64_t> slots) {
     std::vector<uint8_t> out(6 * slots.size(), 1);
-    Wait([&](Done done) { pool.Render(std::move(slots), out.data(), std::move(done)); });
+    pool.Render(std::move(slots), out.data());
     return out;
   }
 };
@@ -258,7 +257,7 @@ TEST(NoSlots) {
   toys.Reset({}, {});
   CHECK_EQ(toys.Step({}, {}), (Rewards{0}));
   CHECK_EQ(toys.Observe({}), Values{});
-  Wait([&](Done done) { toys.pool.Step({}, nullptr, nullptr, nullptr, std::move(done)); });
+  toys.pool.Step({}, nullptr, nullptr, nullptr);
 }
 
 TEST(SlotErrors) {
@@ -280,7 +279,7 @@ TEST(SlotErrors) {
   CHECK_THROWS(toys.Step({0, 5}, {1, 1}), "slot 5 is not live: its episode is over or it was never reset");
   CHECK_THROWS(toys.Observe({0, 5}), "slot 5 has no observation");
   CHECK_THROWS(toys.Reset({0, 1}, {1}), "seeds has 1 values, expected one per slot: 2");
-  CHECK_THROWS(Wait([&](Done done) { toys.pool.Reset({0, 1}, {1, 1}, {0, 0, 0}, done); }),
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0, 0}),
                "max_frames has 3 values, expected one per slot: 2");
   CHECK_THROWS(toys.Reset({0, 1}, {1, 1}, -5), "max_frames of slot 0 is -5, expected 0 or more");
   // None of these left a slot marked as busy, or changed.
@@ -311,14 +310,7 @@ TEST(SlotInUseByAnotherCall) {
   Toys toys(4);
   toys.Reset({0, 1, 2, 3}, {0, 0, 0, 0});
   gate.Set(false);
-  std::mutex mutex;
-  std::condition_variable ended;
-  bool over = false;
-  toys.pool.Reset({3, 2}, {1, kResetWaits}, {0, 0}, [&](std::exception_ptr) {
-    std::lock_guard<std::mutex> lock(mutex);
-    over = true;
-    ended.notify_one();
-  });
+  std::thread other([&] { toys.Reset({3, 2}, {1, kResetWaits}); });
   gate.AwaitVisitor();
   const std::string message = "slot 2 is in use by another call";
   CHECK_THROWS(toys.Step({0, 2, 1}, {1, 1, 1}), message);
@@ -327,8 +319,7 @@ TEST(SlotInUseByAnotherCall) {
   CHECK_THROWS(toys.Step({3}, {1}), "slot 3 is in use by another call");  // until the whole call is over
   CHECK_EQ(toys.Step({1, 0}, {1, 1}), (Rewards{1, 1, 0}));                // the others were let go
   gate.Set(true);
-  std::unique_lock<std::mutex> lock(mutex);
-  ended.wait(lock, [&] { return over; });
+  other.join();
   CHECK_EQ(toys.Step({2, 3}, {1, 1}), (Rewards{1 + kResetWaits / 8.0, 1.125, 0}));
 }
 
@@ -469,24 +460,6 @@ TEST(TwoThreadsFightForASlot) {
   CHECK_EQ(strange.load(), 0);
   const Values seen = toys.Observe({0, 1, 2});
   for (int s = 0; s < 3; ++s) CHECK_EQ(seen[3 * s + 1], static_cast<float>(counted[s].load()));
-}
-
-TEST(DoneMayDestroyThePool) {
-  for (int run = 0; run < 50; ++run) {
-    auto toys = std::make_shared<Toys>(3);
-    EnvPool& pool = toys->pool;
-    std::mutex mutex;
-    std::condition_variable ended;
-    bool over = false;
-    pool.Reset({0, 1, 2}, {1, 2, 3}, {0, 0, 0}, [&, last = std::move(toys)](std::exception_ptr) mutable {
-      last.reset();
-      std::lock_guard<std::mutex> lock(mutex);
-      over = true;
-      ended.notify_one();
-    });
-    std::unique_lock<std::mutex> lock(mutex);
-    ended.wait(lock, [&] { return over; });
-  }
 }
 
 TEST(MakingErrors) {
