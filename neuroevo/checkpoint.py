@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 
 import neuroevo
+from neuroevo.elite_tests import Untested
 from neuroevo.files import write_atomically
 from neuroevo.state_codec import Encoded, decode, encode
 from neuroevo.train import TrainState
 
-FORMAT, VERSION = "neuroevo checkpoint", 1
+FORMAT, VERSION = "neuroevo checkpoint", 2
+_READS = (1, 2)  # 1 was before elites were tested beside the generations after
 
 
 class CheckpointError(ValueError):
@@ -54,7 +56,8 @@ def load(path: Path, state_kind: type) -> Checkpoint:
 def to_bytes(checkpoint: Checkpoint) -> bytes:
     """The file's content."""
     state = checkpoint.state
-    encoded = encode(state.algorithm)
+    encoded = encode(state.algorithm, state.untested)
+    algorithm, untested = encoded.values
     body = {
         "neuroevo": neuroevo.__version__,
         "origin": checkpoint.origin,
@@ -63,7 +66,8 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
         "cutoff": state.cutoff,
         "steps": state.steps,
         "seconds": state.seconds,
-        "algorithm": encoded.value,
+        "algorithm": algorithm,
+        "untested": untested,
         "genomes": encoded.genomes,
         "arrays": len(encoded.arrays),
     }
@@ -86,8 +90,9 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
         version, size, checksum = head["version"], head["bytes"], head["sha256"]
     except (ValueError, KeyError, TypeError):
         raise CheckpointError(f"is not a {FORMAT}: its first line does not say so") from None
-    if version != VERSION:
-        raise CheckpointError(f"has version {version} of the format, this neuroevo reads version {VERSION}")
+    if version not in _READS:
+        known = " and ".join(map(str, _READS))
+        raise CheckpointError(f"has version {version} of the format, this neuroevo reads versions {known}")
     if len(content) != size:
         raise CheckpointError(f"is damaged: {len(content):,} bytes after the first line, expected {size:,}")
     if hashlib.sha256(content).hexdigest() != checksum:
@@ -97,12 +102,15 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
     try:
         body = json.loads(rest.readline())
         arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]
+        encoded = Encoded([body["algorithm"], body.get("untested", [])], body["genomes"], arrays)
+        algorithm, untested = decode(encoded, state_kind, tuple[Untested, ...])
         state = TrainState(
-            algorithm=decode(Encoded(body["algorithm"], body["genomes"], arrays), state_kind),
+            algorithm=algorithm,
             generation=body["generation"],
             cutoff=body["cutoff"],
             steps=body["steps"],
             seconds=body["seconds"],
+            untested=untested,
         )
         return Checkpoint(state, body["origin"], body["lengths"])
     except (ValueError, KeyError, TypeError) as error:

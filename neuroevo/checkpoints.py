@@ -32,7 +32,7 @@ class Checkpoints:
     def __init__(self, folder: Path, settings: CheckpointSettings):
         self.folder = folder
         self._settings = settings
-        self._saved: int | None = None  # generation of the last one that was saved here
+        self._saved: tuple[int, int] | None = None  # generations finished, and untested, of the last one saved here
 
     def path(self, generation: int) -> Path:
         """Where the checkpoint after `generation` finished generations is."""
@@ -44,12 +44,12 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Writes it unless it was the last one written, and then deletes those that need not stay. OSError."""
-        generation = checkpoint.state.generation
-        if generation == self._saved:
+        generation, untested = checkpoint.state.generation, len(checkpoint.state.untested)
+        if (generation, untested) == self._saved:
             return
         self.folder.mkdir(exist_ok=True)
         save(self.path(generation), checkpoint)
-        self._saved = generation
+        self._saved = generation, untested
         so_far = [each for each in self.generations() if each <= generation]
         for old in so_far[: -self._settings.keep_last]:
             if not (self._settings.keep_every and old % self._settings.keep_every == 0):

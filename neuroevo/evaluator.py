@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import atexit
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-import numpy as np
 import tensorflow as tf
 
 from neuroevo import envs, ops
-from neuroevo.episodes import Episode, Outcomes
+from neuroevo.episodes import Batch, Episode, Outcomes, Progress, Work
 from neuroevo.errors import UserError, did_you_mean
 from neuroevo.genome import Genome
 from neuroevo.networks import NETWORKS
 from neuroevo.parent_rows import ParentRows
 from neuroevo.pipeline import Pipeline
 
-_POLL_SECONDS = (0.0005, 0.01)  # shortest and longest pause between looks at the queue
+_WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
 
 
 class LocalEvaluator:
@@ -70,20 +70,37 @@ class LocalEvaluator:
         self.num_actions = self._pipeline.num_actions
         self.frame_skip = self._pipeline.frame_skip
         self._parents = ParentRows(self._pipeline.parent_rows)
+        self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = 0
+        self._busy_before = ops.busy_seconds()
         self._pipeline.start()
         atexit.register(self.close)
 
-    def evaluate(self, episodes: Sequence[Episode], on_progress: Callable[[int, int], None] | None = None) -> Outcomes:
-        """Plays all episodes and returns their outcomes in order.
+    def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
+        """Plays all episodes and returns their outcomes in order: submit() and wait()."""
+        return self.wait(self.submit(episodes), on_progress)
+
+    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
+        """Takes the episodes and returns at once. Those of a lower priority number are played first.
 
         Raises what an environment or an op raised, and KeyboardInterrupt; both leave the evaluator closed.
         """
-        try:
-            return self._evaluate(episodes, on_progress)
-        except BaseException:
-            self.close()
-            raise
+        with self._closed_on_failure():
+            return self._submit(episodes, priority)
+
+    def wait(self, batch: Batch, on_progress: Progress | None = None) -> Outcomes:
+        """The outcomes of a batch, in the order of its episodes, when all of them are over. Raises as submit() does."""
+        with self._closed_on_failure():
+            while batch.left:
+                before = batch.over
+                self._book_results(batch.left)
+                if batch.over > before and on_progress is not None:
+                    on_progress(batch.over, int(batch.steps.sum()))
+        return batch.outcomes
+
+    def work(self) -> Work:
+        """What has been done so far."""
+        return Work(self._pipeline.total_steps, ops.busy_seconds() - self._busy_before, self.threads)
 
     def close(self) -> None:
         """Stops the lanes and frees the environments and the population. May be called more than once."""
@@ -96,12 +113,16 @@ class LocalEvaluator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _evaluate(self, episodes: Sequence[Episode], on_progress: Callable[[int, int], None] | None) -> Outcomes:
+    def _submit(self, episodes: Sequence[Episode], priority: int) -> Batch:
+        batch = Batch(len(episodes))
+        if not episodes:
+            return batch
         genomes = {genome: index for index, genome in enumerate(dict.fromkeys(e.genome for e in episodes))}
         self._bring_parents(genomes)
         sources = [self._parents.source(genome) for genome in genomes]
         first, self._next_id = self._next_id, self._next_id + len(episodes)
         first_genome, self._next_id = self._next_id, self._next_id + len(genomes)
+        self._playing[first] = _Playing(batch, {row for row, _ in sources if row is not None})
         self._pipeline.submit(
             episode_ids=range(first, first + len(episodes)),
             episode_genomes=[genomes[episode.genome] for episode in episodes],
@@ -112,13 +133,15 @@ class LocalEvaluator:
             genome_sources=[-1 if row is None else row for row, _ in sources],
             genome_seeds=[genome.base for genome in genomes],
             chains=[chain for _, chain in sources],
+            priority=priority,
         )
-        return self._collect(first, len(episodes), on_progress)
+        return batch
 
     def _bring_parents(self, genomes: Mapping[Genome, int]) -> None:
         """Makes the weights of every genome that several of these are children of."""
         children = Counter(genome.parent for genome in genomes if genome.chain)
-        for fill in self._parents.require(parent for parent, count in children.items() if count > 1):
+        in_use = frozenset().union(*(playing.rows for playing in self._playing.values()))
+        for fill in self._parents.require((parent for parent, count in children.items() if count > 1), in_use):
             if fill.source is None:
                 self._pipeline.init_row(fill.row, fill.genome.network, fill.genome.base)
                 if fill.chain:
@@ -126,20 +149,30 @@ class LocalEvaluator:
             else:
                 self._pipeline.perturb_row(fill.row, fill.source, fill.chain)
 
-    def _collect(self, first: int, count: int, on_progress: Callable[[int, int], None] | None) -> Outcomes:
-        returns, steps = np.zeros(count), np.zeros(count, np.int64)
-        finished, pause = 0, _POLL_SECONDS[0]
-        while finished < count:
-            ids, some_returns, some_steps = self._pipeline.results()
-            returns[ids - first], steps[ids - first] = some_returns, some_steps
-            finished += len(ids)
-            if len(ids) and on_progress is not None:
-                on_progress(finished, int(steps.sum()))
-            # Sleeping rather than waiting inside an op keeps Ctrl-C prompt; it grows, so long episodes cost nothing.
-            pause = _POLL_SECONDS[0] if len(ids) else min(2 * pause, _POLL_SECONDS[1])
-            if finished < count:
-                time.sleep(pause)
-        return Outcomes(returns, steps)
+    def _book_results(self, count: int) -> None:
+        """Waits for `count` episodes or a short time, and books what has ended in its batches."""
+        ids, returns, steps = self._pipeline.results(count, _WAIT_SECONDS)
+        for first, playing in list(self._playing.items()):
+            own = (ids >= first) & (ids < first + len(playing.batch.steps))
+            playing.batch.book(ids[own] - first, returns[own], steps[own])
+            if not playing.batch.left:
+                del self._playing[first]
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+
+@dataclass(frozen=True)
+class _Playing:
+    """A batch that is not over, and the parents' rows that its episodes start from."""
+
+    batch: Batch
+    rows: set[int]
 
 
 def check_device(device: str) -> None:

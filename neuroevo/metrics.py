@@ -18,6 +18,9 @@ class Record:
     fitness: float64 [N]. validation: mean of the elite's validation episodes. test_mean and test_standard_error: of the
     elite's test episodes. Each is None where there were no such episodes. steps_*_total count from the run's start;
     steps_total is population + validation, which the budget counts. frames_total is steps_total times the frame skip.
+    seconds_test: in which nothing but the test episodes was waited for; they are played while other generations are.
+    steps_per_s: of all episodes that were played during the generation, tests of earlier ones included. idle_share: of
+    the worker threads' time in the generation, what they had no work for, in [0, 1].
     figures: the algorithm's own numbers, such as sigma.
     """
 
@@ -37,16 +40,13 @@ class Record:
     seconds_validation: float
     seconds_test: float
     seconds_total: float
+    steps_per_s: float
+    idle_share: float
     figures: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def steps_per_s(self) -> float:
-        """Steps of all of the generation's episodes over the seconds that they took."""
-        seconds = self.seconds_population + self.seconds_validation + self.seconds_test
-        return (self.steps_population + self.steps_validation + self.steps_test) / max(seconds, 1e-9)
-
     def row(self) -> dict[str, Any]:
-        """The record as plain values without the elite; those that depend on the clock are seconds_* and *_per_s."""
+        """The record as plain values without the elite; those that depend on the clock are seconds_*, steps_per_s and
+        idle_share."""
         return {
             "generation": self.generation,
             **self.figures,
@@ -69,5 +69,6 @@ class Record:
             "seconds_test": round(self.seconds_test, 3),
             "seconds_total": round(self.seconds_total, 3),
             "steps_per_s": round(self.steps_per_s, 1),
+            "idle_share": round(self.idle_share, 4),
             "fitness": self.fitness.tolist(),
         }

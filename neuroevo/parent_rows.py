@@ -45,10 +45,10 @@ class ParentRows:
         prefix = _longest_prefix(genome, self._rows)
         return (None, genome.chain) if prefix is None else (self._rows[prefix], genome.chain[len(prefix.chain) :])
 
-    def require(self, genomes: Iterable[Genome]) -> Iterable[Fill]:
+    def require(self, genomes: Iterable[Genome], in_use: Collection[int] = ()) -> Iterable[Fill]:
         """Yields the fills, to be carried out in order, after which the genomes are at hand.
 
-        When there are more genomes than rows, the last ones stay without a row.
+        in_use: rows that must stay as they are. When there are more genomes than rows, some stay without a row.
         """
         needed = list(dict.fromkeys(genomes))[: self._capacity]
         for genome in needed:
@@ -61,14 +61,18 @@ class ParentRows:
         for genome, planned in plan:
             users[planned] -= 1
             source, chain = self.source(genome)  # not what was planned if that had to make room
-            row = self._make_room(keep, users)
+            row = self._make_room(keep, users, in_use)
+            if row is None:
+                continue
             self._rows[genome] = row
             yield Fill(genome, row, source, chain)
 
-    def _make_room(self, keep: set[Genome], users: Counter[Genome | None]) -> int:
+    def _make_room(self, keep: set[Genome], users: Counter[Genome | None], in_use: Collection[int]) -> int | None:
         if self._free:
             return self._free.pop()
-        candidates = [genome for genome in self._rows if genome not in keep]
+        candidates = [genome for genome, row in self._rows.items() if genome not in keep and row not in in_use]
+        if not candidates:
+            return None
         unused = (genome for genome in candidates if users[genome] == 0)
         return self._rows.pop(next(unused, candidates[0]))
 

@@ -87,6 +87,7 @@ class Pipeline:
         genome_sources: Sequence[int],
         genome_seeds: Sequence[int],
         chains: Sequence[Sequence[tuple[int, float]]],
+        priority: int = 0,
     ) -> None:
         """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome.
 
@@ -108,17 +109,20 @@ class Pipeline:
                 np.concatenate([[0], np.cumsum([len(chain) for chain in chains], dtype=np.int64)]).astype(np.int64),
                 _int64([seed for seed, _ in mutations]),
                 np.asarray([scale for _, scale in mutations], np.float32),
+                _int64(priority),
             )
 
-    def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Ids, returns and steps of the episodes that have ended since the last call. Does not wait.
+    def results(self, count: int = 0, seconds: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ids, returns and steps of the episodes that have ended since the last call.
 
-        Raises what stopped a lane, if something did.
+        Waits until there are `count` of them or the time is over; no signal is handled meanwhile. Raises what stopped a
+        lane, if something did.
         """
         if self._failure is not None:
             raise self._failure
         with tf.device("/cpu:0"):
-            *outcomes, total_steps = (out.numpy() for out in tf_ops().episode_queue_results(self.queue))
+            results = tf_ops().episode_queue_results(self.queue, _int64(count), _int64(1000 * seconds))
+            *outcomes, total_steps = (out.numpy() for out in results)
         self.total_steps = int(total_steps)
         return tuple(outcomes)
 
@@ -183,7 +187,7 @@ def _default_parent_rows(dimension: int) -> int:
     return max(2, min(_MAX_PARENT_ROWS, int(_PARENT_BYTES / (4 * dimension))))
 
 
-def _int64(values: Sequence[int]) -> np.ndarray:
+def _int64(values: Sequence[int] | float) -> np.ndarray:
     return np.asarray(values, np.int64)
 
 

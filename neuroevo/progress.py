@@ -33,6 +33,7 @@ _COLUMNS: list[_Column] = [
     ("elite test", 17, _test),
     ("steps", 12, lambda record: f"{record.steps_total:,}"),
     ("steps/s", 8, lambda record: f"{record.steps_per_s:,.0f}"),
+    ("idle", 6, lambda record: f"{record.idle_share:.1%}"),
     ("time", 9, lambda record: clock(record.seconds_total)),
 ]
 

@@ -50,11 +50,12 @@ def run(
     names = config.algorithm_name, config.env.name, config.network.name
     log.info("%s on %s with %s, from generation %d", *names, folder.state.generation)
     try:
-        for state, record in train(config.algorithm, evaluator, config.training, folder.state, watcher):
-            folder.add(state, record)
-            watcher.generation(record)
-            if on_generation is not None:
-                on_generation(state, record)
+        for state, records in train(config.algorithm, evaluator, config.training, folder.state, watcher):
+            folder.add(state, records)
+            for record in records:
+                watcher.generation(record)
+                if on_generation is not None:
+                    on_generation(state, record)
     except BaseException as error:
         log.error("stopped in generation %d: %s", folder.state.generation, repr(error))
         folder.save()

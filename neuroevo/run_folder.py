@@ -112,7 +112,9 @@ class RunFolder:
             tables = {
                 f"{name}.{key}": value for name, keys in self.config.tables().items() for key, value in keys.items()
             }
-            self._tensorboard = TensorBoardWriter(self.path / "tensorboard", tables, self.state.generation)
+            self._tensorboard = TensorBoardWriter(
+                self.path / "tensorboard", tables, self.state.generation - len(self.state.untested)
+            )
             self._handler = _LogFile(self.path / LOG, encoding="utf-8")
         except OSError as error:
             self.close()
@@ -125,19 +127,23 @@ class RunFolder:
             log.warning("passed over %s", unusable)
         return self
 
-    def add(self, state: TrainState, record: Record) -> None:
-        """Writes a finished generation's record, and a checkpoint when one is due.
+    def add(self, state: TrainState, records: Sequence[Record]) -> None:
+        """Writes the records that are complete, and a checkpoint of the state when one is due.
 
         DiskError: the disk is full, for example; the run can be resumed from the newest checkpoint.
         """
         try:
-            self._after = state, self._metrics.append(record)
+            for record in records:
+                self._metrics.append(record)
+            self._after = state, self._metrics.lengths
             if self._checkpoints.due(state.generation) or spent(state, self.config.training):
                 self._save()
-            self._tensorboard.add(record)
+            for record in records:
+                self._tensorboard.add(record)
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
-        log.info("%s", describe(record))
+        for record in records:
+            log.info("%s", describe(record))
 
     def save(self) -> None:
         """Writes a checkpoint of the last finished generation, if there is none yet and if that is possible."""
@@ -252,7 +258,8 @@ def describe(record: Record) -> str:
     if record.test_mean is not None:
         error = "" if record.test_standard_error is None else f" +- {record.test_standard_error:.1f}"
         parts.append(f"test {record.test_mean:.1f}{error}")
-    parts.append(f"steps {record.steps_total:,}, {record.steps_per_s:,.0f}/s, {record.seconds_total:.1f} s")
+    parts.append(f"steps {record.steps_total:,}, {record.steps_per_s:,.0f}/s, {record.idle_share:.1%} idle")
+    parts.append(f"{record.seconds_total:.1f} s")
     return " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])
 
 

@@ -1,8 +1,8 @@
 """An algorithm's state as JSON and arrays, and back: for checkpoints, which must be readable without running code.
 
-A state is a frozen dataclass whose fields are None, bool, int, float, str, Genome, NumPy arrays, tuples of these, and
-such dataclasses. Genomes and arrays go into lists of their own, and their places hold {"genome": index} and
-{"array": index}; a dataclass is {"fields": {...}}, a tuple a JSON list.
+A state is made of None, bool, int, float, str, Genome, NumPy arrays, tuples, mappings with text as keys, and frozen
+dataclasses. Genomes and arrays go into lists of their own, and their places hold {"genome": index} and
+{"array": index}; a dataclass is {"fields": {...}}, a mapping {"map": {...}}, a tuple a JSON list.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from neuroevo.genome_json import genomes_from_json, genomes_to_json
 
 @dataclass
 class Encoded:
-    """value: JSON values. genomes: as in genome_json. arrays: what the places {"array": index} stand for."""
+    """values: JSON values. genomes: as in genome_json. arrays: what the places {"array": index} stand for."""
 
-    value: Any = None
+    values: list[Any] = field(default_factory=list)
     genomes: list[dict[str, Any]] = field(default_factory=list)
     arrays: list[np.ndarray] = field(default_factory=list)
 
 
-def encode(state: Any) -> Encoded:
-    """The state as plain values. ValueError: a value is of another type or not finite."""
+def encode(*states: Any) -> Encoded:
+    """The states as a list of plain values. ValueError: a value is of another type or not finite."""
     genomes: dict[Genome, int] = {}
     arrays: list[np.ndarray] = []
 
@@ -43,18 +43,20 @@ def encode(state: Any) -> Encoded:
             return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
         if is_dataclass(value):
             return {"fields": {f.name: plain(getattr(value, f.name), f"{where}.{f.name}") for f in fields(value)}}
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+            return {"map": {key: plain(item, f"{where}[{key}]") for key, item in value.items()}}
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{where} is {value}, expected a finite number")
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         raise ValueError(f"{where} is a {type(value).__name__}, which a checkpoint does not hold")
 
-    value = plain(state, type(state).__name__)
-    return Encoded(value, genomes_to_json(list(genomes)), arrays)
+    values = [plain(state, type(state).__name__) for state in states]
+    return Encoded(values, genomes_to_json(list(genomes)), arrays)
 
 
-def decode(encoded: Encoded, kind: type) -> Any:
-    """The state of the dataclass `kind` that encode() took apart. ValueError: it does not fit."""
+def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
+    """The states that encode() took apart; kinds: their types. ValueError: they do not fit."""
     genomes = genomes_from_json(encoded.genomes)
 
     def made(value: Any, hint: Any, where: str) -> Any:
@@ -66,6 +68,8 @@ def decode(encoded: Encoded, kind: type) -> Any:
             return genomes[value["genome"]]
         if set(value) == {"array"}:
             return encoded.arrays[value["array"]]
+        if set(value) == {"map"}:
+            return {key: made(item, None, f"{where}[{key}]") for key, item in value["map"].items()}
         own = _dataclass_of(hint)
         if set(value) != {"fields"} or own is None:
             raise ValueError(f"{where} is {str(value)[:80]}, expected another value")
@@ -75,7 +79,7 @@ def decode(encoded: Encoded, kind: type) -> Any:
         return own(**{name: made(value["fields"][name], hints[name], f"{where}.{name}") for name in names})
 
     try:
-        return made(encoded.value, kind, kind.__name__)
+        return tuple(made(value, kind, kind.__name__) for value, kind in zip(encoded.values, kinds, strict=True))
     except (IndexError, TypeError) as error:
         raise ValueError(f"the state does not fit: {error}") from None
 

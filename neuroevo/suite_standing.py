@@ -10,7 +10,7 @@ from neuroevo.errors import UserError
 from neuroevo.run_folder import CONFIG
 from neuroevo.run_reader import RunReader
 from neuroevo.suite import SuiteRun
-from neuroevo.train import spent
+from neuroevo.train import finished
 
 Row = dict[str, Any]
 Status = Literal["not started", "unfinished", "finished", "unusable"]
@@ -43,7 +43,7 @@ def standing(run: SuiteRun) -> Standing:
         reader = RunReader(run.folder)
         if reader.config.origin() != run.config.origin():
             return Standing(run, "unusable", reason=f"{run.folder} holds a run of another configuration")
-        over = spent(reader.state(), run.config.training)
+        over = finished(reader.state(), run.config.training)
         rows = reader.rows(fitness=False)
     except UserError as error:
         return Standing(run, "unusable", reason=str(error))

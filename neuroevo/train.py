@@ -1,4 +1,4 @@
-"""The generation loop: ask, play the population, validate the best, tell, test the elite."""
+"""The generation loop: ask, play the population, validate the best, tell; and the elite's test episodes beside it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import numpy as np
 from neuroevo.algorithms import Algorithm
 from neuroevo.config import Training
 from neuroevo.cutoff import parse_cutoff
+from neuroevo.elite_tests import EliteTests, Untested, episode_priority
 from neuroevo.episodes import Episode, Evaluator, Outcomes
 from neuroevo.genome import Genome
 from neuroevo.metrics import Record
 from neuroevo.randomness import Purpose, draw_seeds
-from neuroevo.statistics import summarise
 
 
 @dataclass(frozen=True)
 class TrainState:
     """All that the next generation depends on: the algorithm's state, finished generations, cut-off and spent budget.
 
-    steps: population and validation. seconds: wall time of the finished generations.
+    steps: population and validation. seconds: wall time of the finished generations. untested: the finished generations
+    whose elites' test episodes are not over yet, oldest first.
     """
 
     algorithm: Any
@@ -31,6 +32,7 @@ class TrainState:
     cutoff: int
     steps: int = 0
     seconds: float = 0.0
+    untested: tuple[Untested, ...] = ()
 
 
 class Watcher:
@@ -43,7 +45,7 @@ class Watcher:
         """Of the phase's episodes `finished` are over and took `steps`."""
 
     def generation(self, record: Record) -> None:
-        """A generation is finished and its record written."""
+        """A generation is finished and tested, and its record written."""
 
 
 def start(algorithm: Algorithm, training: Training, genomes: Sequence[Genome] = ()) -> TrainState:
@@ -63,38 +65,57 @@ def spent(state: TrainState, training: Training) -> str | None:
     return None
 
 
+def finished(state: TrainState, training: Training) -> str | None:
+    """Like spent(), and None as long as elites of finished generations are being tested."""
+    return None if state.untested else spent(state, training)
+
+
 def train(
     algorithm: Algorithm,
     evaluator: Evaluator,
     training: Training,
     state: TrainState | None = None,
     watcher: Watcher | None = None,
-) -> Iterator[tuple[TrainState, Record]]:
-    """Yields the state after each generation and its record, until a budget is spent.
+) -> Iterator[tuple[TrainState, list[Record]]]:
+    """Yields the state after each generation and the records that became complete, in order; goes on until a budget is
+    spent and every elite tested. Records come later than their generations, since test episodes fill idle slots.
 
     From the same state the same generations follow, whatever came before. The caller closes the evaluator.
     ValueError: the evaluator returned a fitness that is not finite.
     """
     state = start(algorithm, training) if state is None else state
+    watcher = watcher or Watcher()
+    tests = EliteTests(evaluator, training, state.untested)
     while spent(state, training) is None:
-        state, record = run_generation(algorithm, evaluator, training, state, watcher or Watcher())
-        yield state, record
+        state, record = run_generation(algorithm, evaluator, training, state, watcher)
+        tests.add(record)
+        complete = tests.complete()
+        state = replace(state, untested=tests.untested)
+        yield state, complete
+    while state.untested:
+        watcher.phase(state.untested[0].record.generation, "test", tests.episodes)
+        tests.wait(watcher.progress)
+        complete = tests.complete()
+        state = replace(state, seconds=complete[0].seconds_total, untested=tests.untested)
+        yield state, complete
 
 
 def run_generation(
     algorithm: Algorithm, evaluator: Evaluator, training: Training, state: TrainState, watcher: Watcher
 ) -> tuple[TrainState, Record]:
-    """Plays one generation: the state after it and its record."""
-    generation, started = state.generation, time.perf_counter()
+    """Plays one generation without its test: the state after it and its record."""
+    generation, started, before = state.generation, time.perf_counter(), evaluator.work()
 
-    def play(purpose: Purpose, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]], cutoff: int) -> _Phase:
+    def play(purpose: Purpose, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]) -> _Phase:
         """Each genome plays the episodes of its seeds, [genomes][episodes each]."""
-        episodes = [Episode(genome, seed, cutoff) for genome, own in zip(genomes, seeds, strict=True) for seed in own]
+        episodes = [
+            Episode(genome, seed, state.cutoff) for genome, own in zip(genomes, seeds, strict=True) for seed in own
+        ]
         if not episodes:
             return _Phase(_NOTHING, 0, 0.0)
         watcher.phase(generation, purpose.name.removesuffix("_EPISODES").lower(), len(episodes))
         begun = time.perf_counter()
-        outcomes = evaluator.evaluate(episodes, watcher.progress)
+        outcomes = evaluator.wait(evaluator.submit(episodes, episode_priority(generation)), watcher.progress)
         return _Phase(outcomes, len(genomes), time.perf_counter() - begun)
 
     def seeds(purpose: Purpose, count: int) -> list[int]:
@@ -103,25 +124,24 @@ def run_generation(
     genomes = algorithm.ask(state.algorithm)
     each = training.episodes
     own = np.reshape(seeds(Purpose.POPULATION_EPISODES, len(genomes) * each), (len(genomes), each)).tolist()
-    population = play(Purpose.POPULATION_EPISODES, genomes, own, state.cutoff)
+    population = play(Purpose.POPULATION_EPISODES, genomes, own)
     candidates = algorithm.candidates(state.algorithm, genomes, population.fitness)
     shared = seeds(Purpose.VALIDATION_EPISODES, training.validation_episodes)
-    validation = play(Purpose.VALIDATION_EPISODES, candidates, [shared] * len(candidates), state.cutoff)
+    validation = play(Purpose.VALIDATION_EPISODES, candidates, [shared] * len(candidates))
 
     steps = population.steps + validation.steps
     figures = algorithm.metrics(state.algorithm)
     told = algorithm.tell(state.algorithm, genomes, population.fitness, candidates, validation.fitness, steps)
     elite = algorithm.elite(told)
-    test = play(Purpose.TEST_EPISODES, [elite], [seeds(Purpose.TEST_EPISODES, training.test_episodes)], 0)
-    tested = summarise(test.outcomes.returns)
 
+    seconds, done = time.perf_counter() - started, evaluator.work()
     after = replace(
         state,
         algorithm=told,
         generation=generation + 1,
         cutoff=parse_cutoff(training.cutoff).following(state.cutoff, population.outcomes.steps),
         steps=state.steps + steps,
-        seconds=state.seconds + time.perf_counter() - started,
+        seconds=state.seconds + seconds,
     )
     record = Record(
         generation=generation,
@@ -129,17 +149,19 @@ def run_generation(
         elite=elite,
         fitness=population.fitness,
         validation=float(validation.fitness[candidates.index(elite)]) if elite in candidates else None,
-        test_mean=tested.mean,
-        test_standard_error=tested.standard_error,
+        test_mean=None,
+        test_standard_error=None,
         steps_population=population.steps,
         steps_validation=validation.steps,
-        steps_test=test.steps,
+        steps_test=0,
         steps_total=after.steps,
         frames_total=after.steps * evaluator.frame_skip,
         seconds_population=population.seconds,
         seconds_validation=validation.seconds,
-        seconds_test=test.seconds,
+        seconds_test=0.0,
         seconds_total=after.seconds,
+        steps_per_s=(done.steps - before.steps) / seconds,
+        idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
         figures=figures,
     )
     return after, record

@@ -17,6 +17,9 @@ TABLES = {
 }
 
 
+CLOCKED = ("steps_per_s", "idle_share")  # besides seconds_*
+
+
 def config(**changes):
     """A configuration of TABLES with changed keys, such as training={"seed": 5}; a named algorithm comes whole."""
     tables = {name: {**TABLES.get(name, {}), **changes.get(name, {})} for name in {**TABLES, **changes}}
@@ -38,7 +41,7 @@ def new_run(path, evaluator=None, **changes):
 
 def timeless(row):
     """A row without what depends on the clock."""
-    return {key: value for key, value in row.items() if not key.startswith("seconds") and key != "steps_per_s"}
+    return {key: value for key, value in row.items() if not key.startswith("seconds") and key not in CLOCKED}
 
 
 def results(path):
@@ -48,5 +51,5 @@ def results(path):
     csv = [timeless(dict(zip(names, line, strict=True))) for line in lines]
     newest = max((path / "checkpoints").glob("*.ckpt"))
     body = json.loads(newest.read_text().splitlines()[1])
-    state = {key: body[key] for key in ("generation", "cutoff", "steps", "algorithm", "genomes", "origin")}
+    state = {key: body[key] for key in ("generation", "cutoff", "steps", "algorithm", "untested", "genomes", "origin")}
     return {"rows": rows, "csv": csv, "elites": read_elites(path), "newest": newest.name, "state": state}

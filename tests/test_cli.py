@@ -24,6 +24,7 @@ from neuroevo.genome import Genome
 from neuroevo.metrics import Record
 from neuroevo.metrics_files import read_rows
 from neuroevo.progress import PlainWatcher, TerminalWatcher
+from tests.runs import timeless
 from tests.toy import ToyEvaluator
 
 ROOT = Path(__file__).parents[1]
@@ -98,10 +99,7 @@ def test_default_folder_is_named_after_the_configuration(monkeypatch, config, tm
 def test_equal_runs_have_equal_metrics(monkeypatch, config, tmp_path):
     def rows(name):
         invoke(monkeypatch, "train", config, "--out", tmp_path / name)
-        return [
-            {key: value for key, value in row.items() if not key.startswith("seconds") and key != "steps_per_s"}
-            for row in read_rows(tmp_path / name)
-        ]
+        return [timeless(row) for row in read_rows(tmp_path / name)]
 
     assert rows("a") == rows("b")
 
@@ -179,7 +177,7 @@ def test_a_real_sigint(config, tmp_path):
     program = (
         "import sys, time; from neuroevo import cli, run; from tests.toy import ToyEvaluator\n"
         "class Slow(ToyEvaluator):\n"
-        "    def evaluate(self, *a):\n"
+        "    def submit(self, *a):\n"
         "        print('playing', flush=True); time.sleep(60)\n"
         "    def close(self): print('closed', flush=True)\n"
         "run.make_evaluator = lambda config: Slow()\n"
@@ -239,13 +237,14 @@ RECORD = Record(
     generation=12, cutoff=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation=1234.5, test_mean=None,
     test_standard_error=None, steps_population=10, steps_validation=20, steps_test=0, steps_total=1_234_567,
     frames_total=4, seconds_population=1.0, seconds_validation=0.5, seconds_test=0.0, seconds_total=3725.0,
+    steps_per_s=20.0, idle_share=0.0125,
 )  # fmt: skip
 
 
 def test_a_plain_line(capsys):
     PlainWatcher().generation(RECORD)
     assert capsys.readouterr().out == (
-        "generation 12: fitness mean 3.0 max 6.0, elite validation 1234.5, steps 1,234,567, 20/s, 3725.0 s\n"
+        "generation 12: fitness mean 3.0 max 6.0, elite validation 1234.5, steps 1,234,567, 20/s, 1.2% idle, 3725.0 s\n"
     )
 
 
@@ -258,7 +257,7 @@ def test_a_terminal_table():
             watcher.generation(RECORD)
     text = output.getvalue()
     assert text.count("elite valid.") == 1
-    row = ["12", "3.0", "6.0", "1,234.5", "-", "1,234,567", "20", "1:02:05"]
+    row = ["12", "3.0", "6.0", "1,234.5", "-", "1,234,567", "20", "1.2%", "1:02:05"]
     assert sum(line.split() == row for line in text.replace("\x1b[2K", "").splitlines()) == 2
 
 

@@ -134,7 +134,7 @@ def test_no_elite_before_the_first_generation(name):
 def test_every_algorithm_improves_the_toy(name):
     algorithm = ALGORITHMS[name](**SMALL[name])
     training = Training(seed=1, generations=25, validation_episodes=3, test_episodes=20)
-    records = [record for _, record in train(algorithm, ToyEvaluator(), training)]
+    records = [record for _, records in train(algorithm, ToyEvaluator(), training) for record in records]
     assert records[-1].test_mean > records[0].test_mean + 0.05
     if name == "ga":
         assert np.linalg.norm(theta(records[-1].elite) - TARGET) < 1.0  # starts at 3.9 or so
@@ -144,7 +144,11 @@ def test_every_algorithm_improves_the_toy(name):
 def test_every_algorithm_follows_from_its_seed(name):
     def elites(seed):
         training = Training(seed=seed, generations=4, validation_episodes=2, test_episodes=1)
-        return [record.elite for _, record in train(ALGORITHMS[name](**SMALL[name]), ToyEvaluator(), training)]
+        return [
+            record.elite
+            for _, records in train(ALGORITHMS[name](**SMALL[name]), ToyEvaluator(), training)
+            for record in records
+        ]
 
     assert elites(5) == elites(5)
     assert elites(5) != elites(6)
@@ -165,7 +169,7 @@ def test_states_are_frozen_and_plain(name):
 def test_ga_beats_random_search_at_equal_steps():
     def final(algorithm, seed):
         training = Training(seed=seed, timesteps=20_000, validation_episodes=3, test_episodes=20)
-        return list(train(algorithm, ToyEvaluator(), training))[-1][1].test_mean
+        return list(train(algorithm, ToyEvaluator(), training))[-1][1][-1].test_mean
 
     for seed in range(5):
         ga, search = GA(**SMALL["ga"]), RandomSearch(**SMALL["random_search"])

@@ -142,7 +142,7 @@ def damage(path, how):
     elif how == "empty":
         path.write_bytes(b"")
     elif how == "newer version":
-        path.write_bytes(data.replace(b'"version": 1', b'"version": 2', 1))
+        path.write_bytes(data.replace(b'"version": 2', b'"version": 3', 1))
     elif how == "foreign":
         new_run(path.parents[2] / "other", training={"seed": 77})
         shutil.copy(path.parents[2] / "other" / "checkpoints" / path.name, path)
@@ -157,7 +157,7 @@ DAMAGES = {
     "truncated": "is (damaged|not a neuroevo checkpoint)",
     "bit-flipped": "is damaged: its content does not match its SHA-256 sum",
     "empty": "is not a neuroevo checkpoint",
-    "newer version": "has version 2 of the format, this neuroevo reads version 1",
+    "newer version": "has version 3 of the format, this neuroevo reads versions 1 and 2",
     "foreign": "is another run's: training.seed is 77 there and 4 here",
     "misnamed": "is of generation 1, not of 3",
     "a folder": "cannot be read: Is a directory",

@@ -9,6 +9,7 @@ from neuroevo.config import Training
 from neuroevo.genome import Genome
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.train import Watcher, spent, start, train
+from tests import runs
 from tests.toy import ToyEvaluator
 
 GA_SMALL = GA(population=8, parents=3, sigma=0.2, validated=3)
@@ -19,12 +20,17 @@ def settings(**changes):
 
 
 def timeless(record):
-    return {key: value for key, value in record.row().items() if not key.startswith("seconds") and key != "steps_per_s"}
+    return runs.timeless(record.row())
+
+
+def records_of(training):
+    """All records that a call of train() yields."""
+    return [record for _, records in training for record in records]
 
 
 def test_episodes_of_each_phase():
     toy = ToyEvaluator()
-    records = [record for _, record in train(GA_SMALL, toy, settings(cutoff=20))]
+    records = records_of(train(GA_SMALL, toy, settings(cutoff=20)))
     assert [len(call) for call in toy.calls] == [8, 15, 6] * 3
     for generation in range(3):
         population, validation, test = toy.calls[3 * generation : 3 * generation + 3]
@@ -42,7 +48,7 @@ def test_episodes_of_each_phase():
 
 def test_the_numbers_of_a_record():
     toy = ToyEvaluator()
-    (_, first), (after, second) = list(train(GA_SMALL, toy, settings(generations=2, cutoff=20)))
+    (_, [first]), (after, [second]) = list(train(GA_SMALL, toy, settings(generations=2, cutoff=20)))
     row = second.row()
     fitness = np.array([toy.play(episode) for episode in toy.calls[3]])
     np.testing.assert_array_equal(second.fitness, fitness)
@@ -70,7 +76,7 @@ def test_the_numbers_of_a_record():
 
 def test_fitness_is_the_mean_of_a_genomes_episodes():
     toy = ToyEvaluator()
-    [(_, record)] = train(GA_SMALL, toy, settings(generations=1, episodes=3))
+    [(_, [record])] = train(GA_SMALL, toy, settings(generations=1, episodes=3))
     assert len(toy.calls[0]) == 24
     assert len({episode.seed for episode in toy.calls[0]}) == 24
     for genome in range(8):
@@ -81,7 +87,7 @@ def test_fitness_is_the_mean_of_a_genomes_episodes():
 
 def test_no_test_episodes():
     toy = ToyEvaluator()
-    [(_, record)] = train(GA_SMALL, toy, settings(generations=1, test_episodes=0))
+    [(_, [record])] = train(GA_SMALL, toy, settings(generations=1, test_episodes=0))
     assert len(toy.calls) == 2
     assert (record.test_mean, record.test_standard_error, record.steps_test) == (None, None, 0)
 
@@ -89,7 +95,7 @@ def test_no_test_episodes():
 def test_adaptive_cutoff():
     # Toy episodes take 10 to 29 steps: with 12 nearly all reach the cut-off, with 28 few do.
     toy = ToyEvaluator()
-    records = [r for _, r in train(GA_SMALL, toy, settings(generations=5, cutoff="adaptive:12,0.5,1.5,28"))]
+    records = records_of(train(GA_SMALL, toy, settings(generations=5, cutoff="adaptive:12,0.5,1.5,28")))
     limits = [record.cutoff for record in records]
     assert limits[:2] == [12, 18]
     assert limits == sorted(limits)
@@ -117,7 +123,7 @@ def test_going_on_from_a_state_equals_not_stopping():
                 GA_SMALL, ToyEvaluator(), settings(generations=5, cutoff="adaptive:12,0.5,1.5,28"), whole[stop - 1][0]
             )
         )
-        assert [timeless(record) for _, record in rest] == [timeless(record) for _, record in whole[stop:]]
+        assert list(map(timeless, records_of(rest))) == list(map(timeless, records_of(whole[stop:])))
 
 
 def test_nan_names_the_genome():
@@ -147,7 +153,7 @@ def test_an_algorithm_without_validation():
         def metrics(self, state):
             return {}
 
-    [(_, record)] = train(Still(), ToyEvaluator(), settings(generations=1))
+    [(_, [record])] = train(Still(), ToyEvaluator(), settings(generations=1))
     assert record.validation is None
     assert record.steps_validation == 0
     assert record.test_mean is not None
@@ -163,7 +169,7 @@ def test_watcher_hears_of_each_phase():
         def progress(self, finished, steps):
             heard.append(finished)
 
-    list(train(GA_SMALL, ToyEvaluator(), settings(generations=1), watcher=Ears()))
+    list(train(GA_SMALL, ToyEvaluator(late=1), settings(generations=1), watcher=Ears()))
     assert heard == [(0, "population", 8), 8, (0, "validation", 15), 15, (0, "test", 6), 6]
 
 

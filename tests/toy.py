@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 
-from neuroevo.episodes import Episode, Outcomes
+from neuroevo.episodes import Batch, Episode, Outcomes, Progress, Work
 from neuroevo.genome import Genome
 
 TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
@@ -26,28 +26,56 @@ def theta(genome: Genome) -> np.ndarray:
 
 class ToyEvaluator:
     """Return: minus the distance from theta to TARGET, plus a little noise of the episode's seed, which also says how
-    many steps in [10, 30) it would take without the cut-off."""
+    many steps in [10, 30) it would take without the cut-off. late: how many of the last submitted batches are only half
+    over as long as nobody waits for them."""
 
     frame_skip = 4
     dimension = TARGET.size
     num_actions = 3
 
-    def __init__(self, interrupt_at: int | None = None, nan_at: int | None = None):
+    def __init__(self, interrupt_at: int | None = None, nan_at: int | None = None, late: int = 0):
         self.calls: list[list[Episode]] = []
+        self.priorities: list[int] = []
         self.closed = False
-        self._interrupt_at, self._nan_at = interrupt_at, nan_at
+        self._interrupt_at, self._nan_at, self._late = interrupt_at, nan_at, late
+        self._playing: list[tuple[Batch, np.ndarray, np.ndarray]] = []
+        self._steps = 0
 
-    def evaluate(self, episodes: Sequence[Episode], on_progress: Callable[[int, int], None] | None = None) -> Outcomes:
+    def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
+        return self.wait(self.submit(episodes), on_progress)
+
+    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
         if len(self.calls) == self._interrupt_at:
             raise KeyboardInterrupt
         returns = np.array([self.play(episode) for episode in episodes])
         if len(self.calls) == self._nan_at:
             returns[2] = np.nan
         steps = np.array([min(10 + e.seed % 20, e.max_steps or 100) for e in episodes])
+        if not episodes:
+            return Batch(0)
         self.calls.append(list(episodes))
-        if on_progress is not None:
-            on_progress(len(episodes), int(steps.sum()))
-        return Outcomes(returns, steps)
+        self.priorities.append(priority)
+        self._steps += int(steps.sum())
+        batch = Batch(len(episodes))
+        self._playing.append((batch, returns, steps))
+        self._book()
+        return batch
+
+    def wait(self, batch: Batch, on_progress: Progress | None = None) -> Outcomes:
+        self._book(batch)
+        if on_progress is not None and len(batch.steps):
+            on_progress(batch.over, int(batch.steps.sum()))
+        return batch.outcomes
+
+    def work(self) -> Work:
+        return Work(self._steps, 0.0, 1)
+
+    def _book(self, waited_for: Batch | None = None) -> None:
+        """Ends what is waited for and all but the last `late` others; of those, the first half of the episodes."""
+        for age, (batch, returns, steps) in enumerate(reversed(self._playing)):
+            count = len(steps) if batch is waited_for or age >= self._late else len(steps) // 2
+            new = np.arange(batch.over, max(count, batch.over))
+            batch.book(new, returns[new], steps[new])
 
     def play(self, episode: Episode) -> float:
         distance = float(np.linalg.norm(theta(episode.genome) - TARGET))

@@ -13,9 +13,9 @@ from tests.toy import ToyEvaluator
 
 
 class SlowToyEvaluator(ToyEvaluator):
-    def evaluate(self, *arguments):
+    def submit(self, *arguments):
         time.sleep(float(os.environ.get("TOY_SECONDS", 0)))
-        return super().evaluate(*arguments)
+        return super().submit(*arguments)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,10 @@ LiveSlots EpisodeQueue::LiveOf(const Lane& lane, int64_t index) const {
 void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* refill) {
   Lane& lane = lanes_[lane_index];
   Slot& slot = lane.slots[slot_index];
-  slot.episode = std::move(episodes_.front());
-  episodes_.pop_front();
+  const auto first = episodes_.begin();
+  slot.episode = std::move(first->second.front());
+  first->second.pop_front();
+  if (first->second.empty()) episodes_.erase(first);
   slot.live = true;
   slot.total_reward = 0;
   slot.steps = 0;
@@ -112,13 +114,15 @@ void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
   }
 }
 
-void EpisodeQueue::Submit(std::vector<QueuedEpisode> episodes) {
+void EpisodeQueue::Submit(std::vector<QueuedEpisode> episodes, int64_t priority) {
   std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) throw Error(Error::Kind::kCancelled, "the episode queue is closed");
     for (const auto& episode : episodes) CheckGenome(episode);
-    for (auto& episode : episodes) episodes_.push_back(std::move(episode));
+    if (episodes.empty()) return;
+    auto& queued = episodes_[priority];
+    for (auto& episode : episodes) queued.push_back(std::move(episode));
     ready = ReadyTakes();
   }
   for (auto& [done, refill] : ready) done(std::move(refill));
@@ -174,6 +178,7 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
     slot.steps += 1;
     if (!dones[k]) continue;
     outcomes_.push_back({slot.episode.id, slot.total_reward, slot.steps});
+    ended_.notify_all();
     slot.live = false;
     slot.episode.genome.reset();
     if (slot.lane_row >= 0) lane.rows[slot.lane_row].users -= 1;
@@ -185,8 +190,9 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
   return result;
 }
 
-std::vector<EpisodeOutcome> EpisodeQueue::Results() {
-  std::lock_guard<std::mutex> lock(mutex_);
+std::vector<EpisodeOutcome> EpisodeQueue::Results(int64_t count, std::chrono::milliseconds time) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  ended_.wait_for(lock, time, [&] { return closed_ || static_cast<int64_t>(outcomes_.size()) >= count; });
   return std::exchange(outcomes_, {});
 }
 
@@ -201,6 +207,7 @@ void EpisodeQueue::Close() {
     std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
     episodes_.clear();
+    ended_.notify_all();
     ready = ReadyTakes();
   }
   for (auto& [done, refill] : ready) done(std::move(refill));

@@ -7,9 +7,12 @@
 #ifndef NEUROEVO_ROLLOUT_EPISODE_QUEUE_H_
 #define NEUROEVO_ROLLOUT_EPISODE_QUEUE_H_
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -70,9 +73,10 @@ class EpisodeQueue {
   int64_t lanes() const { return static_cast<int64_t>(lanes_.size()); }
   int64_t slots_per_lane() const { return slots_per_lane_; }
 
-  // Appends episodes. Throws, appending none, if the queue is closed, an id is negative, or a source_row is not one of
-  // the caller's rows.
-  void Submit(std::vector<QueuedEpisode> episodes);
+  // Appends episodes. Those of a lower priority number are played first, those of the same in the order in which they
+  // came: work with a high number fills the slots that nothing else wants. Throws, appending none, if the queue is
+  // closed, an id is negative, or a source_row is not one of the caller's rows.
+  void Submit(std::vector<QueuedEpisode> episodes, int64_t priority = 0);
 
   // Gives the lane's free slots their next episodes. Calls done from here, unless the lane has nothing live and there
   // is no episode: then done is called by the Submit, Close or CloseLane that ends the wait.
@@ -88,8 +92,9 @@ class EpisodeQueue {
   // Books one step of the lane's slots: adds rewards, counts steps, records the outcomes of those that are done.
   PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones);
 
-  // The outcomes since the last call, in the order in which the episodes ended.
-  std::vector<EpisodeOutcome> Results();
+  // The outcomes since the last call, in the order in which the episodes ended. Waits until there are `count` of them,
+  // the queue is closed, or the time is over.
+  std::vector<EpisodeOutcome> Results(int64_t count = 0, std::chrono::milliseconds time = {});
 
   // Steps booked since the queue was made, those of unfinished episodes included.
   int64_t TotalSteps();
@@ -129,8 +134,9 @@ class EpisodeQueue {
   const int64_t first_row_;
   std::mutex mutex_;
   std::vector<Lane> lanes_;
-  std::deque<QueuedEpisode> episodes_;
+  std::map<int64_t, std::deque<QueuedEpisode>> episodes_;  // by priority; none is empty
   std::vector<EpisodeOutcome> outcomes_;
+  std::condition_variable ended_;  // an episode, or the queue
   int64_t total_steps_ = 0;
   bool closed_ = false;
 };

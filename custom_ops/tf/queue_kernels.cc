@@ -1,4 +1,6 @@
 // CPU kernels of the episode queue's ops.
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "rollout/episode_queue.h"
@@ -12,6 +14,8 @@ using tensorflow::AsyncOpKernel;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
+
+constexpr int64_t kLongestWait = 60'000;  // milliseconds
 
 EpisodeQueue& LookupQueue(OpKernelContext* ctx) { return Lookup<EpisodeQueue>(ctx, "an episode queue"); }
 
@@ -48,7 +52,7 @@ class EpisodeQueueSubmitOp : public OpKernel {
         if (max_frames[e] < 0) ThrowInvalid("max_frames of episode ", ids[e], " is ", max_frames[e], ", expected >= 0");
         episodes.push_back({ids[e], seeds[e], max_frames[e], genomes[genome_of[e]]});
       }
-      LookupQueue(ctx).Submit(std::move(episodes));
+      LookupQueue(ctx).Submit(std::move(episodes), Scalar<int64_t>(ctx, "priority"));
     });
   }
 
@@ -159,8 +163,9 @@ class EpisodeQueueResultsOp : public OpKernel {
   void Compute(OpKernelContext* ctx) override {
     RunSync(ctx, [&] {
       EpisodeQueue& queue = LookupQueue(ctx);
+      const std::chrono::milliseconds time(std::clamp<int64_t>(Scalar<int64_t>(ctx, "milliseconds"), 0, kLongestWait));
+      const std::vector<EpisodeOutcome> outcomes = queue.Results(Scalar<int64_t>(ctx, "count"), time);
       SetScalar<int64_t>(ctx, 3, queue.TotalSteps());
-      const std::vector<EpisodeOutcome> outcomes = queue.Results();
       const int64_t count = static_cast<int64_t>(outcomes.size());
       auto ids = Output(ctx, 0, {count})->flat<int64_t>();
       auto returns = Output(ctx, 1, {count})->flat<double>();

@@ -41,6 +41,7 @@ REGISTER_OP("EpisodeQueueSubmit")
     .Input("chain_splits: int64")
     .Input("chain_seeds: int64")
     .Input("chain_scales: float")
+    .Input("priority: int64")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::NoOutputs)
     .Doc(R"doc(
@@ -50,6 +51,7 @@ episode_genomes: [E], index in [0, G).
 genome_ids: [G]; equal ids mean equal weights for the life of the queue.
 genome_sources: [G], a row of the population to start from, or -1 for the initial weights of genome_seeds.
 chain_splits: [G + 1], the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales.
+priority: episodes of a lower number are played first, those of the same number in the order in which they came.
 )doc");
 
 REGISTER_OP("EpisodeQueueTake")
@@ -107,6 +109,8 @@ refill: whether EpisodeQueueTake has something to do.
 
 REGISTER_OP("EpisodeQueueResults")
     .Input("handle: resource")
+    .Input("count: int64")
+    .Input("milliseconds: int64")
     .Output("episode_ids: int64")
     .Output("returns: float64")
     .Output("steps: int64")
@@ -118,8 +122,10 @@ REGISTER_OP("EpisodeQueueResults")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-The outcomes since the last call, in the order in which the episodes ended. Does not wait.
+The outcomes since the last call, in the order in which the episodes ended.
 
+count, milliseconds: waits until there are so many, the time is over or the queue is closed. It is the thread that waits,
+so a graph that runs lanes should not contain this op.
 total_steps: of all lanes since the queue was made, those of unfinished episodes included.
 )doc");
 

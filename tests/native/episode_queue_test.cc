@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -228,6 +229,49 @@ TEST(TheRefillFlag) {
   TakeNow(&queue, 0);
   queue.Close();
   CHECK(PutOnes(&queue, 0, {0, 1}, {}).refill);  // so that the lane comes and hears that it is over
+}
+
+TEST(LowerPriorityNumbersComeFirst) {
+  EpisodeQueue queue(1, 2, 0);
+  queue.Submit({Episode(30, MakeGenome(0)), Episode(31, MakeGenome(0))}, 3);
+  CHECK_EQ(TakeNow(&queue, 0).seeds, (std::vector<uint64_t>{530, 531}));  // nothing more urgent is there
+  queue.Submit({Episode(40, MakeGenome(1))}, 4);
+  queue.Submit({Episode(32, MakeGenome(2))}, 3);
+  queue.Submit({Episode(20, MakeGenome(3)), Episode(21, MakeGenome(3))}, 2);
+  queue.Submit({Episode(0, MakeGenome(4))}, -1);
+  std::vector<uint64_t> seeds;
+  std::set<int64_t> done = {0};
+  for (int i = 0; i < 5; ++i) {
+    CHECK(PutOnes(&queue, 0, {0, 1}, done).refill);
+    const Refill refill = TakeNow(&queue, 0);
+    CHECK_EQ(refill.slots, (Ints{0}));  // what plays in slot 1 goes on, however low its priority
+    seeds.push_back(refill.seeds.at(0));
+  }
+  CHECK_EQ(seeds, (std::vector<uint64_t>{500, 520, 521, 532, 540}));
+  CHECK(!PutOnes(&queue, 0, {0, 1}, done).refill);
+}
+
+TEST(ResultsWait) {
+  using std::chrono::milliseconds;
+  EpisodeQueue queue(1, 3, 0);
+  queue.Submit({Episode(1, MakeGenome(0)), Episode(2, MakeGenome(0)), Episode(3, MakeGenome(0))});
+  TakeNow(&queue, 0);
+  CHECK_EQ(queue.Results(1, milliseconds(1)).size(), 0u);  // the time is over
+  std::thread lane([&] {
+    PutOnes(&queue, 0, {0, 1, 2}, {1});
+    PutOnes(&queue, 0, {0, 2}, {0});
+    PutOnes(&queue, 0, {2}, {});
+  });
+  const std::vector<EpisodeOutcome> two = queue.Results(2, milliseconds(60'000));
+  lane.join();
+  CHECK_EQ(two.size(), 2u);
+  CHECK_EQ(two[0].id, 2);
+  CHECK_EQ(two[1].id, 1);
+  PutOnes(&queue, 0, {2}, {2});
+  CHECK_EQ(queue.Results(0, milliseconds(60'000)).size(), 1u);
+  std::thread closer([&] { queue.Close(); });
+  CHECK_EQ(queue.Results(1, milliseconds(60'000)).size(), 0u);
+  closer.join();
 }
 
 TEST(PutOfNoSlots) {

@@ -1,0 +1,118 @@
+"""Test episodes of the elites: they are played in slots that the generations after leave idle, and attached later.
+
+A generation's test episodes come after the next generation's population and validation and before the population of the
+one after that, so that at most the last of them go on for longer. What they give does not depend on when they are
+played. Records wait for their tests, in order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neuroevo.config import Training
+from neuroevo.episodes import Batch, Episode, Evaluator, Progress
+from neuroevo.metrics import Record
+from neuroevo.randomness import Purpose, draw_seeds
+from neuroevo.statistics import summarise
+
+
+def episode_priority(generation: int) -> int:
+    """Of a generation's population and validation."""
+    return 2 * generation
+
+
+def elite_test_priority(generation: int) -> int:
+    """Of the test episodes of a generation's elite."""
+    return episode_priority(generation + 1) + 1
+
+
+@dataclass(frozen=True)
+class Untested:
+    """A finished generation whose test episodes are not over, as a checkpoint holds it.
+
+    record: without what the tests give. returns: float64 [test episodes], steps: int64 [test episodes], 0 for those
+    that are not over.
+    """
+
+    record: Record
+    returns: np.ndarray
+    steps: np.ndarray
+
+
+class EliteTests:
+    """The tests that are going on, oldest first. untested: those of a checkpoint, which are taken up again."""
+
+    def __init__(self, evaluator: Evaluator, training: Training, untested: Iterable[Untested] = ()):
+        self._evaluator, self._training = evaluator, training
+        self._playing: deque[_Playing] = deque()
+        for each in untested:
+            self._submit(each.record, each.returns, each.steps)
+
+    def add(self, record: Record) -> None:
+        """Begins to play the tests of a finished generation's elite."""
+        count = self._training.test_episodes
+        self._submit(record, np.zeros(count), np.zeros(count, np.int64))
+
+    def complete(self) -> list[Record]:
+        """The records whose tests are over, and those of the generations before too."""
+        done = []
+        while self._playing and not self._playing[0].batch.left:
+            done.append(self._playing.popleft().complete())
+        return done
+
+    def wait(self, on_progress: Progress | None = None) -> None:
+        """Waits for the oldest tests; on_progress hears of those episodes that this process plays."""
+        begun, oldest = time.perf_counter(), self._playing[0]
+        self._evaluator.wait(oldest.batch, on_progress)
+        oldest.seconds += time.perf_counter() - begun
+
+    @property
+    def untested(self) -> tuple[Untested, ...]:
+        """What is not over, for a checkpoint."""
+        return tuple(playing.untested() for playing in self._playing)
+
+    @property
+    def episodes(self) -> int:
+        """How many episodes of the oldest tests this process plays."""
+        return len(self._playing[0].batch.steps)
+
+    def _submit(self, record: Record, returns: np.ndarray, steps: np.ndarray) -> None:
+        missing = np.flatnonzero(steps == 0)
+        seeds = draw_seeds(len(steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
+        episodes = [Episode(record.elite, seeds[i], 0) for i in missing]
+        batch = self._evaluator.submit(episodes, elite_test_priority(record.generation))
+        self._playing.append(_Playing(record, returns, steps, missing, batch))
+
+
+@dataclass
+class _Playing:
+    """missing: indices of the episodes that the batch plays. seconds: in which nothing else was waited for."""
+
+    record: Record
+    returns: np.ndarray
+    steps: np.ndarray
+    missing: np.ndarray
+    batch: Batch
+    seconds: float = 0.0
+
+    def untested(self) -> Untested:
+        returns, steps = self.returns.copy(), self.steps.copy()
+        returns[self.missing], steps[self.missing] = self.batch.returns, self.batch.steps
+        return Untested(self.record, returns, steps)
+
+    def complete(self) -> Record:
+        now = self.untested()
+        tested = summarise(now.returns)
+        return replace(
+            self.record,
+            test_mean=tested.mean,
+            test_standard_error=tested.standard_error,
+            steps_test=int(now.steps.sum()),
+            seconds_test=self.seconds,
+            seconds_total=self.record.seconds_total + self.seconds,
+        )

@@ -1,0 +1,113 @@
+"""Test episodes that are played beside later generations: same results, in order, and across interruptions."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neuroevo.algorithms.ga import GA
+from neuroevo.checkpoint import Checkpoint, from_bytes, to_bytes
+from neuroevo.config import Training
+from neuroevo.elite_tests import elite_test_priority, episode_priority
+from neuroevo.genome import Genome
+from neuroevo.run_folder import RunFolder
+from neuroevo.train import finished, spent, train
+from tests.runs import config, play, results, timeless
+from tests.toy import ToyEvaluator
+
+ALGORITHM = GA(population=8, parents=3, sigma=0.2, validated=3)
+TRAINING = Training(seed=4, generations=6, validation_episodes=5, test_episodes=7)
+
+
+def rows(pairs):
+    return [timeless(record.row()) for _, records in pairs for record in records]
+
+
+def test_at_once_and_late_give_the_same_records():
+    expected = rows(train(ALGORITHM, ToyEvaluator(), TRAINING))
+    assert [row["generation"] for row in expected] == list(range(6))
+    assert all(row["test_mean"] is not None for row in expected)
+    for late in (1, 2, 5, 100):
+        pairs = list(train(ALGORITHM, ToyEvaluator(late=late), TRAINING))
+        assert rows(pairs) == expected
+        assert max(len(state.untested) for state, _ in pairs) == min(1 + (late - 1) // 3, 6)
+        for state, _ in pairs:  # each finished generation is tested or waits for it
+            complete = [record for other, records in pairs for record in records if other is not state]
+            assert all(each.record.test_mean is None for each in state.untested) and complete
+        assert pairs[-1][0].untested == ()
+
+
+def test_tests_come_after_the_next_generation_and_before_the_one_after():
+    toy = ToyEvaluator(late=100)
+    list(train(ALGORITHM, toy, TRAINING))
+    assert toy.priorities[:6] == [0, 0, 3, 2, 2, 5]  # population, validation and test of generations 0 and 1
+    for generation in range(5):
+        following = episode_priority(generation + 1)
+        assert following < elite_test_priority(generation) < episode_priority(generation + 2)
+        assert elite_test_priority(generation) < elite_test_priority(generation + 1)
+
+
+@pytest.mark.parametrize("late", [1, 4, 100])
+def test_going_on_from_any_checkpoint(late):
+    whole = list(train(ALGORITHM, ToyEvaluator(late=late), TRAINING))
+    expected = rows(whole)
+    for stop, (state, _) in enumerate(whole):
+        stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state
+        toy = ToyEvaluator()
+        rest = rows(train(ALGORITHM, toy, TRAINING, stored))
+        assert rows(whole[: stop + 1]) + rest == expected
+        # Of what was half over, only the other half is played again.
+        half_over = sum(int((each.steps > 0).sum()) for each in stored.untested)
+        assert half_over >= 3 * len(stored.untested)
+        tests = [call for call in toy.calls if call[0].max_steps == 0]
+        assert sum(map(len, tests)) == 7 * (len(stored.untested) + 6 - stored.generation) - half_over
+
+
+def test_a_run_is_over_when_its_elites_are_tested():
+    states = [state for state, _ in train(ALGORITHM, ToyEvaluator(late=100), TRAINING)]
+    assert [state.generation for state in states] == [1, 2, 3, 4, 5, 6, 6, 6, 6, 6, 6, 6]
+    assert spent(states[5], TRAINING) and finished(states[5], TRAINING) is None
+    assert finished(states[-1], TRAINING) == "after 6 generations"
+
+
+@pytest.mark.parametrize("late", [0, 1, 100])
+def test_run_folders_are_equal(tmp_path, late):
+    play(RunFolder.create(tmp_path / "at_once", config()))
+    play(RunFolder.create(tmp_path / "late", config()), ToyEvaluator(late=late))
+    assert results(tmp_path / "at_once") == results(tmp_path / "late")
+
+
+@pytest.mark.parametrize("call", range(15))
+def test_an_interruption_loses_no_finished_generation(tmp_path, call):
+    play(RunFolder.create(tmp_path / "whole", config()))
+    with pytest.raises(KeyboardInterrupt):
+        play(RunFolder.create(tmp_path / "run", config()), ToyEvaluator(late=4, interrupt_at=call))
+    folder = RunFolder.resume(tmp_path / "run")
+    assert folder.state.generation == call // 3
+    play(folder)
+    assert results(tmp_path / "run") == results(tmp_path / "whole")
+
+
+def test_checkpoints_of_the_version_before():
+    state, _ = list(train(ALGORITHM, ToyEvaluator(), TRAINING))[2]
+    head, body, *arrays = to_bytes(Checkpoint(state, {}, {})).split(b"\n", 2)
+    old = {key: value for key, value in json.loads(body).items() if key != "untested"}
+    content = b"\n".join([json.dumps(old).encode(), *arrays])
+    head = {**json.loads(head), "version": 1, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    assert from_bytes(json.dumps(head).encode() + b"\n" + content, ALGORITHM.state_type).state == state
+
+
+def test_episodes_that_are_over_are_remembered_exactly():
+    pairs = train(ALGORITHM, ToyEvaluator(late=100), TRAINING)
+    state, _ = next(pairs)
+    [untested] = state.untested
+    toy = ToyEvaluator()
+    assert isinstance(untested.record.elite, Genome)
+    stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state.untested[0]
+    np.testing.assert_array_equal(stored.returns, untested.returns)
+    np.testing.assert_array_equal(stored.steps, untested.steps)
+    [(_, [record])] = train(ALGORITHM, toy, replace(TRAINING, generations=1), state)
+    assert toy.calls == [toy.calls[0]] and len(toy.calls[0]) == 4
+    assert record.steps_test == untested.steps.sum() + sum(10 + e.seed % 20 for e in toy.calls[0])
