@@ -4,6 +4,7 @@ PYTHON ?= python3
 ARCH ?= native
 SANITIZE ?=
 WERROR ?= OFF
+PGO ?= ON
 
 .DEFAULT_GOAL := help
 .PHONY: help preflight setup build run test test-native bench lint format clean
@@ -11,6 +12,7 @@ WERROR ?= OFF
 
 BIN := .venv/bin
 DEPS := .venv/.installed
+PEERS := build/peers
 CXX_FILES = $(wildcard custom_ops/*/*.cc custom_ops/*/*.h custom_ops/*/*.cu tests/native/*.cc tests/native/*.h)
 
 # A sanitized build has a folder of its own, keeps its libraries there, and leaves TensorFlow out.
@@ -26,7 +28,7 @@ CMAKE_BUILD = $(BIN)/cmake --build $(BUILD)
 
 help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*##/  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
-	@echo 'Variables: PYTHON=$(PYTHON) ARCH=native|x86-64-v4|x86-64-v3|x86-64 WERROR=ON|OFF'
+	@echo 'Variables: PYTHON=$(PYTHON) ARCH=native|x86-64-v4|x86-64-v3|x86-64 WERROR=ON|OFF PGO=ON|OFF'
 
 preflight:
 	@custom_ops/cmake/preflight.sh '$(PYTHON)' '$(CXX)'
@@ -43,7 +45,7 @@ $(BUILD)/build.ninja: $(DEPS) FORCE
 	@$(BIN)/python custom_ops/cmake/fetch_ale.py build
 	@CXX='$(CXX)' $(BIN)/cmake -S custom_ops -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DNEUROEVO_PYTHON=$(CURDIR)/$(BIN)/python -DNEUROEVO_ARCH=$(ARCH) \
-	  -DNEUROEVO_WERROR=$(WERROR) $(CMAKE_WHERE) >/dev/null
+	  -DNEUROEVO_WERROR=$(WERROR) -DNEUROEVO_PGO=$(PGO) $(CMAKE_WHERE) >/dev/null
 FORCE:
 
 setup: build  ## Make .venv, install the dependencies, compile the native libraries
@@ -61,8 +63,16 @@ test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefine
 	@$(CMAKE_BUILD) --target native_tests
 	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 
-bench: setup  ## Measure speed
-	$(BIN)/python -m experiments.bench
+bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
+	@$(CMAKE_BUILD) --target benchmarks ale_bench
+	$(BIN)/python -m experiments.bench --json build/bench.json
+
+$(PEERS)/.installed: experiments/peers/requirements.txt | preflight
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@echo 'Installing the peers of experiments/peers/requirements.txt into $(PEERS)'
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $< || \
+	  { echo 'make: pip could not install the peers (its message is above)' >&2; exit 1; }
+	@touch $@
 
 lint: $(DEPS)  ## Check style
 	$(BIN)/ruff check .

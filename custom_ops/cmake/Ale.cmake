@@ -18,20 +18,36 @@ list(GET version_parts 2 ALE_VERSION_PATCH)
 set(ALE_VERSION_GIT_SHA unknown)
 configure_file(${ale_root}/ale/version.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/version.hpp)
 
-file(GLOB ale_sources ${ale_root}/ale/*.cpp)
-foreach(folder common emucore environment games games/supported)
+# ale_compile(TARGET): how all of ALE is compiled.
+function(ale_compile target)
+  target_include_directories(${target} SYSTEM PUBLIC ${ale_root} ${ale_root}/ale
+                             ${CMAKE_CURRENT_BINARY_DIR}/ale_generated)
+  target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(${target} PUBLIC neuroevo_arch)
+  target_compile_options(${target} PRIVATE -w) # its warnings are not ours to mend
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
+  if(NEUROEVO_SANITIZE STREQUAL "")
+    # CMake then archives with gcc-ar, which keeps the link-time information that plain ar may lose.
+    set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
+  elseif(NEUROEVO_SANITIZE MATCHES undefined)
+    # Of all 108 ROMs one trips a sanitizer: VideoCheckers copies a bool that it never set. Everything else is checked.
+    target_compile_options(${target} PRIVATE -fno-sanitize=bool)
+  endif()
+endfunction()
+
+# The games' rules and scores, a hundred small files, and the emulator proper, which takes the time.
+file(GLOB game_sources ${ale_root}/ale/games/*.cpp ${ale_root}/ale/games/supported/*.cpp)
+file(GLOB emulator_sources ${ale_root}/ale/*.cpp)
+foreach(folder common emucore environment)
   file(GLOB folder_sources ${ale_root}/ale/${folder}/*.cpp ${ale_root}/ale/${folder}/*.cxx)
-  list(APPEND ale_sources ${folder_sources})
+  list(APPEND emulator_sources ${folder_sources})
 endforeach()
-add_library(ale STATIC ${ale_sources})
-target_include_directories(ale SYSTEM PUBLIC ${ale_root} ${ale_root}/ale ${CMAKE_CURRENT_BINARY_DIR}/ale_generated)
-target_link_libraries(ale PUBLIC neuroevo_arch ZLIB::ZLIB)
-target_compile_options(ale PRIVATE -w) # its warnings are not ours to mend
-set_target_properties(ale PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
-if(NEUROEVO_SANITIZE STREQUAL "")
-  # CMake then archives with gcc-ar, which keeps the link-time information that plain ar may lose.
-  set_target_properties(ale PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
-elseif(NEUROEVO_SANITIZE MATCHES undefined)
-  # Of all 108 ROMs one trips a sanitizer: VideoCheckers copies a bool that it never set. Everything else is checked.
-  target_compile_options(ale PRIVATE -fno-sanitize=bool)
-endif()
+include(cmake/AleEdits.cmake)
+add_library(ale_games OBJECT ${game_sources})
+ale_compile(ale_games)
+add_library(ale STATIC ${emulator_sources} $<TARGET_OBJECTS:ale_games>)
+ale_compile(ale)
+target_link_libraries(ale PUBLIC ZLIB::ZLIB)
+
+include(cmake/AleProfile.cmake)
+ale_profile(${emulator_sources})

@@ -72,13 +72,13 @@ class AtariEnv : public Env {
     const int noop_max = game_->options.noop_max;
     const int noops = noop_max == 0 ? 0 : 1 + static_cast<int>(SplitMix64(seed) % noop_max);
     for (int i = 0; i < noops; ++i) {  // also where NOOP is not a minimal action, as in Backgammon
-      ale().act(ale::PLAYER_A_NOOP);
+      emulator_.Act(ale::PLAYER_A_NOOP);
       if (ale().game_over()) restart();
     }
     if (game_->fires_at_reset()) {
       for (int action = 1; action <= 2; ++action) {
         for (int i = 0; i < game_->options.frame_skip && !ale().game_over(); ++i) {
-          ale().act(game_->minimal_actions[action]);
+          emulator_.Act(game_->minimal_actions[action]);
         }
         if (ale().game_over()) restart();
       }
@@ -102,7 +102,7 @@ class AtariEnv : public Env {
     double reward = 0;
     bool done = false;
     for (int i = 0; i < game_->options.frame_skip && !done; ++i) {
-      reward += ale().act(button);
+      reward += emulator_.Act(button);
       done = ale().game_over() || ale().getEpisodeFrameNumber() >= last_frame_ || LifeIsLost();
       if (!done) view_->AfterFrame(emulator_, i);
     }
@@ -124,8 +124,7 @@ class AtariEnv : public Env {
     }
   }
 
-  // The console's memory.
-  void Behaviour(void* out) const override { std::memcpy(out, ale().getRAM().array(), ale().getRAM().size()); }
+  void Behaviour(void* out) const override { emulator_.ReadRam(static_cast<uint8_t*>(out)); }
 
   void Render(uint8_t* rgb) const override {
     const uint8_t* screen = emulator_.screen();
@@ -174,7 +173,7 @@ class AtariFactory : public EnvFactory {
     spec_.num_actions = static_cast<int64_t>(game_->actions.size());
     spec_.frame_skip = game_->options.frame_skip;
     spec_.behaviour_dtype = DType::kUint8;
-    spec_.behaviour_shape = {static_cast<int64_t>(ale::ALERAM().size())};
+    spec_.behaviour_shape = {AtariEmulator::kRamBytes};
     spec_.render_shape = {game_->height, kScreenWidth, 3};
   }
 

@@ -20,7 +20,8 @@ using ale::StellaEnvironment;
 using ale::stella::TIA;
 
 constexpr size_t kScreenBytes = 160 * 300;  // of each of the TIA's two frame buffers
-constexpr int kEmulatorSeed = 0;            // while loading, where Adventure alone draws: to choose a mode
+constexpr int kRamAddress = 0x80;
+constexpr int kEmulatorSeed = 0;  // while loading, where Adventure alone draws: to choose a mode
 
 // Members that the emulator keeps private and its snapshots leave out. An explicit instantiation may name them.
 using TiaMembers = std::tuple<bool&, bool&, uint8_t*&, const uint8_t*&, const uint8_t*&, const uint8_t*&,
@@ -44,6 +45,16 @@ struct UnsavedOfEnvironment {
 };
 template struct UnsavedOfEnvironment<&StellaEnvironment::m_player_a_action, &StellaEnvironment::m_paddle_a_strength,
                                      &StellaEnvironment::m_player_b_action, &StellaEnvironment::m_paddle_b_strength>;
+
+// What ALEInterface::act works with.
+using ActionState = std::tuple<ale::ALEState&, ale::Action&, const bool&>;
+ActionState StateOf(StellaEnvironment& environment);
+template <auto... kMembers>
+struct StateOfEnvironment {
+  friend ActionState StateOf(StellaEnvironment& environment) { return {environment.*kMembers...}; }
+};
+template struct StateOfEnvironment<&StellaEnvironment::m_state, &StellaEnvironment::m_player_a_action,
+                                   &StellaEnvironment::m_use_paddles>;
 
 // ALE ends the process on a file it cannot load, so everything that it would object to is checked first.
 void CheckRom(const std::filesystem::path& rom) {
@@ -99,7 +110,10 @@ std::unique_ptr<ale::ALEInterface> Load(const AtariOptions& options) {
 }  // namespace
 
 AtariEmulator::AtariEmulator(const AtariOptions& options)
-    : ale_(Load(options)), start_(ale_->cloneState(/*include_rng=*/false)), start_tia_(Unsaved(tia())) {
+    : ale_(Load(options)),
+      repeat_action_probability_(ale_->getFloat("repeat_action_probability")),  // ALE keeps six digits
+      start_(ale_->cloneState(/*include_rng=*/false)),
+      start_tia_(Unsaved(tia())) {
   start_pixel_ = std::get<kFramePointer>(start_tia_) - media().currentFrameBuffer();
   start_screen_.assign(media().currentFrameBuffer(), media().currentFrameBuffer() + kScreenBytes);
   start_previous_screen_.assign(media().previousFrameBuffer(), media().previousFrameBuffer() + kScreenBytes);
@@ -120,6 +134,31 @@ void AtariEmulator::Restart(uint32_t random_seed) {
   std::memcpy(media().previousFrameBuffer(), start_previous_screen_.data(), kScreenBytes);
   Unsaved(*ale_->environment) = std::make_tuple(ale::PLAYER_A_NOOP, 1.0f, ale::PLAYER_B_NOOP, 1.0f);
   ale_->environment->getEnvironmentRNG().seed(random_seed);
+}
+
+double AtariEmulator::Act(ale::Action action) {
+  ale::RomSettings& game = *ale_->romSettings;
+  if (game.isTerminal()) return 0;
+  StellaEnvironment& environment = *ale_->environment;
+  const auto [state, last_action, paddles] = StateOf(environment);
+  ale::stella::Random& random = environment.getEnvironmentRNG();
+  if (random.nextDouble() >= repeat_action_probability_) last_action = action;
+  random.nextDouble();  // for the second player, who does nothing
+  ale::stella::Event* event = ale_->theOSystem->event();
+  if (paddles) {
+    state.applyActionPaddles(event, last_action, 1.0f, ale::PLAYER_B_NOOP, 0.0f);
+  } else {
+    state.applyActionJoysticks(event, last_action, ale::PLAYER_B_NOOP);
+  }
+  tia().update();
+  game.step(ale_->theOSystem->console().system());
+  state.incrementFrame();
+  return game.getReward();
+}
+
+void AtariEmulator::ReadRam(uint8_t* out) const {
+  ale::stella::System& system = ale_->theOSystem->console().system();
+  for (int i = 0; i < kRamBytes; ++i) out[i] = system.peek(static_cast<uint16_t>(kRamAddress + i));
 }
 
 }  // namespace neuroevo

@@ -26,6 +26,14 @@ class AtariEmulator {
   // RAM carries over, so that repeated resets differ. ALE's generator of sticky actions starts from random_seed.
   void Restart(uint32_t random_seed);
 
+  // One frame with a legal action, as ALEInterface::act plays it, without the copies of screen, memory and sound that
+  // nobody here reads: ALE's getScreen, getRAM and getAudio stay as they were. Returns the reward; a game that is over
+  // stays over.
+  double Act(ale::Action action);
+
+  static constexpr int kRamBytes = 128;
+  void ReadRam(uint8_t* out) const;  // the console's memory
+
   ale::ALEInterface& ale() const { return *ale_; }
   int height() const { return static_cast<int>(ale_->getScreen().height()); }  // of a screen [height, 160]
 
@@ -46,6 +54,7 @@ class AtariEmulator {
   ale::stella::MediaSource& media() const { return ale_->theOSystem->console().mediaSource(); }
 
   std::unique_ptr<ale::ALEInterface> ale_;
+  float repeat_action_probability_;
   ale::ALEState start_;
   TiaState start_tia_;
   ptrdiff_t start_pixel_;

@@ -29,9 +29,11 @@ class ScreenToFrame {
   };
   static std::vector<Tap> Taps(int in);
 
-  int height_;
-  std::array<uint16_t, 256> grey_;  // in 1/128 grey levels
-  std::vector<Tap> rows_, columns_;
+  std::array<int16_t, 256> grey_;  // in 1/128 grey levels
+  std::vector<Tap> rows_;
+  // The columns' taps, as arrays for vectors: what is behind the last column reads column 0 and goes nowhere.
+  static constexpr int kPaddedSide = 96;
+  std::array<int16_t, kPaddedSide> left_{}, right_{}, column_weight_{};
 };
 
 }  // namespace neuroevo

@@ -1,4 +1,4 @@
-// S environments of one family, reset, stepped and observed by the workers of a thread pool.
+// S environments of one family, reset, stepped and observed on a thread pool.
 #ifndef NEUROEVO_ENVS_ENV_POOL_H_
 #define NEUROEVO_ENVS_ENV_POOL_H_
 

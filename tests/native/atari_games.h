@@ -1,4 +1,4 @@
-// Atari games for tests: a pool of one game whose calls wait for their end. Needs the ROMs' folder in NEUROEVO_ROMS.
+// Atari games for tests: a pool of one game. Needs the ROMs' folder in NEUROEVO_ROMS.
 #ifndef NEUROEVO_TESTS_NATIVE_ATARI_GAMES_H_
 #define NEUROEVO_TESTS_NATIVE_ATARI_GAMES_H_
 
@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/wait.h"
 #include "envs/atari_screen.h"
 #include "envs/env_pool.h"
 #include "native/check.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/wait.h"
 #include "native/atari_games.h"
 #include "native/check.h"
 

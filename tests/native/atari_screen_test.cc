@@ -1,4 +1,4 @@
-// ScreenToFrame against a reference in double precision.
+// ScreenToFrame against a reference in double precision, and to the bit against its integer arithmetic pixel by pixel.
 #include "envs/atari_screen.h"
 
 #include <algorithm>
@@ -48,9 +48,38 @@ std::vector<double> Reference(const Palette& rgb, int height, const std::vector<
   return frame;
 }
 
+// The arithmetic that every build must follow: greys in 1/128 levels, weights in 1/2^14, rows first, floors.
+std::vector<uint8_t> Exact(const Palette& rgb, int height, const std::vector<uint8_t>& a,
+                           const std::vector<uint8_t>& b) {
+  const auto grey = [&](int y, int x) {
+    const int i = std::min(y, height - 1) * kScreenWidth + std::min(x, kScreenWidth - 1);
+    const auto level = [&](uint32_t c) {
+      return std::lround((0.299 * (c >> 16 & 255) + 0.587 * (c >> 8 & 255) + 0.114 * (c & 255)) * 128);
+    };
+    return std::max(level(rgb[a[i]]), level(rgb[b[i]]));
+  };
+  const auto blend = [](int64_t low, int64_t high, int64_t weight) {
+    const int64_t product = (high - low) * weight;
+    return low + (product - ((product % 16384 + 16384) % 16384)) / 16384;
+  };
+  std::vector<uint8_t> frame(kFramePixels);
+  for (int y = 0; y < kFrameSide; ++y) {
+    for (int x = 0; x < kFrameSide; ++x) {
+      const double at_y = static_cast<double>(y) * (height - 1) / 83, at_x = static_cast<double>(x) * 159 / 83;
+      const int top = static_cast<int>(at_y), left = static_cast<int>(at_x);
+      const int64_t down = std::lround((at_y - top) * 16384), right = std::lround((at_x - left) * 16384);
+      const int64_t a_column = blend(grey(top, left), grey(top + 1, left), down);
+      const int64_t next_column = blend(grey(top, left + 1), grey(top + 1, left + 1), down);
+      frame[y * kFrameSide + x] = static_cast<uint8_t>((blend(a_column, next_column, right) + 64) / 128);
+    }
+  }
+  return frame;
+}
+
 void CheckFrame(const Palette& rgb, int height, const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
   std::vector<uint8_t> frame(kFramePixels);
   ScreenToFrame(rgb, height).Convert(a.data(), b.data(), frame.data());
+  CHECK_EQ(frame, Exact(rgb, height, a, b));
   const std::vector<double> expected = Reference(rgb, height, a, b);
   int different = 0;
   for (int i = 0; i < kFramePixels; ++i) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/wait.h"
 #include "envs/env_pool.h"
 #include "native/atari_games.h"
 #include "native/check.h"

@@ -1,0 +1,7 @@
+# The benchmark ale_bench, built on request (`ninja -C build/native ale_bench`): environments against the bare emulator.
+add_executable(ale_bench EXCLUDE_FROM_ALL bench/ale_bench.cc)
+target_compile_options(ale_bench PRIVATE -Wall -Wextra $<$<BOOL:${NEUROEVO_WERROR}>:-Werror>)
+target_link_libraries(ale_bench PRIVATE neuroevo_atari neuroevo_arch ale)
+if(NEUROEVO_SANITIZE STREQUAL "")
+  target_link_options(ale_bench PRIVATE -flto=auto -O3 -march=${NEUROEVO_ARCH})
+endif()

@@ -1,0 +1,52 @@
+# The few places where the emulator is changed before it is compiled, in copies. An edit whose text is not found as
+# often as expected ends the configuration: another version of ALE needs another look.
+
+# ale_edit(FILE TIMES BEFORE AFTER): in ale_generated/, where the edits of a file add up.
+function(ale_edit file times before after)
+  get_filename_component(name ${file} NAME)
+  set(copy ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/${name})
+  get_property(edited GLOBAL PROPERTY ALE_EDITED_${file})
+  if(NOT DEFINED edited OR edited STREQUAL "")
+    file(READ ${ale_root}/ale/${file} edited)
+  endif()
+  string(REPLACE "${before}" "" without "${edited}")
+  string(LENGTH "${edited}" length)
+  string(LENGTH "${without}" length_without)
+  string(LENGTH "${before}" length_before)
+  math(EXPR found "(${length} - ${length_without}) / ${length_before}")
+  if(NOT found EQUAL times)
+    message(FATAL_ERROR "ALE ${ALE_VERSION}: found this ${found} times in ${file}, expected ${times}:\n${before}")
+  endif()
+  string(REPLACE "${before}" "${after}" edited "${edited}")
+  set_property(GLOBAL PROPERTY ALE_EDITED_${file} "${edited}")
+  file(CONFIGURE OUTPUT ${copy} CONTENT "@edited@" @ONLY)
+  list(FIND emulator_sources ${ale_root}/ale/${file} place)
+  list(FIND emulator_sources ${copy} copied)
+  if(place EQUAL -1 AND copied EQUAL -1)
+    message(FATAL_ERROR "${ale_root}/ale/${file} is not among the sources that are compiled")
+  elseif(copied EQUAL -1)
+    list(REMOVE_AT emulator_sources ${place})
+    list(APPEND emulator_sources ${copy})
+  endif()
+  set(emulator_sources "${emulator_sources}" PARENT_SCOPE)
+endfunction()
+
+# Scanlines with several objects are drawn many pixels at a time. (The second place is a mode that nothing turns on.)
+ale_edit(emucore/TIA.cxx 1 "#include \"ale/emucore/Sound.hxx\"\n"
+         "#include \"ale/emucore/Sound.hxx\"\n#include \"envs/atari_pixels.h\"\n")
+set(loop "        for(; myFramePointer < ending; ++myFramePointer, ++hpos)\n")
+ale_edit(emucore/TIA.cxx 2 "${loop}" "
+        const auto on = [this](uint8_t bit) { return static_cast<uint8_t>(myEnabledObjects & bit ? 0xff : 0); };
+        myCollision |= neuroevo::DrawPixels(
+            {&myCurrentPFMask[hpos], &myCurrentP0Mask[hpos], &myCurrentP1Mask[hpos], &myCurrentM0Mask[hpos],
+             &myCurrentM1Mask[hpos], &myCurrentBLMask[hpos], myPF, myCurrentGRP0, myCurrentGRP1, on(myM0Bit),
+             on(myM1Bit), on(myBLBit), 80 - static_cast<int>(hpos)},
+            {ourCollisionTable, &myPriorityEncoder[0][myPlayfieldPriorityAndScore],
+             &myPriorityEncoder[1][myPlayfieldPriorityAndScore], myColor},
+            static_cast<int>(ending - myFramePointer), myFramePointer);
+        myFramePointer = ending;
+${loop}")
+
+# Tables for an average of two frames take 30 ms of every emulator's start; we never ask for that average.
+ale_edit(environment/phosphor_blend.cpp 1 "\n  makeAveragePalette();\n"
+         "\n  if(osystem->settings().getBool(\"color_averaging\")) makeAveragePalette();\n")
