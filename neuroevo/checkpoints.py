@@ -11,6 +11,7 @@ from typing import Any
 
 from neuroevo.checkpoint import Checkpoint, CheckpointError, load, save
 from neuroevo.config import CheckpointSettings
+from neuroevo.train import TrainState
 
 _NAME = re.compile(r"generation-(\d+)\.ckpt")
 
@@ -32,7 +33,7 @@ class Checkpoints:
     def __init__(self, folder: Path, settings: CheckpointSettings):
         self.folder = folder
         self._settings = settings
-        self._saved: tuple[int, int] | None = None  # generations finished, and untested, of the last one saved here
+        self._saved: TrainState | None = None  # of the last one that was saved here
 
     def path(self, generation: int) -> Path:
         """Where the checkpoint after `generation` finished generations is."""
@@ -44,13 +45,15 @@ class Checkpoints:
 
     def save(self, checkpoint: Checkpoint) -> None:
         """Writes it unless it was the last one written, and then deletes those that need not stay. OSError."""
-        generation, untested = checkpoint.state.generation, len(checkpoint.state.untested)
-        if (generation, untested) == self._saved:
+        if checkpoint.state is self._saved:
             return
+        generation = checkpoint.state.generation
         self.folder.mkdir(exist_ok=True)
         save(self.path(generation), checkpoint)
-        self._saved = generation, untested
-        so_far = [each for each in self.generations() if each <= generation]
+        self._saved = checkpoint.state
+        # The newest elite on record is that of the newest tested generation, whose checkpoint is the last to count.
+        tested = generation - len(checkpoint.state.untested)
+        so_far = [each for each in self.generations() if each <= tested]
         for old in so_far[: -self._settings.keep_last]:
             if not (self._settings.keep_every and old % self._settings.keep_every == 0):
                 self.path(old).unlink(missing_ok=True)
@@ -111,6 +114,10 @@ def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
+# Keys that checkpoints of earlier versions lack, with what was the case then.
+_ADDED = {"network": {"dtype": "float32"}}
+
+
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
     """Which keys differ, as `algorithm.sigma is 0.005 there and 0.002 here`."""
     found = []
@@ -118,6 +125,7 @@ def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str
         there, here = theirs.get(section), ours.get(section)
         if not isinstance(there, Mapping) or not isinstance(here, Mapping):
             there, here = {"": there}, {"": here}
+        there = {**_ADDED.get(section, {}), **there}
         for key in dict.fromkeys([*there, *here]):
             if there.get(key) != here.get(key):
                 name = f"{section}.{key}".rstrip(".")

@@ -27,7 +27,7 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import PlainValidator, ValidationError
 
-from neuroevo import envs
+from neuroevo import envs, networks
 from neuroevo.algorithms import ALGORITHMS, Algorithm
 from neuroevo.config_files import read
 from neuroevo.config_problems import in_their_words, key_of, respell, value_problem
@@ -35,7 +35,7 @@ from neuroevo.cutoff import parse_cutoff
 from neuroevo.errors import UserError, did_you_mean
 from neuroevo.legacy import Translation
 from neuroevo.limits import MAX_SLOTS
-from neuroevo.networks import NETWORKS
+from neuroevo.networks import DTYPES, NETWORKS
 from neuroevo.settings import Count, CountOrZero, Name, Positive, Seed, Slots, Steps, Threads, one_of, settings, whole
 from neuroevo.toml_text import inline
 
@@ -61,6 +61,12 @@ class Network:
 
     name: Annotated[str, one_of(NETWORKS)] = "large_model"
     """The network; `neuroevo info` lists them."""
+    dtype: Annotated[str, one_of(DTYPES)] = "float32"
+    """What the network is evaluated in: float32, or int8 for 8-bit integers, which are faster and the
+    same bits on every machine. Mutations are of float32 weights either way."""
+
+    def __str__(self) -> str:
+        return self.name if self.dtype == "float32" else f"{self.name} in {self.dtype}"
 
 
 @settings
@@ -195,6 +201,8 @@ def _check(given: Translation, source: str) -> Config:
     algorithm_name, made, found = _make_sections(given.tables)
     if "env" in made:
         found += envs.check(made["env"].name, made["env"].options)
+    if "network" in made:
+        found += networks.check(made["network"].name, made["network"].dtype)
     found = [in_their_words(problem, given.names) for problem in found]
     said = {key_of(problem) for problem in given.problems}
     problems = given.problems + [problem for problem in found if key_of(problem) not in said]

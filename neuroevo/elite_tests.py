@@ -65,10 +65,10 @@ class EliteTests:
             done.append(self._playing.popleft().complete())
         return done
 
-    def wait(self, on_progress: Progress | None = None) -> None:
-        """Waits for the oldest tests; on_progress hears of those episodes that this process plays."""
+    def wait(self, seconds: float, on_progress: Progress | None = None) -> None:
+        """Waits for the oldest tests, at most so long; on_progress hears of those episodes that this process plays."""
         begun, oldest = time.perf_counter(), self._playing[0]
-        self._evaluator.wait(oldest.batch, on_progress)
+        self._evaluator.wait(oldest.batch, on_progress, seconds)
         oldest.seconds += time.perf_counter() - begun
 
     @property
@@ -114,5 +114,4 @@ class _Playing:
             test_standard_error=tested.standard_error,
             steps_test=int(now.steps.sum()),
             seconds_test=self.seconds,
-            seconds_total=self.record.seconds_total + self.seconds,
         )

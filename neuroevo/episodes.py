@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 import numpy as np
@@ -85,8 +86,8 @@ class Evaluator(Protocol):
         What has a high number fills the slots that would be idle while the last episodes of something urgent go on.
         """
 
-    def wait(self, batch: Batch, on_progress: Progress | None = None) -> Outcomes:
-        """The outcomes of a batch, in the order of its episodes, when all of them are over."""
+    def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
+        """The outcomes of a batch, in order of its episodes: when all are over, or what there is after `seconds`."""
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
         """submit() and wait()."""

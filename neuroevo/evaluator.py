@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import math
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,7 +29,7 @@ class LocalEvaluator:
     env: name of a game. network: a name of NETWORKS, or several (genomes refer to them by index).
     env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
     slots of each, by default chosen for the threads. parent_rows: how many genomes to keep at hand as weights. device:
-    "auto", "cpu" or "gpu".
+    "auto", "cpu" or "gpu". dtype: what networks are evaluated in, "float32" or "int8".
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class LocalEvaluator:
         parent_rows: int | None = None,
         device: str = "auto",
         backend: str = "cpu",
+        dtype: str = "float32",
     ):
         check_device(device)
         recipe = envs.resolve(env, env_options)
@@ -65,6 +68,7 @@ class LocalEvaluator:
             slots=self.slots,
             parent_rows=parent_rows,
             backend=backend,
+            dtype=dtype,
         )
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
@@ -88,10 +92,14 @@ class LocalEvaluator:
         with self._closed_on_failure():
             return self._submit(episodes, priority)
 
-    def wait(self, batch: Batch, on_progress: Progress | None = None) -> Outcomes:
-        """The outcomes of a batch, in the order of its episodes, when all of them are over. Raises as submit() does."""
+    def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
+        """The outcomes of a batch, in the order of its episodes: when all are over, or what there is after `seconds`.
+
+        Raises as submit() does.
+        """
+        end = time.perf_counter() + seconds
         with self._closed_on_failure():
-            while batch.left:
+            while batch.left and time.perf_counter() < end:
                 before = batch.over
                 self._book_results(batch.left)
                 if batch.over > before and on_progress is not None:

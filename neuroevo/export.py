@@ -3,7 +3,11 @@
 keras        one .keras file of built-in layers only, for keras.models.load_model
 savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
 npz          arrays for numpy.load: `conv_1.kernel`, `conv_1.bias`, ...; and, as text, `network` (the layer list that
-             custom_ops/population/network.h describes), `genome` (JSON) and `env`
+             custom_ops/population/network.h describes), `dtype`, `genome` (JSON) and `env`. Of a run in integers also
+             what it played with: int8 `conv_1.kernel_int8` and `conv_1.exponent` (k of custom_ops/population/int8.h)
+
+A network that played in integers is written with the float32 weights that they were rounded from: its outputs are close
+to those of the run, and in a few steps of a hundred it acts otherwise. The arrays of an npz are enough to play exactly.
 
 The input is a batch of observations as the environment makes them (uint8 [K, 84, 84, 4] for Atari), the output float32
 [K, A]; the action taken is the greatest output's index.
@@ -23,6 +27,7 @@ import numpy as np
 from neuroevo.config import Config
 from neuroevo.genome import Genome
 from neuroevo.genome_json import genome_to_json
+from neuroevo.int8 import quantised
 from neuroevo.layers import Layer, Layers, take_apart
 from neuroevo.replay import Replay
 
@@ -32,13 +37,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Exported:
-    """A network with its weights: the model's name, text (the layer list), theta float32 [D], and where it is from."""
+    """A network with its weights: the model's name, text (the layer list), theta float32 [D], and where it is from.
+
+    dtype: what it was evaluated in there.
+    """
 
     name: str
     text: str
     theta: np.ndarray
     genome: Genome
     env: str
+    dtype: str = "float32"
 
     @property
     def layers(self) -> Layers:
@@ -49,7 +58,7 @@ class Exported:
 def elite_network(config: Config, genome: Genome, name: str) -> Exported:
     """The network of a genome of a configuration's run. UserError: there is no such environment."""
     replay = Replay(config, [genome])
-    return Exported(name, replay.network, replay.thetas()[0], genome, config.env.name)
+    return Exported(name, replay.network, replay.thetas()[0], genome, config.env.name, config.network.dtype)
 
 
 def to_keras(network: Exported) -> keras.Model:
@@ -85,7 +94,17 @@ def to_arrays(network: Exported) -> dict[str, np.ndarray]:
         for what, array in (("kernel", layer.kernel), ("bias", layer.bias))
         if array is not None
     }
-    texts = {"network": network.text, "genome": json.dumps(genome_to_json(network.genome)), "env": network.env}
+    if network.dtype == "int8":
+        for layer in network.layers.layers:
+            if layer.kernel is not None:
+                arrays[f"{layer.name}.kernel_int8"], exponent = quantised(layer.kernel)
+                arrays[f"{layer.name}.exponent"] = np.array(exponent, np.int32)
+    texts = {
+        "network": network.text,
+        "dtype": network.dtype,
+        "genome": json.dumps(genome_to_json(network.genome)),
+        "env": network.env,
+    }
     return {**arrays, **{name: np.array(text) for name, text in texts.items()}}
 
 

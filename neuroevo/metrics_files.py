@@ -39,19 +39,33 @@ class MetricsFiles:
         self._elite: Genome | None = None
         for self._elite in elites(folder):  # noqa: B007 (the last one is what is needed)
             pass
-        write_atomically(folder / CSV, _csv(rows(folder, fitness=False), header=True))
+        self._columns: list[str] = []
+        for row in rows(folder, fitness=False):  # lines of an older version may lack some
+            self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
+        self._write_csv()
 
     def append(self, record: Record) -> dict[str, int]:
         """Adds a line to each file; their new lengths in bytes, for a checkpoint. OSError."""
         row = record.row()
         elite = {"generation": record.generation, "elite": genome_to_json(record.elite, self._elite)}
-        lines = {METRICS: _line(row), ELITES: _line(elite), CSV: _csv([row], header=record.generation == 0)}
+        lines = {METRICS: _line(row), ELITES: _line(elite)}
         for name, line in lines.items():
             with (self._folder / name).open("ab") as file:
                 file.write(line)
+        if set(_columns(row)) <= set(self._columns):
+            with (self._folder / CSV).open("ab") as file:
+                file.write(_csv([row], self._columns))
+        else:
+            self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
+            self._write_csv()
         self.lengths = {name: length + len(lines[name]) for name, length in self.lengths.items()}
         self._elite = record.elite
         return self.lengths
+
+    def _write_csv(self) -> None:
+        head = ",".join(self._columns) + "\n" if self._columns else ""
+        lines = _csv(rows(self._folder, fitness=False), self._columns)
+        write_atomically(self._folder / CSV, head.encode() + lines)
 
     def flush(self) -> None:
         """Makes what was appended survive a power failure. OSError."""
@@ -122,13 +136,12 @@ def _line(row: Mapping[str, Any]) -> bytes:
     return json.dumps(row, allow_nan=False).encode() + b"\n"
 
 
-def _csv(rows: Iterable[dict[str, Any]], header: bool) -> bytes:
-    text, writer = io.StringIO(), None
-    for row in rows:
-        if writer is None:
-            names = [name for name, value in row.items() if not isinstance(value, list)]
-            writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
-            if header:
-                writer.writeheader()
-        writer.writerow(row)
+def _columns(row: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in row.items() if not isinstance(value, list)]
+
+
+def _csv(rows: Iterable[dict[str, Any]], columns: list[str]) -> bytes:
+    """A line for each row, with nothing where it has no such column."""
+    text = io.StringIO()
+    csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n").writerows(rows)
     return text.getvalue().encode()

@@ -119,16 +119,27 @@ class EnvPool:
 
 
 class Population:
-    """R rows of weights. networks: layer lists in text form. backend: "cpu" or "reference".
+    """R rows of weights. networks: layer lists in text form. backend: "cpu" or "reference". dtype: what networks are
+    evaluated in, "float32" or "int8". With int8, rows from float_rows on (None: no row) keep no float32 weights: they
+    cannot be read, and perturb starts from them only in place and only after init.
 
     dimensions: D of each network. observation_dtype, observation_shape, outputs: of all networks, which agree in them
     (the core sees to that), so that they hold for any row.
     """
 
-    def __init__(self, networks: Sequence[str], rows: int, backend: str = "cpu"):
+    def __init__(
+        self,
+        networks: Sequence[str],
+        rows: int,
+        backend: str = "cpu",
+        dtype: str = "float32",
+        float_rows: int | None = None,
+    ):
         self._handle = ctypes.c_void_p()
         texts = _strings(networks)
-        _check("population_make", backend.encode(), texts, _i64(len(texts)), _i64(rows), _ref(self._handle))
+        sizes = _i64(len(texts)), _i64(rows)
+        floats = _i64(-1 if float_rows is None else float_rows)
+        _check("population_make", backend.encode(), texts, *sizes, dtype.encode(), floats, _ref(self._handle))
         self.dimensions = [self._dimension(network) for network in range(len(networks))]
         first = take_apart(networks[0], np.zeros(self.dimensions[0], np.float32))
         self.observation_dtype = np.dtype(first.dtype)
@@ -198,11 +209,13 @@ def run_episodes(
     lanes: int,
     slots: int,
     backend: str = "cpu",
+    dtype: str = "float32",
 ) -> Outcomes:
     """Plays episodes with the lane runner; every genome is made from its chain. Outcomes are in order."""
     pool = EnvPool(env, lanes * slots)
     observation = input_line(pool.observation_dtype.name, pool.observation_shape)
-    population = Population([to_text(net(observation, pool.num_actions)) for net in networks], lanes * slots, backend)
+    texts = [to_text(net(observation, pool.num_actions)) for net in networks]
+    population = Population(texts, lanes * slots, backend, dtype, float_rows=0)
     genomes = list(dict.fromkeys(episode.genome for episode in episodes))
     index = {genome: i for i, genome in enumerate(genomes)}
     mutations = [mutation for genome in genomes for mutation in genome.chain]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+DTYPES = ("float32", "int8")  # what a population can evaluate networks in
 _OUTPUT_STD = 0.1
 
 
@@ -60,6 +61,14 @@ NETWORKS: dict[str, Callable[[str, int], list[str]]] = {
     "nature_dqn": nature_dqn,
     "mlp": mlp,
 }
+
+
+def check(name: str, dtype: str) -> list[str]:
+    """What keeps a network of NETWORKS from being evaluated in a dtype of DTYPES, as problems of a configuration."""
+    layers = NETWORKS[name](input_line("uint8", (84, 84, 4)), 18)
+    if dtype == "int8" and "tanh" in layers:
+        return [f'network.dtype = "int8": {name} has tanh between its layers, expected a network with relu']
+    return []
 
 
 def to_text(layers: list[str]) -> str:

@@ -51,7 +51,11 @@ def set_threads(threads: int) -> None:
 
 def get_threads() -> int:
     """Worker threads that a pool made now would get; by default one per core that this process may run on."""
-    return core().neuroevo_get_threads()
+    threads = core().neuroevo_get_threads()
+    if threads == 0:
+        core().neuroevo_last_error.restype = ctypes.c_char_p
+        raise RuntimeError(core().neuroevo_last_error().decode())
+    return threads
 
 
 def busy_seconds() -> float:

@@ -30,8 +30,8 @@ class Pipeline:
 
     env: recipe of the environment. networks: functions (observation line, outputs) -> layer list; genomes refer to them
     by index. lanes, slots: number of lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the
-    caller's; by default as many as 600 MB hold, at least 2. backend: "cpu" or "reference". UserError: there is no such
-    mode of the environment, or the like.
+    caller's; by default as many as 600 MB hold, at least 2. backend: "cpu" or "reference". dtype: "float32" or "int8".
+    UserError: there is no such mode of the environment, a network cannot be evaluated in integers, or the like.
     """
 
     def __init__(
@@ -43,6 +43,7 @@ class Pipeline:
         slots: int,
         parent_rows: int | None = None,
         backend: str = "cpu",
+        dtype: str = "float32",
     ):
         ops = tf_ops()
         with tf.device("/cpu:0"):
@@ -56,12 +57,12 @@ class Pipeline:
             self.frame_skip = int(spec.frame_skip)
             observation = input_line(self.observation_dtype.name, self.observation_shape)
             self.network_texts = [to_text(network(observation, self.num_actions)) for network in networks]
-            networks_alone = ops.population_make(networks=self.network_texts, rows=1, backend=backend)
+            networks_alone = self._make_population(backend, dtype, rows=1)
             self.dimensions = ops.population_dimensions(networks_alone).numpy().tolist()
-            self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions))
-            self.population = ops.population_make(
-                networks=self.network_texts, rows=self.parent_rows + lanes * slots, backend=backend
-            )
+            self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype)
+            # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
+            rows = self.parent_rows + lanes * slots
+            self.population = self._make_population(backend, dtype, rows=rows, float_rows=self.parent_rows)
             self.queue = ops.episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=self.parent_rows)
         self.total_steps = 0  # of all lanes so far, unfinished episodes included; as of the last results()
         self._lanes = lanes
@@ -93,7 +94,7 @@ class Pipeline:
 
         RuntimeError: the pipeline is closed.
         """
-        self._check_open()
+        self._check_lanes()
         mutations = [mutation for chain in chains for mutation in chain]
         with tf.device("/cpu:0"):
             tf_ops().episode_queue_submit(
@@ -116,10 +117,9 @@ class Pipeline:
         """Ids, returns and steps of the episodes that have ended since the last call.
 
         Waits until there are `count` of them or the time is over; no signal is handled meanwhile. Raises what stopped a
-        lane, if something did.
+        lane, if something did, and RuntimeError when the pipeline is closed.
         """
-        if self._failure is not None:
-            raise self._failure
+        self._check_lanes()
         with tf.device("/cpu:0"):
             results = tf_ops().episode_queue_results(self.queue, _int64(count), _int64(1000 * seconds))
             *outcomes, total_steps = (out.numpy() for out in results)
@@ -160,6 +160,18 @@ class Pipeline:
         self._threads = []
         self.queue = self.population = self.env_pool = None
 
+    def _make_population(self, backend: str, dtype: str, rows: int, float_rows: int = -1) -> tf.Tensor:
+        kind = {"networks": self.network_texts, "backend": backend, "dtype": dtype}
+        return _in_core_words(
+            "the population", lambda: tf_ops().population_make(**kind, rows=rows, float_rows=float_rows)
+        )
+
+    def _check_lanes(self) -> None:
+        """Raises what stopped a lane, which has closed the queue for the others; RuntimeError: close() was called."""
+        self._check_open()
+        if self._failure is not None:
+            raise self._failure
+
     def _check_open(self) -> None:
         if self.queue is None:
             raise RuntimeError("the pipeline is closed: an evaluator plays nothing after close() or a failure")
@@ -175,16 +187,22 @@ class Pipeline:
 
 def _make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:
     """The handle of a pool. UserError: the environment has no such option, mode or the like."""
+    make = tf_ops().env_pool_make
+    return _in_core_words(env.name, lambda: make(family=env.family, options=list(env.options), slots=slots))
+
+
+def _in_core_words(what: str, make: Callable[[], tf.Tensor]) -> tf.Tensor:
+    """What `make` makes. UserError: the core's words, without what TensorFlow puts around them, on why it cannot be."""
     try:
-        return tf_ops().env_pool_make(family=env.family, options=list(env.options), slots=slots)
+        return make()
     except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as error:
-        # The core's words without what TensorFlow puts around them.
         words = re.sub(r"^\{\{.*?\}\} | \[Op:\w+\].*$", "", error.message)
-        raise UserError(f"{env.name} cannot be made: {words}") from None
+        raise UserError(f"{what} cannot be made: {words}") from None
 
 
-def _default_parent_rows(dimension: int) -> int:
-    return max(2, min(_MAX_PARENT_ROWS, int(_PARENT_BYTES / (4 * dimension))))
+def _default_parent_rows(dimension: int, dtype: str) -> int:
+    weight_bytes = 4 if dtype == "float32" else 5  # a parent's float32 weights stay beside its integers
+    return max(2, min(_MAX_PARENT_ROWS, int(_PARENT_BYTES / (weight_bytes * dimension))))
 
 
 def _int64(values: Sequence[int] | float) -> np.ndarray:

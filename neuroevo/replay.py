@@ -34,7 +34,7 @@ class Replay:
         self.pool = native.EnvPool(envs.resolve(config.env.name, config.env.options), len(genomes))
         observation = input_line(self.pool.observation_dtype.name, self.pool.observation_shape)
         self.network = to_text(NETWORKS[config.network.name](observation, self.pool.num_actions))
-        self.population = native.Population([self.network], len(genomes))
+        self.population = native.Population([self.network], len(genomes), dtype=config.network.dtype)
         self.population.init(range(len(genomes)), [0] * len(genomes), [genome.base for genome in genomes])
         mutations = [(row, seed, scale) for row, genome in enumerate(genomes) for seed, scale in genome.chain]
         rows, seeds, scales = zip(*mutations, strict=True) if mutations else ((), (), ())

@@ -32,6 +32,7 @@ def make_evaluator(config: Config) -> LocalEvaluator:
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
+        dtype=config.network.dtype,
     )
 
 
@@ -47,7 +48,7 @@ def run(
     on_generation sees each state and record after it is written. What ends it early (KeyboardInterrupt, DiskError)
     passes through after a checkpoint of the last finished generation.
     """
-    names = config.algorithm_name, config.env.name, config.network.name
+    names = config.algorithm_name, config.env.name, config.network
     log.info("%s on %s with %s, from generation %d", *names, folder.state.generation)
     try:
         for state, records in train(config.algorithm, evaluator, config.training, folder.state, watcher):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -74,9 +74,11 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
         if set(value) != {"fields"} or own is None:
             raise ValueError(f"{where} is {str(value)[:80]}, expected another value")
         names, hints = [f.name for f in fields(own)], typing.get_type_hints(own)
-        if set(value["fields"]) != set(names):
-            raise ValueError(f"{where} has the fields {sorted(value['fields'])}, expected {sorted(names)}")
-        return own(**{name: made(value["fields"][name], hints[name], f"{where}.{name}") for name in names})
+        given = value["fields"]
+        needed = {f.name for f in fields(own) if f.default is MISSING and f.default_factory is MISSING}
+        if not needed <= set(given) <= set(names):
+            raise ValueError(f"{where} has the fields {sorted(given)}, expected {sorted(names)}")
+        return own(**{name: made(given[name], hints[name], f"{where}.{name}") for name in names if name in given})
 
     try:
         return tuple(made(value, kind, kind.__name__) for value, kind in zip(encoded.values, kinds, strict=True))

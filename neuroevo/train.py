@@ -78,7 +78,8 @@ def train(
     watcher: Watcher | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
     """Yields the state after each generation and the records that became complete, in order; goes on until a budget is
-    spent and every elite tested. Records come later than their generations, since test episodes fill idle slots.
+    spent and every elite tested. Records come later than their generations, since test episodes fill idle slots. While
+    only tests are left it yields every now and then, so that what is over can be kept.
 
     From the same state the same generations follow, whatever came before. The caller closes the evaluator.
     ValueError: the evaluator returned a fitness that is not finite.
@@ -92,11 +93,17 @@ def train(
         complete = tests.complete()
         state = replace(state, untested=tests.untested)
         yield state, complete
+    told_of = None
     while state.untested:
-        watcher.phase(state.untested[0].record.generation, "test", tests.episodes)
-        tests.wait(watcher.progress)
-        complete = tests.complete()
-        state = replace(state, seconds=complete[0].seconds_total, untested=tests.untested)
+        oldest, begun = state.untested[0].record.generation, time.perf_counter()
+        if oldest != told_of:
+            watcher.phase(oldest, "test", tests.episodes)
+            told_of = oldest
+        tests.wait(_TAIL_SECONDS, watcher.progress)
+        seconds = time.perf_counter() - begun
+        after = state.seconds + seconds
+        complete = [replace(record, seconds_total=after) for record in tests.complete()]
+        state = replace(state, seconds=after, untested=tests.untested)
         yield state, complete
 
 
@@ -167,6 +174,7 @@ def run_generation(
     return after, record
 
 
+_TAIL_SECONDS = 60.0  # between checkpoints while only tests are left
 _NOTHING = Outcomes(np.zeros(0, np.float64), np.zeros(0, np.int64))
 
 

@@ -18,7 +18,7 @@ def genomes_to_start_from(config: Config) -> list[Genome]:
         return []
     other = RunReader(path)
     theirs, ours = other.config.network, config.network
-    if theirs != ours:
+    if theirs.name != ours.name:  # another dtype plays the same genomes
         raise UserError(f"training.start_from = {path}: its network is {theirs.name}, this run's is {ours.name}")
     other.elite()  # says when no generation is finished
     return other.config.algorithm.best(other.state().algorithm)

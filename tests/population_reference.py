@@ -94,11 +94,15 @@ class ReferenceNetwork:
 class OpPopulation:
     """The population's ops with NumPy in and out. networks: layer lists in text form."""
 
-    def __init__(self, networks: list[str], rows: int, backend: str = "cpu"):
+    def __init__(
+        self, networks: list[str], rows: int, backend: str = "cpu", dtype: str = "float32", float_rows: int = -1
+    ):
         from neuroevo.ops import tf_ops
 
         self._ops = tf_ops()
-        self.handle = self._ops.population_make(networks=networks, rows=rows, backend=backend)
+        self.handle = self._ops.population_make(
+            networks=networks, rows=rows, backend=backend, dtype=dtype, float_rows=float_rows
+        )
         self.dimensions = self._ops.population_dimensions(self.handle).numpy().tolist()
 
     def init(self, rows, networks, seeds) -> None:

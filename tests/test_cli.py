@@ -210,11 +210,11 @@ def test_bench_ends_with_one_json_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "neuroevo.bench", bench)
     monkeypatch.setattr(neuroevo, "bench", bench, raising=False)
     monkeypatch.setattr("neuroevo.quiet.load_tensorflow", lambda: None)
-    result, _ = invoke(monkeypatch, "bench", "rollout", "--game", "pong", "--seconds", "2", "--json")
+    result, _ = invoke(monkeypatch, "bench", "rollout", "--game", "pong", "--dtype", "int8", "--seconds", "2", "--json")
     assert json.loads(result.stdout.splitlines()[-1]) == {
         "frames_per_s": 4.0,
-        "options": {"game": "pong", "network": "large_model", "seconds": 2.0, "threads": None, "lanes": None,
-                    "slots": None, "seed": 0},
+        "options": {"game": "pong", "network": "large_model", "seconds": 2.0, "dtype": "int8", "threads": None,
+                    "lanes": None, "slots": None, "seed": 0},
     }  # fmt: skip
     result, _ = invoke(monkeypatch, "bench", "env", "--env", "pong", "--envs", "3", "--threads", "2", "--json")
     assert json.loads(result.stdout.splitlines()[-1]) == {

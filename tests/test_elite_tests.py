@@ -33,9 +33,12 @@ def test_at_once_and_late_give_the_same_records():
         pairs = list(train(ALGORITHM, ToyEvaluator(late=late), TRAINING))
         assert rows(pairs) == expected
         assert max(len(state.untested) for state, _ in pairs) == min(1 + (late - 1) // 3, 6)
-        for state, _ in pairs:  # each finished generation is tested or waits for it
-            complete = [record for other, records in pairs for record in records if other is not state]
-            assert all(each.record.test_mean is None for each in state.untested) and complete
+        complete = []
+        for state, records in pairs:  # each finished generation is tested or waits for it
+            complete += [record.generation for record in records]
+            waiting = [each.record.generation for each in state.untested]
+            assert complete + waiting == list(range(state.generation))
+            assert all(each.record.test_mean is None for each in state.untested)
         assert pairs[-1][0].untested == ()
 
 

@@ -190,7 +190,7 @@ def test_arrays(path, exported):
         "dense_1.kernel": (11 * 11 * 32, 256), "dense_1.bias": (256,), "dense_2.kernel": (256, 18),
         "dense_2.bias": (18,),
     }  # fmt: skip
-    assert list(arrays)[8:] == ["network", "genome", "env"]
+    assert list(arrays)[8:] == ["network", "dtype", "genome", "env"]
     genome = RunReader(path).elite()[1]
     assert genome_from_json(json.loads(str(arrays["genome"]))) == genome
     assert str(arrays["network"]) == to_text(NETWORKS["model"](SCREEN, 18))

@@ -21,8 +21,8 @@ class SimulatedRows:
         self.parents, self.rows = ParentRows(capacity), [None] * capacity
         self.inits = self.mutations = 0
 
-    def require(self, genomes: list[Genome]) -> None:
-        for fill in self.parents.require(genomes):
+    def require(self, genomes: list[Genome], in_use: frozenset[int] = frozenset()) -> None:
+        for fill in self.parents.require(genomes, in_use):
             self.rows[fill.row] = self._made(fill)
 
     def _made(self, fill: Fill) -> Genome:
@@ -42,6 +42,24 @@ class SimulatedRows:
 bases = st.integers(0, 2)
 chains = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.5, 1.0])), max_size=4).map(tuple)
 genomes = st.builds(Genome, bases, chains, st.integers(0, 1))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 6), st.lists(st.tuples(st.lists(genomes, max_size=9), st.frozensets(st.integers(0, 5)))))
+def test_rows_in_use_stay_as_they_are(capacity: int, generations: list[tuple[list[Genome], frozenset[int]]]) -> None:
+    simulated = SimulatedRows(capacity)
+    for wanted, in_use in generations:
+        before = list(simulated.rows)
+        simulated.require(wanted, in_use)
+        for row, genome in enumerate(before):
+            assert row not in in_use or genome is None or simulated.rows[row] == genome
+        for genome in wanted:
+            row, (source, chain) = simulated.parents.row(genome), simulated.parents.source(genome)
+            assert row is None or simulated.rows[row] == genome
+            start = Genome(genome.base, (), genome.network) if source is None else simulated.rows[source]
+            assert start.chain + chain == genome.chain and start.base == genome.base
+        if len(in_use & set(range(capacity))) == 0:
+            assert all(simulated.parents.row(genome) is not None for genome in list(dict.fromkeys(wanted))[:capacity])
 
 
 @settings(deadline=None)

@@ -200,3 +200,33 @@ def run_python(code: str) -> subprocess.CompletedProcess:
     done = subprocess.run(command(code), capture_output=True, text=True, timeout=SECONDS, env=os.environ)
     assert done.returncode == 0, done.stderr
     return done
+
+
+@pytest.mark.parametrize("parent_rows", [1, 2, None])
+def test_batches_beside_each_other(parent_rows):
+    """What is played beside something more urgent, and its parent's row needed for others meanwhile, is the same."""
+    elite = Genome(1).child(2, 0.05)
+    background = [Episode(elite.child(k % 2, 0.01), k, 500) for k in range(6)]
+    urgent = [[Episode(Genome(7 + g).child(i % 3, 0.1).child(i, 0.1), i, 400) for i in range(9)] for g in range(3)]
+    options = {"threads": 2, "lanes": 2, "slots": 1, "parent_rows": parent_rows}
+    with LocalEvaluator("frostbite", "model", **options) as plain:
+        expected = [plain.evaluate(background), *(plain.evaluate(each) for each in urgent)]
+        assert len({value for outcomes in expected for value in outcomes.returns}) > 3  # a wrong network would show
+        assert plain.work().steps == sum(int(outcomes.steps.sum()) for outcomes in expected)
+        assert plain.work().busy_seconds > 0
+    with LocalEvaluator("frostbite", "model", **options) as evaluator:
+        later = evaluator.submit(background, 5)
+        for outcomes, episodes in zip(expected[1:], urgent, strict=True):
+            assert_same(evaluator.wait(evaluator.submit(episodes, 2)), outcomes)
+        assert_same(evaluator.wait(later), expected[0])
+        assert_same(evaluator.wait(later), expected[0])  # asking again costs nothing
+        assert evaluator.submit([]).left == 0
+
+
+def test_urgent_episodes_do_not_wait_for_others():
+    with LocalEvaluator("frostbite", "model", threads=1, lanes=1, slots=1) as evaluator:
+        later = evaluator.submit([Episode(Genome(i), i, 20) for i in range(50)], 9)
+        evaluator.evaluate([Episode(Genome(100), 0, 20)])
+        assert later.left >= 40
+        evaluator.wait(later)
+        assert (later.steps == 20).all()

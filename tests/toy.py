@@ -61,7 +61,7 @@ class ToyEvaluator:
         self._book()
         return batch
 
-    def wait(self, batch: Batch, on_progress: Progress | None = None) -> Outcomes:
+    def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = 0.0) -> Outcomes:
         self._book(batch)
         if on_progress is not None and len(batch.steps):
             on_progress(batch.over, int(batch.steps.sum()))

@@ -10,7 +10,8 @@ namespace neuroevo {
 
 namespace {
 
-constexpr int kBlock = 2 * kLanes;  // normals made at once, from kLanes / 2 counters
+constexpr int kBlock = 2 * kLanes;  // normals of a vector of radii and a vector of angles, from kLanes / 2 counters
+constexpr int kGroup = 4;  // blocks whose random words are made together: one block's rounds wait for each other
 
 struct Keys {
   RawLongs key0[Philox::kRounds], key1[Philox::kRounds];
@@ -33,35 +34,58 @@ RawLongs FirstCounters() {
   return lanes;
 }
 
-// The normals of kLanes / 2 counters: kBlock values, the first half of them in first.
-inline NormalPair<Floats> MakeBlock(const Keys& keys, RawLongs counters) {
+struct GroupWords {
+  RawWords radius[kGroup], angle[kGroup];
+};
+
+// The random words of the next kGroup * kLanes / 2 counters.
+inline GroupWords MakeWords(const Keys& keys, RawLongs counters) {
   // A 64-bit lane holds one word of the generator in its lower half. The upper halves are rubbish that no product sees.
-  RawLongs c0 = counters, c1 = counters >> 32, c2{}, c3{};
+  RawLongs c0[kGroup], c1[kGroup], c2[kGroup], c3[kGroup];
+#pragma GCC unroll 4
+  for (int b = 0; b < kGroup; ++b) {
+    // Counters wrap modulo 2^64 like the scalar code's.
+    c0[b] = counters + static_cast<uint64_t>(b * kLanes / 2);
+    c1[b] = c0[b] >> 32;
+    c2[b] = c3[b] = RawLongs{};
+  }
 #pragma GCC unroll 10
   for (int round = 0; round < Philox::kRounds; ++round) {
-    const RawLongs product0 = MulLowHalves(c0, RawLongs{} + Philox::kMultiplier0);
-    const RawLongs product1 = MulLowHalves(c2, RawLongs{} + Philox::kMultiplier1);
-    c0 = (product1 >> 32) ^ c1 ^ keys.key0[round];
-    c1 = product1;
-    c2 = (product0 >> 32) ^ c3 ^ keys.key1[round];
-    c3 = product0;
+#pragma GCC unroll 4
+    for (int b = 0; b < kGroup; ++b) {
+      const RawLongs product0 = MulLowHalves(c0[b], RawLongs{} + Philox::kMultiplier0);
+      const RawLongs product1 = MulLowHalves(c2[b], RawLongs{} + Philox::kMultiplier1);
+      c0[b] = (product1 >> 32) ^ c1[b] ^ keys.key0[round];
+      c1[b] = product1;
+      c2[b] = (product0 >> 32) ^ c3[b] ^ keys.key1[round];
+      c3[b] = product0;
+    }
   }
-  const Words radius = (RawWords)((c0 & 0xffffffffu) | (c2 << 32));
-  const Words angle = (RawWords)((c1 & 0xffffffffu) | (c3 << 32));
-  const NormalPair<Floats> z = NormalsFromWords<Floats>(radius, angle);
-  return {InterleaveLow(z.first, z.second), InterleaveHigh(z.first, z.second)};
+  GroupWords words;
+#pragma GCC unroll 4
+  for (int b = 0; b < kGroup; ++b) {
+    words.radius[b] = JoinLowHalves(c0[b], c2[b]);
+    words.angle[b] = JoinLowHalves(c1[b], c3[b]);
+  }
+  return words;
 }
 
-// Calls full(i, block) for whole blocks of positions begin + i ..., and partial(i, values, n) for what is left at the
-// two ends.
+// Calls full(i, block) for whole blocks of positions begin + i ..., in order, the first half of the block in its first
+// vector; and partial(i, values, n) for what is left at the two ends.
 template <class Full, class Partial>
 void ForEachBlock(uint64_t seed, int64_t begin, int64_t count, Full full, Partial partial) {
   const Keys keys(seed);
-  // Counters wrap modulo 2^64 like the scalar code's.
   RawLongs counters = FirstCounters() + static_cast<uint64_t>(begin) / 4;
-  int64_t i = -(begin % 4);
-  for (; i < count; i += kBlock, counters += kLanes / 2) {
-    const NormalPair<Floats> block = MakeBlock(keys, counters);
+  GroupWords words;
+  int b = kGroup;  // the words' next block
+  for (int64_t i = -(begin % 4); i < count; i += kBlock, ++b) {
+    if (b == kGroup) {
+      words = MakeWords(keys, counters);
+      counters += kGroup * kLanes / 2;
+      b = 0;
+    }
+    const NormalPair<Floats> z = NormalsFromWords<Floats>(Words(words.radius[b]), Words(words.angle[b]));
+    const NormalPair<Floats> block = {InterleaveLow(z.first, z.second), InterleaveHigh(z.first, z.second)};
     if (i >= 0 && i + kBlock <= count) {
       full(i, block);
     } else {

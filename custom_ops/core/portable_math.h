@@ -149,8 +149,8 @@ struct SinCos {
 template <class F, class I>
 NEUROEVO_HD inline SinCos<F> SinCosOfTurn(I turn) {
   // turn = quadrant * 2^30 + rest with rest in [-2^29, 2^29): exact, so the zeros of both functions are exact too.
-  const I quadrant = (turn + I(0x20000000u)) >> 30;
-  const F t = Mul(SignedToFloat(turn - (quadrant << 30)), F(0x1p-32f));
+  const I quadrant = turn + I(0x20000000u);  // in its two upper bits
+  const F t = Mul(SignedToFloat(turn << 2), F(0x1p-34f));
   const F square = Mul(t, t);
   F sin(-0x1.2d9bb8p+6f);
   sin = Fma(sin, square, F(0x1.465ec6p+6f));
@@ -162,11 +162,12 @@ NEUROEVO_HD inline SinCos<F> SinCosOfTurn(I turn) {
   cos = Fma(cos, square, F(0x1.03c1dep+6f));
   cos = Fma(cos, square, F(-0x1.3bd3ccp+4f));
   cos = Fma(cos, square, F(1.0f));
-  // Odd quadrants exchange the two; the second bit of the quadrant is a sign.
-  const I exchange = I(0u) - (quadrant & I(1u));
+  // Odd quadrants exchange the two; the first bit of the quadrant is the sine's sign, that of the next one the
+  // cosine's.
+  const I exchange = ShiftRightSigned(quadrant << 1, 31);
   const I difference = (ToBits(sin) ^ ToBits(cos)) & exchange;
-  const I sin_sign = (quadrant & I(2u)) << 30;
-  const I cos_sign = ((quadrant + I(1u)) & I(2u)) << 30;
+  const I sin_sign = quadrant & I(0x80000000u);
+  const I cos_sign = (quadrant + I(0x40000000u)) & I(0x80000000u);
   return {FromBits(ToBits(sin) ^ difference ^ sin_sign), FromBits(ToBits(cos) ^ difference ^ cos_sign)};
 }
 

@@ -75,6 +75,7 @@ struct Words {
   Words() = default;
   Words(RawWords raw) : v(raw) {}
   explicit Words(uint32_t x) : v(RawWords{} + x) {}
+  void Store(int32_t* p) const { memcpy(p, &v, sizeof(v)); }
 };
 
 template <>
@@ -131,6 +132,53 @@ inline Floats Relu(Floats a) {
 #endif
 }
 
+// A bit per lane, the first lane's the lowest.
+using LaneMask = uint32_t;
+
+inline LaneMask FirstLanes(int64_t n) { return (LaneMask{1} << n) - 1; }
+
+// The lanes that are not zero; NaN is not.
+inline LaneMask NonZero(Floats a) {
+#if defined(NEUROEVO_AVX512)
+  return _mm512_cmp_ps_mask(a.v, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+#elif defined(NEUROEVO_AVX2)
+  return static_cast<LaneMask>(_mm256_movemask_ps(_mm256_cmp_ps(a.v, _mm256_setzero_ps(), _CMP_NEQ_UQ)));
+#else
+  LaneMask mask = 0;
+  for (int i = 0; i < kLanes; ++i) mask |= LaneMask{a.v[i] != 0} << i;
+  return mask;
+#endif
+}
+
+#if !defined(NEUROEVO_AVX512)
+// The lanes of every mask, in order, then zeros.
+struct LaneTable {
+  uint8_t lanes[1 << kLanes][kLanes] = {};
+  constexpr LaneTable() {
+    for (int mask = 0; mask < 1 << kLanes; ++mask) {
+      for (int lane = 0, count = 0; lane < kLanes; ++lane) {
+        if (mask >> lane & 1) lanes[mask][count++] = static_cast<uint8_t>(lane);
+      }
+    }
+  }
+};
+inline constexpr LaneTable kLaneTable;
+#endif
+
+// The numbers of the mask's lanes, in order; what follows them has no meaning.
+inline Words LanesOf(LaneMask mask) {
+#if defined(NEUROEVO_AVX512)
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  return (RawWords)_mm512_maskz_compress_epi32(static_cast<__mmask16>(mask), lanes);
+#elif defined(NEUROEVO_AVX2)
+  return (RawWords)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kLaneTable.lanes[mask])));
+#else
+  RawWords lanes;
+  for (int i = 0; i < kLanes; ++i) lanes[i] = kLaneTable.lanes[mask][i];
+  return lanes;
+#endif
+}
+
 inline Floats SignedToFloat(Words a) { return __builtin_convertvector((RawInts)a.v, RawFloats); }
 
 inline Floats UnsignedToFloat(Words a) {
@@ -150,6 +198,17 @@ inline RawLongs MulLowHalves(RawLongs a, RawLongs b) {
   return (RawLongs)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #else
   return (a & 0xffffffffu) * (b & 0xffffffffu);
+#endif
+}
+
+// The lower halves of 64-bit lanes, those of a in the even lanes of the result and those of b in the odd ones.
+inline RawWords JoinLowHalves(RawLongs a, RawLongs b) {
+#if defined(NEUROEVO_AVX512)
+  return (RawWords)_mm512_mask_shuffle_epi32((__m512i)a, 0xaaaa, (__m512i)b, _MM_PERM_CCAA);
+#elif defined(NEUROEVO_AVX2)
+  return (RawWords)_mm256_blend_epi32((__m256i)a, _mm256_slli_epi64((__m256i)b, 32), 0xaa);
+#else
+  return (RawWords)((a & 0xffffffffu) | (b << 32));
 #endif
 }
 

@@ -31,10 +31,14 @@ class DefaultFloatingPoint {
 
 // Everything in it is guarded by the pool's mutex.
 struct ThreadPool::Job {
-  int64_t n;
-  const std::function<void(int64_t)>* body;
+  Job(int64_t tasks, const std::function<void(int64_t)>& run) : n(tasks), body(run) {}
+
+  const int64_t n;
+  const std::function<void(int64_t)>& body;
   int64_t next = 0, over = 0;
   std::exception_ptr error;
+  bool has_place = false;           // its caller is counted as running
+  std::condition_variable changed;  // it got a place, or all is over
 };
 
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
@@ -70,34 +74,47 @@ void ThreadPool::Help() {
     --waiting_workers_;
     if (stop_) return;
     ++running_;
-    while (!jobs_.empty()) Work(jobs_.front(), &lock);
-    --running_;
+    while (!jobs_.empty() && waiting_callers_.empty()) Work(jobs_.front(), &lock);
+    LeavePlace();
   }
+}
+
+void ThreadPool::LeavePlace() {
+  // First to the caller that has waited longest: who comes back with the next job at once must not overtake the others.
+  while (!waiting_callers_.empty()) {
+    Job* job = waiting_callers_.front();
+    waiting_callers_.pop_front();
+    if (job->next == job->n) continue;  // others took all of its tasks
+    job->has_place = true;
+    job->changed.notify_one();
+    return;
+  }
+  // No worker is woken for what is left of other jobs: who leaves is mostly back with the next job before one would be.
+  --running_;
 }
 
 void ThreadPool::Work(Job* job, std::unique_lock<std::mutex>* lock) {
   const DefaultFloatingPoint default_floating_point;
   using Clock = std::chrono::steady_clock;
-  Clock::time_point begun = Clock::now();
   while (job->next < job->n) {
     const int64_t index = job->next++;
     if (job->next == job->n) jobs_.erase(std::find(jobs_.begin(), jobs_.end(), job));
-    std::exception_ptr error;
     if (!job->error) {
       lock->unlock();
+      const Clock::time_point begun = Clock::now();
+      std::exception_ptr error;
       try {
-        (*job->body)(index);
+        job->body(index);
       } catch (...) {
         error = std::current_exception();
       }
+      const int64_t busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count();
       lock->lock();
+      busy_ns_ += busy;
+      if (error && !job->error) job->error = std::move(error);
     }
-    const Clock::time_point now = Clock::now();
-    busy_ns_ += std::chrono::duration_cast<std::chrono::nanoseconds>(now - begun).count();
-    begun = now;
-    if (error && !job->error) job->error = std::move(error);
     if (++job->over == job->n) {
-      if (waiting_callers_ > 0) wake_callers_.notify_all();
+      job->changed.notify_one();
       return;  // the job belongs to a caller who may be gone as soon as the lock is
     }
   }
@@ -105,28 +122,30 @@ void ThreadPool::Work(Job* job, std::unique_lock<std::mutex>* lock) {
 
 void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body) {
   if (n <= 0) return;
-  Job job{n, &body, 0, 0, nullptr};
+  Job job(n, body);
   std::unique_lock<std::mutex> lock(mutex_);
   jobs_.push_back(&job);
-  for (int64_t helpers = std::min<int64_t>({n - 1, waiting_workers_, threads_ - running_ - 1}); helpers > 0; --helpers) {
-    wake_workers_.notify_one();
+  if (running_ < threads_) {  // then nobody waits for a place
+    ++running_;
+    job.has_place = true;
+    for (int64_t helpers = std::min<int64_t>({n - 1, waiting_workers_, threads_ - running_}); helpers > 0; --helpers) {
+      wake_workers_.notify_one();
+    }
+  } else {
+    waiting_callers_.push_back(&job);
   }
   while (job.over < n) {
-    if (job.next < n && running_ < threads_) {
-      ++running_;
+    if (job.has_place && job.next < n) {
       Work(&job, &lock);
-      --running_;
-      // Someone may wait for the place that is free now: a worker, or who brought another job.
-      if (!jobs_.empty()) {
-        if (waiting_workers_ > 0) wake_workers_.notify_one();
-        if (waiting_callers_ > 0) wake_callers_.notify_all();
-      }
+      job.has_place = false;
+      LeavePlace();
     } else {
-      ++waiting_callers_;
-      wake_callers_.wait(lock);
-      --waiting_callers_;
+      job.changed.wait(lock);
     }
   }
+  if (job.has_place) LeavePlace();  // given when others had done all of it
+  const auto waiting = std::find(waiting_callers_.begin(), waiting_callers_.end(), &job);
+  if (waiting != waiting_callers_.end()) waiting_callers_.erase(waiting);
   if (job.error) {
     std::exception_ptr error = std::move(job.error);
     lock.unlock();

@@ -1,8 +1,9 @@
 // The threads that step every environment and, on the CPU, evaluate every network. All lanes share one pool, so the
 // number of tasks that run at once is what the user asked for, whatever the number of lanes.
 //
-// Whoever brings a job works on it: with as many lanes as threads, each lane does its own work and no thread ever waits
-// for another to wake up. Workers help where a job has more tasks and fewer threads than allowed are at work.
+// Whoever brings a job works on it: with as many lanes as threads and a slot each, a lane does all of its work itself
+// and no thread waits for another to wake up. Workers help where a job has more tasks and fewer threads than allowed
+// are at work; where all are, callers get their turn in the order in which they came.
 #ifndef NEUROEVO_CORE_THREAD_POOL_H_
 #define NEUROEVO_CORE_THREAD_POOL_H_
 
@@ -16,8 +17,6 @@
 #include <vector>
 
 namespace neuroevo {
-
-using Done = std::function<void(std::exception_ptr)>;
 
 class ThreadPool {
  public:
@@ -35,33 +34,25 @@ class ThreadPool {
   // exception of a task; tasks that have not started by then are skipped. Must not be called from a task.
   void ParallelFor(int64_t n, const std::function<void(int64_t)>& body);
 
-  // For callers that want to hear of the end by a call.
-  void ParallelForAsync(int64_t n, const std::function<void(int64_t)>& body, const Done& done) {
-    std::exception_ptr error;
-    try {
-      ParallelFor(n, body);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    done(std::move(error));
-  }
-
   // Time spent in tasks so far, summed over the threads.
   double BusySeconds();
 
  private:
   struct Job;
   void Help();
+  // Gives up a place among the running threads. The lock is held.
+  void LeavePlace();
   // Runs tasks of the job until none is left to be taken. The caller holds the lock and has counted itself as running.
   void Work(Job* job, std::unique_lock<std::mutex>* lock);
   void Stop();
 
   const int threads_;
   std::mutex mutex_;
-  std::condition_variable wake_workers_, wake_callers_;
+  std::condition_variable wake_workers_;
   std::deque<Job*> jobs_;  // with tasks that nobody has taken yet, oldest first; a job belongs to its ParallelFor
-  int running_ = 0;        // threads at work, at most threads_
-  int waiting_workers_ = 0, waiting_callers_ = 0;
+  std::deque<Job*> waiting_callers_;  // for a place, oldest first; empty while there is one
+  int running_ = 0;                   // threads at work, at most threads_
+  int waiting_workers_ = 0;
   int64_t busy_ns_ = 0;
   bool stop_ = false;
   std::vector<std::thread> workers_;

@@ -4,12 +4,17 @@
 
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <utility>
 
 namespace neuroevo {
 
-// Runs start(done) and waits until done is called; throws what it passes, or what start throws. Not for pool workers.
+// Called once when something is over, with what it failed of, or null. It must not throw.
+using Done = std::function<void(std::exception_ptr)>;
+
+// Runs start(done) and waits until done is called; throws what it passes, or what start throws. Not for tasks of a
+// pool.
 template <class Start>
 void Wait(Start start) {
   std::mutex mutex;

@@ -103,7 +103,7 @@ struct Plan {
   int64_t image_floats = 0;       // of the largest frame
   int64_t features = 0;           // values per slot between the two
   int64_t flat_floats = 0;        // per slot, of the widest flat tensor
-  int64_t dense_floats = 0;       // scratch of the dense layer with most inputs
+  int64_t dense_list = 0;         // entries, of the dense layer with most inputs
 
   explicit Plan(const Network& network);
 };
@@ -137,7 +137,7 @@ Plan::Plan(const Network& network) {
     if (flat) {
       if (step.layer->kind == Layer::Kind::kDense) {
         const auto& in = step.layer->in;
-        dense_floats = std::max(dense_floats, DenseScratchFloats(int64_t{1} * in[0] * in[1] * in[2], kMaxDenseSlots));
+        dense_list = std::max(dense_list, DenseListSize(int64_t{1} * in[0] * in[1] * in[2]));
       }
       flat_steps.push_back(step);
     } else {
@@ -152,7 +152,7 @@ Plan::Plan(const Network& network) {
   }
 }
 
-// A worker's memory for activations. It grows to the largest network and stays.
+// A thread's memory for activations. It grows to the largest network and stays.
 class Scratch {
  public:
   // n floats, aligned to cache lines, with slack for a vector's overrun.
@@ -171,7 +171,9 @@ class Scratch {
 };
 
 struct Scratches {
-  Scratch image[2], flat[2], dense;
+  Scratch image[2], flat[2];
+  ConvScratch conv;
+  std::vector<int32_t> dense_list;
 };
 
 class CpuPopulation : public HostPopulation {
@@ -194,6 +196,8 @@ class CpuPopulation : public HostPopulation {
     const int64_t stride = (plan.flat_floats + 2 * kLanes - 1) / kLanes * kLanes;
     float* values = scratches.flat[0].Get(stride * slots);
     float* next = scratches.flat[1].Get(stride * slots);
+    if (static_cast<int64_t>(scratches.dense_list.size()) < plan.dense_list)
+      scratches.dense_list.resize(plan.dense_list);
     for (int s = 0; s < slots; ++s) {
       EvaluateImage(networks_[network], plan, theta, observations[s], values + s * stride, &scratches);
     }
@@ -202,7 +206,7 @@ class CpuPopulation : public HostPopulation {
       const int64_t inputs = int64_t{1} * in[0] * in[1] * in[2];
       if (step.layer->kind == Layer::Kind::kDense) {
         CpuDense(inputs, step.layer->out[2], theta + step.layer->offset, step.EpilogueFor(theta), slots, values, stride,
-                 next, stride, scratches.dense.Get(plan.dense_floats));
+                 next, stride, scratches.dense_list.data());
         std::swap(values, next);
       } else {
         for (int s = 0; s < slots; ++s) {
@@ -227,7 +231,7 @@ class CpuPopulation : public HostPopulation {
       if (step.layer->kind == Layer::Kind::kConv) {
         ZeroBorder(step.out, next);
         CpuConv(*step.layer, theta + step.layer->offset, step.EpilogueFor(theta), values, step.in.pitch,
-                step.out.Row(next, 0), step.out.pitch);
+                step.out.Row(next, 0), step.out.pitch, &scratches->conv);
         std::swap(values, next);
       } else {
         for (int y = 0; y < frame.height; ++y) {
@@ -244,8 +248,8 @@ class CpuPopulation : public HostPopulation {
 
 }  // namespace
 
-std::unique_ptr<Population> MakeCpuPopulation(std::vector<Network> networks, int64_t rows,
-                                              std::shared_ptr<ThreadPool> pool) {
+std::unique_ptr<HostPopulation> MakeCpuPopulation(std::vector<Network> networks, int64_t rows,
+                                                  std::shared_ptr<ThreadPool> pool) {
   return std::make_unique<CpuPopulation>(std::move(networks), rows, std::move(pool));
 }
 

@@ -9,14 +9,14 @@ namespace neuroevo {
 namespace {
 
 // Rows of weights go in panels: all columns of a panel before the next one, while the next one is being prefetched.
-// Of 8, 16, 32 and 64 rows population_bench likes 8 best.
+// Of 8, 16, 32 and 64 rows forward_bench likes 8 best.
 constexpr int kPanel = 8;
 constexpr int kAccumulators = kVectorRegisters / 2;
 
 // Adds rows [0, rows) of a panel to sums of kSlots x (kVectors * kLanes) columns.
 template <int kSlots, int kVectors>
-void Accumulate(const float* weights, int64_t units, const int32_t* index, const float* values, int rows, float* sums,
-                int64_t sums_stride) {
+void Accumulate(const float* weights, int64_t units, const int32_t* index, const float* in, int64_t in_stride, int rows,
+                float* sums, int64_t sums_stride) {
   Floats sum[kSlots][kVectors];
 #pragma GCC unroll 8
   for (int s = 0; s < kSlots; ++s) {
@@ -28,7 +28,7 @@ void Accumulate(const float* weights, int64_t units, const int32_t* index, const
     const float* ahead = weights + int64_t{index[r + kPanel]} * units;
     Floats value[kSlots];
 #pragma GCC unroll 8
-    for (int s = 0; s < kSlots; ++s) value[s] = Floats(values[r * kSlots + s]);
+    for (int s = 0; s < kSlots; ++s) value[s] = Floats(in[s * in_stride + index[r]]);
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
       // Not a whole cache line each where vectors are shorter; the second prefetch of a line costs nearly nothing.
@@ -45,20 +45,17 @@ void Accumulate(const float* weights, int64_t units, const int32_t* index, const
   }
 }
 
-// Writes the inputs that are not zero in every slot: their places, and their values [count, kSlots].
+// Lists the inputs that are not zero in every slot; returns how many.
 template <int kSlots>
-int64_t Gather(int64_t inputs, const float* in, int64_t in_stride, int32_t* index, float* values) {
+int64_t ListInputs(int64_t inputs, const float* in, int64_t in_stride, int32_t* index) {
   int64_t count = 0;
-  for (int64_t i = 0; i < inputs; ++i) {
-    bool any = false;
+  for (int64_t i = 0; i < inputs; i += kLanes) {
+    LaneMask wanted = 0;
 #pragma GCC unroll 8
-    for (int s = 0; s < kSlots; ++s) {
-      const float value = in[s * in_stride + i];
-      values[count * kSlots + s] = value;
-      any |= value != 0;
-    }
-    index[count] = static_cast<int32_t>(i);
-    count += any;  // else the next input overwrites this one
+    for (int s = 0; s < kSlots; ++s) wanted |= NonZero(Floats::Load(in + s * in_stride + i));
+    if (inputs - i < kLanes) wanted &= FirstLanes(inputs - i);
+    (LanesOf(wanted) + Words(static_cast<uint32_t>(i))).Store(index + count);
+    count += __builtin_popcount(wanted);
   }
   // Prefetches look one panel ahead.
   for (int i = 0; i < kPanel; ++i) index[count + i] = count > 0 ? index[count - 1] : 0;
@@ -67,10 +64,8 @@ int64_t Gather(int64_t inputs, const float* in, int64_t in_stride, int32_t* inde
 
 template <int kSlots>
 void Dense(int64_t inputs, int units, const float* weights, const Epilogue& epilogue, const float* in,
-           int64_t in_stride, float* out, int64_t out_stride, float* scratch) {
-  float* values = scratch;
-  int32_t* index = reinterpret_cast<int32_t*>(scratch + inputs * kSlots + kSlots);
-  const int64_t count = Gather<kSlots>(inputs, in, in_stride, index, values);
+           int64_t in_stride, float* out, int64_t out_stride, int32_t* index) {
+  const int64_t count = ListInputs<kSlots>(inputs, in, in_stride, index);
 
   const int vectors = (units + kLanes - 1) / kLanes;
   for (int s = 0; s < kSlots; ++s) std::fill_n(out + s * out_stride, vectors * kLanes, 0.0f);
@@ -80,7 +75,7 @@ void Dense(int64_t inputs, int units, const float* weights, const Epilogue& epil
     int v = 0;
     const auto sweep = [&](auto accumulate, int width) {
       for (; v + width <= vectors; v += width) {
-        accumulate(weights + v * kLanes, units, index + r, values + r * kSlots, rows, out + v * kLanes, out_stride);
+        accumulate(weights + v * kLanes, units, index + r, in, in_stride, rows, out + v * kLanes, out_stride);
       }
     };
     sweep(Accumulate<kSlots, kWide>, kWide);
@@ -101,15 +96,15 @@ void Dense(int64_t inputs, int units, const float* weights, const Epilogue& epil
 
 }  // namespace
 
-int64_t DenseScratchFloats(int64_t inputs, int slots) { return (inputs + 1) * (slots + 1) + kPanel; }
+int64_t DenseListSize(int64_t inputs) { return inputs + std::max(kPanel, kLanes); }
 
 void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue& epilogue, int slots, const float* in,
-              int64_t in_stride, float* out, int64_t out_stride, float* scratch) {
+              int64_t in_stride, float* out, int64_t out_stride, int32_t* list) {
   static_assert(kMaxDenseSlots == 8, "one entry a number of slots");
   using Function = decltype(&Dense<1>);
   static constexpr Function kFunctions[] = {Dense<1>, Dense<2>, Dense<3>, Dense<4>,
                                             Dense<5>, Dense<6>, Dense<7>, Dense<8>};
-  kFunctions[slots - 1](inputs, units, weights, epilogue, in, in_stride, out, out_stride, scratch);
+  kFunctions[slots - 1](inputs, units, weights, epilogue, in, in_stride, out, out_stride, list);
 }
 
 }  // namespace neuroevo

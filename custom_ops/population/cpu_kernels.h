@@ -7,6 +7,7 @@
 #define NEUROEVO_POPULATION_CPU_KERNELS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "population/network.h"
 
@@ -18,18 +19,29 @@ struct Epilogue {
   bool relu = false;
 };
 
-// One image. in: the padded image, rows of in_pitch floats; out: rows of out_pitch floats.
+// Where a convolution keeps its lists. They grow to the largest layer and stay.
+struct ConvPixel {
+  const float* window;  // its upper left corner
+  float* out;
+};
+struct ConvScratch {
+  std::vector<ConvPixel> pixels;
+  std::vector<int32_t> places, rows;  // of taps: in the window, in the weights
+};
+
+// One image. in: the padded image, rows of in_pitch floats; out: rows of out_pitch floats. Weights behind inputs that
+// are zero in all pixels are not read.
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
-             float* out, int64_t out_pitch);
+             float* out, int64_t out_pitch, ConvScratch* scratch);
 
 constexpr int kMaxDenseSlots = 8;
 
 // Several inputs through the same weights, which are read once. in[s * in_stride + i], out[s * out_stride + unit];
 // out needs kLanes floats of slack per slot. Weights behind inputs that are zero in every slot are not read.
-// scratch: DenseScratchFloats(inputs, slots) floats.
+// list: room for DenseListSize(inputs) entries.
 void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue& epilogue, int slots, const float* in,
-              int64_t in_stride, float* out, int64_t out_stride, float* scratch);
-int64_t DenseScratchFloats(int64_t inputs, int slots);
+              int64_t in_stride, float* out, int64_t out_stride, int32_t* list);
+int64_t DenseListSize(int64_t inputs);
 
 }  // namespace neuroevo
 

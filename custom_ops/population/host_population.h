@@ -7,18 +7,18 @@
 #include <vector>
 
 #include "population/population.h"
+#include "population/row_memory.h"
 
 namespace neuroevo {
 
 class HostPopulation : public Population {
  public:
-  ~HostPopulation() override;
+  const float* Theta(int64_t row) const { return Row(row); }
 
  protected:
   // Slots of one row that a backend evaluates in one task: enough to share its weight reads.
   static constexpr int kMaxSlots = 8;
-  // Bytes after the end of a row that belong to nobody: vector loads may run over the end.
-  static constexpr int64_t kSlack = 64;
+  static constexpr int64_t kSlack = RowMemory::kSlack;
 
   HostPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool);
 
@@ -26,30 +26,33 @@ class HostPopulation : public Population {
   virtual void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) = 0;
 
   // outs[s][:A] = networks_[network] with weights theta applied to observations[s], for s in [0, slots),
-  // slots <= kMaxSlots. Runs on a worker.
+  // slots <= kMaxSlots. Runs as a task.
   virtual void Evaluate(int network, const float* theta, int slots, const void* const* observations,
                         float* const* outs) = 0;
 
  private:
-  void DoInit(std::vector<int64_t> rows, std::vector<uint64_t> seeds, Done done) override;
-  void DoAssign(std::vector<int64_t> rows, const float* thetas, int64_t stride, Done done) override;
-  void DoRead(std::vector<int64_t> rows, float* out, int64_t stride, Done done) override;
-  void DoPerturb(std::vector<int64_t> dst, std::vector<int64_t> src, std::vector<int32_t> network,
-                 std::vector<uint64_t> seeds, std::vector<float> scale, Done done) override;
-  void DoForward(std::vector<int64_t> rows, const void* observations, float* out, Done done) override;
+  void DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;
+  void DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) override;
+  void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
+  void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
+                 const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
+  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
 
-  float* Row(int64_t row) const { return reinterpret_cast<float*>(memory_ + row * pitch_); }
+  float* Row(int64_t row) const { return reinterpret_cast<float*>(memory_->Row(row)); }
   void InitChunk(int64_t row, uint64_t seed, int64_t begin, int64_t end);
 
-  int64_t chunks_;          // of the longest theta
-  int64_t pitch_;           // bytes from row to row
-  char* memory_ = nullptr;  // mapped, [R, pitch_]
+  int64_t chunks_;                     // of the longest theta
+  std::unique_ptr<RowMemory> memory_;  // [R]
 };
 
-std::unique_ptr<Population> MakeCpuPopulation(std::vector<Network> networks, int64_t rows,
-                                              std::shared_ptr<ThreadPool> pool);
-std::unique_ptr<Population> MakeReferencePopulation(std::vector<Network> networks, int64_t rows,
-                                                    std::shared_ptr<ThreadPool> pool);
+// Gives each entry of a Perturb call its chain: entries of different chains share no row that any of them writes, so
+// chains may run in any order. Returns the entries of each chain in list order.
+std::vector<std::vector<int32_t>> PerturbChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src);
+
+std::unique_ptr<HostPopulation> MakeCpuPopulation(std::vector<Network> networks, int64_t rows,
+                                                  std::shared_ptr<ThreadPool> pool);
+std::unique_ptr<HostPopulation> MakeReferencePopulation(std::vector<Network> networks, int64_t rows,
+                                                        std::shared_ptr<ThreadPool> pool);
 
 }  // namespace neuroevo
 

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "population/host_population.h"
+#include "population/int8_population.h"
 
 namespace neuroevo {
 
@@ -38,10 +39,15 @@ std::string InputOf(const Network& network) {
 }  // namespace
 
 std::unique_ptr<Population> Population::Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
-                                             std::shared_ptr<ThreadPool> pool) {
-  if (backend == "cpu") return MakeCpuPopulation(std::move(networks), rows, std::move(pool));
-  if (backend == "reference") return MakeReferencePopulation(std::move(networks), rows, std::move(pool));
-  ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'");
+                                             std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows) {
+  const bool cpu = backend == "cpu";
+  if (!cpu && backend != "reference") ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'");
+  std::unique_ptr<HostPopulation> floats = cpu ? MakeCpuPopulation(std::move(networks), rows, std::move(pool))
+                                               : MakeReferencePopulation(std::move(networks), rows, std::move(pool));
+  if (dtype == DType::kFloat32) return floats;
+  if (dtype != DType::kInt8) ThrowInvalid("dtype is ", NameOf(dtype), ", expected float32 or int8");
+  return std::make_unique<Int8Population>(std::move(floats), cpu ? MakeInt8CpuBackend() : MakeInt8ReferenceBackend(),
+                                          float_rows);
 }
 
 Population::Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
@@ -62,6 +68,8 @@ Population::Population(std::vector<Network> networks, int64_t rows, std::shared_
   row_network_.assign(rows_, -1);
 }
 
+void Population::CheckTheta(int64_t, bool) const {}
+
 void Population::CheckRow(const char* what, int64_t row) const { CheckIndex(what, row, rows_); }
 
 void Population::CheckFilled(int64_t row) const {
@@ -80,34 +88,36 @@ void Population::CheckFill(const std::vector<int64_t>& rows, const std::vector<i
   }
 }
 
-void Population::Init(std::vector<int64_t> rows, std::vector<int32_t> network, std::vector<uint64_t> seeds, Done done) {
+void Population::Init(const std::vector<int64_t>& rows, const std::vector<int32_t>& network,
+                      const std::vector<uint64_t>& seeds) {
   CheckFill(rows, network);
   CheckSize("seeds", seeds.size(), "rows", rows.size());
   for (size_t i = 0; i < rows.size(); ++i) row_network_[rows[i]] = network[i];
-  DoInit(std::move(rows), std::move(seeds), std::move(done));
+  DoInit(rows, seeds);
 }
 
-void Population::Assign(std::vector<int64_t> rows, std::vector<int32_t> network, const float* thetas, int64_t stride,
-                        Done done) {
+void Population::Assign(const std::vector<int64_t>& rows, const std::vector<int32_t>& network, const float* thetas,
+                        int64_t stride) {
   CheckFill(rows, network);
   CheckPointer("thetas", thetas, rows.size());
   for (int32_t index : network) CheckStride(stride, networks_[index]);
   for (size_t i = 0; i < rows.size(); ++i) row_network_[rows[i]] = network[i];
-  DoAssign(std::move(rows), thetas, stride, std::move(done));
+  DoAssign(rows, thetas, stride);
 }
 
-void Population::Read(std::vector<int64_t> rows, float* out, int64_t stride, Done done) {
+void Population::Read(const std::vector<int64_t>& rows, float* out, int64_t stride) {
   CheckPointer("out", out, rows.size());
   for (int64_t row : rows) {
     CheckRow("row", row);
     CheckFilled(row);
+    CheckTheta(row, false);
     CheckStride(stride, NetworkOf(row));
   }
-  DoRead(std::move(rows), out, stride, std::move(done));
+  DoRead(rows, out, stride);
 }
 
-void Population::Perturb(std::vector<int64_t> dst, std::vector<int64_t> src, std::vector<uint64_t> seeds,
-                         std::vector<float> scale, Done done) {
+void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
+                         const std::vector<uint64_t>& seeds, const std::vector<float>& scale) {
   CheckSize("src", src.size(), "dst", dst.size());
   CheckSize("seeds", seeds.size(), "dst", dst.size());
   CheckSize("scale", scale.size(), "dst", dst.size());
@@ -118,22 +128,25 @@ void Population::Perturb(std::vector<int64_t> dst, std::vector<int64_t> src, std
     CheckRow("src row", src[i]);
     if (!std::isfinite(scale[i])) ThrowInvalid("scale ", i, " is ", scale[i], ", expected a finite number");
     const auto earlier = filled.find(src[i]);
-    if (earlier == filled.end()) CheckFilled(src[i]);
+    if (earlier == filled.end()) {
+      CheckFilled(src[i]);
+      CheckTheta(src[i], src[i] == dst[i]);
+    }
     network[i] = earlier == filled.end() ? row_network_[src[i]] : earlier->second;
     filled[dst[i]] = network[i];
   }
   for (const auto& [row, index] : filled) row_network_[row] = index;
-  DoPerturb(std::move(dst), std::move(src), std::move(network), std::move(seeds), std::move(scale), std::move(done));
+  DoPerturb(dst, src, network, seeds, scale);
 }
 
-void Population::Forward(std::vector<int64_t> rows, const void* observations, float* out, Done done) {
+void Population::Forward(const std::vector<int64_t>& rows, const void* observations, float* out) {
   CheckPointer("observations", observations, rows.size());
   CheckPointer("out", out, rows.size());
   for (int64_t row : rows) {
     CheckRow("row", row);
     CheckFilled(row);
   }
-  DoForward(std::move(rows), observations, out, std::move(done));
+  DoForward(rows, observations, out);
 }
 
 }  // namespace neuroevo

@@ -18,49 +18,57 @@ class Population {
  public:
   // All networks must agree in input dtype, input shape and output size. backend: "cpu" or "reference". rows >= 1.
   // Rows are allocated lazily by the operating system: a row never written costs no memory.
+  // dtype: kFloat32, or kInt8 for networks evaluated in integers (int8.h), one byte a weight. Then only rows
+  // [0, float_rows) hold their theta too, for Read and as what Perturb starts from; of the others Perturb can start
+  // from what Init put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold theta.
   static std::unique_ptr<Population> Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
-                                          std::shared_ptr<ThreadPool> pool);
+                                          std::shared_ptr<ThreadPool> pool, DType dtype = DType::kFloat32,
+                                          int64_t float_rows = -1);
   virtual ~Population() = default;
 
   const std::vector<Network>& networks() const { return networks_; }
   int64_t rows() const { return rows_; }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
 
-  // All of these validate first and throw before anything is changed; then they run on the pool and call done.
-  // Arrays passed in (also out and observations) must live until done is called. They may run concurrently as long as
-  // no row is written by one call while another uses it. A row counts as filled from the call that fills it on.
+  // All of these validate first and throw before anything is changed; then they run on the pool and return when all is
+  // done. They may run concurrently as long as no row is written by one call while another uses it.
 
   // theta of rows[i] = initial weights of networks()[network[i]] from seeds[i]. Rows must differ.
-  void Init(std::vector<int64_t> rows, std::vector<int32_t> network, std::vector<uint64_t> seeds, Done done);
+  void Init(const std::vector<int64_t>& rows, const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds);
 
   // theta of rows[i] = thetas[i, :D of its network]; stride is the distance between two thetas. Rows must differ.
-  void Assign(std::vector<int64_t> rows, std::vector<int32_t> network, const float* thetas, int64_t stride, Done done);
+  void Assign(const std::vector<int64_t>& rows, const std::vector<int32_t>& network, const float* thetas,
+              int64_t stride);
 
   // out[i, :D] = theta of rows[i].
-  void Read(std::vector<int64_t> rows, float* out, int64_t stride, Done done);
+  void Read(const std::vector<int64_t>& rows, float* out, int64_t stride);
 
   // In list order: theta of dst[i] = theta of src[i] + scale[i] * noise(seeds[i]), by one fused multiply-add a weight.
   // dst[i] == src[i] is allowed, and so is a later entry that reads or writes an earlier entry's dst: a chain is
   // (dst, src), (dst, dst), (dst, dst) ... Different chains run in parallel and long vectors are split over threads.
-  void Perturb(std::vector<int64_t> dst, std::vector<int64_t> src, std::vector<uint64_t> seeds,
-               std::vector<float> scale, Done done);
+  void Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<uint64_t>& seeds,
+               const std::vector<float>& scale);
 
   // out[k, :] (float32, A values) = network of rows[k] applied to observations[k] (dtype and shape of the input), for
   // k < rows.size(). Rows may repeat: slots that share a row share its weight reads. No other row is touched. The
   // result for k depends only on its row and its observation.
-  void Forward(std::vector<int64_t> rows, const void* observations, float* out, Done done);
+  void Forward(const std::vector<int64_t>& rows, const void* observations, float* out);
 
  protected:
   Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool);
 
   // The work behind the calls above, for arguments already checked. row_network_ already holds the rows' new networks.
-  virtual void DoInit(std::vector<int64_t> rows, std::vector<uint64_t> seeds, Done done) = 0;
-  virtual void DoAssign(std::vector<int64_t> rows, const float* thetas, int64_t stride, Done done) = 0;
-  virtual void DoRead(std::vector<int64_t> rows, float* out, int64_t stride, Done done) = 0;
+  virtual void DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) = 0;
+  virtual void DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) = 0;
+  virtual void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) = 0;
   // network[i] is the network of src[i], and from then on of dst[i], at that point of the list.
-  virtual void DoPerturb(std::vector<int64_t> dst, std::vector<int64_t> src, std::vector<int32_t> network,
-                         std::vector<uint64_t> seeds, std::vector<float> scale, Done done) = 0;
-  virtual void DoForward(std::vector<int64_t> rows, const void* observations, float* out, Done done) = 0;
+  virtual void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
+                         const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds,
+                         const std::vector<float>& scale) = 0;
+  virtual void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) = 0;
+
+  // Throws where the theta of a filled row is no longer there to be read or perturbed; in_place: perturbed into itself.
+  virtual void CheckTheta(int64_t row, bool in_place) const;
 
   const Network& NetworkOf(int64_t row) const { return networks_[row_network_[row]]; }
 

@@ -101,8 +101,8 @@ class ReferencePopulation : public HostPopulation {
 
 }  // namespace
 
-std::unique_ptr<Population> MakeReferencePopulation(std::vector<Network> networks, int64_t rows,
-                                                    std::shared_ptr<ThreadPool> pool) {
+std::unique_ptr<HostPopulation> MakeReferencePopulation(std::vector<Network> networks, int64_t rows,
+                                                        std::shared_ptr<ThreadPool> pool) {
   return std::make_unique<ReferencePopulation>(std::move(networks), rows, std::move(pool));
 }
 

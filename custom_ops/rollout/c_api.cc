@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/wait.h"
 #include "rollout/lane_runner.h"
 
 struct neuroevo_env_pool {
@@ -38,16 +37,17 @@ int Guard(Body body) {
   return 1 + static_cast<int>(Error::Kind::kInternal);
 }
 
-// Runs a core call that ends with a Done, and waits for the end.
-template <class Start>
-int GuardAndWait(Start start) {
-  return Guard([&] { Wait(start); });
-}
-
 template <class T>
 std::vector<T> Vector(const T* values, int64_t n) {
   if (n < 0) ThrowInvalid("a length is ", n, ", expected 0 or more");
   return std::vector<T>(values, values + n);
+}
+
+DType WeightDType(const std::string& name) {
+  for (DType dtype : {DType::kFloat32, DType::kInt8}) {
+    if (name == NameOf(dtype)) return dtype;
+  }
+  ThrowInvalid("dtype is '", name, "', expected 'float32' or 'int8'");
 }
 
 std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
@@ -74,9 +74,7 @@ std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
 }  // namespace
 }  // namespace neuroevo
 
-using neuroevo::Done;
 using neuroevo::Guard;
-using neuroevo::GuardAndWait;
 using neuroevo::Vector;
 
 extern "C" {
@@ -87,9 +85,17 @@ int neuroevo_set_threads(int32_t threads) {
   return Guard([&] { neuroevo::SetProcessThreads(threads); });
 }
 
-int neuroevo_get_threads(void) { return neuroevo::ProcessPool()->threads(); }
+int neuroevo_get_threads(void) {
+  int threads = 0;
+  Guard([&] { threads = neuroevo::ProcessPool()->threads(); });
+  return threads;
+}
 
-double neuroevo_busy_seconds(void) { return neuroevo::ProcessPool()->BusySeconds(); }
+double neuroevo_busy_seconds(void) {
+  double seconds = -1;
+  Guard([&] { seconds = neuroevo::ProcessPool()->BusySeconds(); });
+  return seconds;
+}
 
 int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,
                            neuroevo_env_pool** pool) {
@@ -142,12 +148,12 @@ int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k
 }
 
 int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,
-                             neuroevo_population** population) {
+                             const char* dtype, int64_t float_rows, neuroevo_population** population) {
   return Guard([&] {
     std::vector<neuroevo::Network> parsed;
     for (int64_t i = 0; i < n; ++i) parsed.push_back(neuroevo::Network::Parse(networks[i]));
-    *population =
-        new neuroevo_population{neuroevo::Population::Make(backend, std::move(parsed), rows, neuroevo::ProcessPool())};
+    *population = new neuroevo_population{neuroevo::Population::Make(
+        backend, std::move(parsed), rows, neuroevo::ProcessPool(), neuroevo::WeightDType(dtype), float_rows)};
   });
 }
 
@@ -163,34 +169,28 @@ int neuroevo_population_dimension(neuroevo_population* population, int64_t netwo
 
 int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
                              const uint64_t* seeds) {
-  return GuardAndWait([&](Done done) {
-    population->object->Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k), std::move(done));
-  });
+  return Guard([&] { population->object->Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k)); });
 }
 
 int neuroevo_population_assign(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
                                const float* thetas, int64_t stride) {
-  return GuardAndWait([&](Done done) {
-    population->object->Assign(Vector(rows, k), Vector(networks, k), thetas, stride, std::move(done));
-  });
+  return Guard([&] { population->object->Assign(Vector(rows, k), Vector(networks, k), thetas, stride); });
 }
 
 int neuroevo_population_read(neuroevo_population* population, const int64_t* rows, int64_t k, float* thetas,
                              int64_t stride) {
-  return GuardAndWait([&](Done done) { population->object->Read(Vector(rows, k), thetas, stride, std::move(done)); });
+  return Guard([&] { population->object->Read(Vector(rows, k), thetas, stride); });
 }
 
 int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
                                 const uint64_t* seeds, const float* scales) {
-  return GuardAndWait([&](Done done) {
-    population->object->Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k), std::move(done));
-  });
+  return Guard(
+      [&] { population->object->Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k)); });
 }
 
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
                                 const void* observations, float* outputs) {
-  return GuardAndWait(
-      [&](Done done) { population->object->Forward(Vector(rows, k), observations, outputs, std::move(done)); });
+  return Guard([&] { population->object->Forward(Vector(rows, k), observations, outputs); });
 }
 
 int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,

@@ -18,10 +18,10 @@ typedef struct neuroevo_population neuroevo_population;
 
 const char* neuroevo_last_error(void);
 
-/* Worker threads of the pools made from now on. */
+/* How many tasks run at once in the pools made from now on. get: 0 on failure. */
 int neuroevo_set_threads(int32_t threads);
 int neuroevo_get_threads(void);
-/* Time that this pool has spent in tasks so far, summed over its threads. */
+/* Time that this pool has spent in tasks so far, summed over its threads; -1 on failure. */
 double neuroevo_busy_seconds(void);
 
 /* options: n strings "key=value". */
@@ -50,9 +50,10 @@ int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t 
 int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours);
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens);
 
-/* networks: n layer lists in text form (see population/network.h). */
+/* networks: n layer lists in text form (see population/network.h). dtype: float32 or int8; float_rows: with int8, how
+ * many rows hold float32 weights too, -1 for all (see population/population.h). */
 int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,
-                             neuroevo_population** population);
+                             const char* dtype, int64_t float_rows, neuroevo_population** population);
 void neuroevo_population_free(neuroevo_population* population);
 int neuroevo_population_dimension(neuroevo_population* population, int64_t network, int64_t* dimension);
 int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,

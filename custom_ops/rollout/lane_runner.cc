@@ -34,9 +34,7 @@ class Lane {
       while (!refill) {
         const int64_t count = static_cast<int64_t>(live.slots.size());
         envs_->Observe(live.slots, observations_.data());
-        Wait([&](Done done) {
-          population_->Forward(live.rows, observations_.data(), outputs_.data(), std::move(done));
-        });
+        population_->Forward(live.rows, observations_.data(), outputs_.data());
         ArgMax(outputs_.data(), count, envs_->spec().num_actions, actions_.data());
         envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get());
         EpisodeQueue::PutResult put = queue_->Put(index_, live.slots, rewards_.data(), dones_.get());
@@ -58,13 +56,8 @@ class Lane {
       });
     });
     if (refill.closed) return false;
-    Wait([&](Done done) {
-      population_->Init(refill.init_rows, refill.init_networks, refill.init_seeds, std::move(done));
-    });
-    Wait([&](Done done) {
-      population_->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales,
-                           std::move(done));
-    });
+    population_->Init(refill.init_rows, refill.init_networks, refill.init_seeds);
+    population_->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales);
     envs_->Reset(refill.slots, refill.seeds, refill.max_frames);
     *live = std::move(refill.live);
     return true;

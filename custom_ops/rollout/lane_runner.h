@@ -10,7 +10,7 @@
 
 namespace neuroevo {
 
-// Runs every lane of the queue, each in a thread of its own that mostly waits for the pool: observe, forward, argmax,
+// Runs every lane of the queue, each in a thread of its own, which works on the lane's jobs: observe, forward, argmax,
 // step, put, refill, until `count` outcomes are there. Returns them in the order in which the episodes ended. Rethrows
 // the first exception of an environment or of the population, and throws if the queue is closed before. The queue is
 // closed afterwards. The population must agree with the environment in input dtype and size.

@@ -136,9 +136,7 @@ class EnvObservationOp : public TypedCopyOutOp {
   TensorShape ShapeOfOne(const EnvSpec& spec) const override {
     return CheckAttributes(spec.observation_dtype, spec.observation_shape);
   }
-  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override {
-    pool->Observe(slots, out);
-  }
+  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override { pool->Observe(slots, out); }
 };
 
 class EnvBehaviourOp : public TypedCopyOutOp {
@@ -150,9 +148,7 @@ class EnvBehaviourOp : public TypedCopyOutOp {
     spec.behaviour_bytes();  // throws where there is none
     return CheckAttributes(spec.behaviour_dtype, spec.behaviour_shape);
   }
-  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override {
-    pool->Behaviour(slots, out);
-  }
+  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override { pool->Behaviour(slots, out); }
 };
 
 class EnvRenderOp : public CopyOutOp {

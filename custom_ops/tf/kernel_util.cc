@@ -33,6 +33,8 @@ tensorflow::DataType ToTf(DType dtype) {
   switch (dtype) {
     case DType::kUint8:
       return tensorflow::DT_UINT8;
+    case DType::kInt8:
+      return tensorflow::DT_INT8;
     case DType::kInt32:
       return tensorflow::DT_INT32;
     case DType::kFloat32:

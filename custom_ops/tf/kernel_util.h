@@ -11,6 +11,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
+#include "core/wait.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -115,17 +116,6 @@ void RunAsync(tensorflow::OpKernelContext* ctx, tensorflow::AsyncOpKernel::DoneC
   } catch (...) {
     ctx->SetStatus(ToStatus(std::current_exception()));
     done();
-  }
-}
-
-template <class Start>
-void RunAndWait(tensorflow::OpKernelContext* ctx, Start start) {
-  try {
-    start([ctx](std::exception_ptr error) {
-      if (error) ctx->SetStatus(ToStatus(error));
-    });
-  } catch (...) {
-    ctx->SetStatus(ToStatus(std::current_exception()));
   }
 }
 

@@ -29,19 +29,25 @@ class PopulationMakeOp : public OpKernel {
   explicit PopulationMakeOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("rows", &rows_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("backend", &backend_));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("float_rows", &float_rows_));
+    tensorflow::DataType dtype;
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype));
+    dtype_ = dtype == tensorflow::DT_INT8 ? DType::kInt8 : DType::kFloat32;
   }
 
   void Compute(OpKernelContext* ctx) override {
     MakeResource<PopulationPtr>(ctx, [&] {
       std::vector<Network> networks;
       for (const std::string& text : Strings(ctx, "networks")) networks.push_back(Network::Parse(text));
-      return new Resource<PopulationPtr>(Population::Make(backend_, std::move(networks), rows_, ProcessPool()));
+      return new Resource<PopulationPtr>(
+          Population::Make(backend_, networks, rows_, ProcessPool(), dtype_, float_rows_));
     });
   }
 
  private:
-  int64_t rows_;
+  int64_t rows_, float_rows_;
   std::string backend_;
+  DType dtype_;
 };
 
 class PopulationDimensionsOp : public OpKernel {
@@ -60,12 +66,12 @@ class PopulationInitOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
-    RunAndWait(ctx, [&](Done finish) {
-      auto rows = Values<int64_t>(ctx, "rows");
+    RunSync(ctx, [&] {
+      const auto rows = Values<int64_t>(ctx, "rows");
       const int64_t k = static_cast<int64_t>(rows.size());
-      auto networks = Values<int32_t>(ctx, "networks", k);
-      auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
-      LookupPopulation(ctx).Init(std::move(rows), std::move(networks), std::move(seeds), std::move(finish));
+      const auto networks = Values<int32_t>(ctx, "networks", k);
+      const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
+      LookupPopulation(ctx).Init(rows, networks, seeds);
     });
   }
 };
@@ -74,14 +80,14 @@ class PopulationAssignOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
-    RunAndWait(ctx, [&](Done finish) {
+    RunSync(ctx, [&] {
       Population& population = LookupPopulation(ctx);
-      auto rows = Values<int64_t>(ctx, "rows");
+      const auto rows = Values<int64_t>(ctx, "rows");
       const int64_t k = static_cast<int64_t>(rows.size());
       const int64_t stride = MaxDimension(population);
-      auto networks = Values<int32_t>(ctx, "networks", k);
+      const auto networks = Values<int32_t>(ctx, "networks", k);
       const auto& thetas = Checked(ctx, "thetas", tensorflow::DT_FLOAT, {k, stride});
-      population.Assign(std::move(rows), std::move(networks), thetas.flat<float>().data(), stride, std::move(finish));
+      population.Assign(rows, networks, thetas.flat<float>().data(), stride);
     });
   }
 };
@@ -90,13 +96,13 @@ class PopulationReadOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
-    RunAndWait(ctx, [&](Done finish) {
+    RunSync(ctx, [&] {
       Population& population = LookupPopulation(ctx);
-      auto rows = Values<int64_t>(ctx, "rows");
+      const auto rows = Values<int64_t>(ctx, "rows");
       const int64_t stride = MaxDimension(population);
       auto thetas = Output(ctx, 0, {static_cast<int64_t>(rows.size()), stride})->flat<float>();
       std::memset(thetas.data(), 0, thetas.size() * sizeof(float));
-      population.Read(std::move(rows), thetas.data(), stride, std::move(finish));
+      population.Read(rows, thetas.data(), stride);
     });
   }
 };
@@ -105,14 +111,13 @@ class PopulationPerturbOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
-    RunAndWait(ctx, [&](Done finish) {
-      auto dst = Values<int64_t>(ctx, "dst");
+    RunSync(ctx, [&] {
+      const auto dst = Values<int64_t>(ctx, "dst");
       const int64_t k = static_cast<int64_t>(dst.size());
-      auto src = Values<int64_t>(ctx, "src", k);
-      auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
-      auto scales = Values<float>(ctx, "scales", k);
-      LookupPopulation(ctx).Perturb(std::move(dst), std::move(src), std::move(seeds), std::move(scales),
-                                    std::move(finish));
+      const auto src = Values<int64_t>(ctx, "src", k);
+      const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
+      const auto scales = Values<float>(ctx, "scales", k);
+      LookupPopulation(ctx).Perturb(dst, src, seeds, scales);
     });
   }
 };
@@ -121,15 +126,15 @@ class PopulationForwardOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
-    RunAndWait(ctx, [&](Done finish) {
+    RunSync(ctx, [&] {
       Population& population = LookupPopulation(ctx);
       const Network& network = population.networks().front();
-      auto rows = Values<int64_t>(ctx, "rows");
+      const auto rows = Values<int64_t>(ctx, "rows");
       TensorShape shape({static_cast<int64_t>(rows.size())});
       for (int dim : network.input_shape()) shape.AddDim(dim);
       const auto& observations = Checked(ctx, "observations", ToTf(network.input_dtype()), shape);
       float* outputs = Output(ctx, 0, {shape.dim_size(0), network.output_size()})->flat<float>().data();
-      population.Forward(std::move(rows), observations.tensor_data().data(), outputs, std::move(finish));
+      population.Forward(rows, observations.tensor_data().data(), outputs);
     });
   }
 };

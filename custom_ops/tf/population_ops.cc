@@ -24,7 +24,8 @@ REGISTER_OP("PopulationMake")
     .Input("networks: string")
     .Attr("rows: int")
     .Attr("backend: string = 'cpu'")
-    .Attr("dtype: {float} = DT_FLOAT")
+    .Attr("dtype: {float, int8} = DT_FLOAT")
+    .Attr("float_rows: int = -1")
     .Output("handle: resource")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
@@ -38,6 +39,9 @@ Makes R rows of weights. Each row belongs to one of the networks, so that differ
 networks: [at least 1], layer lists in text form; equal input and output sizes.
 rows: R. A row takes memory once it is written.
 backend: cpu, or reference (slow, written to be read, bit-equal).
+dtype: float, or int8: networks are evaluated in integers, and a row holds one byte a weight.
+float_rows: with int8, rows [0, float_rows) hold float weights too, which PopulationRead and PopulationPerturb need of
+  a source; -1: all rows do. With float it means nothing.
 handle: freed, with its rows, when the last copy of the handle is dropped.
 )doc");
 
@@ -135,7 +139,8 @@ Evaluates K networks in one call; no other row is touched, so a finished episode
 
 rows: [K], in [0, R); may repeat: slots that share a row share its weight reads.
 observations: [K, ...], of the networks' input dtype and shape.
-outputs: [K, A]; each depends on its row and observation alone, bit for bit.
+outputs: [K, A]; each depends on its row and observation alone, bit for bit. With int8, the sums of the last layer as
+  float numbers: different sums below 255 * 2^16 are different numbers.
 )doc");
 
 }  // namespace neuroevo::tf_ops

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
 def rollout(
     game: Annotated[str, typer.Option(help="The game.")] = "frostbite",
     network: Annotated[str, typer.Option(help="The network.")] = "large_model",
+    dtype: Annotated[Literal["float32", "int8"], typer.Option(help="What it is evaluated in.")] = "float32",
     seconds: Annotated[float, typer.Option(min=0.1, help="Wall time to measure.")] = 10.0,
     threads: Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")] = None,
     lanes: Annotated[int | None, typer.Option(min=1, help="Lanes.")] = None,
@@ -37,7 +38,7 @@ def rollout(
         load_tensorflow()
         from neuroevo import bench
 
-        options = {"threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
+        options = {"dtype": dtype, "threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
         _print_result(bench.rollout(game=game, network=network, seconds=seconds, **options), as_json)
 
 

@@ -72,6 +72,6 @@ def summary(config: Config) -> str:
         if value is not None
     ]
     return (
-        f"{config.algorithm_name} on {config.env.name} with {config.network.name}, "
+        f"{config.algorithm_name} on {config.env.name} with {config.network}, "
         f"population {config.algorithm.population:,}, ends after {' or '.join(ends)}"
     )

@@ -54,7 +54,7 @@ def evaluate(
         try:
             if not as_json:
                 print(
-                    f"elite of generation {generation}: {config.network.name} ({evaluator.dimension:,} weights, "
+                    f"elite of generation {generation}: {config.network} ({evaluator.dimension:,} weights, "
                     f"mutations: {len(elite.chain)}) on {config.env.name}",
                     flush=True,
                 )
@@ -69,7 +69,12 @@ def evaluate(
         finally:
             evaluator.close()
         if as_json:
-            who = {"generation": generation, "env": config.env.name, "network": config.network.name}
+            who = {
+                "generation": generation,
+                "env": config.env.name,
+                "network": config.network.name,
+                "dtype": config.network.dtype,
+            }
             print(json.dumps({**who, "mutations": len(elite.chain), **evaluation.row()}), flush=True)
         else:
             print("\n".join(evaluation.lines()), flush=True)

@@ -48,3 +48,6 @@ def export(
             network = elite_network(reader.config, elite, name)
             chosen.save(network, aside)
         print(f"wrote {path}: elite of generation {generation}, {network.theta.size:,} weights, as {form}", flush=True)
+        if network.dtype == "int8":
+            exact = "; what it played with is in the arrays *.kernel_int8 and *.exponent" if form == "npz" else ""
+            print(f"the run played in int8; these are the float32 weights, which act alike in most steps{exact}")

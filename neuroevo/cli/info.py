@@ -26,5 +26,6 @@ def info(debug: Debug = False) -> None:
         print_section("build", build)
         print("algorithms:", ", ".join(ALGORITHMS))
         print("networks:", ", ".join(networks.NETWORKS))
+        print("dtypes:", ", ".join(networks.DTYPES))
         print("presets:", ", ".join(presets.presets()))
         print(f"games ({len(games)}):", ", ".join(games))

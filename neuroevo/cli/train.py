@@ -67,7 +67,7 @@ def train_run(folder: RunFolder) -> None:
     try:
         facts = {"parameters": evaluator.dimension, "actions": evaluator.num_actions}
         with folder.open(sys.argv, facts), make_watcher() as watcher:
-            weights = f"{config.network.name} ({evaluator.dimension:,} weights)"
+            weights = f"{config.network} ({evaluator.dimension:,} weights)"
             generation = folder.state.generation
             where = f"into {folder.path}" + (f", from generation {generation}" if generation else "")
             seed = config.training.seed

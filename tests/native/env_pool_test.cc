@@ -140,7 +140,7 @@ class ToyFactory : public EnvFactory {
 const bool registered =
     RegisterEnvFamily("toy", [](const EnvOptions& options) { return std::make_unique<ToyFactory>(options); });
 
-// A pool of toys whose calls wait for their end.
+// A pool of toys with its calls made short.
 struct Toys {
   EnvPool pool;
 
@@ -279,8 +279,7 @@ TEST(SlotErrors) {
   CHECK_THROWS(toys.Step({0, 5}, {1, 1}), "slot 5 is not live: its episode is over or it was never reset");
   CHECK_THROWS(toys.Observe({0, 5}), "slot 5 has no observation");
   CHECK_THROWS(toys.Reset({0, 1}, {1}), "seeds has 1 values, expected one per slot: 2");
-  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0, 0}),
-               "max_frames has 3 values, expected one per slot: 2");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0, 0}), "max_frames has 3 values, expected one per slot: 2");
   CHECK_THROWS(toys.Reset({0, 1}, {1, 1}, -5), "max_frames of slot 0 is -5, expected 0 or more");
   // None of these left a slot marked as busy, or changed.
   CHECK_EQ(toys.Step({3, 2, 1, 0}, {1, 1, 1, 1}), (Rewards{1, 1, 1, 1, 0}));

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/wait.h"
 #include "native/check.h"
 #include "rollout/c_api.h"
 
@@ -112,7 +111,7 @@ std::unique_ptr<Population> MakePopulation(const std::string& backend, int64_t r
                                            const std::shared_ptr<ThreadPool>& pool) {
   auto population =
       Population::Make(backend, {Network::Parse(kNetwork), Network::Parse(kWideNetwork)}, kParents + rows, pool);
-  Wait([&](Done done) { population->Init({0, 1}, {0, 1}, {71, 72}, std::move(done)); });
+  population->Init({0, 1}, {0, 1}, {71, 72});
   return population;
 }
 
@@ -146,12 +145,10 @@ std::map<int64_t, EpisodeOutcome> PlayInTurn(const std::vector<QueuedEpisode>& e
     int64_t row = genome.source_row;
     if (row < 0) {
       row = kRow;
-      Wait([&](Done done) { population->Init({row}, {genome.network}, {genome.seed}, std::move(done)); });
+      population->Init({row}, {genome.network}, {genome.seed});
     }
     for (const auto& [seed, scale] : genome.chain) {
-      Wait([&, seed = seed, scale = scale](Done done) {
-        population->Perturb({kRow}, {row}, {seed}, {scale}, std::move(done));
-      });
+      population->Perturb({kRow}, {row}, {seed}, {scale});
       row = kRow;
     }
     EpisodeOutcome outcome{episode.id, 0, 0};
@@ -159,7 +156,7 @@ std::map<int64_t, EpisodeOutcome> PlayInTurn(const std::vector<QueuedEpisode>& e
     for (bool over = false; !over;) {
       float observation[4], outputs[3];
       walk.Observe(observation);
-      Wait([&](Done done) { population->Forward({row}, observation, outputs, std::move(done)); });
+      population->Forward({row}, observation, outputs);
       const int32_t action = static_cast<int32_t>(std::max_element(outputs, outputs + 3) - outputs);
       const StepResult result = walk.Step(&action);
       outcome.total_reward += result.reward;
@@ -405,7 +402,7 @@ TEST(TheCInterface) {
   CHECK_EQ(neuroevo_set_threads(2), 0);
   CHECK_EQ(neuroevo_env_pool_make("walk", nullptr, 0, 6, &envs), 0);
   const char* texts[] = {kNetwork, kWideNetwork};
-  CHECK_EQ(neuroevo_population_make("cpu", texts, 2, kParents + 6, &population), 0);
+  CHECK_EQ(neuroevo_population_make("cpu", texts, 2, kParents + 6, "float32", -1, &population), 0);
   const int64_t parents[] = {0, 1};
   const int32_t parent_networks[] = {0, 1};
   const uint64_t parent_seeds[] = {71, 72};

@@ -1,0 +1,30 @@
+// The memory of a population's rows: mapped from the operating system, so that a row never written costs nothing.
+#ifndef NEUROEVO_POPULATION_ROW_MEMORY_H_
+#define NEUROEVO_POPULATION_ROW_MEMORY_H_
+
+#include <cstdint>
+
+namespace neuroevo {
+
+class RowMemory {
+ public:
+  // Bytes after the end of a row that belong to nobody: vector loads may run over the end.
+  static constexpr int64_t kSlack = 256;
+
+  // rows of `bytes` and slack. Throws if they cannot be mapped; weights: how many a row has, for the message.
+  RowMemory(int64_t rows, int64_t bytes, int64_t weights);
+  ~RowMemory();
+  RowMemory(const RowMemory&) = delete;
+  RowMemory& operator=(const RowMemory&) = delete;
+
+  char* Row(int64_t row) const { return memory_ + row * pitch_; }
+
+ private:
+  int64_t rows_;
+  int64_t pitch_;  // bytes from row to row, a multiple of 64
+  char* memory_ = nullptr;
+};
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_POPULATION_ROW_MEMORY_H_

@@ -1,0 +1,23 @@
+"""Weights as the population quantises them for networks evaluated in integers (custom_ops/population/int8.h)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_MAX_WEIGHT = 127
+_MAX_EXPONENT = 32
+
+
+def quantised(weights: np.ndarray) -> tuple[np.ndarray, int]:
+    """A layer's finite weights as int8 of the same shape, and k: weights are about int8 * 2^-k.
+
+    k is the largest that keeps all of them in [-127, 127]; rounding is to nearest, halves to even.
+    """
+    largest = float(np.max(np.abs(weights), initial=0))
+    if largest == 0:
+        return np.zeros(weights.shape, np.int8), 0
+    fraction, power = np.frexp(largest)  # fraction in [0.5, 1)
+    exponent = 7 - int(power) - int(np.rint(fraction * 128) > _MAX_WEIGHT)
+    exponent = max(-_MAX_EXPONENT, min(_MAX_EXPONENT, exponent))
+    rounded = np.rint(np.ldexp(weights.astype(np.float64), exponent))
+    return np.clip(rounded, -_MAX_WEIGHT, _MAX_WEIGHT).astype(np.int8), exponent
