@@ -199,7 +199,7 @@ def default_layout(threads: int) -> tuple[int, int]:
     """Lanes, and slots of each, for this many worker threads on the CPU: a lane of one slot for each thread.
 
     With as many slots as threads, the rows in play are few enough to stay in the last-level cache from step to step
-    (2 LargeModels are 32 MB, and a step reads about half of each). On 2 cores more slots or lanes were 1 to 9%
-    slower, in a single pass: `neuroevo bench rollout --lanes L --slots S` measures it again.
+    (2 LargeModels are 32 MB, and a step reads about half of each), and a lane does all of its work itself. On 2 cores
+    more slots were 17 to 40% slower: `python -m experiments.bench --only layout` measures it again.
     """
     return threads, 1
