@@ -21,21 +21,9 @@ _FRAME_SKIP = 4
 
 def envpool_steps(game: str, envs: int, threads: int, batch: int | None = None) -> Callable[[], int]:
     """A function that steps an EnvPool once and returns how many environments it stepped."""
-    import envpool
+    from pools import make_envpool
 
-    name = "".join(word.capitalize() for word in game.split("_"))
-    pool = envpool.make_gymnasium(
-        f"{name}-v5",
-        num_envs=envs,
-        batch_size=batch or envs,
-        num_threads=threads,
-        stack_num=4,
-        frame_skip=_FRAME_SKIP,
-        noop_max=30,
-        episodic_life=False,
-        reward_clip=False,
-        repeat_action_probability=0.0,
-    )
+    pool = make_envpool(game, envs, threads, batch)
     if batch is None:
         pool.reset()
         return _stepper(pool, pool.action_space.n, envs)

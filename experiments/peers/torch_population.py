@@ -17,13 +17,12 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import envpool
 import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812 (torch's own name for it)
+from pools import FRAME_SKIP, make_envpool
 from serve import serve
 
-_FRAME_SKIP = 4
 # (filters, kernel side, stride), then the units of the hidden layer.
 _NETWORKS = {
     "model": ([(16, 8, 4), (32, 4, 2)], 256),
@@ -89,22 +88,6 @@ class Population:
         return int((x @ self.output[index]).argmax())
 
 
-def make_pool(game: str, envs: int, threads: int) -> object:
-    """An EnvPool under the settings that neuroevo plays with."""
-    name = "".join(word.capitalize() for word in game.split("_"))
-    return envpool.make_gymnasium(
-        f"{name}-v5",
-        num_envs=envs,
-        num_threads=threads,
-        stack_num=4,
-        frame_skip=_FRAME_SKIP,
-        noop_max=30,
-        episodic_life=False,
-        reward_clip=False,
-        repeat_action_probability=0.0,
-    )
-
-
 @torch.inference_mode()
 def rollout(population: Population, pool: object, way: str, observations: np.ndarray, seconds: float) -> dict:
     """Plays for a while; also returns the last observations, to go on from."""
@@ -127,7 +110,7 @@ def main() -> None:
     networks, threads = int(sys.argv[4]), int(sys.argv[5])
     groups = threads if way == "threads" else 1
     torch.set_num_threads(threads // groups)
-    pools = [make_pool(game, networks // groups, threads // groups) for _ in range(groups)]
+    pools = [make_envpool(game, networks // groups, threads // groups) for _ in range(groups)]
     populations = [Population(network, networks // groups, pool.action_space.n) for pool in pools]
     observations = [pool.reset()[0] for pool in pools]
 
@@ -141,7 +124,7 @@ def main() -> None:
         observations[:] = [each["observations"] for each in played]
         rate = sum(each["steps"] / each["seconds"] for each in played)
         network_us = 1e6 * sum(each["network"] for each in played) / sum(each["steps"] for each in played)
-        return {"frames_per_s": _FRAME_SKIP * rate, "network_us": network_us * (threads // groups)}
+        return {"frames_per_s": FRAME_SKIP * rate, "network_us": network_us * (threads // groups)}
 
     measure(1.0)
     serve(measure)
