@@ -133,13 +133,10 @@ class RunFolder:
         DiskError: the disk is full, for example; the run can be resumed from the newest checkpoint.
         """
         try:
-            before = self.state.generation
             for record in records:
                 self._metrics.append(record)
             self._after = state, self._metrics.lengths
-            only_tests_are_left = state.generation == before
-            over = spent(state, self.config.training)
-            if self._checkpoints.due(state.generation) or only_tests_are_left or over:
+            if self._checkpoints.due(state.generation) or spent(state, self.config.training):
                 self._save()
             for record in records:
                 self._tensorboard.add(record)
