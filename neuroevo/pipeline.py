@@ -217,7 +217,7 @@ def _lane_function(dtype: tf.DType, shape: tuple[int, ...]) -> tf.types.experime
     finds it.
     """
     ops = tf_ops()
-    vector, handle = tf.TensorShape([None]), tf.TensorSpec([], tf.resource)
+    vector, scalar, handle = tf.TensorShape([None]), tf.TensorShape([]), tf.TensorSpec([], tf.resource)
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int64), handle, handle, handle])
     def run(lane: tf.Tensor, env_pool: tf.Tensor, population: tf.Tensor, queue: tf.Tensor) -> tf.Tensor:
@@ -230,7 +230,7 @@ def _lane_function(dtype: tf.DType, shape: tuple[int, ...]) -> tf.types.experime
                 )
             reset = ops.env_reset(env_pool, take.slots, take.seeds, take.max_frames)
             with tf.control_dependencies([perturb, reset]):
-                return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.logical_not(take.closed)
+                return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.identity(take.closed)
 
         def step(slots: tf.Tensor, rows: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
@@ -238,14 +238,26 @@ def _lane_function(dtype: tf.DType, shape: tuple[int, ...]) -> tf.types.experime
             actions = tf.argmax(outputs, axis=1, output_type=tf.int32)
             rewards, dones = ops.env_step(env_pool, slots, actions)
             put = ops.episode_queue_put(queue, lane, slots, rewards, dones)
-            return tf.cond(put.refill, refill, lambda: (put.live_slots, put.live_rows, tf.constant(True)))
+            return put.live_slots, put.live_rows, put.refill
+
+        def play(slots: tf.Tensor, rows: tf.Tensor, closed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            """Steps until slots want episodes. A loop of its own: TensorFlow visits every op of a branch not taken."""
+            *_, ended = tf.while_loop(
+                lambda slots, rows, refill: tf.logical_not(refill),
+                step,
+                (slots, rows, closed),
+                shape_invariants=(vector, vector, scalar),
+                parallel_iterations=1,
+            )
+            with tf.control_dependencies([ended]):
+                return refill()
 
         with tf.device("/cpu:0"):
             *_, running = tf.while_loop(
-                lambda slots, rows, running: running,
-                step,
+                lambda slots, rows, closed: tf.logical_not(closed),
+                play,
                 refill(),
-                shape_invariants=(vector, vector, tf.TensorShape([])),
+                shape_invariants=(vector, vector, scalar),
                 parallel_iterations=1,
             )
             return running
