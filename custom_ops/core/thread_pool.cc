@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cfenv>
-#include <chrono>
 #include <exception>
 #include <system_error>
 
 #include "core/error.h"
+#include "core/trace.h"
 
 namespace neuroevo {
 namespace {
@@ -31,10 +31,12 @@ class DefaultFloatingPoint {
 
 // Everything in it is guarded by the pool's mutex.
 struct ThreadPool::Job {
-  Job(int64_t tasks, const std::function<void(int64_t)>& run) : n(tasks), body(run) {}
+  Job(int64_t tasks, const std::function<void(int64_t)>& run)
+      : n(tasks), body(run), name(trace::Enabled() ? trace::Scope::Current() : "") {}
 
   const int64_t n;
   const std::function<void(int64_t)>& body;
+  const char* const name;  // of its caller's call, for traces
   int64_t next = 0, over = 0;
   std::exception_ptr error;
   bool has_place = false;           // its caller is counted as running
@@ -67,6 +69,7 @@ void ThreadPool::Stop() {
 
 void ThreadPool::Help() {
   pthread_setname_np(pthread_self(), "neuroevo");  // for profilers
+  const DefaultFloatingPoint default_floating_point;
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     ++waiting_workers_;
@@ -74,7 +77,8 @@ void ThreadPool::Help() {
     --waiting_workers_;
     if (stop_) return;
     ++running_;
-    while (!jobs_.empty() && waiting_callers_.empty()) Work(jobs_.front(), &lock);
+    // Callers come first: their own threads would idle, and each would have to wait for the others' whole jobs.
+    while (!jobs_.empty() && waiting_callers_.empty()) RunTask(jobs_.front(), &lock);
     LeavePlace();
   }
 }
@@ -93,31 +97,26 @@ void ThreadPool::LeavePlace() {
   --running_;
 }
 
-void ThreadPool::Work(Job* job, std::unique_lock<std::mutex>* lock) {
-  const DefaultFloatingPoint default_floating_point;
-  using Clock = std::chrono::steady_clock;
-  while (job->next < job->n) {
-    const int64_t index = job->next++;
-    if (job->next == job->n) jobs_.erase(std::find(jobs_.begin(), jobs_.end(), job));
-    if (!job->error) {
-      lock->unlock();
-      const Clock::time_point begun = Clock::now();
-      std::exception_ptr error;
-      try {
-        job->body(index);
-      } catch (...) {
-        error = std::current_exception();
-      }
-      const int64_t busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begun).count();
-      lock->lock();
-      busy_ns_ += busy;
-      if (error && !job->error) job->error = std::move(error);
+void ThreadPool::RunTask(Job* job, std::unique_lock<std::mutex>* lock) {
+  const int64_t index = job->next++;
+  if (job->next == job->n) jobs_.erase(std::find(jobs_.begin(), jobs_.end(), job));
+  if (!job->error) {
+    lock->unlock();
+    const int64_t begun = trace::Now();
+    std::exception_ptr error;
+    try {
+      job->body(index);
+    } catch (...) {
+      error = std::current_exception();
     }
-    if (++job->over == job->n) {
-      job->changed.notify_one();
-      return;  // the job belongs to a caller who may be gone as soon as the lock is
-    }
+    const int64_t ended = trace::Now();
+    trace::Add(job->name, begun, ended, index, nullptr, trace::Kind::kTask);
+    lock->lock();
+    busy_ns_ += ended - begun;
+    if (error && !job->error) job->error = std::move(error);
   }
+  // Its caller may be gone, and the job with it, as soon as the lock is.
+  if (++job->over == job->n) job->changed.notify_one();
 }
 
 void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body) {
@@ -136,7 +135,8 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
   }
   while (job.over < n) {
     if (job.has_place && job.next < n) {
-      Work(&job, &lock);
+      const DefaultFloatingPoint default_floating_point;
+      while (job.next < n) RunTask(&job, &lock);
       job.has_place = false;
       LeavePlace();
     } else {

@@ -3,7 +3,7 @@
 //
 // Whoever brings a job works on it: with as many lanes as threads and a slot each, a lane does all of its work itself
 // and no thread waits for another to wake up. Workers help where a job has more tasks and fewer threads than allowed
-// are at work; where all are, callers get their turn in the order in which they came.
+// are at work, and make room after a task when a caller waits; callers get their turn in the order in which they came.
 #ifndef NEUROEVO_CORE_THREAD_POOL_H_
 #define NEUROEVO_CORE_THREAD_POOL_H_
 
@@ -42,8 +42,9 @@ class ThreadPool {
   void Help();
   // Gives up a place among the running threads. The lock is held.
   void LeavePlace();
-  // Runs tasks of the job until none is left to be taken. The caller holds the lock and has counted itself as running.
-  void Work(Job* job, std::unique_lock<std::mutex>* lock);
+  // Runs the job's next task, which there must be. The lock is held, but not in the task; whoever calls this has been
+  // counted as running. Afterwards only the job's own caller may touch the job.
+  void RunTask(Job* job, std::unique_lock<std::mutex>* lock);
   void Stop();
 
   const int threads_;

@@ -5,12 +5,15 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/trace.h"
 
 namespace neuroevo {
 namespace {
 
 // Copying out an observation takes a few microseconds, about as long as waking a worker: a task takes several.
 constexpr int64_t kCopiesPerTask = 8;
+
+int64_t FirstOf(const std::vector<int64_t>& slots) { return slots.empty() ? -1 : slots.front(); }
 
 void CheckSameLength(const char* what, size_t length, size_t slots) {
   if (length != slots) ThrowInvalid(what, " has ", length, " values, expected one per slot: ", slots);
@@ -66,6 +69,7 @@ void EnvPool::Run(const std::vector<int64_t>& slots, Check check, int64_t grain,
 
 void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
                     const std::vector<int64_t>& max_frames) {
+  const trace::Scope scope("reset", FirstOf(slots));
   CheckSameLength("seeds", seeds.size(), slots.size());
   CheckSameLength("max_frames", max_frames.size(), slots.size());
   auto check = [&](size_t k, int64_t slot, const Slot&) {
@@ -80,6 +84,7 @@ void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_
 }
 
 void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones) {
+  const trace::Scope scope("step", FirstOf(slots));
   const EnvSpec& spec = this->spec();
   auto check = [&](size_t k, int64_t index, const Slot& slot) {
     if (!slot.live) ThrowInvalid("slot ", index, " is not live: its episode is over or it was never reset");
@@ -118,6 +123,7 @@ void EnvPool::CopyOut(const char* what, const std::vector<int64_t>& slots, void*
 }
 
 void EnvPool::Observe(const std::vector<int64_t>& slots, void* out) {
+  const trace::Scope scope("observe", FirstOf(slots), out);
   auto write = [](const Env& env, void* one) { env.Observe(one); };
   CopyOut("observation", slots, out, spec().observation_bytes(), write);
 }

@@ -1,11 +1,13 @@
 #include "rollout/c_api.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/trace.h"
 #include "rollout/lane_runner.h"
 
 struct neuroevo_env_pool {
@@ -95,6 +97,30 @@ double neuroevo_busy_seconds(void) {
   double seconds = -1;
   Guard([&] { seconds = neuroevo::ProcessPool()->BusySeconds(); });
   return seconds;
+}
+
+int neuroevo_trace_start(int64_t spans_per_thread) {
+  return Guard([&] { neuroevo::trace::Start(spans_per_thread); });
+}
+
+void neuroevo_trace_stop(void) { neuroevo::trace::Stop(); }
+
+int neuroevo_trace_read(neuroevo_span* spans, int64_t n, int64_t* count, int64_t* dropped) {
+  return Guard([&] {
+    const neuroevo::trace::Recorded recorded = neuroevo::trace::Read();
+    *count = static_cast<int64_t>(recorded.spans.size());
+    *dropped = recorded.dropped;
+    for (int64_t i = 0; i < std::min(n, *count); ++i) {
+      const neuroevo::trace::Span& span = recorded.spans[i];
+      spans[i] = {span.name,
+                  span.begin_ns,
+                  span.end_ns,
+                  span.argument,
+                  span.link,
+                  span.thread,
+                  static_cast<int32_t>(span.kind)};
+    }
+  });
 }
 
 int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,

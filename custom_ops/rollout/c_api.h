@@ -24,6 +24,20 @@ int neuroevo_get_threads(void);
 /* Time that this pool has spent in tasks so far, summed over its threads; -1 on failure. */
 double neuroevo_busy_seconds(void);
 
+/* Records spans of what threads do (see core/trace.h), dropping those of an earlier recording. */
+int neuroevo_trace_start(int64_t spans_per_thread);
+void neuroevo_trace_stop(void);
+typedef struct {
+  const char* name;
+  int64_t begin_ns, end_ns; /* of the monotonic clock */
+  int64_t argument;
+  const void* link;
+  int32_t thread;
+  int32_t kind; /* 0: call, 1: task, 2: device */
+} neuroevo_span;
+/* Copies at most n spans out, and tells how many there are and how many found no room. */
+int neuroevo_trace_read(neuroevo_span* spans, int64_t n, int64_t* count, int64_t* dropped);
+
 /* options: n strings "key=value". */
 int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,
                            neuroevo_env_pool** pool);

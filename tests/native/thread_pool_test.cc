@@ -156,6 +156,34 @@ TEST(CallersTakeTurns) {
   for (const auto& count : jobs) CHECK(count.load() >= kJobs / 2);
 }
 
+TEST(AWorkerMakesRoomForACaller) {
+  // Two places: one is its caller's, in a task that waits for the other caller; a worker does the tasks that follow.
+  ThreadPool pool(2);
+  constexpr int64_t kTasks = 1000;
+  std::atomic<int64_t> started{0};
+  Event worker_at_work, over;
+  std::atomic<bool> other_came{false};
+  std::thread caller([&] {
+    const std::thread::id own = std::this_thread::get_id();
+    pool.ParallelFor(kTasks, [&](int64_t) {
+      ++started;
+      if (std::this_thread::get_id() == own) return over.Wait();
+      worker_at_work.Set();
+      if (!other_came) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+  });
+  worker_at_work.Wait();
+  int64_t started_before = 0;
+  pool.ParallelFor(1, [&](int64_t) {
+    started_before = started;
+    other_came = true;
+    over.Set();
+  });
+  caller.join();
+  CHECK(started_before < kTasks);
+  CHECK_EQ(started.load(), kTasks);
+}
+
 TEST(BusySecondsAreThoseOfTasks) {
   ThreadPool pool(2);
   CHECK_EQ(pool.BusySeconds(), 0.0);
