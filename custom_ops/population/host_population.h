@@ -6,14 +6,14 @@
 #include <memory>
 #include <vector>
 
-#include "population/population.h"
+#include "population/float_population.h"
 #include "population/row_memory.h"
 
 namespace neuroevo {
 
-class HostPopulation : public Population {
+class HostPopulation : public FloatPopulation {
  public:
-  const float* Theta(int64_t row) const { return Row(row); }
+  const float* Theta(int64_t row) const override { return Row(row); }
 
  protected:
   // Slots of one row that a backend evaluates in one task: enough to share its weight reads.
@@ -44,10 +44,6 @@ class HostPopulation : public Population {
   int64_t chunks_;                     // of the longest theta
   std::unique_ptr<RowMemory> memory_;  // [R]
 };
-
-// Gives each entry of a Perturb call its chain: entries of different chains share no row that any of them writes, so
-// chains may run in any order. Returns the entries of each chain in list order.
-std::vector<std::vector<int32_t>> PerturbChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src);
 
 std::unique_ptr<HostPopulation> MakeCpuPopulation(std::vector<Network> networks, int64_t rows,
                                                   std::shared_ptr<ThreadPool> pool);

@@ -2,68 +2,67 @@
 // so that Forward finds bytes only, and a row is the same whichever way its theta came about.
 //
 // Rows [0, float_rows) keep their theta. Of the others it is made in a scratch row, for a few chains at a time, and
-// forgotten; what Init put there is remembered as its seed, so that a chain can start from it.
+// forgotten; what Init put there is remembered as its seed, so that a chain can start from it. A subclass says where
+// the integers are and what computes with them.
 #ifndef NEUROEVO_POPULATION_INT8_POPULATION_H_
 #define NEUROEVO_POPULATION_INT8_POPULATION_H_
 
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
-#include "population/host_population.h"
-#include "population/int8_backend.h"
+#include "population/float_population.h"
 #include "population/int8_network.h"
-#include "population/population.h"
-#include "population/row_memory.h"
 
 namespace neuroevo {
 
 class Int8Population : public Population {
  public:
-  // thetas: a float32 population of the same networks, rows and pool, to make thetas in.
-  Int8Population(std::unique_ptr<HostPopulation> thetas, std::unique_ptr<Int8Backend> backend, int64_t float_rows);
+  // float_rows as in Population::Make, as a number of rows. Throws unless it is -1 or one in [0, rows].
+  static int64_t FloatRows(int64_t float_rows, int64_t rows);
 
- private:
-  struct Part;
-  class ThetaRows;
-
+ protected:
   // A theta, its network, and the row that it is quantised into.
   struct Target {
     int64_t row;
     int32_t network;
     const float* theta;
   };
-  // Whole rows of a layer's weights [inputs, outputs]: what one task quantises.
-  struct Piece {
-    int step;
-    int64_t begin, end;
-  };
+
+  // thetas: a float32 population of the same networks and pool to make thetas in: its first float_rows rows are this
+  // one's, the others are scratch, which there must be where float_rows < rows.
+  Int8Population(std::unique_ptr<FloatPopulation> thetas, int64_t rows, int64_t float_rows);
+
+  // Fills the packed rows from their thetas.
+  virtual void QuantiseRows(const std::vector<Target>& targets) = 0;
+
+ private:
+  struct Part;
+  class ThetaRows;
 
   void CheckTheta(int64_t row, bool in_place) const override;
+  void CheckChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src) const override;
   void DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;
   void DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) override;
   void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
   void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
                  const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
-  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
 
   bool KeepsTheta(int64_t row) const { return row < float_rows_; }
-  int64_t TakeScratchRow();
+  std::vector<int64_t> TakeScratchRows(size_t count);  // at most scratch_rows_
   void Fill(const Part& part);
-  void QuantiseRows(const std::vector<Target>& targets);
-  void QuantisePiece(const Target& target, const Piece& piece, int exponent);
 
-  std::unique_ptr<HostPopulation> thetas_;  // rows from float_rows on are scratch
-  std::unique_ptr<Int8Backend> backend_;
+  std::unique_ptr<FloatPopulation> thetas_;
   int64_t float_rows_;
-  std::vector<Int8Network> int8_networks_;
-  std::vector<std::vector<Piece>> pieces_;          // of each network
-  std::unique_ptr<RowMemory> packed_;               // [R]
   std::vector<std::optional<uint64_t>> init_seed_;  // [R], of the other rows, while they hold what Init made of it
 
+  size_t scratch_rows_;
   std::mutex mutex_;
+  std::condition_variable scratch_given_back_;
   std::vector<int64_t> free_scratch_;  // the last one given back is taken first: it is in the cache, and few get used
 };
 

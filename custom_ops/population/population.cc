@@ -2,13 +2,15 @@
 #include "population/population.h"
 
 #include <cmath>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
+#include "core/trace.h"
 #include "population/host_population.h"
-#include "population/int8_population.h"
+#include "population/int8_host_population.h"
 
 namespace neuroevo {
 
@@ -36,18 +38,36 @@ std::string InputOf(const Network& network) {
   return text;
 }
 
+std::map<std::string, Population::Maker>& Makers() {
+  static std::map<std::string, Population::Maker> makers;
+  return makers;
+}
+
 }  // namespace
 
+Population::Register::Register(const char* backend, Maker maker) { Makers()[backend] = maker; }
+
 std::unique_ptr<Population> Population::Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
-                                             std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows) {
+                                             std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
+                                             std::shared_ptr<MemorySource> memory) {
+  if (dtype != DType::kFloat32 && dtype != DType::kInt8) {
+    ThrowInvalid("dtype is ", NameOf(dtype), ", expected float32 or int8");
+  }
+  const auto registered = Makers().find(backend);
+  if (registered != Makers().end()) {
+    return registered->second(std::move(networks), rows, std::move(pool), dtype, float_rows, std::move(memory));
+  }
   const bool cpu = backend == "cpu";
-  if (!cpu && backend != "reference") ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'");
+  if (!cpu && backend != "reference") {
+    std::string others;
+    for (const auto& [name, maker] : Makers()) others += " or '" + name + "'";
+    ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'", others);
+  }
   std::unique_ptr<HostPopulation> floats = cpu ? MakeCpuPopulation(std::move(networks), rows, std::move(pool))
                                                : MakeReferencePopulation(std::move(networks), rows, std::move(pool));
   if (dtype == DType::kFloat32) return floats;
-  if (dtype != DType::kInt8) ThrowInvalid("dtype is ", NameOf(dtype), ", expected float32 or int8");
-  return std::make_unique<Int8Population>(std::move(floats), cpu ? MakeInt8CpuBackend() : MakeInt8ReferenceBackend(),
-                                          float_rows);
+  return std::make_unique<Int8HostPopulation>(
+      std::move(floats), cpu ? MakeInt8CpuBackend() : MakeInt8ReferenceBackend(), rows, float_rows);
 }
 
 Population::Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
@@ -70,6 +90,8 @@ Population::Population(std::vector<Network> networks, int64_t rows, std::shared_
 
 void Population::CheckTheta(int64_t, bool) const {}
 
+void Population::CheckChains(const std::vector<int64_t>&, const std::vector<int64_t>&) const {}
+
 void Population::CheckRow(const char* what, int64_t row) const { CheckIndex(what, row, rows_); }
 
 void Population::CheckFilled(int64_t row) const {
@@ -90,6 +112,7 @@ void Population::CheckFill(const std::vector<int64_t>& rows, const std::vector<i
 
 void Population::Init(const std::vector<int64_t>& rows, const std::vector<int32_t>& network,
                       const std::vector<uint64_t>& seeds) {
+  const trace::Scope scope("init", static_cast<int64_t>(rows.size()));
   CheckFill(rows, network);
   CheckSize("seeds", seeds.size(), "rows", rows.size());
   for (size_t i = 0; i < rows.size(); ++i) row_network_[rows[i]] = network[i];
@@ -118,6 +141,7 @@ void Population::Read(const std::vector<int64_t>& rows, float* out, int64_t stri
 
 void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
                          const std::vector<uint64_t>& seeds, const std::vector<float>& scale) {
+  const trace::Scope scope("perturb", static_cast<int64_t>(dst.size()));
   CheckSize("src", src.size(), "dst", dst.size());
   CheckSize("seeds", seeds.size(), "dst", dst.size());
   CheckSize("scale", scale.size(), "dst", dst.size());
@@ -135,17 +159,23 @@ void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int6
     network[i] = earlier == filled.end() ? row_network_[src[i]] : earlier->second;
     filled[dst[i]] = network[i];
   }
+  CheckChains(dst, src);
   for (const auto& [row, index] : filled) row_network_[row] = index;
   DoPerturb(dst, src, network, seeds, scale);
 }
 
-void Population::Forward(const std::vector<int64_t>& rows, const void* observations, float* out) {
+void Population::CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out) const {
   CheckPointer("observations", observations, rows.size());
   CheckPointer("out", out, rows.size());
   for (int64_t row : rows) {
     CheckRow("row", row);
     CheckFilled(row);
   }
+}
+
+void Population::Forward(const std::vector<int64_t>& rows, const void* observations, float* out) {
+  const trace::Scope scope("forward", static_cast<int64_t>(rows.size()), observations);
+  CheckForward(rows, observations, out);
   DoForward(rows, observations, out);
 }
 

@@ -1,6 +1,6 @@
 // R rows of weights and their batched evaluation. Each row belongs to one of the population's networks, so that
-// different architectures play in one call. Implementations: reference.cc (written to be read), cpu.cc (vectorised);
-// on finite weights and observations their results are the same bits.
+// different architectures play in one call. Implementations: reference.cc (written to be read), cpu.cc (vectorised),
+// cuda_population.cc (on a GPU); on finite weights and observations their results are the same bits.
 #ifndef NEUROEVO_POPULATION_POPULATION_H_
 #define NEUROEVO_POPULATION_POPULATION_H_
 
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/memory_source.h"
 #include "core/thread_pool.h"
 #include "population/network.h"
 
@@ -16,15 +17,25 @@ namespace neuroevo {
 
 class Population {
  public:
-  // All networks must agree in input dtype, input shape and output size. backend: "cpu" or "reference". rows >= 1.
-  // Rows are allocated lazily by the operating system: a row never written costs no memory.
+  // All networks must agree in input dtype, input shape and output size. backend: "cpu", "reference" (slow, written to
+  // be read) or one that was registered. rows >= 1. The rows of the first two are allocated lazily by the operating
+  // system: a row never written costs no memory.
   // dtype: kFloat32, or kInt8 for networks evaluated in integers (int8.h), one byte a weight. Then only rows
   // [0, float_rows) hold their theta too, for Read and as what Perturb starts from; of the others Perturb can start
   // from what Init put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold theta.
+  // memory: where a backend on a GPU takes the rows' memory from; null: from the GPU. Others do not look at it.
   static std::unique_ptr<Population> Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
                                           std::shared_ptr<ThreadPool> pool, DType dtype = DType::kFloat32,
-                                          int64_t float_rows = -1);
+                                          int64_t float_rows = -1, std::shared_ptr<MemorySource> memory = nullptr);
   virtual ~Population() = default;
+
+  // Makes a backend known under a name, before anyone makes a population: libraries do so when they are loaded.
+  using Maker = std::unique_ptr<Population> (*)(std::vector<Network> networks, int64_t rows,
+                                                std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
+                                                std::shared_ptr<MemorySource> memory);
+  struct Register {
+    Register(const char* backend, Maker maker);
+  };
 
   const std::vector<Network>& networks() const { return networks_; }
   int64_t rows() const { return rows_; }
@@ -67,8 +78,14 @@ class Population {
                          const std::vector<float>& scale) = 0;
   virtual void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) = 0;
 
+  // What Forward checks.
+  void CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out) const;
+
   // Throws where the theta of a filled row is no longer there to be read or perturbed; in_place: perturbed into itself.
   virtual void CheckTheta(int64_t row, bool in_place) const;
+
+  // Throws where the rows that the chains of a Perturb call go through are too many for what there is to make them in.
+  virtual void CheckChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src) const;
 
   const Network& NetworkOf(int64_t row) const { return networks_[row_network_[row]]; }
 
