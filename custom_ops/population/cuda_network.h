@@ -1,0 +1,50 @@
+// A network as the GPU evaluates it, in float32: every result is, bit for bit, what reference.cc defines.
+#ifndef NEUROEVO_POPULATION_CUDA_NETWORK_H_
+#define NEUROEVO_POPULATION_CUDA_NETWORK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/device.h"
+#include "population/cuda_call.h"
+#include "population/network.h"
+
+namespace neuroevo::cuda {
+
+enum class Activation { kNone, kRelu, kTanh };
+
+// A convolution, a dense layer or neither, and the bias and activation that follow it, each of which may be missing.
+struct Step {
+  enum class Kind { kConv, kDense, kNeither };
+  Kind kind;
+  Layer layer;        // of kNeither, only in and out count
+  int64_t bias = -1;  // offset in theta; -1: there is none
+  Activation activation = Activation::kNone;
+};
+
+// What the network does, in order. Only a convolution or kNeither, as the first step, reads uint8.
+std::vector<Step> StepsOf(const Network& network);
+
+class CudaNetwork {
+ public:
+  explicit CudaNetwork(const Network& network);
+
+  // Of Forward, for a call of count slots.
+  int64_t WorkspaceBytes(int64_t count) const;
+
+  // outputs[slot, :A] = this network with theta of the slot's row applied to observations[slot], for the call's slots.
+  // thetas [R, stride] floats, observations [K, ...] and outputs [K, A] are on the device, as is the workspace. Queues
+  // kernels on the stream; neither allocates nor waits. What a slot gets does not depend on the other slots.
+  void Forward(const float* thetas, int64_t stride, const CallSlots& call, const void* observations, float* outputs,
+               char* workspace, device::Stream stream) const;
+
+ private:
+  Network network_;
+  std::vector<Step> steps_;
+  int multiprocessors_;
+  int64_t pitch_[2] = {0, 0};  // floats per position of what the steps with even and odd numbers leave to the next one
+};
+
+}  // namespace neuroevo::cuda
+
+#endif  // NEUROEVO_POPULATION_CUDA_NETWORK_H_
