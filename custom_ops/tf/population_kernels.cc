@@ -1,10 +1,14 @@
-// CPU kernels of the population ops.
+// Kernels of the population ops, for the CPU and for TensorFlow's GPU devices. The latter's rows are in memory of
+// TensorFlow's allocator, and its forward pass runs on TensorFlow's stream; what is an index or a seed stays on the
+// host.
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
+#include "population/device_forward.h"
 #include "population/population.h"
 #include "tf/kernel_util.h"
+#include "xla/stream_executor/stream.h"
 
 namespace neuroevo::tf_ops {
 namespace {
@@ -12,6 +16,7 @@ namespace {
 using tensorflow::OpKernel;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 using PopulationPtr = std::unique_ptr<Population>;
@@ -24,6 +29,32 @@ int64_t MaxDimension(const Population& population) {
   return dimension;
 }
 
+// Rows are filled on streams of their own. On a GPU this waits until TensorFlow's stream has come to the end of what is
+// queued there: forward passes whose ops have returned, which still read the rows, and whatever else still uses memory
+// that TensorFlow's allocator already counts as free, as what comes next on its stream may have it.
+void WaitForStream(OpKernelContext* ctx) {
+  if (ctx->device()->device_type() != tensorflow::DEVICE_GPU) return;
+  const absl::Status status = ctx->op_device_context()->stream()->BlockHostUntilDone();
+  if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
+}
+
+// Memory of the device that a kernel runs on.
+class DeviceMemorySource : public MemorySource {
+ public:
+  explicit DeviceMemorySource(tensorflow::Allocator* allocator) : allocator_(allocator) {}
+  // It may still be in use: see WaitForStream.
+  void* Allocate(int64_t bytes) override {
+    void* memory = allocator_->AllocateRaw(tensorflow::Allocator::kAllocatorAlignment, bytes);
+    if (memory != nullptr) return memory;
+    throw Error(Error::Kind::kInternal,
+                Concat("TensorFlow's allocator ", allocator_->Name(), " has no ", bytes, " bytes for the rows"));
+  }
+  void Free(void* memory) noexcept override { allocator_->DeallocateRaw(memory); }
+
+ private:
+  tensorflow::Allocator* allocator_;
+};
+
 class PopulationMakeOp : public OpKernel {
  public:
   explicit PopulationMakeOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
@@ -33,14 +64,20 @@ class PopulationMakeOp : public OpKernel {
     tensorflow::DataType dtype;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype));
     dtype_ = dtype == tensorflow::DT_INT8 ? DType::kInt8 : DType::kFloat32;
+    if (ctx->device_type() == tensorflow::DEVICE_GPU) backend_ = "cuda";
   }
 
   void Compute(OpKernelContext* ctx) override {
     MakeResource<PopulationPtr>(ctx, [&] {
       std::vector<Network> networks;
       for (const std::string& text : Strings(ctx, "networks")) networks.push_back(Network::Parse(text));
-      return new Resource<PopulationPtr>(
-          Population::Make(backend_, networks, rows_, ProcessPool(), dtype_, float_rows_));
+      std::shared_ptr<MemorySource> memory;
+      if (backend_ == "cuda" && ctx->device()->device_type() == tensorflow::DEVICE_GPU) {
+        memory = std::make_shared<DeviceMemorySource>(ctx->device()->GetAllocator(tensorflow::AllocatorAttributes()));
+      }
+      auto population = Population::Make(backend_, networks, rows_, ProcessPool(), dtype_, float_rows_, memory);
+      if (memory != nullptr) WaitForStream(ctx);
+      return new Resource<PopulationPtr>(std::move(population));
     });
   }
 
@@ -71,7 +108,9 @@ class PopulationInitOp : public OpKernel {
       const int64_t k = static_cast<int64_t>(rows.size());
       const auto networks = Values<int32_t>(ctx, "networks", k);
       const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
-      LookupPopulation(ctx).Init(rows, networks, seeds);
+      Population& population = LookupPopulation(ctx);
+      WaitForStream(ctx);
+      population.Init(rows, networks, seeds);
     });
   }
 };
@@ -87,6 +126,7 @@ class PopulationAssignOp : public OpKernel {
       const int64_t stride = MaxDimension(population);
       const auto networks = Values<int32_t>(ctx, "networks", k);
       const auto& thetas = Checked(ctx, "thetas", tensorflow::DT_FLOAT, {k, stride});
+      WaitForStream(ctx);
       population.Assign(rows, networks, thetas.flat<float>().data(), stride);
     });
   }
@@ -117,10 +157,20 @@ class PopulationPerturbOp : public OpKernel {
       const auto src = Values<int64_t>(ctx, "src", k);
       const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
       const auto scales = Values<float>(ctx, "scales", k);
-      LookupPopulation(ctx).Perturb(dst, src, seeds, scales);
+      Population& population = LookupPopulation(ctx);
+      WaitForStream(ctx);
+      population.Perturb(dst, src, seeds, scales);
     });
   }
 };
+
+// The observations of k slots; throws unless they are what the networks take.
+const Tensor& CheckedObservations(OpKernelContext* ctx, const Population& population, int64_t k) {
+  const Network& network = population.networks().front();
+  TensorShape shape({k});
+  for (int dim : network.input_shape()) shape.AddDim(dim);
+  return Checked(ctx, "observations", ToTf(network.input_dtype()), shape);
+}
 
 class PopulationForwardOp : public OpKernel {
  public:
@@ -128,13 +178,36 @@ class PopulationForwardOp : public OpKernel {
   void Compute(OpKernelContext* ctx) override {
     RunSync(ctx, [&] {
       Population& population = LookupPopulation(ctx);
-      const Network& network = population.networks().front();
       const auto rows = Values<int64_t>(ctx, "rows");
-      TensorShape shape({static_cast<int64_t>(rows.size())});
-      for (int dim : network.input_shape()) shape.AddDim(dim);
-      const auto& observations = Checked(ctx, "observations", ToTf(network.input_dtype()), shape);
-      float* outputs = Output(ctx, 0, {shape.dim_size(0), network.output_size()})->flat<float>().data();
+      const int64_t k = static_cast<int64_t>(rows.size());
+      const Tensor& observations = CheckedObservations(ctx, population, k);
+      float* outputs = Output(ctx, 0, {k, population.networks().front().output_size()})->flat<float>().data();
       population.Forward(rows, observations.tensor_data().data(), outputs);
+    });
+  }
+};
+
+// Queues the evaluation on TensorFlow's stream and returns.
+class PopulationForwardGpuOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
+      Population& population = LookupPopulation(ctx);
+      DeviceForward* device = dynamic_cast<DeviceForward*>(&population);
+      if (device == nullptr) ThrowInvalid("input 'handle' is of a population on the CPU, expected one on the GPU");
+      const auto rows = Values<int64_t>(ctx, "rows");
+      const int64_t k = static_cast<int64_t>(rows.size());
+      const Tensor& observations = CheckedObservations(ctx, population, k);
+      float* outputs = Output(ctx, 0, {k, population.networks().front().output_size()})->flat<float>().data();
+      if (k == 0) return;
+      Tensor workspace;  // freed after this op, and used by others once what is queued here is over
+      const absl::Status status =
+          ctx->allocate_temp(tensorflow::DT_INT8, TensorShape({device->WorkspaceBytes(k)}), &workspace);
+      if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
+      void* stream = ctx->op_device_context()->stream()->platform_specific_handle().stream;
+      device->ForwardOnDevice(rows, observations.tensor_data().data(), outputs,
+                              reinterpret_cast<char*>(workspace.flat<int8_t>().data()), stream);
     });
   }
 };
@@ -146,6 +219,20 @@ REGISTER_KERNEL_BUILDER(Name("PopulationAssign").Device(tensorflow::DEVICE_CPU),
 REGISTER_KERNEL_BUILDER(Name("PopulationRead").Device(tensorflow::DEVICE_CPU), PopulationReadOp);
 REGISTER_KERNEL_BUILDER(Name("PopulationPerturb").Device(tensorflow::DEVICE_CPU), PopulationPerturbOp);
 REGISTER_KERNEL_BUILDER(Name("PopulationForward").Device(tensorflow::DEVICE_CPU), PopulationForwardOp);
+
+#define ON_GPU(op) Name(op).Device(tensorflow::DEVICE_GPU).HostMemory("handle")
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationMake").HostMemory("networks"), PopulationMakeOp);
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationDimensions").HostMemory("dimensions"), PopulationDimensionsOp);
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationInit").HostMemory("rows").HostMemory("networks").HostMemory("seeds"),
+                        PopulationInitOp);
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationAssign").HostMemory("rows").HostMemory("networks").HostMemory("thetas"),
+                        PopulationAssignOp);
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationRead").HostMemory("rows").HostMemory("thetas"), PopulationReadOp);
+REGISTER_KERNEL_BUILDER(
+    ON_GPU("PopulationPerturb").HostMemory("dst").HostMemory("src").HostMemory("seeds").HostMemory("scales"),
+    PopulationPerturbOp);
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationForward").HostMemory("rows"), PopulationForwardGpuOp);
+#undef ON_GPU
 
 }  // namespace
 }  // namespace neuroevo::tf_ops
