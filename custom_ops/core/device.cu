@@ -139,8 +139,7 @@ void* Allocate(Where where, int64_t bytes) {
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     if (!on_device) throw Error(Error::Kind::kInternal, Concat("no ", bytes, " bytes of pinned memory"));
-    throw Error(Error::Kind::kInternal, Concat("the GPU has no ", bytes, " bytes of memory left: ", FreeBytes(), " of ",
-                                               TotalBytes(), " are free"));
+    ThrowInvalid("the GPU has no ", bytes, " bytes of memory left: ", FreeBytes(), " of ", TotalBytes(), " are free");
   }
   Check(status, "allocating memory");
   return memory;

@@ -45,8 +45,7 @@ double Event::SecondsUntil(const Event& later) const {
 void* Allocate(Where where, int64_t bytes) {
   void* memory = bytes > kTotalBytes ? nullptr : std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   if (memory == nullptr) {
-    throw Error(Error::Kind::kInternal, Concat("the GPU has no ", bytes, " bytes of memory left: ", FreeBytes(), " of ",
-                                               TotalBytes(), " are free"));
+    ThrowInvalid("the GPU has no ", bytes, " bytes of memory left: ", FreeBytes(), " of ", TotalBytes(), " are free");
   }
   if (where == Where::kDevice) memset(memory, 0xff, bytes);
   return memory;
