@@ -16,92 +16,121 @@ from neuroevo.networks import DTYPES, NETWORKS
 from neuroevo.pipeline import Pipeline
 
 _CUTOFF = 5000  # steps, as in training: some random networks never start a game
-_WARM_UP_SECONDS = 2.0
-_STEPS_A_CALL = 20
+WARM_UP_SECONDS = 2.0
 _WAIT_SECONDS = 0.05  # for episodes to end, as the evaluator does
 
 
-def rollout(
-    game: str,
-    network: str,
-    seconds: float,
-    threads: int | None = None,
-    lanes: int | None = None,
-    slots: int | None = None,
-    seed: int = 0,
-    dtype: str = "float32",
-) -> dict[str, object]:
-    """Steady rate of rollouts of freshly initialised genomes, a different one for every episode.
+class Rollout:
+    """Rollouts of freshly initialised genomes, a different one for every episode, by a pipeline that is always busy.
+
+    lanes, slots: by default chosen for the threads and the device. backend: of the population, instead of the device's.
+    facts: what is played with what. UserError: one of these is unknown or cannot be had.
+    """
+
+    def __init__(
+        self,
+        game: str,
+        network: str,
+        *,
+        threads: int | None = None,
+        lanes: int | None = None,
+        slots: int | None = None,
+        seed: int = 0,
+        dtype: str = "float32",
+        device: str = "auto",
+        backend: str | None = None,
+    ):
+        if network not in NETWORKS:
+            raise UserError(f"network '{network}' is unknown, expected one of {', '.join(NETWORKS)}")
+        if dtype not in DTYPES:
+            known = ", ".join(DTYPES)
+            raise UserError(f"dtype '{dtype}' is unknown{did_you_mean(dtype, DTYPES)}, expected one of {known}")
+        recipe = envs.resolve(game)
+        chosen = ops.choose_device(device)
+        if threads is not None:
+            ops.set_threads(threads)
+        self.threads = ops.get_threads()
+        default_lanes, default_slots = default_layout(self.threads, chosen)
+        self.lanes, self.slots = lanes or default_lanes, slots or default_slots
+        self.facts = {
+            "game": recipe.name,
+            "network": network,
+            "dtype": dtype,
+            "device": chosen,
+            "threads": self.threads,
+            "lanes": self.lanes,
+            "slots": self.slots,
+        }
+        self._pipeline = Pipeline(
+            recipe,
+            [NETWORKS[network]],
+            lanes=self.lanes,
+            slots=self.slots,
+            parent_rows=1,
+            backend=backend or ops.BACKENDS[chosen],
+            dtype=dtype,
+        )
+        self.frame_skip = self._pipeline.frame_skip
+        self._seed, self._submitted = seed, 0
+        self._pipeline.start()
+
+    def play(self, seconds: float) -> tuple[int, float]:
+        """Keeps the queue filled for a while; returns the steps so far and the time, of time.perf_counter()."""
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            ended, _, _ = self._pipeline.results(1, _WAIT_SECONDS)
+            wanted = len(ended) if self._submitted else 2 * self.lanes * self.slots
+            ids = range(self._submitted, self._submitted + wanted)
+            self._submitted += wanted
+            if wanted:
+                self._pipeline.submit(
+                    episode_ids=ids,
+                    episode_genomes=range(wanted),
+                    episode_seeds=[self._seed + i for i in ids],
+                    episode_max_frames=[_CUTOFF * self.frame_skip] * wanted,
+                    genome_ids=ids,
+                    genome_networks=[0] * wanted,
+                    genome_sources=[-1] * wanted,
+                    genome_seeds=[self._seed + i for i in ids],
+                    chains=[()] * wanted,
+                )
+        self._pipeline.results()
+        return self._pipeline.total_steps, time.perf_counter()
+
+    def __enter__(self) -> Rollout:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pipeline.close()
+
+
+def rollout(game: str, network: str, seconds: float, **options: object) -> dict[str, object]:
+    """Steady rate of rollouts; options as those of Rollout.
 
     Returns frames_per_s, steps_per_s, idle_share (of the worker threads' time, without work), outside_us and
-    outside_share (processor time a step outside environments and networks: TensorFlow's loop, the queue, Python; and
-    its share of all; they need cores that nobody else uses), resident_mb (of the whole process) and
+    outside_share (processor time a step outside environments and networks: TensorFlow's loop, the queue, Python, calls
+    of the GPU; and its share of all; they need cores that nobody else uses), resident_mb (of the whole process) and
     resident_mb_before (TensorFlow imported, nothing made yet), and what was measured.
     """
-    if network not in NETWORKS:
-        raise UserError(f"network '{network}' is unknown, expected one of {', '.join(NETWORKS)}")
-    if dtype not in DTYPES:
-        raise UserError(f"dtype '{dtype}' is unknown{did_you_mean(dtype, DTYPES)}, expected one of {', '.join(DTYPES)}")
-    recipe = envs.resolve(game)
     before = resident_mb()
-    if threads is not None:
-        ops.set_threads(threads)
-    threads = ops.get_threads()
-    default_lanes, default_slots = default_layout(threads)
-    lanes, slots = lanes or default_lanes, slots or default_slots
-    pipeline = Pipeline(recipe, [NETWORKS[network]], lanes=lanes, slots=slots, parent_rows=1, dtype=dtype)
-    try:
-        pipeline.start()
-        submitted = 0
-
-        def steps_after(duration: float) -> tuple[int, float]:
-            """Keeps the queue filled for a while; returns the steps so far and the time."""
-            nonlocal submitted
-            end = time.perf_counter() + duration
-            while time.perf_counter() < end:
-                ended, _, _ = pipeline.results(1, _WAIT_SECONDS)
-                wanted = len(ended) if submitted else 2 * lanes * slots
-                ids = range(submitted, submitted + wanted)
-                submitted += wanted
-                if wanted:
-                    pipeline.submit(
-                        episode_ids=ids,
-                        episode_genomes=range(wanted),
-                        episode_seeds=[seed + i for i in ids],
-                        episode_max_frames=[_CUTOFF * pipeline.frame_skip] * wanted,
-                        genome_ids=ids,
-                        genome_networks=[0] * wanted,
-                        genome_sources=[-1] * wanted,
-                        genome_seeds=[seed + i for i in ids],
-                        chains=[()] * wanted,
-                    )
-            pipeline.results()
-            return pipeline.total_steps, time.perf_counter()
-
-        steps_before, began = steps_after(_WARM_UP_SECONDS)
+    with Rollout(game, network, **options) as rollouts:
+        steps_before, began = rollouts.play(WARM_UP_SECONDS)
         busy, processor = ops.busy_seconds(), time.process_time()
-        steps, ended = steps_after(seconds)
+        steps, ended = rollouts.play(seconds)
         busy, processor = ops.busy_seconds() - busy, time.process_time() - processor
         rate = (steps - steps_before) / (ended - began)
         return {
             "bench": "rollout",
-            "game": recipe.name,
-            "network": network,
-            "dtype": dtype,
-            "threads": threads,
-            "lanes": lanes,
-            "slots": slots,
+            **rollouts.facts,
             "seconds": round(ended - began, 2),
-            "frames_per_s": round(rate * pipeline.frame_skip, 1),
+            "frames_per_s": round(rate * rollouts.frame_skip, 1),
             "steps_per_s": round(rate, 1),
-            "idle_share": round(1 - busy / (threads * (ended - began)), 4),
+            "idle_share": round(1 - busy / (rollouts.threads * (ended - began)), 4),
             "outside_us": round(1e6 * (processor - busy) / (steps - steps_before), 2),
             "outside_share": round((processor - busy) / processor, 4),
             "resident_mb": resident_mb(),
             "resident_mb_before": before,
         }
-    finally:
-        pipeline.close()
 
 
 def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0) -> dict[str, object]:
@@ -119,26 +148,27 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         pool = native.env_pool_make(family=recipe.family, options=list(recipe.options), slots=envs)
         spec = native.env_pool_spec(pool)
         native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64))
-    step = _stepping(spec)
+    play_lane = _playing(spec)
     lanes = [slots for slots in np.array_split(np.arange(envs), min(threads, envs)) if len(slots)]
-
-    def steps_until(end: float, slots: np.ndarray, generator: tf.random.Generator) -> int:
-        steps = 0
-        while time.perf_counter() < end:
-            step(pool, slots, generator)
-            steps += _STEPS_A_CALL * len(slots)
-        return steps
-
-    generators = [tf.random.Generator.from_seed(seed + lane) for lane in range(len(lanes))]
+    with tf.device("/cpu:0"):
+        lanes = [tf.constant(slots) for slots in lanes]
+        seeds = [tf.constant(seed + lane, tf.int64) for lane in range(len(lanes))]
+        end = tf.Variable(0.0, dtype=tf.float64)  # of tf.timestamp()
     with ThreadPoolExecutor(len(lanes)) as executor:
 
         def play(duration: float) -> float:
             """Steps a second."""
             began = time.perf_counter()
-            end = [began + duration] * len(lanes)
-            return sum(executor.map(steps_until, end, lanes, generators)) / (time.perf_counter() - began)
+            end.assign(time.time() + duration)
+            try:
+                same = [pool] * len(lanes), lanes, seeds, [end] * len(lanes)
+                steps = sum(int(each) for each in executor.map(play_lane, *same))
+            except BaseException:  # an interrupt, mostly: the lanes are not to play on
+                end.assign(0.0)
+                raise
+            return steps / (time.perf_counter() - began)
 
-        play(min(_WARM_UP_SECONDS, seconds))
+        play(min(WARM_UP_SECONDS, seconds))
         rate = play(seconds)
     return {
         "bench": "env",
@@ -152,25 +182,31 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     }
 
 
-def _stepping(spec: tf.Tensor) -> tf.types.experimental.PolymorphicFunction:
-    """A graph that steps slots _STEPS_A_CALL times with random actions, and resets those whose episode is over."""
+def _playing(spec: tf.Tensor) -> tf.types.experimental.PolymorphicFunction:
+    """A graph that steps slots with random actions, resetting those whose episode is over, until the clock says `end`.
+
+    `end` is looked at before each step. It returns how many environment steps that were.
+    """
     native = ops.tf_ops()
     dtype, shape = tf.as_dtype(spec.observation_dtype.numpy().decode()), spec.observation_shape.numpy().tolist()
     num_actions = int(spec.num_actions)
 
     @tf.function(autograph=False)
-    def run(pool: tf.Tensor, slots: tf.Tensor, generator: tf.random.Generator) -> tf.Tensor:
-        def step(i: tf.Tensor, pixels: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            actions = generator.uniform(tf.shape(slots), 0, num_actions, tf.int32)
+    def run(pool: tf.Tensor, slots: tf.Tensor, seed: tf.Tensor, end: tf.Variable) -> tf.Tensor:
+        def step(i: tf.Tensor) -> tuple[tf.Tensor]:
+            random = {"shape": tf.shape(slots), "minval": 0, "maxval": num_actions}
+            actions = tf.raw_ops.StatelessRandomUniformInt(seed=[seed, i], **random)
             _, dones = native.env_step(pool, slots, actions)
-            over = tf.boolean_mask(slots, dones)
-            seeds = generator.uniform(tf.shape(over), 0, 2**62, tf.int64)
-            with tf.control_dependencies([native.env_reset(pool, over, seeds, tf.zeros_like(over))]):
+            over = tf.gather(slots, tf.where(dones)[:, 0])
+            with tf.control_dependencies([native.env_reset(pool, over, over + i * 2**20, tf.zeros_like(over))]):
                 observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)
-            return i + 1, pixels + tf.size(observations)  # every observation is made
+            with tf.control_dependencies([observations]):  # every observation is made
+                return (i + 1,)
 
-        start = tf.constant(0), tf.constant(0)
-        return tf.while_loop(lambda i, _: i < _STEPS_A_CALL, step, start, parallel_iterations=1)[1]
+        with tf.device("/cpu:0"):  # TensorFlow would take a GPU for the little that it can compute there
+            start = (tf.constant(0, tf.int64),)
+            (steps,) = tf.while_loop(lambda _: tf.timestamp() < end.read_value(), step, start, parallel_iterations=1)
+            return steps * tf.size(slots, tf.int64)
 
     return run
 

@@ -79,6 +79,7 @@ class Evaluator(Protocol):
     """Plays episodes. The outcome of an episode depends on nothing but the episode."""
 
     frame_skip: int  # emulator frames per step
+    device: str  # where networks are evaluated: "cpu" or "gpu"
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
         """Takes the episodes and returns at once. Those of a lower priority number are played first.

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import tensorflow as tf
-
 from neuroevo import envs, ops
 from neuroevo.episodes import Batch, Episode, Outcomes, Progress, Work
 from neuroevo.errors import UserError, did_you_mean
@@ -21,15 +19,20 @@ from neuroevo.parent_rows import ParentRows
 from neuroevo.pipeline import Pipeline
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
+_GPU_LANES = 3
+_GPU_SLOTS_A_THREAD = 4
+_LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here; LargeModel has 16e6
 
 
 class LocalEvaluator:
-    """Plays episodes on this machine's cores; satisfies the Evaluator protocol.
+    """Plays episodes on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
 
     env: name of a game. network: a name of NETWORKS, or several (genomes refer to them by index).
     env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
-    slots of each, by default chosen for the threads. parent_rows: how many genomes to keep at hand as weights. device:
-    "auto", "cpu" or "gpu". dtype: what networks are evaluated in, "float32" or "int8".
+    slots of each, by default chosen for the threads and the device. parent_rows: how many genomes to keep at hand as
+    weights. device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both. backend: of
+    the population, instead of the device's. dtype: what networks are evaluated in, "float32" or "int8". Its `device` is
+    the one chosen, "cpu" or "gpu".
     """
 
     def __init__(
@@ -43,10 +46,10 @@ class LocalEvaluator:
         slots: int | None = None,
         parent_rows: int | None = None,
         device: str = "auto",
-        backend: str = "cpu",
+        backend: str | None = None,
         dtype: str = "float32",
     ):
-        check_device(device)
+        self.device = ops.choose_device(device)
         recipe = envs.resolve(env, env_options)
         names = [network] if isinstance(network, str) else list(network)
         for name in names:
@@ -59,7 +62,7 @@ class LocalEvaluator:
         if threads is not None:
             ops.set_threads(threads)
         self.threads = ops.get_threads()
-        default_lanes, default_slots = default_layout(self.threads)
+        default_lanes, default_slots = default_layout(self.threads, self.device)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self._pipeline = Pipeline(
             recipe,
@@ -67,7 +70,7 @@ class LocalEvaluator:
             lanes=self.lanes,
             slots=self.slots,
             parent_rows=parent_rows,
-            backend=backend,
+            backend=backend or ops.BACKENDS[self.device],
             dtype=dtype,
         )
         self.dimension = max(self._pipeline.dimensions)
@@ -183,23 +186,19 @@ class _Playing:
     rows: set[int]
 
 
-def check_device(device: str) -> None:
-    """UserError when networks cannot be evaluated on the device "auto", "cpu" or "gpu"."""
-    if device not in ("auto", "cpu", "gpu"):
-        raise UserError(
-            f"device '{device}' is unknown{did_you_mean(device, ('auto', 'cpu', 'gpu'))}, expected auto, cpu or gpu"
-        )
-    if device == "gpu":
-        found = len(tf.config.list_physical_devices("GPU"))
-        why = f"this version has no GPU backend ({found} GPUs are there)" if found else "TensorFlow finds no GPU here"
-        raise UserError(f"device 'gpu' cannot be used: {why}; expected cpu or auto")
+def default_layout(threads: int, device: str) -> tuple[int, int]:
+    """Lanes, and slots of each, for this many worker threads and networks on the device "cpu" or "gpu".
 
+    On the CPU a lane of one slot for each thread: the rows in play are then few enough to stay in the last-level cache
+    from step to step (2 LargeModels are 32 MB, and a step reads about half of each), and a lane does all of its work
+    itself. On 2 cores more slots were 17 to 40% slower: `python -m experiments.bench --only layout` measures it again.
 
-def default_layout(threads: int) -> tuple[int, int]:
-    """Lanes, and slots of each, for this many worker threads on the CPU: a lane of one slot for each thread.
-
-    With as many slots as threads, the rows in play are few enough to stay in the last-level cache from step to step
-    (2 LargeModels are 32 MB, and a step reads about half of each), and a lane does all of its work itself. On 2 cores
-    more slots were 17 to 40% slower: `python -m experiments.bench --only layout` measures it again.
+    On the GPU three lanes: while the networks of one are evaluated, two have work for the threads, so that these do not
+    wait for the last emulator of a lane or for the weights of a new episode. Four slots a thread: a lane's emulators
+    then take about a millisecond a step, many times the 0.1 to 0.15 ms that a call of the GPU takes however few its
+    rows. `neuroevo bench pipeline` measures it. Rows take at most half of the memory that the GPU has free.
     """
-    return threads, 1
+    if device == "cpu":
+        return threads, 1
+    fitting = int(ops.gpu_free_bytes() / 2 / (_GPU_LANES * _LARGEST_ROW_BYTES))
+    return _GPU_LANES, max(1, min(_GPU_SLOTS_A_THREAD * threads, fitting))

@@ -15,6 +15,8 @@ from typing import Any
 
 import neuroevo
 
+_NVIDIA = Path("/proc/driver/nvidia/gpus")
+
 
 def facts(command: Sequence[str]) -> dict[str, Any]:
     """Where and with what a run was made, as plain values."""
@@ -56,17 +58,18 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores this process may use, memory in MiB and operating system."""
+    """Processor, cores this process may use, memory in MiB, models of the GPUs and operating system."""
     return {
         "cpu": _proc_value("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
+        "gpus": [_proc_value(path, "Model") or "unknown" for path in sorted(_NVIDIA.glob("*/information"))],
         "system": f"{platform.system()} {platform.release()}",
         "python": sys.executable,
     }
 
 
-def _proc_value(path: str, key: str) -> str | None:
+def _proc_value(path: str | Path, key: str) -> str | None:
     """The first line's value of `key` in a file of "key : value" lines, or None."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()

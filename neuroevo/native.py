@@ -17,7 +17,7 @@ from neuroevo.envs import EnvRecipe
 from neuroevo.episodes import Episode, Outcomes
 from neuroevo.layers import take_apart
 from neuroevo.networks import input_line, to_text
-from neuroevo.ops import core
+from neuroevo.ops import BACKENDS, core, cuda
 
 
 class NativeError(RuntimeError):
@@ -119,9 +119,9 @@ class EnvPool:
 
 
 class Population:
-    """R rows of weights. networks: layer lists in text form. backend: "cpu" or "reference". dtype: what networks are
-    evaluated in, "float32" or "int8". With int8, rows from float_rows on (None: no row) keep no float32 weights: they
-    cannot be read, and perturb starts from them only in place and only after init.
+    """R rows of weights. networks: layer lists in text form. backend: "cpu", "reference", or "cuda" for a GPU. dtype:
+    what networks are evaluated in, "float32" or "int8". With int8, rows from float_rows on (None: no row) keep no
+    float32 weights: they cannot be read, and perturb starts from them only in place and only after init.
 
     dimensions: D of each network. observation_dtype, observation_shape, outputs: of all networks, which agree in them
     (the core sees to that), so that they hold for any row.
@@ -136,6 +136,8 @@ class Population:
         float_rows: int | None = None,
     ):
         self._handle = ctypes.c_void_p()
+        if backend == BACKENDS["gpu"]:
+            cuda()  # without it there is no such backend
         texts = _strings(networks)
         sizes = _i64(len(texts)), _i64(rows)
         floats = _i64(-1 if float_rows is None else float_rows)

@@ -5,13 +5,32 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from neuroevo.errors import UserError, did_you_mean
 from neuroevo.limits import MAX_THREADS
 
 LIBRARY_FOLDER = Path(__file__).parent / "_lib"
+DEVICES = ("auto", "cpu", "gpu")  # what users choose from
+BACKENDS = {"cpu": "cpu", "gpu": "cuda"}  # of populations, by the device that evaluates them
 _FAMILY_LIBRARIES = ("libneuroevo_atari.so",)
+_CUDA_LIBRARY = "libneuroevo_cuda.so"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The GPU of this machine. why_not: why it cannot be used, "" where it can. name: model and compute capability."""
+
+    why_not: str
+    name: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether networks can be evaluated on it."""
+        return not self.why_not
 
 
 def _path(name: str) -> Path:
@@ -32,11 +51,69 @@ def core() -> ctypes.CDLL:
 
 
 @functools.cache
+def cuda() -> ctypes.CDLL | None:
+    """The GPU backend with its C interface (custom_ops/population/cuda_c_api.h); None where it was not built.
+
+    Loading it makes the population backend "cuda" known, whether or not there is a GPU.
+    """
+    core()
+    # A library that an earlier build left behind does not fit the others.
+    return load_cuda(LIBRARY_FOLDER / _CUDA_LIBRARY) if build_info().get("cuda") else None
+
+
+def load_cuda(path: Path) -> ctypes.CDLL:
+    """A library with the C interface of the GPU backend; the core must have been loaded."""
+    library = ctypes.CDLL(str(path))
+    library.neuroevo_cuda_why_not.restype = library.neuroevo_cuda_name.restype = ctypes.c_char_p
+    library.neuroevo_cuda_free_bytes.restype = ctypes.c_int64
+    return library
+
+
+@functools.cache
+def gpu() -> Gpu:
+    """The GPU, or why none can be used."""
+    try:
+        library = cuda()
+    except OSError as error:
+        return Gpu(f"its library cannot be loaded: {error}")
+    if library is None:
+        return Gpu(
+            "the native libraries were built without nvcc; where there is one, `make build` adds the GPU backend"
+        )
+    why_not = library.neuroevo_cuda_why_not()
+    if why_not is not None:
+        return Gpu(why_not.decode())
+    return Gpu("", library.neuroevo_cuda_name().decode())
+
+
+def gpu_free_bytes() -> int:
+    """Of the GPU's memory now; 0 where none can be used."""
+    return cuda().neuroevo_cuda_free_bytes() if gpu().usable else 0
+
+
+def choose_device(device: str) -> str:
+    """ "cpu" or "gpu", whichever "auto", "cpu" or "gpu" means here. UserError: it is none of them or cannot be used."""
+    if device not in DEVICES:
+        raise UserError(f"device '{device}' is unknown{did_you_mean(device, DEVICES)}, expected auto, cpu or gpu")
+    if device == "gpu" and not gpu().usable:
+        raise UserError(f"device 'gpu' cannot be used: {gpu().why_not}; expected cpu or auto")
+    if device == "auto":
+        return "gpu" if gpu().usable else "cpu"
+    return device
+
+
+@functools.cache
 def tf_ops() -> ModuleType:
     """The TensorFlow ops, as a module of functions."""
     import tensorflow as tf
 
+    for device in tf.config.list_physical_devices("GPU"):
+        # RuntimeError: TensorFlow is at work already, with what memory it took. ValueError: it was given a part of it.
+        with suppress(RuntimeError, ValueError):
+            tf.config.experimental.set_memory_growth(device, True)  # what it does not need is for the rows
     core()
+    with suppress(OSError):  # gpu() says why
+        cuda()  # the backend of the ops on TensorFlow's GPUs
     return tf.load_op_library(str(_path("libneuroevo_tf_ops.so")))
 
 

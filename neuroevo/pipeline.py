@@ -8,9 +8,11 @@ worker threads.
 from __future__ import annotations
 
 import functools
+import os
 import re
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import tensorflow as tf
@@ -30,7 +32,9 @@ class Pipeline:
 
     env: recipe of the environment. networks: functions (observation line, outputs) -> layer list; genomes refer to them
     by index. lanes, slots: number of lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the
-    caller's; by default as many as 600 MB hold, at least 2. backend: "cpu" or "reference". dtype: "float32" or "int8".
+    caller's; by default as many as 600 MB hold, at least 2. backend: "cpu", "reference", or "cuda" for a GPU. dtype:
+    "float32" or "int8". population_device: TensorFlow's device that the population's ops are placed on; on "/gpu:0",
+    with "cuda", observations and outputs are tensors of the GPU, and rows are in TensorFlow's part of its memory.
     UserError: there is no such mode of the environment, a network cannot be evaluated in integers, or the like.
     """
 
@@ -44,8 +48,11 @@ class Pipeline:
         parent_rows: int | None = None,
         backend: str = "cpu",
         dtype: str = "float32",
+        population_device: str = "/cpu:0",
     ):
         ops = tf_ops()
+        _let_lanes_run_at_once(lanes)
+        self._population_device = population_device
         with tf.device("/cpu:0"):
             self.env_pool = _make_env_pool(env, lanes * slots)
             spec = ops.env_pool_spec(self.env_pool)
@@ -58,7 +65,8 @@ class Pipeline:
             observation = input_line(self.observation_dtype.name, self.observation_shape)
             self.network_texts = [to_text(network(observation, self.num_actions)) for network in networks]
             networks_alone = self._make_population(backend, dtype, rows=1)
-            self.dimensions = ops.population_dimensions(networks_alone).numpy().tolist()
+            with tf.device(population_device):
+                self.dimensions = ops.population_dimensions(networks_alone).numpy().tolist()
             self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype)
             # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
             rows = self.parent_rows + lanes * slots
@@ -71,7 +79,7 @@ class Pipeline:
 
     def start(self) -> None:
         """Starts the lanes. They wait, without using a core, until episodes are submitted."""
-        run = _lane_function(self.observation_dtype, self.observation_shape)
+        run = _lane_function(self.observation_dtype, self.observation_shape, self._population_device)
         for lane in range(self._lanes):
             thread = threading.Thread(target=self._run_lane, args=(run, lane), name=f"lane {lane}", daemon=True)
             self._threads.append(thread)
@@ -129,7 +137,7 @@ class Pipeline:
     def init_row(self, row: int, network: int, seed: int) -> None:
         """Fills one of the caller's rows with initial weights."""
         self._check_open()
-        with tf.device("/cpu:0"):
+        with tf.device(self._population_device):
             tf_ops().population_init(self.population, [row], [network], _int64([seed]))
 
     def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
@@ -140,7 +148,7 @@ class Pipeline:
         self._check_open()
         for start in range(0, len(chain), _CHAIN_PIECE):
             piece = chain[start : start + _CHAIN_PIECE]
-            with tf.device("/cpu:0"):
+            with tf.device(self._population_device):
                 tf_ops().population_perturb(
                     self.population,
                     _int64([dst] * len(piece)),
@@ -162,9 +170,10 @@ class Pipeline:
 
     def _make_population(self, backend: str, dtype: str, rows: int, float_rows: int = -1) -> tf.Tensor:
         kind = {"networks": self.network_texts, "backend": backend, "dtype": dtype}
-        return _in_core_words(
-            "the population", lambda: tf_ops().population_make(**kind, rows=rows, float_rows=float_rows)
-        )
+        with tf.device(self._population_device):
+            return _in_core_words(
+                "the population", lambda: tf_ops().population_make(**kind, rows=rows, float_rows=float_rows)
+            )
 
     def _check_lanes(self) -> None:
         """Raises what stopped a lane, which has closed the queue for the others; RuntimeError: close() was called."""
@@ -178,11 +187,21 @@ class Pipeline:
 
     def _run_lane(self, run: tf.types.experimental.ConcreteFunction, lane: int) -> None:
         try:
-            run(tf.constant(lane, tf.int64), self.env_pool, self.population, self.queue)
+            with tf.device("/cpu:0"):
+                run(tf.constant(lane, tf.int64), self.env_pool, self.population, self.queue)
         except BaseException as failure:  # reaches the caller of results()
             self._failure = self._failure or failure
             with tf.device("/cpu:0"):
                 tf_ops().episode_queue_close(self.queue)
+
+
+def _let_lanes_run_at_once(lanes: int) -> None:
+    """Gives TensorFlow a thread for each lane, if it has fewer: some lanes would wait until others have no episodes."""
+    threading_config = tf.config.threading
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if lanes > (threading_config.get_inter_op_parallelism_threads() or cores):
+        with suppress(RuntimeError):  # it is at work already, and keeps those that it has
+            threading_config.set_inter_op_parallelism_threads(lanes)
 
 
 def _make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:
@@ -210,7 +229,9 @@ def _int64(values: Sequence[int] | float) -> np.ndarray:
 
 
 @functools.cache
-def _lane_function(dtype: tf.DType, shape: tuple[int, ...]) -> tf.types.experimental.ConcreteFunction:
+def _lane_function(
+    dtype: tf.DType, shape: tuple[int, ...], population_device: str
+) -> tf.types.experimental.ConcreteFunction:
     """The graph that plays one lane until the queue is closed, for observations of this dtype and shape.
 
     The handles are arguments: a graph that captured them would keep the rows in memory until Python's garbage collector
@@ -223,18 +244,20 @@ def _lane_function(dtype: tf.DType, shape: tuple[int, ...]) -> tf.types.experime
     def run(lane: tf.Tensor, env_pool: tf.Tensor, population: tf.Tensor, queue: tf.Tensor) -> tf.Tensor:
         def refill() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             take = ops.episode_queue_take(queue, lane)
-            init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
-            with tf.control_dependencies([init]):
-                perturb = ops.population_perturb(
-                    population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
-                )
+            with tf.device(population_device):
+                init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
+                with tf.control_dependencies([init]):
+                    perturb = ops.population_perturb(
+                        population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
+                    )
             reset = ops.env_reset(env_pool, take.slots, take.seeds, take.max_frames)
             with tf.control_dependencies([perturb, reset]):
                 return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.identity(take.closed)
 
         def step(slots: tf.Tensor, rows: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
-            outputs = ops.population_forward(population, rows, observations)
+            with tf.device(population_device):
+                outputs = ops.population_forward(population, rows, observations)
             actions = tf.argmax(outputs, axis=1, output_type=tf.int32)
             rewards, dones = ops.env_step(env_pool, slots, actions)
             put = ops.episode_queue_put(queue, lane, slots, rewards, dones)

@@ -48,8 +48,8 @@ def run(
     on_generation sees each state and record after it is written. What ends it early (KeyboardInterrupt, DiskError)
     passes through after a checkpoint of the last finished generation.
     """
-    names = config.algorithm_name, config.env.name, config.network
-    log.info("%s on %s with %s, from generation %d", *names, folder.state.generation)
+    names = config.algorithm_name, config.env.name, config.network, evaluator.device
+    log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
     try:
         for state, records in train(config.algorithm, evaluator, config.training, folder.state, watcher):
             folder.add(state, records)

@@ -108,7 +108,7 @@ class RunFolder:
             if self._after[1] is None:
                 self._begin(command, extra or {})
             else:
-                self._go_on(command)
+                self._go_on(command, extra or {})
             tables = {
                 f"{name}.{key}": value for name, keys in self.config.tables().items() for key, value in keys.items()
             }
@@ -194,13 +194,13 @@ class RunFolder:
         # Last: with it the folder is a run, and everything that resuming needs is there.
         write_atomically(self.path / CONFIG, self.config.toml().encode())
 
-    def _go_on(self, command: Sequence[str]) -> None:
+    def _go_on(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         for unusable in self.unusable:
             set_aside(unusable)
         self._metrics = MetricsFiles(self.path, self._after[1])
         info = read_info(self.path)
-        again = {**facts(command), "generation": self.state.generation}
+        again = {**facts(command), **extra, "generation": self.state.generation}
         self._write_info({**info, "resumed": [*info.get("resumed", []), again]})
         write_atomically(self.path / CONFIG, self.config.toml().encode())
 

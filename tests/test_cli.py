@@ -55,6 +55,13 @@ def invoke(monkeypatch, *arguments, toy=None):
     return CliRunner().invoke(app, [str(argument) for argument in arguments]), toy
 
 
+def test_train_takes_the_device_as_an_option(monkeypatch, config, tmp_path):
+    out = tmp_path / "run"
+    result, _ = invoke(monkeypatch, "train", config, "--out", out, "--set", "hardware.device=gpu", "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert load_config(out / "config.toml") == load_config(config, ["hardware.device=cpu"])
+
+
 def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
     out = tmp_path / "run"
     result, toy = invoke(monkeypatch, "train", config, "--out", out, "--set", "training.seed=9")
@@ -66,7 +73,7 @@ def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
     assert [row["generation"] for row in read_rows(out)] == [0, 1, 2]
     info = json.loads((out / "info.json").read_text())
     assert info["seed"] == 9
-    assert (info["parameters"], info["actions"]) == (8, 3)
+    assert (info["parameters"], info["actions"], info["device"]) == (8, 3, "cpu")
     assert info["versions"]["neuroevo"] == neuroevo.__version__
     assert info["versions"]["numpy"] == np.__version__
     assert info["machine"]["cores"] >= 1
@@ -80,7 +87,7 @@ def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
 def test_plain_output_is_a_line_per_generation(monkeypatch, config, tmp_path):
     result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
     lines = result.stdout.splitlines()
-    assert lines[0] == f"ga on frostbite, large_model (8 weights), seed 0, into {tmp_path / 'run'}"
+    assert lines[0] == f"ga on frostbite, large_model (8 weights, on the cpu), seed 0, into {tmp_path / 'run'}"
     assert [line.split(":")[0] for line in lines[1:4]] == ["generation 0", "generation 1", "generation 2"]
     assert lines[4] == f"finished after 3 generations; results are in {tmp_path / 'run'}"
     assert len(lines) == 5
@@ -213,8 +220,8 @@ def test_bench_ends_with_one_json_line(monkeypatch):
     result, _ = invoke(monkeypatch, "bench", "rollout", "--game", "pong", "--dtype", "int8", "--seconds", "2", "--json")
     assert json.loads(result.stdout.splitlines()[-1]) == {
         "frames_per_s": 4.0,
-        "options": {"game": "pong", "network": "large_model", "seconds": 2.0, "dtype": "int8", "threads": None,
-                    "lanes": None, "slots": None, "seed": 0},
+        "options": {"game": "pong", "network": "large_model", "seconds": 2.0, "dtype": "int8", "device": "auto",
+                    "threads": None, "lanes": None, "slots": None, "seed": 0},
     }  # fmt: skip
     result, _ = invoke(monkeypatch, "bench", "env", "--env", "pong", "--envs", "3", "--threads", "2", "--json")
     assert json.loads(result.stdout.splitlines()[-1]) == {

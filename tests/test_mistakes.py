@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from neuroevo import ops
 from neuroevo.cli import app
 
 TABLES = '[env]\nname = "frostbite"\n[network]\nname = "model"\n[training]\ngenerations = 1\n'
@@ -140,6 +141,7 @@ def test_no_budget(message, tmp_path):
     )
 
 
+@pytest.mark.skipif(ops.gpu().usable, reason=f"it can be used: {ops.gpu().name}")
 def test_a_gpu_that_cannot_be_used(message):
     said = message("some.toml", "--set", "hardware.device=gpu", train_only=True)
     assert said.startswith("device 'gpu' cannot be used: ") and said.endswith("; expected cpu or auto")

@@ -107,6 +107,10 @@ def test_what_the_folder_tells_about_resuming(tmp_path):
     info = json.loads((path / "info.json").read_text())
     assert [again["generation"] for again in info["resumed"]] == [2]
     assert set(info["resumed"][0]) >= {"command", "started", "versions", "git_commit", "machine"}
+    with RunFolder.resume(path).open([], {"device": "gpu"}):  # it may be another one than the first time
+        pass
+    info = json.loads((path / "info.json").read_text())
+    assert info["resumed"][1]["device"] == "gpu" and "device" not in info
     log = (path / "log.txt").read_text()
     assert "stopped in generation 2: KeyboardInterrupt()" in log
     assert "from generation 2" in log

@@ -30,6 +30,7 @@ class ToyEvaluator:
     over as long as nobody waits for them."""
 
     frame_skip = 4
+    device = "cpu"
     dimension = TARGET.size
     num_actions = 3
 

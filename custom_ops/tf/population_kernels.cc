@@ -46,8 +46,7 @@ class DeviceMemorySource : public MemorySource {
   void* Allocate(int64_t bytes) override {
     void* memory = allocator_->AllocateRaw(tensorflow::Allocator::kAllocatorAlignment, bytes);
     if (memory != nullptr) return memory;
-    throw Error(Error::Kind::kInternal,
-                Concat("TensorFlow's allocator ", allocator_->Name(), " has no ", bytes, " bytes for the rows"));
+    ThrowInvalid("TensorFlow's allocator ", allocator_->Name(), " has no ", bytes, " bytes for the rows");
   }
   void Free(void* memory) noexcept override { allocator_->DeallocateRaw(memory); }
 

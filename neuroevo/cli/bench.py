@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -10,24 +11,36 @@ import typer
 from neuroevo.cli.common import Debug, Json, reported_errors
 from neuroevo.limits import MAX_THREADS
 
+Game = Annotated[str, typer.Option(help="The game.")]
+Network = Annotated[str, typer.Option(help="The network.")]
+DType = Annotated[Literal["float32", "int8"], typer.Option(help="What it is evaluated in.")]
+Device = Annotated[Literal["auto", "cpu", "gpu"], typer.Option(help="Where it is evaluated.")]
+Seconds = Annotated[float, typer.Option(min=0.1, help="Wall time to measure.")]
+Threads = Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")]
+Lanes = Annotated[int | None, typer.Option(min=1, help="Lanes.")]
+Slots = Annotated[int | None, typer.Option(min=1, help="Slots per lane.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of genomes and episodes.")]
+
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     group = typer.Typer(help="Measure speed.", no_args_is_help=True, rich_markup_mode=None)
     group.command("rollout")(rollout)
     group.command("env")(env)
+    group.command("pipeline")(pipeline)
     app.add_typer(group, name="bench")
 
 
 def rollout(
-    game: Annotated[str, typer.Option(help="The game.")] = "frostbite",
-    network: Annotated[str, typer.Option(help="The network.")] = "large_model",
-    dtype: Annotated[Literal["float32", "int8"], typer.Option(help="What it is evaluated in.")] = "float32",
-    seconds: Annotated[float, typer.Option(min=0.1, help="Wall time to measure.")] = 10.0,
-    threads: Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")] = None,
-    lanes: Annotated[int | None, typer.Option(min=1, help="Lanes.")] = None,
-    slots: Annotated[int | None, typer.Option(min=1, help="Slots per lane.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of genomes and episodes.")] = 0,
+    game: Game = "frostbite",
+    network: Network = "large_model",
+    dtype: DType = "float32",
+    device: Device = "auto",
+    seconds: Seconds = 10.0,
+    threads: Threads = None,
+    lanes: Lanes = None,
+    slots: Slots = None,
+    seed: Seed = 0,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -38,15 +51,50 @@ def rollout(
         load_tensorflow()
         from neuroevo import bench
 
-        options = {"dtype": dtype, "threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
+        options = {"dtype": dtype, "device": device, "threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
         _print_result(bench.rollout(game=game, network=network, seconds=seconds, **options), as_json)
+
+
+def pipeline(
+    game: Game = "frostbite",
+    network: Network = "large_model",
+    dtype: DType = "float32",
+    device: Device = "auto",
+    seconds: Seconds = 10.0,
+    threads: Threads = None,
+    lanes: Lanes = None,
+    slots: Slots = None,
+    seed: Seed = 0,
+    trace: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the last second as JSON for ui.perfetto.dev.")
+    ] = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Whole rollouts, and what the CPU threads, the lanes and the GPU do meanwhile."""
+    with reported_errors(debug):
+        from neuroevo.quiet import load_tensorflow
+
+        load_tensorflow()
+        from neuroevo import bench_pipeline
+
+        options = {"dtype": dtype, "device": device, "threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
+        result = bench_pipeline.pipeline(game, network, seconds, trace, **options)
+        if as_json:
+            _print_result(result, as_json)
+            return
+        by_lane = result.pop("by_lane")
+        _print_result(result, as_json)
+        for lane, shares in enumerate(by_lane):
+            parts = ", ".join(f"{name} {share:.3f}" for name, share in shares.items() if share is not None)
+            print(f"lane {lane}: {parts}")
 
 
 def env(
     env: Annotated[str, typer.Option(help="The environment.")] = "frostbite",
     envs: Annotated[int, typer.Option(min=1, help="Environments stepped at once.")] = 16,
-    threads: Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Wall time to measure.")] = 10.0,
+    threads: Threads = None,
+    seconds: Seconds = 10.0,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -65,4 +113,7 @@ def _print_result(result: dict[str, Any], as_json: bool) -> None:
         print(json.dumps(result), flush=True)
         return
     for key, value in result.items():
-        print(f"{key}: {value:,.1f}" if isinstance(value, float) else f"{key}: {value}")
+        if isinstance(value, float):
+            value = f"{value:,.1f}" if abs(value) > 2 else f"{value:.3f}"  # a share, mostly
+        if value is not None:
+            print(f"{key}: {value}")

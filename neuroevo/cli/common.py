@@ -83,4 +83,4 @@ def print_section(title: str, values: dict[str, Any]) -> None:
     """Prints values as indented lines under a title."""
     print(f"{title}:")
     for key, value in values.items():
-        print(f"  {key}: {', '.join(map(str, value)) if isinstance(value, (list, tuple)) else value}")
+        print(f"  {key}: {', '.join(map(str, value)) or 'none' if isinstance(value, (list, tuple)) else value}")

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from neuroevo.cli.common import Debug, print_section, reported_errors
+
+if TYPE_CHECKING:
+    from neuroevo.ops import Gpu
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command()(info)
+
+
+def devices(gpu: Gpu) -> str:
+    """What `device = "auto"` chooses here, and why."""
+    return f"the GPU ({gpu.name})" if gpu.usable else f"the CPU ({gpu.why_not})"
 
 
 def info(debug: Debug = False) -> None:
@@ -24,6 +34,7 @@ def info(debug: Debug = False) -> None:
         print_section("versions", versions())
         print_section("machine", machine())
         print_section("build", build)
+        print(f"networks are evaluated on: {devices(ops.gpu())}")
         print("algorithms:", ", ".join(ALGORITHMS))
         print("networks:", ", ".join(networks.NETWORKS))
         print("dtypes:", ", ".join(networks.DTYPES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,11 +30,16 @@ def train(
         Path | None,
         typer.Option(metavar="DIR", help="Go on with the run in this folder; with CONFIG, start it if there is none."),
     ] = None,
+    device: Annotated[
+        Literal["auto", "cpu", "gpu"] | None,
+        typer.Option(help="Where networks are evaluated; the same as --set hardware.device=..."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Evolve networks as a configuration says, or go on with a run that was stopped."""
     with reported_errors(debug), sigterm_raises():
-        train_run(choose_folder(config, overrides or [], out, resume))
+        changes = [*(overrides or []), *([] if device is None else [f"hardware.device={device}"])]
+        train_run(choose_folder(config, changes, out, resume))
 
 
 def choose_folder(config: Path | None, overrides: list[str], out: Path | None, resume: Path | None) -> RunFolder:
@@ -65,9 +70,9 @@ def train_run(folder: RunFolder) -> None:
         print(f"neuroevo: passed over {unusable}", file=sys.stderr, flush=True)
     evaluator = make_evaluator(config)
     try:
-        facts = {"parameters": evaluator.dimension, "actions": evaluator.num_actions}
+        facts = {"parameters": evaluator.dimension, "actions": evaluator.num_actions, "device": evaluator.device}
         with folder.open(sys.argv, facts), make_watcher() as watcher:
-            weights = f"{config.network} ({evaluator.dimension:,} weights)"
+            weights = f"{config.network} ({evaluator.dimension:,} weights, on the {evaluator.device})"
             generation = folder.state.generation
             where = f"into {folder.path}" + (f", from generation {generation}" if generation else "")
             seed = config.training.seed
