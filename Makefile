@@ -5,9 +5,14 @@ ARCH ?= native
 SANITIZE ?=
 WERROR ?= OFF
 PGO ?= ON
+CUDA_ARCHS ?= all
+# For what runs on a GPU: a Python with cmake and ninja beside it, numpy, and PyTorch and JAX if they are to be measured.
+GPU_PYTHON ?= python3
+GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
 .PHONY: help preflight setup build run test test-native bench lint format clean
+.PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake and pytest share the cores out themselves
 
 BIN := .venv/bin
@@ -27,8 +32,9 @@ endif
 CMAKE_BUILD = $(BIN)/cmake --build $(BUILD)
 
 help:  ## This list
-	@sed -n 's/^\([a-z-]*\):.*##/  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*##/  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
 	@echo 'Variables: PYTHON=$(PYTHON) ARCH=native|x86-64-v4|x86-64-v3|x86-64 WERROR=ON|OFF PGO=ON|OFF'
+	@echo '  CUDA_ARCHS=all|native|90|... GPU_PYTHON=$(GPU_PYTHON) GPU_OUT=$(GPU_OUT) GPU_RESULTS='
 
 preflight:
 	@custom_ops/cmake/preflight.sh '$(PYTHON)' '$(CXX)'
@@ -45,7 +51,7 @@ $(BUILD)/build.ninja: $(DEPS) FORCE
 	@$(BIN)/python custom_ops/cmake/fetch_ale.py build
 	@CXX='$(CXX)' $(BIN)/cmake -S custom_ops -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DNEUROEVO_PYTHON=$(CURDIR)/$(BIN)/python -DNEUROEVO_ARCH=$(ARCH) \
-	  -DNEUROEVO_WERROR=$(WERROR) -DNEUROEVO_PGO=$(PGO) $(CMAKE_WHERE) >/dev/null
+	  -DNEUROEVO_WERROR=$(WERROR) -DNEUROEVO_PGO=$(PGO) '-DNEUROEVO_CUDA_ARCHS=$(CUDA_ARCHS)' $(CMAKE_WHERE) >/dev/null
 FORCE:
 
 setup: build  ## Make .venv, install the dependencies, compile the native libraries
@@ -61,7 +67,7 @@ test: setup test-native  ## All tests: native, then Python
 
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
 	@$(CMAKE_BUILD) --target native_tests
-	$(BIN)/ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+	$(BIN)/ctest --test-dir $(BUILD) --label-exclude '^gpu$$' --output-on-failure --no-tests=error
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
 	@$(CMAKE_BUILD) --target benchmarks ale_bench
@@ -74,6 +80,36 @@ $(PEERS)/.installed: experiments/peers/requirements.txt | preflight
 	  { echo 'make: pip could not install the peers (its message is above)' >&2; exit 1; }
 	@touch $@
 
+# A build of its own, for this machine's GPU alone and without TensorFlow, which needs neither .venv nor a network where
+# build/gpu_carry (of make pack-gpu) was carried. Where there is no GPU it is for an H100 or H200.
+GPU_BUILD := build/gpu
+GPU_PATH = PATH="$(dir $(shell command -v $(GPU_PYTHON) 2>/dev/null))$${PATH:+:$$PATH}:$(CURDIR)/$(BIN)"
+GPU_ARCHS ?= $(shell nvidia-smi -L 2>/dev/null | grep -q GPU && echo native || echo 90)
+GPU_RUN = GPU_PYTHON=$(GPU_PYTHON) experiments/gpu/run.sh $(GPU_OUT)
+
+gpu-build:
+	@$(GPU_PATH) CXX='$(CXX)' custom_ops/cmake/gpu_configure.sh $(GPU_BUILD) -DNEUROEVO_ARCH=$(ARCH) \
+	  -DNEUROEVO_WERROR=$(WERROR) -DNEUROEVO_PGO=OFF '-DNEUROEVO_CUDA_ARCHS=$(GPU_ARCHS)' >/dev/null
+	@$(GPU_PATH) cmake --build $(GPU_BUILD) --target gpu_tests gpu_benchmarks
+
+test-gpu: gpu-build  ## The GPU backend's tests on this machine's GPU; needs no TensorFlow
+	@$(GPU_PATH) ctest --test-dir $(GPU_BUILD) --label-regex '^gpu$$' --verbose --no-tests=error
+
+test-gpu-sanitize:  ## The same at reduced size under compute-sanitizer: memcheck, initcheck, racecheck
+	GPU_SECONDS=36000 $(GPU_RUN) build sanitize
+
+test-gpu-tf: setup  ## TensorFlow's ops on a GPU
+	$(BIN)/python -m pytest -m gpu -rs tests
+
+bench-gpu:  ## Measure the GPU backend beside PyTorch and JAX and the card's bandwidth; about ten minutes
+	GPU_SECONDS=36000 $(GPU_RUN) build bench pipeline peers
+
+gpu-report:  ## Everything about a GPU in one go of under ten minutes (GPU_SECONDS): tests, figures, report
+	$(GPU_RUN) build test bench pipeline peers sanitize
+
+pack-gpu: $(DEPS)  ## Put what a GPU machine without network needs beside this repository into build/gpu_carry
+	@custom_ops/cmake/gpu_pack.sh $(BIN)/python
+
 lint: $(DEPS)  ## Check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -85,4 +121,4 @@ format: $(DEPS)  ## Put everything into style
 	$(BIN)/clang-format -i $(CXX_FILES)
 
 clean:  ## Delete what was compiled; .venv and the downloaded ALE sources stay
-	rm -rf build/native* neuroevo/_lib
+	rm -rf build/native* $(GPU_BUILD) neuroevo/_lib

@@ -1,0 +1,23 @@
+#!/bin/sh
+# gpu_pack.sh PYTHON: puts into build/gpu_carry what a machine without network lacks for `make test-gpu` and
+# `make bench-gpu`, beside this repository: the emulator's sources, ROMs, and zlib's headers and library.
+set -e
+python=$1
+carry=build/gpu_carry
+games="frostbite breakout pong seaquest asteroids gravitar kangaroo montezuma_revenge ms_pacman space_invaders"
+
+"$python" custom_ops/cmake/fetch_ale.py build
+rm -rf $carry
+mkdir -p $carry/roms $carry/zlib
+cp build/ale_py-*.tar.gz $carry/ || {
+  echo "make: build/ has the emulator's sources, but no longer their tarball; delete build/ale_py-* and run this again" >&2
+  exit 1
+}
+roms=$("$python" -c "from importlib.util import find_spec as f; print(f('ale_py').submodule_search_locations[0] + '/roms')")
+for game in $games; do cp "$roms/$game.bin" $carry/roms/; done
+# Where the compiler finds them; the other machine's own are used where it has them.
+include=$(echo '#include <zlib.h>' | ${CXX:-c++} -x c++ -M - | tr ' ' '\n' | grep '/z\(lib\|conf\)\.h$')
+cp $include $carry/zlib/
+cp -L "$(${CXX:-c++} -print-file-name=libz.so)" $carry/zlib/libz.so.1
+git describe --always --dirty >$carry/commit 2>/dev/null || true # for reports, which are made where there may be no .git
+du -sh $carry
