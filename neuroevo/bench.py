@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -148,7 +149,8 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         pool = native.env_pool_make(family=recipe.family, options=list(recipe.options), slots=envs)
         spec = native.env_pool_spec(pool)
         native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64))
-    play_lane = _playing(spec)
+    shape = tuple(spec.observation_shape.numpy().tolist())
+    play_lane = _playing(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions))
     lanes = [slots for slots in np.array_split(np.arange(envs), min(threads, envs)) if len(slots)]
     with tf.device("/cpu:0"):
         lanes = [tf.constant(slots) for slots in lanes]
@@ -182,14 +184,13 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     }
 
 
-def _playing(spec: tf.Tensor) -> tf.types.experimental.PolymorphicFunction:
+@functools.cache
+def _playing(dtype: str, shape: tuple[int, ...], num_actions: int) -> tf.types.experimental.PolymorphicFunction:
     """A graph that steps slots with random actions, resetting those whose episode is over, until the clock says `end`.
 
     `end` is looked at before each step. It returns how many environment steps that were.
     """
     native = ops.tf_ops()
-    dtype, shape = tf.as_dtype(spec.observation_dtype.numpy().decode()), spec.observation_shape.numpy().tolist()
-    num_actions = int(spec.num_actions)
 
     @tf.function(autograph=False)
     def run(pool: tf.Tensor, slots: tf.Tensor, seed: tf.Tensor, end: tf.Variable) -> tf.Tensor:
