@@ -9,7 +9,7 @@ from typing import Any
 from neuroevo.algorithms import ALGORITHMS
 from neuroevo.config import SECTIONS, Config, make_config
 from neuroevo.config_files import apply
-from neuroevo.envs import AtariOptions
+from neuroevo.envs import options_of
 from neuroevo.toml_text import inline
 
 
@@ -32,7 +32,7 @@ def documented(config: Config) -> str:
         keys = [key for key in settings.__pydantic_fields__ if key != "options"]
         parts.append([*_comment(settings.__doc__), *own, *_keys(settings, table, keys)])
         if name == "env":
-            options = AtariOptions()
+            options = options_of(config.env.name)()
             keys = list(options.__pydantic_fields__)
             parts.append([*_comment(options.__doc__), "[env.options]", *_keys(options, config.env.options, keys)])
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"

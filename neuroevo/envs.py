@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Strict, ValidationError
 
+from neuroevo import mujoco_tasks
 from neuroevo.config_problems import value_problem
 from neuroevo.errors import UserError, did_you_mean, nearest
 from neuroevo.settings import settings, whole
@@ -69,6 +70,9 @@ def check(name: str, options: Mapping[str, object]) -> list[str]:
 
     Without loading native code; so a mode or a difficulty may still be one that the game lacks.
     """
+    task = mujoco_tasks.find(name)
+    if task is not None:
+        return _check_task(task, options)[1]
     problems, game = [], _find(name)
     if game is None:
         problems.append(f"env.name = {inline(name)}: there is no such game{_hint(name)}")
@@ -77,28 +81,56 @@ def check(name: str, options: Mapping[str, object]) -> list[str]:
             _rom_path(game)
         except UserError as error:
             problems.append(f"env.name = {inline(name)}: {error}")
-    return problems + _check_options(options)[1]
+    return problems + _check_options(AtariOptions, options)[1]
+
+
+def options_of(name: str) -> type:
+    """The class of an environment's options, of which [env.options] gives values; of an unknown one, that of Atari."""
+    task = mujoco_tasks.find(name)
+    return AtariOptions if task is None else mujoco_tasks.TASKS[task]
 
 
 def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe:
-    """Finds a game by any of its usual names: frostbite, Frostbite, ALE/Frostbite-v5, FrostbiteNoFrameskip-v4.
+    """Finds a game by any of its usual names: frostbite, Frostbite, ALE/Frostbite-v5, FrostbiteNoFrameskip-v4; or a
+    MuJoCo task: HalfCheetah-v5, HalfCheetah, half_cheetah.
 
-    options: values of AtariOptions by name; None is the default. Raises UserError for an unknown name, with the nearest
-    known one, for a missing ROM, and for bad options, with all of their problems.
+    options: values of options_of(name) by name; None is the default. Raises UserError for an unknown name, with the
+    nearest known one, for a missing ROM or model, and for bad options, with all of their problems.
     """
+    given = {key: value for key, value in (options or {}).items() if value is not None}
+    task = mujoco_tasks.find(name)
+    if task is not None:
+        texts, problems = _check_task(task, given)
+        _raise(problems)
+        return EnvRecipe(f"{task}-v5", "mujoco", texts)
     game = _find(name)
     if game is None:
         raise UserError(f"game '{name}' is unknown{_hint(name)}")
-    values, problems = _check_options({key: value for key, value in (options or {}).items() if value is not None})
-    if problems:
-        raise UserError(problems[0] if len(problems) == 1 else "\n  ".join(["bad options:", *problems]))
+    values, problems = _check_options(AtariOptions, given)
+    _raise(problems)
     texts = (f"{key}={_text(value)}" for key, value in values.items())
     return EnvRecipe(game, "atari", (f"rom={_rom_path(game)}", *texts))
 
 
-def _check_options(options: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
-    """The given options as AtariOptions has them, if there are no problems; and the problems."""
-    known = [field.name for field in fields(AtariOptions)]
+def _raise(problems: list[str]) -> None:
+    if problems:
+        raise UserError(problems[0] if len(problems) == 1 else "\n  ".join(["bad options:", *problems]))
+
+
+def _check_task(task: str, options: Mapping[str, object]) -> tuple[tuple[str, ...], list[str]]:
+    """What the native code takes for a MuJoCo task, if there are no problems; and the problems."""
+    values, problems = _check_options(mujoco_tasks.TASKS[task], options)
+    if problems:
+        return (), problems
+    try:
+        return mujoco_tasks.native_options(task, values), []
+    except UserError as error:
+        return (), [f"env.options.xml_file = {inline(values.get('xml_file', ''))}: {error}"]
+
+
+def _check_options(kind: type, options: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
+    """The given options as `kind` has them, if there are no problems; and the problems."""
+    known = [field.name for field in fields(kind)]
     problems = [
         f"env.options.{key} = {inline(value)}: there is no such key{did_you_mean(key, known)}"
         f" (keys of [env.options]: {', '.join(known)})"
@@ -106,7 +138,7 @@ def _check_options(options: Mapping[str, object]) -> tuple[dict[str, object], li
         if key not in known
     ]
     try:
-        checked = AtariOptions(**{key: value for key, value in options.items() if key in known})
+        checked = kind(**{key: value for key, value in options.items() if key in known})
     except ValidationError as error:
         return {}, problems + [value_problem("env.options", detail) for detail in error.errors()]
     return {key: getattr(checked, key) for key in options if key in known}, problems
@@ -123,8 +155,9 @@ def _find(name: str) -> str | None:
 
 
 def _hint(name: str) -> str:
-    near = nearest(_bare_key(name), _games_by_key())
-    return (f"; did you mean {_games_by_key()[near]}?" if near else "") + " (`neuroevo info` lists the games)"
+    known = {_key(task): f"{task}-v5" for task in mujoco_tasks.TASKS} | _games_by_key()
+    near = nearest(_bare_key(name), known)
+    return (f"; did you mean {known[near]}?" if near else "") + " (`neuroevo info` lists the games)"
 
 
 @functools.cache

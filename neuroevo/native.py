@@ -37,6 +37,9 @@ class _EnvSpec(ctypes.Structure):
         ("behaviour_rank", ctypes.c_int64),
         ("render_shape", ctypes.POINTER(ctypes.c_int64)),
         ("render_rank", ctypes.c_int64),
+        ("action_low", ctypes.POINTER(ctypes.c_float)),
+        ("action_high", ctypes.POINTER(ctypes.c_float)),
+        ("state_size", ctypes.c_int64),
     ]
 
 
@@ -61,7 +64,8 @@ class EnvPool:
 
     observation_shape, observation_dtype: of one observation. behaviour_shape, behaviour_dtype: of one behaviour; () if
     there is none. render_shape: (height, width, 3); () if it cannot be rendered. action_dtype: int32 for one action in
-    [0, num_actions), float32 for a vector of num_actions. frame_skip: emulator frames per step.
+    [0, num_actions), float32 for a vector of num_actions, each meant to lie in action_low to action_high. frame_skip:
+    emulator frames per step. state_size: numbers of a state; 0 if there is none.
     """
 
     def __init__(self, env: EnvRecipe, slots: int):
@@ -78,6 +82,10 @@ class EnvPool:
         self.behaviour_dtype = np.dtype(spec.behaviour_dtype.decode())
         self.behaviour_shape = tuple(spec.behaviour_shape[: spec.behaviour_rank])
         self.render_shape = tuple(spec.render_shape[: spec.render_rank])
+        vector = self.num_actions if self.action_dtype == np.float32 else 0
+        self.action_low = np.array(spec.action_low[:vector], np.float32)
+        self.action_high = np.array(spec.action_high[:vector], np.float32)
+        self.state_size = spec.state_size
 
     def __del__(self) -> None:
         if self._handle:
@@ -104,12 +112,23 @@ class EnvPool:
         return self._copy_out("env_observe", slots, self.observation_shape, self.observation_dtype)
 
     def behaviour(self, slots: Sequence[int]) -> np.ndarray:
-        """What characterises the environments now, for novelty search: [K, *behaviour_shape]. Of Atari, the RAM."""
+        """What characterises the environments now, for novelty search: [K, *behaviour_shape]. Of Atari, the RAM; of
+        MuJoCo, x and y of the torso."""
         return self._copy_out("env_behaviour", slots, self.behaviour_shape, self.behaviour_dtype)
 
     def render(self, slots: Sequence[int]) -> np.ndarray:
         """Current screens as red, green, blue: uint8 [K, height, width, 3]."""
         return self._copy_out("env_render", slots, self.render_shape, np.uint8)
+
+    def state(self, slots: Sequence[int]) -> np.ndarray:
+        """What episodes go on from: float64 [K, state_size]. Of MuJoCo, the joints' positions, then velocities."""
+        return self._copy_out("env_state", slots, (self.state_size,), np.float64)
+
+    def fault(self, slot: int) -> str:
+        """Why the slot's episode was broken off, where its simulation failed; "" where it did not."""
+        text = ctypes.c_char_p()
+        _check("env_fault", self._handle, _i64(slot), _ref(text))
+        return text.value.decode()
 
     def _copy_out(self, function: str, slots: Sequence[int], shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         slots = _indices("slots", slots)

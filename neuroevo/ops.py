@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import json
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from neuroevo.limits import MAX_THREADS
 LIBRARY_FOLDER = Path(__file__).parent / "_lib"
 DEVICES = ("auto", "cpu", "gpu")  # what users choose from
 BACKENDS = {"cpu": "cpu", "gpu": "cuda"}  # of populations, by the device that evaluates them
-_FAMILY_LIBRARIES = ("libneuroevo_atari.so",)
+_FAMILY_LIBRARIES = ("libneuroevo_atari.so", "libneuroevo_mujoco.so")
 _CUDA_LIBRARY = "libneuroevo_cuda.so"
 
 
@@ -42,11 +43,17 @@ def _path(name: str) -> Path:
 
 @functools.cache
 def core() -> ctypes.CDLL:
-    """The core with its C interface (custom_ops/rollout/c_api.h), and every environment family that was built."""
+    """The core with its C interface (custom_ops/rollout/c_api.h), and every environment family that was built.
+
+    Warns of a family that cannot be loaded, such as MuJoCo's after a change of the mujoco package; the others work.
+    """
     library = ctypes.CDLL(str(_path("libneuroevo_core.so")))
     for name in _FAMILY_LIBRARIES:
         if (LIBRARY_FOLDER / name).is_file():
-            ctypes.CDLL(str(LIBRARY_FOLDER / name))
+            try:
+                ctypes.CDLL(str(LIBRARY_FOLDER / name))
+            except OSError as error:
+                warnings.warn(f"{name} cannot be loaded ({error}); `make build` makes it anew", stacklevel=2)
     return library
 
 

@@ -57,7 +57,10 @@ class Pipeline:
             self.env_pool = _make_env_pool(env, lanes * slots)
             spec = ops.env_pool_spec(self.env_pool)
             if spec.action_dtype != b"int32":
-                raise ValueError(f"{env.name} has continuous actions, expected discrete ones")
+                raise UserError(
+                    f"env.name: {env.name} takes a vector of numbers as its action, which no network here gives yet; "
+                    "expected a game"
+                )
             self.observation_dtype = tf.as_dtype(spec.observation_dtype.numpy().decode())
             self.observation_shape = tuple(spec.observation_shape.numpy().tolist())
             self.num_actions = int(spec.num_actions)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <mutex>
 
 #include "core/error.h"
@@ -48,7 +49,13 @@ int64_t EnvSpec::render_bytes() const {
   return Bytes(DType::kUint8, render_shape);
 }
 
+int64_t EnvSpec::state_bytes() const {
+  if (state_size == 0) ThrowNotSupported("a state");
+  return state_size * static_cast<int64_t>(sizeof(double));
+}
+
 void Env::Behaviour(void*) const { ThrowNotSupported("behaviour"); }
+void Env::State(double*) const { ThrowNotSupported("a state"); }
 void Env::Render(uint8_t*) const { ThrowNotSupported("rendering"); }
 
 EnvOptions ParseEnvOptions(const std::vector<std::string>& options) {
@@ -136,6 +143,24 @@ double OptionReader::Double(const std::string& key, double fallback, double low,
   // Not "< low or > high", which a NaN would pass.
   if (!value || !(*value >= low && *value <= high)) Reject(key, *text, "a number in [", low, ", ", high, "]");
   return *value;
+}
+
+double OptionReader::Double(const std::string& key, double fallback) {
+  const std::optional<std::string> text = Take(key);
+  if (!text) return fallback;
+  const auto value = Parse<double>(*text);
+  if (!value || !std::isfinite(*value)) Reject(key, *text, "a finite number");
+  return *value;
+}
+
+OptionReader::Range OptionReader::ReadRange(const std::string& key, Range fallback) {
+  const std::optional<std::string> text = Take(key);
+  if (!text) return fallback;
+  const size_t comma = text->find(',');
+  const auto low = Parse<double>(text->substr(0, comma));
+  const auto high = comma == std::string::npos ? std::nullopt : Parse<double>(text->substr(comma + 1));
+  if (!low || !high || !(*low <= *high)) Reject(key, *text, "two numbers low,high with low <= high");
+  return {*low, *high};
 }
 
 void OptionReader::Finish() const {

@@ -18,18 +18,21 @@ namespace neuroevo {
 struct EnvSpec {
   DType observation_dtype = DType::kFloat32;
   std::vector<int64_t> observation_shape;
-  DType action_dtype = DType::kInt32;  // kInt32: one discrete action in [0, num_actions); kFloat32: a vector
-  int64_t num_actions = 0;             // number of discrete actions, or length of the action vector
-  int64_t frame_skip = 1;              // emulator frames per step
+  DType action_dtype = DType::kInt32;          // kInt32: one discrete action in [0, num_actions); kFloat32: a vector
+  int64_t num_actions = 0;                     // number of discrete actions, or length of the action vector
+  std::vector<float> action_low, action_high;  // of a vector, what each number is meant to lie between
+  int64_t frame_skip = 1;                      // emulator frames per step
   DType behaviour_dtype = DType::kFloat32;
   std::vector<int64_t> behaviour_shape;  // empty: the environment has no behaviour
   std::vector<int64_t> render_shape;     // [height, width, 3]; empty: it cannot be rendered
+  int64_t state_size = 0;                // numbers of a state; 0: the environment has none
 
   bool discrete() const { return action_dtype == DType::kInt32; }
   int64_t observation_bytes() const;
   int64_t action_bytes() const { return discrete() ? 4 : 4 * num_actions; }
   int64_t behaviour_bytes() const;  // throws where there is none
   int64_t render_bytes() const;     // throws where there is none
+  int64_t state_bytes() const;      // throws where there is none
 };
 
 struct StepResult {
@@ -54,6 +57,12 @@ class Env {
 
   // Writes what characterises the current state, for novelty search: behaviour_bytes() long.
   virtual void Behaviour(void* out) const;
+
+  // Writes the numbers that an episode goes on from, of a simulation, state_size of them: those of a robot's joints.
+  virtual void State(double* out) const;
+
+  // Why the episode was broken off, where its simulation failed; "" where it did not.
+  virtual std::string Fault() const { return ""; }
 
   // Writes the current screen as red, green, blue: render_bytes() long.
   virtual void Render(uint8_t* rgb) const;
@@ -90,7 +99,14 @@ class OptionReader {
   int64_t Int(const std::string& key, int64_t fallback, int64_t low, int64_t high);    // throws outside [low, high]
   std::optional<int64_t> OptionalInt(const std::string& key, int64_t low, int64_t high);
   double Double(const std::string& key, double fallback, double low, double high);
-  void Finish() const;  // throws if an option is left
+  double Double(const std::string& key, double fallback);  // any finite number
+
+  struct Range {
+    double low, high;
+    bool Inside(double value) const { return low < value && value < high; }  // strictly
+  };
+  Range ReadRange(const std::string& key, Range fallback);  // "low,high", both of which may be infinite
+  void Finish() const;                                      // throws if an option is left
 
  private:
   std::optional<std::string> Take(const std::string& key);

@@ -138,4 +138,15 @@ void EnvPool::Render(const std::vector<int64_t>& slots, uint8_t* out) {
   CopyOut("screen", slots, out, spec().render_bytes(), write);
 }
 
+void EnvPool::State(const std::vector<int64_t>& slots, double* out) {
+  auto write = [](const Env& env, void* one) { env.State(static_cast<double*>(one)); };
+  CopyOut("state", slots, out, spec().state_bytes(), write);
+}
+
+std::string EnvPool::Fault(int64_t slot) {
+  const std::vector<int64_t> slots = {slot};
+  const Hold hold(&slots_, slots);
+  return slots_[slot].env->Fault();
+}
+
 }  // namespace neuroevo

@@ -32,10 +32,15 @@ class EnvPool {
   // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K].
   void Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones);
 
-  // Write K observations, behaviours or screens one after another. The latter two throw where the environment has none.
+  // Write K observations, behaviours, screens or states one after another. All but the first throw where the
+  // environment has none.
   void Observe(const std::vector<int64_t>& slots, void* out);
   void Behaviour(const std::vector<int64_t>& slots, void* out);
   void Render(const std::vector<int64_t>& slots, uint8_t* out);
+  void State(const std::vector<int64_t>& slots, double* out);
+
+  // Why the slot's episode was broken off, where its simulation failed; "" where it did not.
+  std::string Fault(int64_t slot);
 
  private:
   struct Slot {

@@ -146,7 +146,10 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
              own.behaviour_shape.data(),
              static_cast<int64_t>(own.behaviour_shape.size()),
              own.render_shape.data(),
-             static_cast<int64_t>(own.render_shape.size())};
+             static_cast<int64_t>(own.render_shape.size()),
+             own.action_low.data(),
+             own.action_high.data(),
+             own.state_size};
   });
 }
 
@@ -171,6 +174,18 @@ int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_
 
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens) {
   return Guard([&] { pool->object.Render(Vector(slots, k), screens); });
+}
+
+int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states) {
+  return Guard([&] { pool->object.State(Vector(slots, k), states); });
+}
+
+int neuroevo_env_fault(neuroevo_env_pool* pool, int64_t slot, const char** fault) {
+  return Guard([&] {
+    thread_local std::string text;
+    text = pool->object.Fault(slot);
+    *fault = text.c_str();
+  });
 }
 
 int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,

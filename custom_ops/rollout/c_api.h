@@ -53,7 +53,10 @@ typedef struct {
   const int64_t* behaviour_shape;
   int64_t behaviour_rank; /* 0: there is none */
   const int64_t* render_shape;
-  int64_t render_rank; /* 3: [height, width, 3], uint8; 0: cannot be rendered */
+  int64_t render_rank;     /* 3: [height, width, 3], uint8; 0: cannot be rendered */
+  const float* action_low; /* with float32 actions, num_actions each: what a number is meant to lie between */
+  const float* action_high;
+  int64_t state_size; /* 0: there is none */
 } neuroevo_env_spec;
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec); /* valid as long as the pool */
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
@@ -63,6 +66,9 @@ int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, 
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations);
 int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours);
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens);
+int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states);
+/* Why the slot's episode was broken off, where its simulation failed, else ""; valid until this thread's next call. */
+int neuroevo_env_fault(neuroevo_env_pool* pool, int64_t slot, const char** fault);
 
 /* networks: n layer lists in text form (see population/network.h). dtype: float32 or int8; float_rows: with int8, how
  * many rows hold float32 weights too, -1 for all (see population/population.h). */

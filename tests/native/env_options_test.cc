@@ -1,4 +1,5 @@
 // Reading of an environment family's options.
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -57,6 +58,31 @@ TEST(Doubles) {
                                  "-inf", "1e999", "0x1", "true"}) {
     OptionReader reader("toy", {{"p", text}});
     CHECK_THROWS(reader.Double("p", 0, 0, 1), "toy option p is '" + text + "', expected a number in [0, 1]");
+  }
+}
+
+TEST(NumbersWithoutBounds) {
+  OptionReader options("toy", {{"a", "-2.5e300"}, {"bad", "inf"}, {"worse", "nan"}, {"text", "1x"}});
+  CHECK_EQ(options.Double("a", 0), -2.5e300);
+  CHECK_EQ(options.Double("missing", 7), 7.0);
+  CHECK_THROWS(options.Double("bad", 0), "toy option bad is 'inf', expected a finite number");
+  CHECK_THROWS(options.Double("worse", 0), "toy option worse is 'nan', expected a finite number");
+  CHECK_THROWS(options.Double("text", 0), "toy option text is '1x', expected a finite number");
+}
+
+TEST(Ranges) {
+  OptionReader options("toy", {{"a", "-0.5,2"}, {"b", "-inf,inf"}, {"c", "3,3"}});
+  const OptionReader::Range a = options.ReadRange("a", {0, 1}), b = options.ReadRange("b", {0, 1});
+  CHECK_EQ(a.low, -0.5);
+  CHECK_EQ(a.high, 2.0);
+  CHECK(a.Inside(-0.4) && !a.Inside(-0.5) && !a.Inside(2) && !a.Inside(NAN));
+  CHECK(b.Inside(1e308) && !b.Inside(INFINITY));
+  CHECK_EQ(options.ReadRange("c", {0, 1}).high, 3.0);
+  CHECK_EQ(options.ReadRange("missing", {0, 1}).high, 1.0);
+  for (const std::string text : {"", ",", "1", "1,", ",1", "2,1", "nan,1", "1,nan", "1,2,3", "1, 2"}) {
+    OptionReader reader("toy", {{"r", text}});
+    CHECK_THROWS(reader.ReadRange("r", {0, 1}),
+                 "toy option r is '" + text + "', expected two numbers low,high with low <= high");
   }
 }
 

@@ -53,9 +53,9 @@ class Gate {
 };
 Gate gate;
 
-// Observes (seed, steps, sum of actions); with the option show, its behaviour is (steps, seed) and its screen two
-// pixels of the seed, the steps and 255. Its reward is the sum of actions plus seed / 8; it ends after `length` steps
-// or max_frames frames of 2 a step.
+// Observes (seed, steps, sum of actions); with the option show, its behaviour is (steps, seed), its screen two
+// pixels of the seed, the steps and 255, its state (sum, steps, seed), and its fault "seed" where that is odd. Its
+// reward is the sum of actions plus seed / 8; it ends after `length` steps or max_frames frames of 2 a step.
 class Toy : public Env {
  public:
   explicit Toy(const EnvSpec& spec, int64_t length) : spec_(spec), length_(length) {}
@@ -96,6 +96,15 @@ class Toy : public Env {
     values[1] = static_cast<double>(seed_);
   }
 
+  void State(double* out) const override {
+    if (spec_.state_size == 0) return Env::State(out);
+    out[0] = sum_;
+    out[1] = static_cast<double>(steps_);
+    out[2] = static_cast<double>(seed_);
+  }
+
+  std::string Fault() const override { return seed_ % 2 == 1 ? "seed" : ""; }
+
   void Render(uint8_t* rgb) const override {
     if (spec_.render_shape.empty()) return Env::Render(rgb);
     for (int pixel = 0; pixel < 2; ++pixel) {
@@ -123,6 +132,7 @@ class ToyFactory : public EnvFactory {
       spec_.behaviour_dtype = DType::kFloat64;
       spec_.behaviour_shape = {2};
       spec_.render_shape = {1, 2, 3};
+      spec_.state_size = 3;
     }
     options.Finish();
     spec_.observation_shape = {3};
@@ -393,6 +403,22 @@ TEST(BehavioursAndScreens) {
   CHECK_THROWS(toys.Reset({4}, {kResetThrows}), "the toy cannot be reset");
   CHECK_THROWS(toys.Behaviour({1, 4}), "slot 4 has no behaviour: it was never reset");
   CHECK_THROWS(toys.Render({1, 4}), "slot 4 has no screen: it was never reset");
+}
+
+TEST(StatesAndFaults) {
+  Toys toys(4, {{"show", "true"}});
+  toys.Reset({1, 3}, {8, 5});
+  toys.Step({3}, {2});
+  std::vector<double> states(6);
+  toys.pool.State({3, 1}, states.data());
+  CHECK_EQ(states, (std::vector<double>{2, 1, 5, 0, 0, 8}));
+  CHECK_EQ(toys.pool.Fault(1), "");
+  CHECK_EQ(toys.pool.Fault(3), "seed");
+  CHECK_THROWS(toys.pool.Fault(4), "slot 4 is out of range [0, 4)");
+  CHECK_THROWS(toys.pool.State({0}, states.data()), "slot 0 has no state: it was never reset");
+  Toys blind(1);
+  blind.Reset({0}, {1});
+  CHECK_THROWS(blind.pool.State({0}, states.data()), "a state is not supported by this environment");
 }
 
 TEST(NoBehavioursAndNoScreens) {
