@@ -14,8 +14,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator, Strict
 
+from neuroevo.env_names import key_of, option_text
 from neuroevo.errors import UserError
 from neuroevo.settings import settings, whole
+from neuroevo.toml_text import inline
+
+FAMILY = "mujoco"
 
 
 def _range(value: object) -> tuple[float, float]:
@@ -238,23 +242,40 @@ TASKS: dict[str, type] = {  # name without version -> its options
 
 def find(name: str) -> str | None:
     """The task of that name: HalfCheetah-v5, HalfCheetah, half_cheetah, halfcheetah. Other versions are other tasks."""
-    return _tasks_by_key().get(_key(re.sub(r"-v5$", "", name.strip())))
+    return _tasks_by_key().get(key_of(re.sub(r"-v5$", "", name.strip())))
+
+
+def near(name: str) -> tuple[str, Mapping[str, str]]:
+    """For suggestions: what of the name to compare, and the known names by what to compare them by."""
+    return key_of(re.sub(r"-v\d+$", "", name.strip())), _tasks_by_key()
+
+
+def options_of(task: str) -> type:
+    """The class of the task's options."""
+    return TASKS[task.removesuffix("-v5")]
+
+
+def problems(task: str, given_name: str, values: Mapping[str, Any]) -> list[str]:  # noqa: ARG001
+    """What else is wrong, of a task that was found and options that are right by themselves."""
+    xml_file = values.get("xml_file", options_of(task)().xml_file)
+    try:
+        model_path(xml_file)
+    except UserError as error:
+        return [f"env.options.xml_file = {inline(xml_file)}: {error}"]
+    return []
+
+
+def native_options(task: str, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the native family takes, from options that options_of(task) has checked. UserError: the model is missing."""
+    given = {name: value for name, value in values.items() if name != "xml_file"}
+    model = model_path(values.get("xml_file", options_of(task)().xml_file))
+    texts = (f"{name}={option_text(value)}" for name, value in given.items())
+    return (f"task={task.removesuffix('-v5')}", f"model={model}", *texts)
 
 
 @functools.cache
 def _tasks_by_key() -> dict[str, str]:
-    return {_key(task): task for task in TASKS}
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-def native_options(task: str, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the family mujoco takes, from options that TASKS[task] has checked. UserError: the model is missing."""
-    given = {name: value for name, value in values.items() if name != "xml_file"}
-    model = model_path(values.get("xml_file", TASKS[task]().xml_file))
-    return (f"task={task}", f"model={model}", *(f"{name}={_text(value)}" for name, value in given.items()))
+    return {key_of(task): f"{task}-v5" for task in TASKS}
 
 
 def model_path(xml_file: str) -> Path:
@@ -269,10 +290,3 @@ def model_path(xml_file: str) -> Path:
     if not path.is_file():
         raise UserError(f"the MuJoCo model '{xml_file}' cannot be used: there is no {path}")
     return path
-
-
-def _text(value: object) -> str:
-    """An option's value as the native code reads it."""
-    if isinstance(value, tuple):
-        return ",".join(map(repr, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)

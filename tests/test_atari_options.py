@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroevo import envs
+from neuroevo import atari_games, envs
 from neuroevo.native import EnvPool, NativeError
 from tests.atari_reference import ReferenceEnv, emulator, noops_of, resize, sticky_seed
 
@@ -191,7 +191,8 @@ def test_bad_values_have_one_message(key, value, expected, native):
 def test_all_problems_are_reported():
     problems = envs.check("frostbit", {"frame_skip": 0, "frameskip": 2, "noop_max": -3})
     assert problems == [
-        'env.name = "frostbit": there is no such game; did you mean frostbite? (`neuroevo info` lists the games)',
+        'env.name = "frostbit": there is no such environment; did you mean frostbite? '
+        "(`neuroevo info` lists the environments)",
         "env.options.frameskip = 2: there is no such key; did you mean frame_skip? (keys of [env.options]: protocol, "
         "repeat_action_probability, full_action_space, mode, difficulty, frame_skip, noop_max, terminal_on_life_loss)",
         "env.options.frame_skip = 0: expected at least 1",
@@ -201,7 +202,7 @@ def test_all_problems_are_reported():
         envs.resolve("frostbite", {"frame_skip": 0, "frameskip": 2})
     assert envs.check("ALE/Frostbite-v5", {"frame_skip": 4.0, "repeat_action_probability": 1}) == []
     assert envs.check("Ms. Pacmann", {})[0].startswith(
-        'env.name = "Ms. Pacmann": there is no such game; did you mean ms_'
+        'env.name = "Ms. Pacmann": there is no such environment; did you mean ms_'
     )
 
 
@@ -226,5 +227,5 @@ def test_options_reach_the_native_code_as_text():
         "terminal_on_life_loss=false",
     )
     assert make("pong", repeat_action_probability=1e-7).num_actions == 6  # which Python writes with an exponent
-    for field in envs.AtariOptions.__pydantic_fields__.values():
+    for field in atari_games.AtariOptions.__pydantic_fields__.values():
         assert field.description

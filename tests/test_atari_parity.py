@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from neuroevo import envs
+from neuroevo import atari_games, envs
 from neuroevo.errors import UserError
 from neuroevo.native import EnvPool
 from neuroevo.ops import tf_ops
@@ -181,7 +181,7 @@ def test_cutoff_is_exact_to_the_frame():
 
 @pytest.mark.slow
 def test_every_game_starts_and_equals_ale_py():
-    games = envs.games()
+    games = atari_games.names()
     assert len(games) >= 100
     for game in games:
         pool, reference = EnvPool(envs.resolve(game), 1), ReferenceEnv(game)
@@ -221,17 +221,17 @@ def test_games_go_by_their_usual_names(name, game):
 
 @pytest.mark.parametrize("name", ["combat", "joust", "maze_craze", "warlords"])
 def test_games_for_two_are_not_offered(name):
-    assert name not in envs.games()
-    with pytest.raises(UserError, match=f"game '{name}' is unknown"):
+    assert name not in atari_games.names()
+    with pytest.raises(UserError, match=f"environment '{name}' is unknown"):
         envs.resolve(name)
 
 
 def test_unknown_games_are_named_with_the_nearest():
-    with pytest.raises(UserError, match="game 'Frostbyte' is unknown; did you mean frostbite?"):
+    with pytest.raises(UserError, match="environment 'Frostbyte' is unknown; did you mean frostbite?"):
         envs.resolve("Frostbyte")
-    with pytest.raises(UserError, match="game 'Frostbite-ram-v4' is unknown"):  # observations are screens, not RAM
-        envs.resolve("Frostbite-ram-v4")
-    with pytest.raises(UserError, match=r"game '' is unknown \(`neuroevo info` lists the games\)"):
+    with pytest.raises(UserError, match="environment 'Frostbite-ram-v4' is unknown"):
+        envs.resolve("Frostbite-ram-v4")  # observations are screens, not RAM
+    with pytest.raises(UserError, match=r"environment '' is unknown \(`neuroevo info` lists the environments\)"):
         envs.resolve("")
 
 

@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroevo.algorithms import ALGORITHMS
+from neuroevo.atari_games import AtariOptions
 from neuroevo.cli import app
 from neuroevo.config import SECTIONS, load_config, make_config
 from neuroevo.config_files import tomllib
-from neuroevo.envs import AtariOptions
 
 ROOT = Path(__file__).parents[1]
 START = {"env": {"name": "frostbite"}, "training": {"timesteps": 250_000_000}}

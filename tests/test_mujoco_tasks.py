@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from neuroevo import envs, mujoco_tasks, ops
+from neuroevo import atari_games, envs, mujoco_tasks, ops
 from neuroevo.config import make_config
 from neuroevo.config_template import documented
 from neuroevo.errors import UserError
@@ -37,17 +37,17 @@ def test_tasks_go_by_their_usual_names(name, task):
 
 @pytest.mark.parametrize("name", mujoco_tasks.TASKS)
 def test_every_task_is_found_and_no_game(name):
-    assert envs.resolve(f"{name}-v5").name == f"{name}-v5" not in envs.games()
+    assert envs.resolve(f"{name}-v5").name == f"{name}-v5" not in atari_games.names()
 
 
 @pytest.mark.parametrize(
     ("name", "near"), [("HalfCheeta", "HalfCheetah"), ("HalfCheetah-v4", "HalfCheetah"), ("hoper", "Hopper")]
 )
 def test_unknown_tasks_are_named_with_the_nearest(name, near):
-    with pytest.raises(UserError, match=f"game '{name}' is unknown; did you mean {near}-v5?"):
+    with pytest.raises(UserError, match=f"environment '{name}' is unknown; did you mean {near}-v5?"):
         envs.resolve(name)
     (problem,) = envs.check(name, {})
-    assert problem.startswith(f'env.name = "{name}": there is no such game; did you mean {near}-v5?')
+    assert problem.startswith(f'env.name = "{name}": there is no such environment; did you mean {near}-v5?')
 
 
 BAD = [  # option, value, in a configuration; None where the native code is not asked

@@ -100,7 +100,7 @@ def test_every_problem_is_listed_at_once(tmp_path):
     expected = [
         "  set training.seed=4: suite.seeds says that",
         "  set env.name=pong: suite.games says that",
-        "  game 'frostbyte' is unknown; did you mean frostbite?",
+        "  environment 'frostbyte' is unknown; did you mean frostbite?",
         "  suite.games: there are 2 called pong",
         "  suite.configs: there are 2 called rs",
         f"  1 problem in {tmp_path / 'ga.toml'}:",

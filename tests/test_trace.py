@@ -203,7 +203,7 @@ def test_a_file_that_cannot_be_written(tmp_path):
 
 def test_a_trace_is_not_lost_to_a_mistake(tmp_path):
     (tmp_path / "trace.json").write_text("an earlier one")
-    with pytest.raises(UserError, match="game 'frosbite' is unknown"):
+    with pytest.raises(UserError, match="environment 'frosbite' is unknown"):
         bench_pipeline.pipeline("frosbite", "model", 0.1, tmp_path / "trace.json", device="cpu")
     assert (tmp_path / "trace.json").read_text() == "an earlier one"
 

@@ -25,12 +25,12 @@ def devices(gpu: Gpu) -> str:
 def info(debug: Debug = False) -> None:
     """List games, networks, algorithms, presets and how the native code was built."""
     with reported_errors(debug):
-        from neuroevo import envs, mujoco_tasks, networks, ops, presets
+        from neuroevo import atari_games, mujoco_tasks, networks, ops, presets
         from neuroevo.algorithms import ALGORITHMS
         from neuroevo.facts import machine, versions
 
         build = ops.build_info()
-        games = envs.games()
+        games = atari_games.names()
         print_section("versions", versions())
         print_section("machine", machine())
         print_section("build", build)
