@@ -22,8 +22,8 @@ __device__ inline Place PlaceOf(int64_t words, int64_t first_position) {
 template <class Kernel, class... Args>
 void LaunchWords(Kernel kernel, int64_t words, int64_t count, device::Stream stream, Args... args) {
   const int64_t tiles = (words + kThreads * kWords - 1) / (kThreads * kWords);
-  ForParts(count, tiles, [&](int64_t first, int64_t part) {
-    Launch(kernel, dim3(static_cast<unsigned>(part * tiles)), dim3(kThreads), 0, stream, args..., first);
+  ForGrids(count, tiles, [&](int64_t first, unsigned blocks) {
+    Launch(kernel, dim3(blocks), dim3(kThreads), 0, stream, args..., first);
   });
 }
 

@@ -149,8 +149,8 @@ void SumConv(const Int8Layer& layer, const Int8Call& call, int64_t count, device
   const bool segments = layer.in_words % 4 == 0, last = call.outputs != nullptr;
   const auto kernel =
       segments ? (last ? Conv<true, true> : Conv<true, false>) : (last ? Conv<false, true> : Conv<false, false>);
-  ForParts(count, tiles, [&](int64_t first, int64_t part) {
-    Launch(kernel, dim3(static_cast<unsigned>(part * tiles)), dim3(32 * kWarps), 0, stream, layer, call, first);
+  ForGrids(count, tiles, [&](int64_t first, unsigned blocks) {
+    Launch(kernel, dim3(blocks), dim3(32 * kWarps), 0, stream, layer, call, first);
   });
 }
 

@@ -168,18 +168,16 @@ void SumDense(const Int8Layer& layer, const Int8Call& call, const int32_t* posit
   const int64_t tiles = (layer.outputs + kDenseUnits - 1) / kDenseUnits;
   const int64_t segments = layer.input_words() / 4;
   const int warps = static_cast<int>(segments < 32 * kHalfWarps ? (segments + 31) / 32 : kHalfWarps);
-  ForParts(count, tiles, [&](int64_t first, int64_t part) {
-    Launch(Dense, dim3(static_cast<unsigned>(part * tiles)), dim3(32 * warps, 2), 0, stream, layer, call, positions,
-           first);
+  ForGrids(count, tiles, [&](int64_t first, unsigned blocks) {
+    Launch(Dense, dim3(blocks), dim3(32 * warps, 2), 0, stream, layer, call, positions, first);
   });
 }
 
 void SumSharedDense(const Int8Layer& layer, const Int8Call& call, const SharedSlots* shared, int64_t count,
                     device::Stream stream) {
   const int64_t tiles = (layer.outputs + kDenseUnits - 1) / kDenseUnits;
-  ForParts(count, tiles, [&](int64_t first, int64_t part) {
-    Launch(SharedDense, dim3(static_cast<unsigned>(part * tiles)), dim3(32 * kSharedWarps), 0, stream, layer, call,
-           shared, first);
+  ForGrids(count, tiles, [&](int64_t first, unsigned blocks) {
+    Launch(SharedDense, dim3(blocks), dim3(32 * kSharedWarps), 0, stream, layer, call, shared, first);
   });
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "core/device.h"
+#include "population/cuda_grids.h"
 #include "population/int8.h"
 
 namespace neuroevo::cuda {
@@ -103,15 +104,6 @@ void FindLargestWeights(const QuantisedNetwork& network, const QuantisedRow* row
                         device::Stream stream);
 void PackWeights(const QuantisedNetwork& network, const QuantisedRow* rows, int64_t count, const uint32_t* largest,
                  device::Stream stream);
-
-// launch(first, n) for [0, count) in parts of which a grid can have `blocks` blocks for each.
-template <class Launch>
-void ForParts(int64_t count, int64_t blocks, Launch launch) {
-  const int64_t most = 0x7fffffff / blocks;
-  for (int64_t first = 0; first < count; first += most) {
-    launch(first, count - first < most ? count - first : most);
-  }
-}
 
 }  // namespace neuroevo::cuda
 

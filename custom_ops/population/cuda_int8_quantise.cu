@@ -102,17 +102,15 @@ static_assert(kTileUnits * (kTileBytes / kSegment) == kThreads, "a thread writes
 
 void FindLargestWeights(const QuantisedNetwork& network, const QuantisedRow* rows, int64_t count, uint32_t* largest,
                         device::Stream stream) {
-  ForParts(count, network.pieces, [&](int64_t first, int64_t part) {
-    Launch(FindLargest, dim3(static_cast<unsigned>(part * network.pieces)), dim3(kThreads), 0, stream, network, rows,
-           first, largest);
+  ForGrids(count, network.pieces, [&](int64_t first, unsigned blocks) {
+    Launch(FindLargest, dim3(blocks), dim3(kThreads), 0, stream, network, rows, first, largest);
   });
 }
 
 void PackWeights(const QuantisedNetwork& network, const QuantisedRow* rows, int64_t count, const uint32_t* largest,
                  device::Stream stream) {
-  ForParts(count, network.tiles, [&](int64_t first, int64_t part) {
-    Launch(Pack, dim3(static_cast<unsigned>(part * network.tiles)), dim3(kThreads), 0, stream, network, rows, first,
-           largest);
+  ForGrids(count, network.tiles, [&](int64_t first, unsigned blocks) {
+    Launch(Pack, dim3(blocks), dim3(kThreads), 0, stream, network, rows, first, largest);
   });
 }
 

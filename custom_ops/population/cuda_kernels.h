@@ -2,10 +2,10 @@
 #ifndef NEUROEVO_POPULATION_CUDA_KERNELS_H_
 #define NEUROEVO_POPULATION_CUDA_KERNELS_H_
 
-#include <algorithm>
 #include <cstdint>
 
 #include "core/device.h"
+#include "population/cuda_grids.h"
 #include "population/cuda_network.h"
 
 namespace neuroevo::cuda {
@@ -48,15 +48,6 @@ void LaunchDense(const Sums& sums, const int32_t* tiles, int64_t count, int size
 
 // out = activation(in + bias), value by value; sums.terms is ignored, units are channels, the innermost dimension.
 void LaunchElementwise(const Sums& sums, int64_t values, int64_t count, device::Stream stream);
-
-// A grid has less than 2^31 blocks: calls launch(first position, blocks) for as many positions at a time as fit.
-template <class Function>
-void ForGrids(int64_t count, int64_t blocks_each, const Function& launch) {
-  const int64_t at_once = std::max<int64_t>(1, 0x7fffffff / blocks_each);
-  for (int64_t first = 0; first < count; first += at_once) {
-    launch(first, static_cast<unsigned>(std::min(at_once, count - first) * blocks_each));
-  }
-}
 
 inline int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
