@@ -17,7 +17,7 @@ from neuroevo.limits import MAX_THREADS
 LIBRARY_FOLDER = Path(__file__).parent / "_lib"
 DEVICES = ("auto", "cpu", "gpu")  # what users choose from
 BACKENDS = {"cpu": "cpu", "gpu": "cuda"}  # of populations, by the device that evaluates them
-_FAMILY_LIBRARIES = ("libneuroevo_atari.so", "libneuroevo_mujoco.so")
+_FAMILY_LIBRARIES = ("libneuroevo_atari.so", "libneuroevo_mujoco.so", "libneuroevo_hard_maze.so")
 _CUDA_LIBRARY = "libneuroevo_cuda.so"
 
 

@@ -25,7 +25,7 @@ def devices(gpu: Gpu) -> str:
 def info(debug: Debug = False) -> None:
     """List games, networks, algorithms, presets and how the native code was built."""
     with reported_errors(debug):
-        from neuroevo import atari_games, mujoco_tasks, networks, ops, presets
+        from neuroevo import atari_games, hard_maze_tasks, mujoco_tasks, networks, ops, presets
         from neuroevo.algorithms import ALGORITHMS
         from neuroevo.facts import machine, versions
 
@@ -41,3 +41,4 @@ def info(debug: Debug = False) -> None:
         print("presets:", ", ".join(presets.presets()))
         print(f"games ({len(games)}):", ", ".join(games))
         print(f"tasks ({len(mujoco_tasks.TASKS)}):", ", ".join(f"{task}-v5" for task in mujoco_tasks.TASKS))
+        print(f"mazes ({len(hard_maze_tasks.TASKS)}):", ", ".join(hard_maze_tasks.TASKS))
