@@ -14,12 +14,13 @@ from types import ModuleType
 
 from pydantic import ValidationError
 
-from neuroevo import atari_games, hard_maze_tasks, mujoco_tasks
+from neuroevo import atari_games, gymnasium_envs, hard_maze_tasks, mujoco_tasks
 from neuroevo.config_problems import value_problem
 from neuroevo.errors import UserError, did_you_mean, nearest
 from neuroevo.toml_text import inline
 
-_FAMILIES: tuple[ModuleType, ...] = (mujoco_tasks, hard_maze_tasks, atari_games)
+# The first that finds a name has it.
+_FAMILIES: tuple[ModuleType, ...] = (gymnasium_envs, mujoco_tasks, hard_maze_tasks, atari_games)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ def options_of(name: str) -> type:
 
 def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe:
     """Finds a game by any of its usual names: frostbite, Frostbite, ALE/Frostbite-v5, FrostbiteNoFrameskip-v4; or a
-    MuJoCo task: HalfCheetah-v5, HalfCheetah, half_cheetah; or a maze: HardMaze-v0, HardMaze, hard_maze.
+    MuJoCo task: HalfCheetah-v5, HalfCheetah, half_cheetah; or a maze: HardMaze-v0, HardMaze, hard_maze; or any
+    environment of Gymnasium: gymnasium:CartPole-v1.
 
     options: values of options_of(name) by name; None is the default. Raises UserError for an unknown name, with the
     nearest known one, for a missing ROM or model, and for bad options, with all of their problems.

@@ -17,7 +17,8 @@ from neuroevo.limits import MAX_THREADS
 LIBRARY_FOLDER = Path(__file__).parent / "_lib"
 DEVICES = ("auto", "cpu", "gpu")  # what users choose from
 BACKENDS = {"cpu": "cpu", "gpu": "cuda"}  # of populations, by the device that evaluates them
-_FAMILY_LIBRARIES = ("libneuroevo_atari.so", "libneuroevo_mujoco.so", "libneuroevo_hard_maze.so")
+_GYMNASIUM_LIBRARY = "libneuroevo_gymnasium.so"
+_FAMILY_LIBRARIES = ("libneuroevo_atari.so", "libneuroevo_mujoco.so", "libneuroevo_hard_maze.so", _GYMNASIUM_LIBRARY)
 _CUDA_LIBRARY = "libneuroevo_cuda.so"
 
 
@@ -146,6 +147,14 @@ def busy_seconds() -> float:
     """Time that the pool's threads have spent with environments and networks so far, summed over the threads."""
     core().neuroevo_busy_seconds.restype = ctypes.c_double
     return core().neuroevo_busy_seconds()
+
+
+def end_stuck_environments(seconds: float) -> None:
+    """Ends the processes of Gymnasium's environments that have been at one reset or step for longer than that; who
+    waits for them gets an error. Of all pools of this process: for the end of a run."""
+    if (LIBRARY_FOLDER / _GYMNASIUM_LIBRARY).is_file():
+        library = ctypes.CDLL(str(LIBRARY_FOLDER / _GYMNASIUM_LIBRARY))
+        library.neuroevo_gymnasium_end_stuck(ctypes.c_double(seconds))
 
 
 def build_info() -> dict[str, object]:

@@ -20,10 +20,11 @@ import tensorflow as tf
 from neuroevo.envs import EnvRecipe
 from neuroevo.errors import UserError
 from neuroevo.networks import input_line, to_text
-from neuroevo.ops import tf_ops
+from neuroevo.ops import end_stuck_environments, tf_ops
 
 _PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
 _MAX_PARENT_ROWS = 2048
+_PATIENCE = 2.0  # seconds that a step may take once the pipeline is closed, if a process can be ended for it
 _CHAIN_PIECE = 200  # mutations in one op, which nothing interrupts: about half a second of LargeModel on 2 cores
 
 
@@ -167,7 +168,10 @@ class Pipeline:
         with tf.device("/cpu:0"):
             tf_ops().episode_queue_close(self.queue)
         for thread in self._threads:
-            thread.join()
+            thread.join(_PATIENCE)
+            while thread.is_alive():
+                end_stuck_environments(_PATIENCE)
+                thread.join(_PATIENCE)
         self._threads = []
         self.queue = self.population = self.env_pool = None
 

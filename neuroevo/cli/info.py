@@ -42,3 +42,4 @@ def info(debug: Debug = False) -> None:
         print(f"games ({len(games)}):", ", ".join(games))
         print(f"tasks ({len(mujoco_tasks.TASKS)}):", ", ".join(f"{task}-v5" for task in mujoco_tasks.TASKS))
         print(f"mazes ({len(hard_maze_tasks.TASKS)}):", ", ".join(hard_maze_tasks.TASKS))
+        print("and any environment of Gymnasium, such as gymnasium:CartPole-v1 or gymnasium:my_module:MyEnv-v0")

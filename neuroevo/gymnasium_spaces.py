@@ -1,0 +1,120 @@
+"""What observations and actions of Gymnasium's environments become: arrays of one dtype and shape, and back.
+
+Observations. A Box of uint8, float32 or float64 stays what it is. Of other dtypes it becomes float32 if that holds
+every number between the bounds exactly (float16, bool, integers up to 2**24), else float64, whose integers are exact up
+to 2**53. Any other space is flattened as gymnasium.spaces.flatten does, to a vector (Discrete and MultiDiscrete become
+one-hot, Dict and Tuple their parts in order), and converted by the same rule. A shape of () becomes (1,).
+
+Actions. Discrete: one action, counted from 0 whatever its start. MultiDiscrete and MultiBinary: one action for every
+combination, at most 4096 of them, the last number counting fastest. Box of floats: a vector of as many numbers, in
+row-major order, with its bounds in float32; it is not clipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import Space, spaces
+
+_MAX_COMBINATIONS = 4096
+_EXACT_IN_FLOAT32 = 2**24  # integers up to this
+_DIRECT = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
+
+
+@dataclass(frozen=True)
+class Observations:
+    """How observations are written. encode: an observation -> the bytes of an array of this dtype and shape."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    encode: Callable[[Any], bytes]
+
+
+@dataclass(frozen=True)
+class Actions:
+    """How actions are read. decode: an array, int32 [1] or float32 [count] -> what env.step takes.
+
+    count: of the choices where low is None, and the array's number is in [0, count); else of the numbers, each meant to
+    lie in low to high, float32 [count].
+    """
+
+    count: int
+    decode: Callable[[np.ndarray], Any]
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+    @property
+    def dtype(self) -> type:
+        """Of the array."""
+        return np.int32 if self.low is None else np.float32
+
+
+def observations(space: Space) -> Observations:
+    """For a space. TypeError: it has no vectors of a fixed length."""
+    flat = not isinstance(space, spaces.Box)
+    try:
+        box = spaces.flatten_space(space) if flat else space
+    except NotImplementedError:  # a space that Gymnasium does not know
+        box = None
+    if not isinstance(box, spaces.Box) or np.prod(box.shape) == 0:
+        raise TypeError(f"the observation space is {space}, expected one that can be flattened to a vector of numbers")
+    dtype, shape = _dtype(box), box.shape
+
+    def encode(value: Any) -> bytes:
+        return _array(spaces.flatten(space, value) if flat else value, dtype, shape).tobytes()
+
+    return Observations(dtype, shape or (1,), encode)
+
+
+def actions(space: Space) -> Actions:
+    """For a space. TypeError: it is one that no network can act in."""
+    if isinstance(space, spaces.Discrete):
+        kind, start = space.dtype.type, int(space.start)
+        return Actions(int(space.n), lambda action: kind(start + int(action[0])))
+    if isinstance(space, spaces.MultiDiscrete):
+        return _combinations(space, space.nvec, space.start)
+    if isinstance(space, spaces.MultiBinary):
+        return _combinations(space, np.full(space.shape, 2), 0)
+    if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating) and np.prod(space.shape) > 0:
+        low, high = (np.ravel(bound).astype(np.float32) for bound in (space.low, space.high))
+        return Actions(low.size, lambda action: action.astype(space.dtype).reshape(space.shape), low, high)
+    raise TypeError(
+        f"the action space is {space}, expected Discrete, a Box of floats, MultiDiscrete or MultiBinary; "
+        "a gymnasium.ActionWrapper can make it one"
+    )
+
+
+def _combinations(space: Space, sizes: np.ndarray, start: np.ndarray | int) -> Actions:
+    """One action for every combination of choices, sizes of them in each place."""
+    count = int(np.prod(sizes, dtype=object))
+    if not 1 <= count <= _MAX_COMBINATIONS:
+        raise TypeError(f"the action space {space} has {count} combinations, expected at most {_MAX_COMBINATIONS}")
+
+    def decode(action: np.ndarray) -> np.ndarray:
+        choices = np.reshape(np.unravel_index(action[0], sizes.ravel()), sizes.shape)
+        return (start + choices).astype(space.dtype)
+
+    return Actions(count, decode)
+
+
+def _dtype(box: spaces.Box) -> np.dtype:
+    if box.dtype in _DIRECT:
+        return box.dtype
+    if box.dtype == np.float16:
+        return np.dtype(np.float32)
+    largest = max(np.abs(bound.astype(np.float64)).max() for bound in (box.low, box.high))
+    return np.dtype(np.float32 if largest <= _EXACT_IN_FLOAT32 else np.float64)
+
+
+def _array(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+    """The value as an array. ValueError, TypeError: it has another shape, or would not survive the conversion."""
+    if isinstance(value, np.ndarray):
+        array = value.astype(dtype, casting="same_kind", copy=False)
+    else:
+        array = np.asarray(value, dtype)
+    if array.shape != shape:
+        raise ValueError(f"the observation has shape {array.shape}, its space {shape}")
+    return array
