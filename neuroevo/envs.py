@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -18,6 +19,9 @@ from neuroevo import atari_games, gymnasium_envs, hard_maze_tasks, mujoco_tasks
 from neuroevo.config_problems import value_problem
 from neuroevo.errors import UserError, did_you_mean, nearest
 from neuroevo.toml_text import inline
+
+if TYPE_CHECKING:
+    from neuroevo.vector_env import NativeVectorEnv
 
 # The first that finds a name has it.
 _FAMILIES: tuple[ModuleType, ...] = (gymnasium_envs, mujoco_tasks, hard_maze_tasks, atari_games)
@@ -66,6 +70,14 @@ def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe
     if problems:
         raise UserError(problems[0] if len(problems) == 1 else "\n  ".join(["bad options:", *problems]))
     return EnvRecipe(found, family.FAMILY, family.native_options(found, values))
+
+
+def make_vec(name: str, num_envs: int = 1, **keywords: Any) -> NativeVectorEnv:
+    """The environments as a gymnasium.vector.VectorEnv, for scripts of one's own; keywords of neuroevo.vector_env.make,
+    among them those of [env.options]."""
+    from neuroevo.vector_env import make  # gymnasium takes a while to load
+
+    return make(name, num_envs, **keywords)
 
 
 def _find(name: str) -> tuple[ModuleType | None, str | None]:

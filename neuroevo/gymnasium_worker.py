@@ -146,7 +146,7 @@ class _Environments:
         random.seed(seed % _SEEDS)
         self._seed_numpy(seed % _SEEDS)
         observation, _ = self._slots[slot].reset(seed=seed % _SEEDS)
-        return self._result(0.0, False, observation)
+        return self._result(0.0, 0, observation)
 
     def step(self, message: memoryview) -> bytes:
         """A step of a slot."""
@@ -154,7 +154,7 @@ class _Environments:
         given = self._frombuffer(message, self._actions.dtype, -1, _STEP_BEGIN.size)
         action = self._actions.decode(given)
         observation, reward, terminated, truncated, _ = self._slots[slot].step(action)
-        return self._result(float(reward), bool(terminated or truncated), observation)
+        return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation)
 
     def render(self, message: memoryview) -> bytes:
         """The screen of a slot."""
@@ -171,7 +171,7 @@ class _Environments:
             with suppress(Exception):
                 env.close()
 
-    def _result(self, reward: float, ended: bool, observation: object) -> bytes:
+    def _result(self, reward: float, ended: int, observation: object) -> bytes:
         encoded = self._observations.encode(observation)
         length = _RESULT_BEGIN.size - _LENGTH.size + len(encoded)
         return _RESULT_BEGIN.pack(length, _RESULT, reward, ended) + encoded

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "envs/atari_screen.h"
 #include "envs/atari_view.h"
 #include "envs/env.h"
+#include "envs/episode_info.h"
 
 namespace neuroevo {
 namespace {
@@ -59,7 +61,7 @@ struct Game {
   AtariViewFactory make_view;
 };
 
-class AtariEnv : public Env {
+class AtariEnv : public Env, public EpisodeInfo {
  public:
   explicit AtariEnv(std::shared_ptr<const Game> game)
       : game_(std::move(game)), emulator_(game_->options), view_(game_->make_view()) {}
@@ -85,6 +87,7 @@ class AtariEnv : public Env {
     }
     lives_ = ale().lives();
     last_frame_ = LastFrame(max_frames);
+    end_ = {};
     view_->AfterReset(emulator_);
     PushFrame();
     for (int age = 1; age < kStack; ++age) {  // what is before the first frame: none, or that frame
@@ -103,7 +106,8 @@ class AtariEnv : public Env {
     bool done = false;
     for (int i = 0; i < game_->options.frame_skip && !done; ++i) {
       reward += emulator_.Act(button);
-      done = ale().game_over() || ale().getEpisodeFrameNumber() >= last_frame_ || LifeIsLost();
+      end_ = {ale().game_over() || LifeIsLost(), ale().getEpisodeFrameNumber() >= last_frame_};
+      done = end_.terminated || end_.truncated;
       if (!done) view_->AfterFrame(emulator_, i);
     }
     PushFrame();
@@ -122,6 +126,14 @@ class AtariEnv : public Env {
       const uint32_t word = a[p] | b[p] << 8 | c[p] << 16 | static_cast<uint32_t>(d[p]) << 24;
       std::memcpy(pixels + p * kStack, &word, sizeof(word));
     }
+  }
+
+  End HowItEnded() const override { return end_; }
+
+  std::vector<std::string> InfoNames() const override { return {"lives", "episode_frame_number"}; }
+  void Infos(int64_t* out) const override {
+    out[0] = ale().lives();
+    out[1] = ale().getEpisodeFrameNumber();  // since the emulator's start: no-ops are counted
   }
 
   void Behaviour(void* out) const override { emulator_.ReadRam(static_cast<uint8_t*>(out)); }
@@ -160,6 +172,7 @@ class AtariEnv : public Env {
   std::unique_ptr<AtariView> view_;
   int lives_ = 0;
   int64_t last_frame_ = 0;
+  End end_;
   std::array<std::array<uint8_t, kFramePixels>, kStack> stack_{};
   int newest_ = 0;
 };

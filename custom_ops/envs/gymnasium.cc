@@ -23,6 +23,7 @@
 
 #include "core/error.h"
 #include "envs/env.h"
+#include "envs/episode_info.h"
 #include "envs/gymnasium_protocol.h"
 #include "envs/gymnasium_worker.h"
 
@@ -120,7 +121,7 @@ class GymnasiumWorkers {
   std::vector<std::unique_ptr<GymnasiumWorker>> workers_;
 };
 
-class GymnasiumEnv : public Env {
+class GymnasiumEnv : public Env, public EpisodeInfo {
  public:
   GymnasiumEnv(std::shared_ptr<GymnasiumWorkers> workers, int64_t slot)
       : workers_(std::move(workers)),
@@ -131,6 +132,7 @@ class GymnasiumEnv : public Env {
 
   void Reset(uint64_t seed, int64_t max_frames) override {
     steps_ = 0;
+    end_ = {};
     last_step_ = max_frames == 0 ? workers_->max_steps() : std::min(max_frames, workers_->max_steps());
     fault_.clear();
     std::fill(observation_.begin(), observation_.end(), 0);
@@ -140,15 +142,18 @@ class GymnasiumEnv : public Env {
   }
 
   StepResult Step(const void* action) override {
+    end_ = {true, false};  // if it has a fault, or gets one
     if (!fault_.empty()) return {0, true};
     MessageWriter request(GymnasiumMessage::kStep);
     request.Number(static_cast<uint32_t>(slot_)).Bytes(action, workers_->spec().action_bytes());
     ++steps_;
-    StepResult result = Ask("step", request.Finish());
+    const GymnasiumResult result = Ask("step", request.Finish());
     if (!fault_.empty()) return {0, true};
-    result.done = result.done || steps_ >= last_step_;
-    return result;
+    end_ = {result.end.terminated, result.end.truncated || steps_ >= last_step_};
+    return {result.reward, end_.terminated || end_.truncated};
   }
+
+  End HowItEnded() const override { return end_; }
 
   void Observe(void* out) const override { std::memcpy(out, observation_.data(), observation_.size()); }
 
@@ -162,8 +167,8 @@ class GymnasiumEnv : public Env {
 
  private:
   // Sets fault_ if the environment fails.
-  StepResult Ask(const char* doing, const std::string& request) {
-    StepResult result{};
+  GymnasiumResult Ask(const char* doing, const std::string& request) {
+    GymnasiumResult result;
     worker_->Call(slot_, doing, request, [&](MessageReader* answer) {
       result = ReadGymnasiumResult(answer, static_cast<int64_t>(received_.size()), received_.data());
     });
@@ -194,6 +199,7 @@ class GymnasiumEnv : public Env {
   int64_t steps_ = 0, last_step_ = 0;
   std::vector<char> received_, observation_;  // the last one, and the last finite one
   std::string fault_;
+  End end_;
 };
 
 class GymnasiumFactory : public EnvFactory {

@@ -91,14 +91,14 @@ std::string ReadGymnasiumError(MessageReader* message) {
   return traceback.empty() ? raised : raised + "\n" + traceback;
 }
 
-StepResult ReadGymnasiumResult(MessageReader* message, int64_t bytes, char* observation) {
+GymnasiumResult ReadGymnasiumResult(MessageReader* message, int64_t bytes, char* observation) {
   CheckKind(*message, GymnasiumMessage::kResult);
   const auto reward = message->Number<double>("reward");
-  const bool ended = message->Number<uint8_t>("ended") != 0;
+  const auto ended = message->Number<uint8_t>("ended");
   const char* read = message->Bytes("observation", static_cast<size_t>(bytes));
   message->Finish();
   std::memcpy(observation, read, static_cast<size_t>(bytes));
-  return {reward, ended};
+  return {reward, {(ended & 1) != 0, (ended & 2) != 0}};
 }
 
 void ReadGymnasiumScreen(MessageReader* message, int64_t bytes, uint8_t* rgb) {

@@ -8,7 +8,8 @@
 //              int64[rank], discrete uint8, number of actions int64; unless discrete, lows and highs float32[actions]
 //              each; steps after which the environment itself ends an episode int64 (0: it has no such limit); height
 //              and width of its screen uint32 (0: it cannot be rendered)
-//   reset   slot uint32, seed uint64 -> result: reward float64 (0), ended uint8 (0), observation
+//   reset   slot uint32, seed uint64 -> result: reward float64 (0), ended uint8 (0 no, 1 terminated, 2 truncated,
+//           3 both), observation
 //   step    slot uint32, action int32 or float32[actions] -> result
 //   render  slot uint32 -> screen: red, green, blue, uint8[height, width, 3]
 // or with an error instead: the exception's last line and its traceback, two texts.
@@ -22,6 +23,7 @@
 #include <string_view>
 
 #include "envs/env.h"
+#include "envs/episode_info.h"
 
 namespace neuroevo {
 
@@ -85,8 +87,12 @@ GymnasiumSpec ReadGymnasiumSpec(MessageReader* message);
 // The exception's last line and its traceback, if there is one.
 std::string ReadGymnasiumError(MessageReader* message);
 
+struct GymnasiumResult {
+  double reward = 0;
+  EpisodeInfo::End end;
+};
 // Writes the observation, `bytes` long.
-StepResult ReadGymnasiumResult(MessageReader* message, int64_t bytes, char* observation);
+GymnasiumResult ReadGymnasiumResult(MessageReader* message, int64_t bytes, char* observation);
 
 // Writes the screen, `bytes` long.
 void ReadGymnasiumScreen(MessageReader* message, int64_t bytes, uint8_t* rgb);

@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "envs/env.h"
+#include "envs/episode_info.h"
 #include "envs/hard_maze_map.h"
 #include "envs/hard_maze_picture.h"
 #include "envs/hard_maze_robot.h"
@@ -55,7 +56,7 @@ struct Maze {
   std::unique_ptr<const MazeFrames> frames;  // where they are what is observed
 };
 
-class HardMazeEnv : public Env {
+class HardMazeEnv : public Env, public EpisodeInfo {
  public:
   explicit HardMazeEnv(std::shared_ptr<const Maze> maze) : maze_(std::move(maze)) {}
 
@@ -63,6 +64,7 @@ class HardMazeEnv : public Env {
     last_step_ = max_frames == 0 ? maze_->max_steps : std::min(max_frames, maze_->max_steps);
     robot_ = {maze_->map.start_x, maze_->map.start_y, maze_->map.heading, 0, 0};
     path_.assign(1, {robot_.x, robot_.y, robot_.heading});
+    end_ = {};
   }
 
   StepResult Step(const void* action) override {
@@ -74,9 +76,13 @@ class HardMazeEnv : public Env {
 
     const double x = maze_->map.goal_x - robot_.x, y = maze_->map.goal_y - robot_.y;
     const double distance = std::sqrt(x * x + y * y);
-    const bool done = (!maze_->uber && distance < kGoalRadius) || static_cast<int64_t>(path_.size()) > last_step_;
+    end_.terminated = distance < kGoalRadius && !maze_->uber;
+    end_.truncated = static_cast<int64_t>(path_.size()) > last_step_;
+    const bool done = end_.terminated || end_.truncated;
     return {done ? -distance : 0, done};
   }
+
+  End HowItEnded() const override { return end_; }
 
   void Observe(void* out) const override {
     if (maze_->image) {
@@ -104,6 +110,7 @@ class HardMazeEnv : public Env {
   Robot robot_ = {};
   std::vector<MazePose> path_;  // from the start: one more than the steps so far
   int64_t last_step_ = 0;
+  End end_;
 };
 
 class HardMazeFactory : public EnvFactory {

@@ -19,6 +19,7 @@
 
 #include "core/error.h"
 #include "envs/env.h"
+#include "envs/episode_info.h"
 #include "envs/mujoco_model.h"
 #include "envs/mujoco_task.h"
 
@@ -61,7 +62,7 @@ struct Robot {
   bool contact_forces;
 };
 
-class MujocoEnv : public Env {
+class MujocoEnv : public Env, public EpisodeInfo {
  public:
   explicit MujocoEnv(std::shared_ptr<const Robot> robot) : robot_(std::move(robot)), data_(MakeMujocoData(model())) {}
 
@@ -69,6 +70,7 @@ class MujocoEnv : public Env {
     frames_ = 0;
     last_frame_ = max_frames == 0 ? robot_->max_frames : std::min(max_frames, robot_->max_frames);
     fault_.clear();
+    end_ = {};
     Simulate([&] {
       mj_resetData(&model(), data_.get());
       ResetNoise noise(seed);
@@ -89,15 +91,20 @@ class MujocoEnv : public Env {
         if (robot_->contact_forces) mj_rnePostConstraint(&model(), data_.get());
       });
     }
-    if (!fault_.empty()) return {0, true};
-    StepResult result = robot_->task->Judge(*data_, before, controls);
-    if (!std::isfinite(result.reward)) {  // of an action of 1e30, say: its cost
-      fault_ = Concat("the reward is ", result.reward, Time());
-      return {0, true};
+    StepResult result = {0, true};
+    if (fault_.empty()) {
+      result = robot_->task->Judge(*data_, before, controls);
+      if (!std::isfinite(result.reward)) {  // of an action of 1e30, say: its cost
+        fault_ = Concat("the reward is ", result.reward, Time());
+        result = {0, true};
+      }
     }
-    result.done = result.done || frames_ >= last_frame_;
+    end_ = {result.done, frames_ >= last_frame_};
+    result.done = end_.terminated || end_.truncated;
     return result;
   }
+
+  End HowItEnded() const override { return end_; }
 
   void Observe(void* out) const override { robot_->task->Observe(*data_, static_cast<double*>(out)); }
 
@@ -152,6 +159,7 @@ class MujocoEnv : public Env {
   std::shared_ptr<const Robot> robot_;
   MujocoData data_;
   int64_t frames_ = 0, last_frame_ = 0;
+  End end_;
   std::string fault_;
 };
 

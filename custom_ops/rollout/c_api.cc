@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/c_call.h"
 #include "core/error.h"
 #include "core/trace.h"
 #include "rollout/lane_runner.h"
@@ -19,25 +20,6 @@ struct neuroevo_population {
 
 namespace neuroevo {
 namespace {
-
-thread_local std::string last_error;
-
-// Runs body; turns an exception into a code and a message.
-template <class Body>
-int Guard(Body body) {
-  try {
-    body();
-    return 0;
-  } catch (const Error& e) {
-    last_error = e.what();
-    return 1 + static_cast<int>(e.kind());
-  } catch (const std::exception& e) {
-    last_error = e.what();
-  } catch (...) {
-    last_error = "an exception of unknown type";
-  }
-  return 1 + static_cast<int>(Error::Kind::kInternal);
-}
 
 template <class T>
 std::vector<T> Vector(const T* values, int64_t n) {
@@ -81,7 +63,7 @@ using neuroevo::Vector;
 
 extern "C" {
 
-const char* neuroevo_last_error(void) { return neuroevo::last_error.c_str(); }
+const char* neuroevo_last_error(void) { return neuroevo::LastError().c_str(); }
 
 int neuroevo_set_threads(int32_t threads) {
   return Guard([&] { neuroevo::SetProcessThreads(threads); });

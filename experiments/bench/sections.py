@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.bench.programs import Program, in_turns, median_ratio, native, ours, peer
+from experiments.bench.vector import vector
 
 GAMES = ("frostbite", "breakout", "pong", "seaquest")
 STEPPING_PEERS = ("envpool", "envpool_async", "alevec")
@@ -246,6 +247,7 @@ def _step_us(frames_per_s: float, threads: int) -> float:
 SECTIONS = {
     "limits": limits,
     "env": env,
+    "vector": vector,
     "forward": forward,
     "rollout": rollout,
     "layout": layout,

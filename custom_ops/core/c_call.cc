@@ -1,0 +1,10 @@
+#include "core/c_call.h"
+
+namespace neuroevo {
+
+std::string& LastError() {
+  thread_local std::string message;
+  return message;
+}
+
+}  // namespace neuroevo
