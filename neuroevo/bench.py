@@ -13,6 +13,7 @@ import tensorflow as tf
 from neuroevo import envs, ops
 from neuroevo.errors import UserError, did_you_mean
 from neuroevo.evaluator import default_layout
+from neuroevo.native import EnvPool
 from neuroevo.networks import DTYPES, NETWORKS
 from neuroevo.pipeline import Pipeline
 
@@ -150,7 +151,9 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         spec = native.env_pool_spec(pool)
         native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64))
     shape = tuple(spec.observation_shape.numpy().tolist())
-    play_lane = _playing(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions))
+    one = EnvPool(recipe, 1)
+    bounds = None if one.action_dtype == np.int32 else (tuple(one.action_low), tuple(one.action_high))
+    play_lane = _playing(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions), bounds)
     lanes = [slots for slots in np.array_split(np.arange(envs), min(threads, envs)) if len(slots)]
     with tf.device("/cpu:0"):
         lanes = [tf.constant(slots) for slots in lanes]
@@ -185,19 +188,27 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
 
 
 @functools.cache
-def _playing(dtype: str, shape: tuple[int, ...], num_actions: int) -> tf.types.experimental.PolymorphicFunction:
+def _playing(
+    dtype: str, shape: tuple[int, ...], num_actions: int, bounds: tuple[tuple[float, ...], tuple[float, ...]] | None
+) -> tf.types.experimental.PolymorphicFunction:
     """A graph that steps slots with random actions, resetting those whose episode is over, until the clock says `end`.
 
-    `end` is looked at before each step. It returns how many environment steps that were.
+    `end` is looked at before each step. It returns how many environment steps that were. bounds: lowest and highest
+    numbers of an action that is a vector; None if it is an index.
     """
     native = ops.tf_ops()
+
+    def draw(count: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+        """An action for each of so many slots."""
+        if bounds is None:
+            return tf.raw_ops.StatelessRandomUniformInt(shape=[count], seed=seed, minval=0, maxval=num_actions)
+        low, high = (np.array(each, np.float32) for each in bounds)
+        return low + (high - low) * tf.raw_ops.StatelessRandomUniform(shape=[count, num_actions], seed=seed)
 
     @tf.function(autograph=False)
     def run(pool: tf.Tensor, slots: tf.Tensor, seed: tf.Tensor, end: tf.Variable) -> tf.Tensor:
         def step(i: tf.Tensor) -> tuple[tf.Tensor]:
-            random = {"shape": tf.shape(slots), "minval": 0, "maxval": num_actions}
-            actions = tf.raw_ops.StatelessRandomUniformInt(seed=[seed, i], **random)
-            _, dones = native.env_step(pool, slots, actions)
+            _, dones = native.env_step(pool, slots, draw(tf.size(slots), [seed, i]))
             over = tf.gather(slots, tf.where(dones)[:, 0])
             with tf.control_dependencies([native.env_reset(pool, over, over + i * 2**20, tf.zeros_like(over))]):
                 observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)

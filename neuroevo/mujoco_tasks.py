@@ -27,9 +27,12 @@ def _range(value: object) -> tuple[float, float]:
     numbers = isinstance(value, (list, tuple)) and all(
         isinstance(each, (int, float)) and not isinstance(each, bool) for each in value
     )
-    if not numbers or len(value) != 2 or not value[0] <= value[1]:
-        raise ValueError("expected two numbers [low, high] with low <= high")
-    return float(value[0]), float(value[1])
+    try:
+        if numbers and len(value) == 2 and value[0] <= value[1]:
+            return float(value[0]), float(value[1])
+    except OverflowError:  # an integer of more than 308 digits
+        pass
+    raise ValueError("expected two numbers [low, high] with low <= high")
 
 
 def _body(value: object) -> int | str:
@@ -280,13 +283,19 @@ def _tasks_by_key() -> dict[str, str]:
 
 def model_path(xml_file: str) -> Path:
     """The model's file, found as Gymnasium does: one of its own unless it begins with / . or ~. UserError: missing."""
-    if xml_file.startswith((".", "/", "~")):
-        path = Path(xml_file).expanduser().resolve()
-    else:
-        gymnasium = find_spec("gymnasium")
-        if gymnasium is None:
-            raise UserError("the MuJoCo models come with gymnasium, which is not installed")
-        path = Path(gymnasium.submodule_search_locations[0], "envs", "mujoco", "assets", xml_file)
-    if not path.is_file():
+    try:
+        path = Path(xml_file).expanduser().resolve() if xml_file.startswith((".", "/", "~")) else _asset(xml_file)
+        found = path.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # no permission, no such user's home, no file's name at all
+        raise UserError(f"the MuJoCo model '{xml_file}' cannot be used: {error}") from None
+    if not found:
         raise UserError(f"the MuJoCo model '{xml_file}' cannot be used: there is no {path}")
     return path
+
+
+def _asset(name: str) -> Path:
+    """Where Gymnasium would keep a model of that name. UserError: there is no Gymnasium."""
+    gymnasium = find_spec("gymnasium")
+    if gymnasium is None:
+        raise UserError("the MuJoCo models come with gymnasium, which is not installed")
+    return Path(gymnasium.submodule_search_locations[0], "envs", "mujoco", "assets", name)

@@ -112,6 +112,25 @@ def test_1000_steps_with_an_option_equal_gymnasium(task, option, tmp_path):
     assert (seen == DEFAULT_PLAY[task][0]) == ((task, option) in CHANGES_NOTHING)
 
 
+@pytest.mark.parametrize(
+    ("task", "model"),
+    [
+        ("HalfCheetah", "inverted_pendulum.xml"),
+        ("Swimmer", "inverted_pendulum.xml"),
+        ("Hopper", "half_cheetah.xml"),
+        ("Walker2d", "inverted_double_pendulum.xml"),
+        ("Ant", "half_cheetah.xml"),
+        ("Humanoid", "ant.xml"),
+        ("HumanoidStandup", "half_cheetah.xml"),
+        ("InvertedPendulum", "hopper.xml"),
+    ],
+)
+def test_a_task_with_another_robot_equals_gymnasium(task, model):
+    # Robots of fewer and of more joints, bodies and motors than the task's own; the smallest has two joints.
+    seen, _, _ = play(task, {"xml_file": model}, 60)
+    assert len(set(seen)) == 60
+
+
 def test_a_body_may_be_given_by_its_number():
     by_name, by_number = play("Ant", {"main_body": "aux_1"}, 50)[0], play("Ant", {"main_body": 3}, 50)[0]
     assert by_name == by_number != play("Ant", {"main_body": "front_left_leg"}, 50)[0]

@@ -2,6 +2,8 @@
 
 import ctypes
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +64,7 @@ BAD = [  # option, value, in a configuration; None where the native code is not 
     ("healthy_z_range", [1.0], "two numbers [low, high] with low <= high", None),
     ("healthy_z_range", [2, 1], "two numbers [low, high] with low <= high", None),
     ("healthy_z_range", [float("nan"), 1], "two numbers [low, high] with low <= high", None),
+    ("healthy_z_range", [0, 10**400], "two numbers [low, high] with low <= high", None),
     ("healthy_z_range", 0.5, "two numbers [low, high] with low <= high", "two numbers low,high with low <= high"),
     ("healthy_z_range", "2,1", "two numbers [low, high] with low <= high", "two numbers low,high with low <= high"),
     ("healthy_z_range", "nan,1", "two numbers [low, high] with low <= high", "two numbers low,high with low <= high"),
@@ -127,8 +130,10 @@ def test_bad_models_are_named(tmp_path):
         envs.resolve("Ant-v5", {"xml_file": "horse.xml"})
     broken = tmp_path / "broken.xml"
     broken.write_text("<mujoco><worldbody><geom size='nothing'/></worldbody></mujoco>")
-    with pytest.raises(NativeError, match=f"MuJoCo model '{broken}' cannot be loaded: .+"):
+    with pytest.raises(NativeError) as caught:
         make("Ant-v5", xml_file=str(broken))
+    expected = "XML Error: bad format in attribute 'size' | Element 'geom', line 1"
+    assert str(caught.value) == f"MuJoCo model '{broken}' cannot be loaded: {expected}"
     for task, other, message in [
         ("Hopper", "inverted_pendulum.xml", "the MuJoCo model has 2 joint coordinates, Hopper needs at least 3"),
         ("Reacher", "hopper.xml", "the MuJoCo model has no body 'fingertip'"),
@@ -143,6 +148,25 @@ def test_bad_models_are_named(tmp_path):
     broken.write_text("<mujoco><worldbody/></mujoco>")
     with pytest.raises(NativeError, match="the MuJoCo model has 1 bodies, Swimmer needs at least 2"):
         make("Swimmer", xml_file=str(broken))
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-that-name/ant.xml", "/a\0b.xml", "/" + 300 * "a", 300 * "a"])
+def test_models_that_no_file_can_be_called(name):
+    (problem,) = envs.check("Ant-v5", {"xml_file": name})
+    assert problem.startswith("env.options.xml_file = ") and "cannot be used: " in problem
+    with pytest.raises(UserError, match="cannot be used: "):
+        envs.resolve("Ant-v5", {"xml_file": name})
+
+
+def test_a_model_that_starts_unstable_is_refused(tmp_path):
+    text = mujoco_tasks.model_path("reacher.xml").read_text()
+    path = tmp_path / "nowhere.xml"
+    path.write_text(text.replace('ref="-.1"', 'ref="nan"'))
+    with pytest.raises(NativeError) as caught:
+        make("Reacher", xml_file=str(path))
+    assert str(caught.value) == (
+        f"MuJoCo model '{path}' cannot be used: joint coordinate 3 is initially nan, expected at most 1e+10 in size"
+    )
 
 
 def test_configurations_explain_the_options_of_their_task():
@@ -215,16 +239,32 @@ def test_an_error_of_mujocos_ends_the_episode_alone(tmp_path):
             rewards, dones = pool.step([0], np.ones((1, 8), np.float32))
             done, steps = dones[0], steps + 1
         assert rewards[0] == 0 and steps < 50
-        assert pool.fault(0).startswith("MuJoCo: ") and "stack" in pool.fault(0)
+        assert re.match(r"MuJoCo: mj_stackAlloc: .* \| max = .* simulated seconds\)$", pool.fault(0))
 
 
 def test_python_programs_keep_their_own_warnings(tmp_path):
-    # The handlers of the library are the process's, and Python's mujoco shares them with us.
+    # The handlers of the library are the process's, and Python's mujoco shares them with us: one that a program has set
+    # hears of our environments' warnings too, from whichever thread.
+    program = f"""
+import mujoco, numpy
+heard = []
+mujoco.set_mju_user_warning(heard.append)
+from tests.mujoco_reference import make
+pool = make("HalfCheetah-v5", slots=4, xml_file={explosive(tmp_path)!r})
+pool.reset(range(4), range(4), [0] * 4)
+pool.step(range(4), numpy.ones((4, 6), numpy.float32))
+assert all("unstable" in pool.fault(slot) for slot in range(4))
+assert sum("simulation is unstable" in text for text in heard) == 4, heard
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120, cwd=Path(__file__).parents[1])
+
+
+def test_python_programs_still_see_warnings(tmp_path, capfd):
+    make("HalfCheetah-v5")  # which sets handlers of ours
     task = GymnasiumTask("HalfCheetah-v5", xml_file=explosive(tmp_path))
-    make("HalfCheetah-v5")
     task.env.reset(seed=1)
     task.env.step(np.ones(6, np.float32))
-    assert task.env.data.warning.number.sum() > 0
+    assert "MuJoCo: Nan, Inf or huge value in QACC" in capfd.readouterr().err
 
 
 def test_the_ops_play_the_same():

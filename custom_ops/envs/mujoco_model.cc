@@ -1,7 +1,10 @@
 #include "envs/mujoco_model.h"
 
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <mutex>
+#include <sstream>
 
 #include "core/error.h"
 
@@ -10,10 +13,21 @@ namespace {
 
 thread_local int our_calls = 0;  // how deep this thread is in MujocoCalls
 
+// MuJoCo's messages are of several lines, the last of which is empty: as one, with " | " between.
+std::string OneLine(const std::string& message) {
+  std::istringstream lines(message);
+  std::string all, line;
+  while (std::getline(lines, line)) {
+    const size_t begin = line.find_first_not_of(' ');
+    if (begin != std::string::npos) all += (all.empty() ? "" : " | ") + line.substr(begin);
+  }
+  return all;
+}
+
 // MuJoCo's default prints and ends the process; a handler that returns lets it run on into memory that is not there.
 // So this one throws, through MuJoCo's C functions: they hold nothing but the stack inside mjData, which the next
 // mj_resetData empties.
-void ThrowError(const char* message) { throw Error(Error::Kind::kInternal, Concat("MuJoCo: ", message)); }
+void ThrowError(const char* message) { throw Error(Error::Kind::kInternal, Concat("MuJoCo: ", OneLine(message))); }
 
 // MuJoCo's default also writes a file into the current folder.
 void PrintWarning(const char* message) {
@@ -41,7 +55,12 @@ MujocoModel LoadMujocoModel(const std::string& file) {
   const MujocoCalls calls;
   char message[1000] = "";
   MujocoModel model(mj_loadXML(file.c_str(), nullptr, message, sizeof(message)));
-  if (!model) ThrowInvalid("MuJoCo model '", file, "' cannot be loaded: ", message);
+  if (!model) ThrowInvalid("MuJoCo model '", file, "' cannot be loaded: ", OneLine(message));
+  for (int64_t i = 0; i < model->nq; ++i) {
+    if (std::abs(model->qpos0[i]) <= mjMAXVAL) continue;  // which a NaN is not
+    ThrowInvalid("MuJoCo model '", file, "' cannot be used: joint coordinate ", i, " is initially ", model->qpos0[i],
+                 ", expected at most ", mjMAXVAL, " in size");
+  }
   return model;
 }
 

@@ -16,7 +16,8 @@ struct DeleteMujoco {
 using MujocoModel = std::unique_ptr<mjModel, DeleteMujoco>;
 using MujocoData = std::unique_ptr<mjData, DeleteMujoco>;
 
-// Reads and compiles the file. Throws with the file's name and MuJoCo's message.
+// Reads and compiles the file. Throws with the file's name and MuJoCo's message, and for an initial state that MuJoCo
+// would call unstable: simulations start there, also after a failure.
 MujocoModel LoadMujocoModel(const std::string& file);
 
 // A simulation in the model's initial state. The model must outlive it.

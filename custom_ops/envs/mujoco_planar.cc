@@ -13,6 +13,7 @@ struct PlanarDefaults {
   double ctrl_cost_weight, reset_noise_scale;
   VelocityNoise velocity_noise;
   int excluded;                     // how many coordinates are positions in the world
+  int coordinates;                  // that a model must have at least
   double velocity_clip = mjMAXVAL;  // observed velocities are cut off there
 };
 
@@ -26,7 +27,7 @@ class Planar : public MujocoTask {
         ctrl_cost_weight_(setup.options->Double("ctrl_cost_weight", defaults.ctrl_cost_weight)),
         reset_noise_scale_(ReadNoiseScale(setup.options, defaults.reset_noise_scale)),
         skipped_(setup.options->Bool("exclude_current_positions_from_observation", true) ? defaults.excluded : 0) {
-    RequireMujoco(defaults.name, "joint coordinates", nq_, 3);
+    RequireMujoco(defaults.name, "joint coordinates", nq_, defaults.coordinates);
   }
 
   int64_t size() const override { return nq_ - skipped_ + nv_; }
@@ -86,7 +87,7 @@ class PlanarWalker : public Planar {
 class Hopper : public PlanarWalker {
  public:
   explicit Hopper(const MujocoSetup& setup)
-      : PlanarWalker(setup, {"Hopper", 1e-3, 5e-3, VelocityNoise::kUniform, 1, 10}, {0.7, INFINITY}, {-0.2, 0.2}),
+      : PlanarWalker(setup, {"Hopper", 1e-3, 5e-3, VelocityNoise::kUniform, 1, 3, 10}, {0.7, INFINITY}, {-0.2, 0.2}),
         healthy_state_range_(setup.options->ReadRange("healthy_state_range", {-100, 100})) {}
 
  private:
@@ -102,17 +103,18 @@ class Hopper : public PlanarWalker {
 }  // namespace
 
 std::unique_ptr<MujocoTask> MakeHalfCheetah(const MujocoSetup& setup) {
-  return std::make_unique<Planar>(setup, PlanarDefaults{"HalfCheetah", 0.1, 0.1, VelocityNoise::kNormal, 1});
+  return std::make_unique<Planar>(setup, PlanarDefaults{"HalfCheetah", 0.1, 0.1, VelocityNoise::kNormal, 1, 1});
 }
 
 std::unique_ptr<MujocoTask> MakeSwimmer(const MujocoSetup& setup) {
-  return std::make_unique<Planar>(setup, PlanarDefaults{"Swimmer", 1e-4, 0.1, VelocityNoise::kUniform, 2});
+  return std::make_unique<Planar>(setup, PlanarDefaults{"Swimmer", 1e-4, 0.1, VelocityNoise::kUniform, 2, 2});
 }
 
 std::unique_ptr<MujocoTask> MakeHopper(const MujocoSetup& setup) { return std::make_unique<Hopper>(setup); }
 
 std::unique_ptr<MujocoTask> MakeWalker2d(const MujocoSetup& setup) {
-  return std::make_unique<PlanarWalker>(setup, PlanarDefaults{"Walker2d", 1e-3, 5e-3, VelocityNoise::kUniform, 1, 10},
+  return std::make_unique<PlanarWalker>(setup,
+                                        PlanarDefaults{"Walker2d", 1e-3, 5e-3, VelocityNoise::kUniform, 1, 3, 10},
                                         OptionReader::Range{0.8, 2}, OptionReader::Range{-1, 1});
 }
 

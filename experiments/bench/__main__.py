@@ -2,9 +2,9 @@
 
     python -m experiments.bench [--only SECTION] [--seconds S] [--rounds N] [--threads T] [--json FILE]
 
-Sections: limits, env, vector, forward, rollout, layout, generation, memory. The peers (EnvPool, ale-py's vector
-environment, PyTorch) live in build/peers, which `make bench` makes. Close other programs: what they take is taken from
-some rounds and not from others.
+Sections: limits, env, vector, mujoco, forward, rollout, layout, generation, memory. The peers (EnvPool, ale-py's vector
+environment, Gymnasium, PyTorch) live in build/peers, which `make bench` makes. Close other programs: what they take is
+taken from some rounds and not from others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import typer
 from experiments.bench.programs import PEERS_PYTHON, ROOT
 from experiments.bench.sections import SECTIONS
 
-_WITH_PEERS = ("env", "vector", "rollout")
+_WITH_PEERS = ("env", "vector", "mujoco", "rollout")
 
 
 def bench(

@@ -1,10 +1,10 @@
 """Our side of a comparison, as a process that measures when it is asked (see programs.Program).
 
-    python -m experiments.bench.ours {env,rollout,network,generations,memory} '{"option": ...}'
+    python -m experiments.bench.ours {env,replay,rollout,network,generations,memory} '{"option": ...}'
 
-Answers to a number of seconds: env and rollout what `neuroevo bench` prints; network {"network_us": ...}, the time that
-a thread takes to evaluate one network, with all of them at it, each with a row of its own as in a rollout; generations
-the rate of a GA's generations; memory, whatever the seconds, what a process holds.
+Answers to a number of seconds: env and rollout what `neuroevo bench` prints; replay as replay.py says; network
+{"network_us": ...}, the time that a thread takes to evaluate one network, with all of them at it, each with a row of
+its own as in a rollout; generations the rate of a GA's generations; memory, whatever the seconds, what a process holds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ import numpy as np
 
 def main() -> None:
     what, options = sys.argv[1], json.loads(sys.argv[2])
-    known = {"env": env, "rollout": rollout, "network": network, "generations": generations, "memory": memory}
+    known = {"env": env, "replay": replay, "rollout": rollout, "network": network}
+    known |= {"generations": generations, "memory": memory}
     measure = known[what](**options)
     print("ready", flush=True)
     for line in sys.stdin:
@@ -34,6 +35,16 @@ def env(name: str, envs: int, threads: int) -> Callable[[float], dict[str, Any]]
     """Steps environments through the TensorFlow ops."""
     bench = _bench()
     return lambda seconds: bench.env(name=name, envs=envs, threads=threads, seconds=seconds)
+
+
+def replay(**options: Any) -> Callable[[float], dict[str, Any]]:
+    """Plays recorded actions through the TensorFlow ops; options as those of replay.replay."""
+    _bench()
+    from experiments.bench import replay
+
+    measure = replay.replay(**options)
+    measure(1.0)
+    return measure
 
 
 def rollout(**options: Any) -> Callable[[float], dict[str, Any]]:

@@ -15,6 +15,8 @@ PEERS = ROOT / "experiments" / "peers"
 PEERS_PYTHON = ROOT / "build" / "peers" / "bin" / "python"
 NATIVE = ROOT / "build" / "native"
 
+_END_SECONDS = 10.0
+
 Row = dict[str, Any]
 
 
@@ -45,8 +47,14 @@ class Program:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
+        """Ends it by the end of its input, so that it can end processes of its own; kills it if it does not."""
+        self._process.stdin.close()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
 
 
 def ours(what: str, **options: Any) -> Program:
@@ -61,11 +69,22 @@ def peer(script: str, *arguments: object) -> Program:
 
 def native(name: str, *arguments: object) -> Row:
     """The JSON that a native benchmark prints."""
+    command = [_native_path(name), *map(str, arguments)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(output.strip().splitlines()[-1])
+
+
+def native_program(name: str, *arguments: object) -> Program:
+    """A native benchmark that measures when it is asked."""
+    return Program([_native_path(name), *arguments])
+
+
+def _native_path(name: str) -> Path:
+    """RuntimeError: it is not built."""
     path = next((path for path in (NATIVE / "bench" / name, NATIVE / name) if path.is_file()), None)
     if path is None:
         raise RuntimeError(f"the native program {name} is not built: `make bench` builds it")
-    output = subprocess.run([path, *map(str, arguments)], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(output.strip().splitlines()[-1])
+    return path
 
 
 def in_turns(measurements: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:

@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from experiments.bench.mujoco import mujoco
 from experiments.bench.programs import Program, in_turns, median_ratio, native, ours, peer
 from experiments.bench.vector import vector
 
@@ -248,6 +249,7 @@ SECTIONS = {
     "limits": limits,
     "env": env,
     "vector": vector,
+    "mujoco": mujoco,
     "forward": forward,
     "rollout": rollout,
     "layout": layout,

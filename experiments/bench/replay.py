@@ -1,0 +1,89 @@
+"""Recorded actions played through the TensorFlow ops, so that bare MuJoCo can be measured on the same episodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from neuroevo import envs, ops
+
+
+def replay(name: str, actions: str, slots: int, threads: int) -> Callable[[float], dict[str, Any]]:
+    """Plays the actions in a file of mujoco_bench again and again: a lane for each thread, each a graph loop.
+
+    actions: float32 [steps, threads * slots, num_actions]. Seeds are those of mujoco_bench.cc. Returns a function of
+    seconds that gives steps_per_s and last_observations as mujoco_bench.cc does. Counted is what a lane has played from
+    the first step to the last while all lanes were at it.
+    """
+    ops.set_threads(threads)
+    native, recipe = ops.tf_ops(), envs.resolve(name)
+    with tf.device("/cpu:0"):
+        pool = native.env_pool_make(family=recipe.family, options=list(recipe.options), slots=threads * slots)
+        spec = native.env_pool_spec(pool)
+        table = np.fromfile(actions, np.float32).reshape(-1, threads * slots, int(spec.num_actions))
+        lanes = [tf.constant(lane) for lane in np.array_split(np.arange(threads * slots), threads)]
+        tables = [tf.constant(part) for part in np.array_split(table, threads, axis=1)]
+        end = tf.Variable(0.0, dtype=tf.float64)  # of tf.timestamp()
+    dtype, shape = spec.observation_dtype.numpy().decode(), spec.observation_shape.numpy().tolist()
+    run = _replaying(dtype, shape)
+    run(pool, lanes[0], tables[0], end)  # which makes the graph
+
+    def measure(seconds: float) -> dict[str, Any]:
+        end.assign(time.time() + seconds)
+        with ThreadPoolExecutor(threads) as executor:
+            played = list(executor.map(run, [pool] * threads, lanes, tables, [end] * threads))
+        seen = native.env_observation(pool, np.arange(threads * slots), dtype=dtype, shape=shape).numpy()
+        return {
+            "steps_per_s": sum(len(table) * slots * int(times) / float(wall) for times, wall in played),
+            "last_observations": int(np.bitwise_xor.reduce(seen.view(np.uint64), axis=None)),
+        }
+
+    return measure
+
+
+def _replaying(dtype: str, shape: list[int]) -> tf.types.experimental.PolymorphicFunction:
+    """A graph that plays a table of actions, [steps, K, num_actions], in the slots [K] until the clock says `end`.
+
+    It does so twice at least, and returns how often without the last time, which went on past the end, and the time.
+    """
+    native = ops.tf_ops()
+
+    @tf.function(autograph=False)
+    def run(pool: tf.Tensor, slots: tf.Tensor, table: tf.Tensor, end: tf.Variable) -> tuple[tf.Tensor, tf.Tensor]:
+        def restart(slots: tf.Tensor, before_step: tf.Tensor) -> tf.Operation:
+            return native.env_reset(pool, slots, slots + before_step * 2**20, tf.zeros_like(slots))
+
+        def step(i: tf.Tensor) -> tuple[tf.Tensor]:
+            _, dones = native.env_step(pool, slots, tf.gather(table, i))
+            over = tf.gather(slots, tf.where(dones)[:, 0])
+            with tf.control_dependencies([restart(over, i + 1)]):
+                observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)
+            with tf.control_dependencies([observations]):  # every observation is made
+                return (i + 1,)
+
+        def play(times: tf.Tensor, now: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            first = tf.constant(0, tf.int64)
+            with tf.control_dependencies([restart(slots, first)]):
+                start = (tf.identity(first),)
+            steps = tf.shape(table, tf.int64)[0]
+            (played,) = tf.while_loop(lambda i: i < steps, step, start, parallel_iterations=1)
+            with tf.control_dependencies([played]):
+                return times + 1, tf.timestamp(), now
+
+        with tf.device("/cpu:0"):  # TensorFlow would take a GPU for the little that it can compute there
+            began = tf.timestamp()
+            loop = (tf.constant(0), began, began)
+            times, _, before = tf.while_loop(
+                lambda times, now, _: tf.logical_or(times < 2, now < end.read_value()),
+                play,
+                loop,
+                parallel_iterations=1,
+            )
+            return times - 1, before - began
+
+    return run
