@@ -4,30 +4,14 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <exception>
 #include <system_error>
 
 #include "core/error.h"
+#include "core/floating_point.h"
 #include "core/trace.h"
 
 namespace neuroevo {
-namespace {
-
-// TensorFlow's threads flush denormals to zero, and results must not depend on who runs a task.
-class DefaultFloatingPoint {
- public:
-  DefaultFloatingPoint() {
-    std::fegetenv(&before_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatingPoint() { std::fesetenv(&before_); }
-
- private:
-  std::fenv_t before_;
-};
-
-}  // namespace
 
 // Everything in it is guarded by the pool's mutex.
 struct ThreadPool::Job {
