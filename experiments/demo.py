@@ -22,8 +22,9 @@ import typer
 from neuroevo.cli.common import Debug, reported_errors
 from neuroevo.config import Config, load_config, make_config
 from neuroevo.episodes import Episode, Evaluator
-from neuroevo.genome import Genome
 from neuroevo.genome_json import genome_to_json
+from neuroevo.metrics import Record
+from neuroevo.metrics_files import Elite
 from neuroevo.progress import make_watcher
 from neuroevo.randomness import held_out_seeds
 from neuroevo.run import make_evaluator, run
@@ -60,7 +61,7 @@ def demo(
 def compare(ga: Config, evaluator: Evaluator, folder: Path) -> dict[str, Any]:
     """Trains both, plays the held-out episodes, prints and returns the comparison."""
     began = time.perf_counter()
-    elites: list[Genome] = []
+    elites: list[Elite] = []
     _heading(f"Genetic algorithm on {ga.env.name}, {ga.network.name}, seed {ga.training.seed}")
     state = _train(ga, evaluator, folder / "ga", elites)
     first, last = elites[0], elites[-1]
@@ -81,7 +82,7 @@ def compare(ga: Config, evaluator: Evaluator, folder: Path) -> dict[str, Any]:
         "generations": state.generation,
         "seconds": round(time.perf_counter() - began, 1),
         "returns": {name: own.tolist() for name, own in rows.items()},
-        "elites": {name: genome_to_json(genome) for name, genome in names.items()},
+        "elites": {name: genome_to_json(elite.genome) for name, elite in names.items()},
     }
     (folder / "comparison.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(f"{result['seconds']:.0f} s in all; everything is in {folder}")
@@ -98,11 +99,13 @@ def random_search_beside(ga: Config, steps: int) -> Config:
     )
 
 
-def play_held_out(evaluator: Evaluator, genomes: list[Genome]) -> np.ndarray:
-    """Returns of the held-out episodes, float64 [genomes, HELD_OUT_EPISODES], cut off after HELD_OUT_CUTOFF steps."""
+def play_held_out(evaluator: Evaluator, elites: list[Elite]) -> np.ndarray:
+    """Returns of the held-out episodes, float64 [elites, HELD_OUT_EPISODES], cut off after HELD_OUT_CUTOFF steps."""
     seeds = held_out_seeds(HELD_OUT_EPISODES)
-    outcomes = evaluator.evaluate([Episode(genome, seed, HELD_OUT_CUTOFF) for genome in genomes for seed in seeds])
-    return np.asarray(outcomes.returns, np.float64).reshape(len(genomes), len(seeds))
+    outcomes = evaluator.evaluate(
+        [Episode(elite.genome, seed, HELD_OUT_CUTOFF, elite.normaliser) for elite in elites for seed in seeds]
+    )
+    return np.asarray(outcomes.returns, np.float64).reshape(len(elites), len(seeds))
 
 
 def table(rows: Mapping[str, np.ndarray]) -> str:
@@ -127,10 +130,14 @@ def verdict(rows: Mapping[str, np.ndarray]) -> str:
     return f"{winner} won: it beat {' and '.join(margins)} points an episode (mean ± standard error)."
 
 
-def _train(config: Config, evaluator: Evaluator, folder: Path, elites: list[Genome]) -> TrainState:
+def _train(config: Config, evaluator: Evaluator, folder: Path, elites: list[Elite]) -> TrainState:
     """Trains into `folder`, adds each generation's elite to `elites` and returns the last state."""
+
+    def add(_: TrainState, record: Record) -> None:
+        elites.append(Elite(record.elite, record.normaliser))
+
     with RunFolder.create(folder, config).open(sys.argv) as run_folder, make_watcher() as watcher:
-        state = run(config, evaluator, run_folder, watcher, lambda _, record: elites.append(record.elite))
+        state = run(config, evaluator, run_folder, watcher, add)
     print(f"finished {spent(state, config.training)}", flush=True)
     return state
 

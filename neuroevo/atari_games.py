@@ -17,6 +17,7 @@ from neuroevo.settings import settings, whole
 from neuroevo.toml_text import inline
 
 FAMILY = "atari"
+SCREENS, VECTOR = True, False  # observations are images, actions are vectors
 
 # ALE has ROMs of these but no single-player mode.
 _MULTIPLAYER_ONLY = frozenset({"combat", "joust", "maze_craze", "warlords"})

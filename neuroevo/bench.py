@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,7 @@ import tensorflow as tf
 from neuroevo import envs, ops
 from neuroevo.errors import UserError, did_you_mean
 from neuroevo.evaluator import default_layout
-from neuroevo.native import EnvPool
-from neuroevo.networks import DTYPES, NETWORKS
+from neuroevo.networks import DTYPES, check, named
 from neuroevo.pipeline import Pipeline
 
 _CUTOFF = 5000  # steps, as in training: some random networks never start a game
@@ -42,12 +42,13 @@ class Rollout:
         device: str = "auto",
         backend: str | None = None,
     ):
-        if network not in NETWORKS:
-            raise UserError(f"network '{network}' is unknown, expected one of {', '.join(NETWORKS)}")
         if dtype not in DTYPES:
             known = ", ".join(DTYPES)
             raise UserError(f"dtype '{dtype}' is unknown{did_you_mean(dtype, DTYPES)}, expected one of {known}")
+        played = replace(named(network), dtype=dtype)
         recipe = envs.resolve(game)
+        for problem in check(played, recipe.name, *envs.kind_of(game)):
+            raise UserError(problem)
         chosen = ops.choose_device(device)
         if threads is not None:
             ops.set_threads(threads)
@@ -65,12 +66,11 @@ class Rollout:
         }
         self._pipeline = Pipeline(
             recipe,
-            [NETWORKS[network]],
+            [played],
             lanes=self.lanes,
             slots=self.slots,
             parent_rows=1,
             backend=backend or ops.BACKENDS[chosen],
-            dtype=dtype,
         )
         self.frame_skip = self._pipeline.frame_skip
         self._seed, self._submitted = seed, 0
@@ -149,10 +149,11 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     with tf.device("/cpu:0"):
         pool = native.env_pool_make(family=recipe.family, options=list(recipe.options), slots=envs)
         spec = native.env_pool_spec(pool)
-        native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64))
+        none = np.zeros(0, np.int64)
+        native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64), none, none)
     shape = tuple(spec.observation_shape.numpy().tolist())
-    one = EnvPool(recipe, 1)
-    bounds = None if one.action_dtype == np.int32 else (tuple(one.action_low), tuple(one.action_high))
+    low, high = spec.action_low.numpy().tolist(), spec.action_high.numpy().tolist()
+    bounds = (tuple(low), tuple(high)) if low else None
     play_lane = _playing(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions), bounds)
     lanes = [slots for slots in np.array_split(np.arange(envs), min(threads, envs)) if len(slots)]
     with tf.device("/cpu:0"):
@@ -207,10 +208,13 @@ def _playing(
 
     @tf.function(autograph=False)
     def run(pool: tf.Tensor, slots: tf.Tensor, seed: tf.Tensor, end: tf.Variable) -> tf.Tensor:
+        none = tf.zeros([0], tf.int64)
+
         def step(i: tf.Tensor) -> tuple[tf.Tensor]:
             _, dones = native.env_step(pool, slots, draw(tf.size(slots), [seed, i]))
             over = tf.gather(slots, tf.where(dones)[:, 0])
-            with tf.control_dependencies([native.env_reset(pool, over, over + i * 2**20, tf.zeros_like(over))]):
+            episodes = over, over + i * 2**20, tf.zeros_like(over), none, none
+            with tf.control_dependencies([native.env_reset(pool, *episodes)]):
                 observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)
             with tf.control_dependencies([observations]):  # every observation is made
                 return (i + 1,)

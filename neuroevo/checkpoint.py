@@ -1,8 +1,8 @@
 """One checkpoint: all that the next generation depends on, in a file that no code has to be run to read.
 
 The first line is JSON: the format's name and version, and the length and SHA-256 sum of everything after it. The second
-line is JSON: what of the configuration decides results, how long the run's files were, the loop's and the algorithm's
-state with genomes as seeds. Then come the algorithm's dense arrays, if it has any, each in NumPy's .npy format.
+line is JSON: the version again, what of the configuration decides results, how long the run's files were, the loop's
+and the algorithm's state with genomes as seeds. Then come dense arrays, if there are any, in NumPy's .npy format.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import numpy as np
 import neuroevo
 from neuroevo.elite_tests import Untested
 from neuroevo.files import write_atomically
+from neuroevo.normalisation import Moments
 from neuroevo.state_codec import Encoded, decode, encode
 from neuroevo.train import TrainState
 
-FORMAT, VERSION = "neuroevo checkpoint", 2
-_READS = (1, 2)  # 1 was before elites were tested beside the generations after
+FORMAT, VERSION = "neuroevo checkpoint", 3
+_READS = (1, 2, 3)  # 1 was before elites were tested beside the generations after, 2 before observations had moments
 
 
 class CheckpointError(ValueError):
@@ -56,9 +57,10 @@ def load(path: Path, state_kind: type) -> Checkpoint:
 def to_bytes(checkpoint: Checkpoint) -> bytes:
     """The file's content."""
     state = checkpoint.state
-    encoded = encode(state.algorithm, state.untested)
-    algorithm, untested = encoded.values
+    encoded = encode(state.algorithm, state.untested, state.moments)
+    algorithm, untested, moments = encoded.values
     body = {
+        "version": VERSION,
         "neuroevo": neuroevo.__version__,
         "origin": checkpoint.origin,
         "lengths": checkpoint.lengths,
@@ -68,6 +70,7 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
         "seconds": state.seconds,
         "algorithm": algorithm,
         "untested": untested,
+        "moments": moments,
         "genomes": encoded.genomes,
         "arrays": len(encoded.arrays),
     }
@@ -91,7 +94,7 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
     except (ValueError, KeyError, TypeError):
         raise CheckpointError(f"is not a {FORMAT}: its first line does not say so") from None
     if version not in _READS:
-        known = " and ".join(map(str, _READS))
+        known = f"{', '.join(map(str, _READS[:-1]))} and {_READS[-1]}"
         raise CheckpointError(f"has version {version} of the format, this neuroevo reads versions {known}")
     if len(content) != size:
         raise CheckpointError(f"is damaged: {len(content):,} bytes after the first line, expected {size:,}")
@@ -101,9 +104,12 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
     rest = io.BytesIO(content)
     try:
         body = json.loads(rest.readline())
+        if body.get("version", version) != version:  # the sum is not of the first line; 1 and 2 say it only there
+            raise ValueError(f"its first line says version {version}, its second one {body['version']}")
         arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]
-        encoded = Encoded([body["algorithm"], body.get("untested", [])], body["genomes"], arrays)
-        algorithm, untested = decode(encoded, state_kind, tuple[Untested, ...])
+        values = [body["algorithm"], body.get("untested", []), body.get("moments")]
+        kinds = state_kind, tuple[Untested, ...], Moments
+        algorithm, untested, moments = decode(Encoded(values, body["genomes"], arrays), *kinds)
         state = TrainState(
             algorithm=algorithm,
             generation=body["generation"],
@@ -111,6 +117,7 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
             steps=body["steps"],
             seconds=body["seconds"],
             untested=untested,
+            moments=moments,
         )
         return Checkpoint(state, body["origin"], body["lengths"])
     except (ValueError, KeyError, TypeError) as error:

@@ -114,8 +114,16 @@ def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-# Keys that checkpoints of earlier versions lack, with what was the case then.
-_ADDED = {"network": {"dtype": "float32"}}
+# Keys that checkpoints of earlier versions lack, with what was the case then for those runs that have them.
+_ADDED = {
+    "network": {
+        "dtype": "float32",
+        "hidden": [256, 256],
+        "activation": "tanh",
+        "action_bins": 0,
+        "normalise_observations": False,
+    }
+}
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
@@ -125,7 +133,7 @@ def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str
         there, here = theirs.get(section), ours.get(section)
         if not isinstance(there, Mapping) or not isinstance(here, Mapping):
             there, here = {"": there}, {"": here}
-        there = {**_ADDED.get(section, {}), **there}
+        there = {**{key: value for key, value in _ADDED.get(section, {}).items() if key in here}, **there}
         for key in dict.fromkeys([*there, *here]):
             if there.get(key) != here.get(key):
                 name = f"{section}.{key}".rstrip(".")

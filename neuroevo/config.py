@@ -35,7 +35,7 @@ from neuroevo.cutoff import parse_cutoff
 from neuroevo.errors import UserError, did_you_mean
 from neuroevo.legacy import Translation
 from neuroevo.limits import MAX_SLOTS
-from neuroevo.networks import DTYPES, NETWORKS
+from neuroevo.networks import Network
 from neuroevo.settings import Count, CountOrZero, Name, Positive, Seed, Slots, Steps, Threads, one_of, settings, whole
 from neuroevo.toml_text import inline
 
@@ -53,20 +53,6 @@ class Env:
     """The environment; `neuroevo info` lists them."""
     options: dict[str, Any] = dataclass_field(default_factory=dict)
     """Options of the environment's family, as a table [env.options]."""
-
-
-@settings
-class Network:
-    """Who plays."""
-
-    name: Annotated[str, one_of(NETWORKS)] = "large_model"
-    """The network; `neuroevo info` lists them."""
-    dtype: Annotated[str, one_of(DTYPES)] = "float32"
-    """What the network is evaluated in: float32, or int8 for 8-bit integers, which are faster and the
-    same bits on every machine. Mutations are of float32 weights either way."""
-
-    def __str__(self) -> str:
-        return self.name if self.dtype == "float32" else f"{self.name} in {self.dtype}"
 
 
 @settings
@@ -202,7 +188,8 @@ def _check(given: Translation, source: str) -> Config:
     if "env" in made:
         found += envs.check(made["env"].name, made["env"].options)
     if "network" in made:
-        found += networks.check(made["network"].name, made["network"].dtype)
+        env = made["env"].name if "env" in made else ""
+        found += networks.check(made["network"], env, *envs.kind_of(env))
     found = [in_their_words(problem, given.names) for problem in found]
     said = {key_of(problem) for problem in given.problems}
     problems = given.problems + [problem for problem in found if key_of(problem) not in said]

@@ -9,15 +9,21 @@ from typing import Any
 from neuroevo.algorithms import ALGORITHMS
 from neuroevo.config import SECTIONS, Config, make_config
 from neuroevo.config_files import apply
-from neuroevo.envs import options_of
+from neuroevo.envs import kind_of, options_of
 from neuroevo.toml_text import inline
 
 
 def start(overrides: Sequence[str] = ()) -> Config:
-    """The defaults with overrides; Frostbite and the paper's budget stand for what has none. UserError."""
+    """The defaults with overrides; Frostbite and the paper's budget stand for what has none. UserError.
+
+    Where observations are known to be no screens the network is mlp.
+    """
     tables = {"env": {"name": "frostbite"}, "training": {"timesteps": 250_000_000}}
     for override in overrides:
         apply(tables, override)
+    env = tables["env"].get("name")
+    if isinstance(env, str) and kind_of(env)[0] is False:
+        tables.setdefault("network", {}).setdefault("name", "mlp")
     return make_config(tables)
 
 

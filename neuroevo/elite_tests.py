@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from neuroevo.config import Training
-from neuroevo.episodes import Batch, Episode, Evaluator, Progress
+from neuroevo.episodes import Batch, Episode, Evaluator, Outcomes, Progress, first_of
 from neuroevo.metrics import Record
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.statistics import summarise
@@ -36,12 +36,13 @@ class Untested:
     """A finished generation whose test episodes are not over, as a checkpoint holds it.
 
     record: without what the tests give. returns: float64 [test episodes], steps: int64 [test episodes], 0 for those
-    that are not over.
+    that are not over. faults: of those that failed, why, by the index as text.
     """
 
     record: Record
     returns: np.ndarray
     steps: np.ndarray
+    faults: Mapping[str, str] = field(default_factory=dict)
 
 
 class EliteTests:
@@ -51,12 +52,12 @@ class EliteTests:
         self._evaluator, self._training = evaluator, training
         self._playing: deque[_Playing] = deque()
         for each in untested:
-            self._submit(each.record, each.returns, each.steps)
+            self._submit(each)
 
     def add(self, record: Record) -> None:
         """Begins to play the tests of a finished generation's elite."""
         count = self._training.test_episodes
-        self._submit(record, np.zeros(count), np.zeros(count, np.int64))
+        self._submit(Untested(record, np.zeros(count), np.zeros(count, np.int64)))
 
     def complete(self) -> list[Record]:
         """The records whose tests are over, and those of the generations before too."""
@@ -81,37 +82,42 @@ class EliteTests:
         """How many episodes of the oldest tests this process plays."""
         return len(self._playing[0].batch.steps)
 
-    def _submit(self, record: Record, returns: np.ndarray, steps: np.ndarray) -> None:
-        missing = np.flatnonzero(steps == 0)
-        seeds = draw_seeds(len(steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
-        episodes = [Episode(record.elite, seeds[i], 0) for i in missing]
+    def _submit(self, before: Untested) -> None:
+        record, missing = before.record, np.flatnonzero(before.steps == 0)
+        seeds = draw_seeds(len(before.steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
+        episodes = [Episode(record.elite, seeds[i], 0, record.normaliser) for i in missing]
         batch = self._evaluator.submit(episodes, elite_test_priority(record.generation))
-        self._playing.append(_Playing(record, returns, steps, missing, batch))
+        self._playing.append(_Playing(before, missing, batch))
 
 
 @dataclass
 class _Playing:
-    """missing: indices of the episodes that the batch plays. seconds: in which nothing else was waited for."""
+    """before: what was known at the start. missing: indices of the episodes that the batch plays. seconds: in which
+    nothing else was waited for."""
 
-    record: Record
-    returns: np.ndarray
-    steps: np.ndarray
+    before: Untested
     missing: np.ndarray
     batch: Batch
     seconds: float = 0.0
 
     def untested(self) -> Untested:
-        returns, steps = self.returns.copy(), self.steps.copy()
+        returns, steps, faults = self.before.returns.copy(), self.before.steps.copy(), dict(self.before.faults)
         returns[self.missing], steps[self.missing] = self.batch.returns, self.batch.steps
-        return Untested(self.record, returns, steps)
+        over = {index: fault for index, fault in self.batch.faults.items() if self.batch.steps[index]}
+        faults |= {str(self.missing[index]): over[index] for index in sorted(over)}
+        return Untested(self.before.record, returns, steps, faults)
 
     def complete(self) -> Record:
-        now = self.untested()
-        tested = summarise(now.returns)
+        now, record = self.untested(), self.before.record
+        faults = {int(index): fault for index, fault in now.faults.items()}
+        outcomes = Outcomes(now.returns, now.steps, faults)
+        tested = summarise(outcomes.counted if len(faults) < len(now.steps) else np.zeros(0))  # all failed: no mean
         return replace(
-            self.record,
+            record,
             test_mean=tested.mean,
             test_standard_error=tested.standard_error,
             steps_test=int(now.steps.sum()),
             seconds_test=self.seconds,
+            faults_test=len(faults),
+            first_fault=record.first_fault or first_of(faults),
         )

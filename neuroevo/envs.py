@@ -2,7 +2,9 @@
 
 A family is a module: FAMILY, the native family's name; find(name), the environment's full name or None; near(name), for
 suggestions; options_of(found), a settings class; problems(found, given name, values), what else is wrong; and
-native_options(found, values), texts "key=value". To add one, write the module and name it in _FAMILIES.
+native_options(found, values), texts "key=value". SCREENS and VECTOR say whether its observations are uint8 images and
+its actions vectors of numbers; a family whose environments differ in that has neither. To add one, write the module and
+name it in _FAMILIES.
 """
 
 from __future__ import annotations
@@ -46,6 +48,12 @@ def check(name: str, options: Mapping[str, object]) -> list[str]:
         unknown = f"env.name = {inline(name)}: there is no such environment{_hint(name)}"
         return [unknown, *_check_options(atari_games.AtariOptions, options)[1]]
     return _checked(family, found, name, options)[1]
+
+
+def kind_of(name: str) -> tuple[bool | None, bool | None]:
+    """Whether an environment's observations are screens, and its actions vectors of numbers; None: it is not known."""
+    family, _ = _find(name)
+    return getattr(family, "SCREENS", None), getattr(family, "VECTOR", None)
 
 
 def options_of(name: str) -> type:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import inf
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from neuroevo.errors import SimulationError
 from neuroevo.genome import Genome
+
+if TYPE_CHECKING:
+    from neuroevo.normalisation import Normaliser
 
 
 @dataclass(frozen=True)
@@ -19,35 +23,76 @@ class Episode:
     genome: whose network plays.
     seed: everything random in the episode follows from it, in [0, 2**63).
     max_steps: cut-off in decisions of the network; 0 means the environment's own limit.
+    normaliser: what the network sees observations through; None: as they are.
     """
 
     genome: Genome
     seed: int
     max_steps: int = 0
+    normaliser: Normaliser | None = None
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Results of N episodes, in the order they were asked for: returns float64 [N], steps int64 [N] (decisions)."""
+    """Results of N episodes, in the order they were asked for: returns float64 [N], steps int64 [N] (decisions).
+
+    faults: why an episode was broken off, by its index, where its simulation failed; its return is what it had so far.
+    moments: float64 [N, 1 + 2n] of episodes with a normaliser: how many observations of n numbers each saw, their sums
+    and their sums of squares, before they were normalised; None if none had one.
+    """
 
     returns: np.ndarray
     steps: np.ndarray
+    faults: Mapping[int, str] = field(default_factory=dict)
+    moments: np.ndarray | None = None
+
+    @property
+    def counted(self) -> np.ndarray:
+        """What the returns count as, float64 [N]: an episode that failed counts as the worst of those that did not.
+
+        Otherwise failing would pay where rewards are negative. SimulationError: all of them failed.
+        """
+        returns = np.array(self.returns, np.float64)
+        if self.faults:
+            failed = np.zeros(len(returns), bool)
+            failed[list(self.faults)] = True
+            if failed.all():
+                raise SimulationError(f"all {len(returns):,} episodes failed, the first: {first_of(self.faults)}")
+            returns[failed] = returns[~failed].min()
+        return returns
+
+
+def first_of(faults: Mapping[int, str]) -> str:
+    """Why the first episode that failed did; "" if none failed."""
+    return faults[min(faults)] if faults else ""
 
 
 class Batch:
     """Episodes that an evaluator has taken, and what is known of them so far.
 
     returns: float64 [N]. steps: int64 [N], decisions. Both are 0 where an episode is not over; over: how many are.
+    faults, moments: as Outcomes has them, of the episodes that are over at least.
     """
 
     def __init__(self, episodes: int):
         self.returns, self.steps = np.zeros(episodes), np.zeros(episodes, np.int64)
+        self.faults: dict[int, str] = {}
+        self.moments: np.ndarray | None = None
         self.over = 0
 
     def book(self, index: np.ndarray, returns: np.ndarray, steps: np.ndarray) -> None:
         """Notes that the episodes of these indices are over, with these outcomes."""
         self.returns[index], self.steps[index] = returns, steps
         self.over += len(index)
+
+    def book_end(self, index: int, fault: str, moments: np.ndarray) -> None:
+        """Notes how an episode ended: why it failed, or ""; and its moments, float64 [1 + 2n], or [0]."""
+        if fault:
+            self.faults[index] = fault
+        if len(moments):
+            if self.moments is None:
+                self.moments = np.zeros((len(self.steps), len(moments)))
+            self.moments[index] = moments
 
     @property
     def left(self) -> int:
@@ -57,7 +102,7 @@ class Batch:
     @property
     def outcomes(self) -> Outcomes:
         """The results, once all episodes are over."""
-        return Outcomes(self.returns, self.steps)
+        return Outcomes(self.returns, self.steps, self.faults, self.moments)
 
 
 @dataclass(frozen=True)
@@ -79,6 +124,7 @@ class Evaluator(Protocol):
     """Plays episodes. The outcome of an episode depends on nothing but the episode."""
 
     frame_skip: int  # emulator frames per step
+    observation_size: int  # numbers of an observation
     device: str  # where networks are evaluated: "cpu" or "gpu"
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:

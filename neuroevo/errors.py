@@ -15,6 +15,10 @@ class DiskError(RuntimeError):
     """A file could not be written because the disk is full or broken (exit code 1, one clear line)."""
 
 
+class SimulationError(RuntimeError):
+    """All episodes that something had to be chosen by failed, so that there is nothing to go on from (exit code 1)."""
+
+
 def cannot_write(what: str, error: OSError) -> Exception:
     """What to raise when writing failed: DiskError if the disk is full or broken, UserError if it is not allowed there.
 

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.episodes import Episode, Evaluator, Outcomes
-from neuroevo.genome import Genome
+from neuroevo.episodes import Episode, Evaluator, Outcomes, first_of
+from neuroevo.metrics_files import Elite
 from neuroevo.randomness import Purpose, draw_seeds, held_out_seeds
 from neuroevo.statistics import Summary, summarise
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """N episodes of one genome, one for each of the seeds; cutoff in steps, 0 for none; seconds of wall time."""
+    """N episodes of one genome, one for each of the seeds; cutoff in steps, 0 for none; seconds of wall time.
+
+    Episodes that failed count as the worst of the others.
+    """
 
     seeds: Sequence[int]
     outcomes: Outcomes
@@ -28,7 +31,7 @@ class Evaluation:
     @property
     def summary(self) -> Summary:
         """Mean, standard error and 95% confidence interval of the returns."""
-        return summarise(self.outcomes.returns)
+        return summarise(self.outcomes.counted)
 
     @property
     def steps(self) -> int:
@@ -42,7 +45,7 @@ class Evaluation:
 
     def row(self) -> dict[str, Any]:
         """Everything as plain values, the returns, steps and seeds of every episode included."""
-        summary, returns = self.summary, self.outcomes.returns
+        summary, returns = self.summary, self.outcomes.counted
         frames = self.steps * self.frame_skip
         return {
             "episodes": summary.n,
@@ -56,6 +59,7 @@ class Evaluation:
             "min": float(np.min(returns)),
             "median": float(np.median(returns)),
             "max": float(np.max(returns)),
+            "faults": {str(index): fault for index, fault in sorted(self.outcomes.faults.items())},
             "steps_total": self.steps,
             "frames_total": frames,
             "seconds": round(self.seconds, 3),
@@ -73,8 +77,11 @@ class Evaluation:
             mean += f", standard error {row['standard_error']:,.1f}"
             mean += f", 95% confidence interval [{row['confidence_low']:,.1f}, {row['confidence_high']:,.1f}]"
         cutoff = f"cut off after {self.cutoff:,} steps" if self.cutoff else "without cut-off"
+        faults = self.outcomes.faults
+        failed = [f"failed: {len(faults)}, which count as the worst; the first: {first_of(faults)}"] if faults else []
         return [
             f"episodes: {row['episodes']}, {cutoff}, different outcomes: {self.different}",
+            *failed,
             mean,
             f"min, median, max: {row['min']:,.1f}, {row['median']:,.1f}, {row['max']:,.1f}",
             f"steps: {row['steps_total']:,}",
@@ -91,12 +98,16 @@ def episode_seeds(episodes: int, seed: int | None = None) -> list[int]:
 
 def evaluate(
     evaluator: Evaluator,
-    genome: Genome,
+    elite: Elite,
     seeds: Sequence[int],
     cutoff: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Plays an episode of each seed (at least one), cut off after `cutoff` steps (0: the environment's own limit)."""
+    """Plays an episode of each seed (at least one), cut off after `cutoff` steps (0: the environment's own limit).
+
+    SimulationError, from the Evaluation: all of them failed.
+    """
     begun = time.perf_counter()
-    outcomes = evaluator.evaluate([Episode(genome, seed, cutoff) for seed in seeds], on_progress)
+    episodes = [Episode(elite.genome, seed, cutoff, elite.normaliser) for seed in seeds]
+    outcomes = evaluator.evaluate(episodes, on_progress)
     return Evaluation(list(seeds), outcomes, cutoff, evaluator.frame_skip, time.perf_counter() - begun)

@@ -6,39 +6,41 @@ import atexit
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+
 from neuroevo import envs, ops
 from neuroevo.episodes import Batch, Episode, Outcomes, Progress, Work
-from neuroevo.errors import UserError, did_you_mean
+from neuroevo.errors import UserError
 from neuroevo.genome import Genome
-from neuroevo.networks import NETWORKS
+from neuroevo.networks import Network, check, named
+from neuroevo.normalisation import Normaliser
 from neuroevo.parent_rows import ParentRows
 from neuroevo.pipeline import Pipeline
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
 _GPU_LANES = 3
 _GPU_SLOTS_A_THREAD = 4
-_LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here; LargeModel has 16e6
+_LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here as it comes; LargeModel has 16e6
 
 
 class LocalEvaluator:
     """Plays episodes on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
 
-    env: name of a game. network: a name of NETWORKS, or several (genomes refer to them by index).
+    env: name of an environment. network: a Network or the name of one, or several (genomes refer to them by index).
     env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
     slots of each, by default chosen for the threads and the device. parent_rows: how many genomes to keep at hand as
     weights. device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both. backend: of
-    the population, instead of the device's. dtype: what networks are evaluated in, "float32" or "int8". Its `device` is
-    the one chosen, "cpu" or "gpu".
+    the population, instead of the device's. Its `device` is the one chosen, "cpu" or "gpu".
     """
 
     def __init__(
         self,
         env: str,
-        network: str | Sequence[str],
+        network: str | Network | Sequence[str | Network],
         *,
         env_options: Mapping[str, object] | None = None,
         threads: int | None = None,
@@ -47,15 +49,12 @@ class LocalEvaluator:
         parent_rows: int | None = None,
         device: str = "auto",
         backend: str | None = None,
-        dtype: str = "float32",
     ):
         self.device = ops.choose_device(device)
         recipe = envs.resolve(env, env_options)
-        names = [network] if isinstance(network, str) else list(network)
-        for name in names:
-            if name not in NETWORKS:
-                known = ", ".join(NETWORKS)
-                raise UserError(f"network '{name}' is unknown{did_you_mean(name, NETWORKS)} (known: {known})")
+        networks = [named(each) for each in ([network] if isinstance(network, (str, Network)) else network)]
+        for problem in (problem for each in networks for problem in check(each, env, *envs.kind_of(env))):
+            raise UserError(problem)
         for what, value in (("threads", threads), ("lanes", lanes), ("slots", slots), ("parent_rows", parent_rows)):
             if value is not None and value < 1:
                 raise UserError(f"{what} is {value}, expected at least 1")
@@ -66,19 +65,19 @@ class LocalEvaluator:
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self._pipeline = Pipeline(
             recipe,
-            [NETWORKS[name] for name in names],
+            networks,
             lanes=self.lanes,
             slots=self.slots,
             parent_rows=parent_rows,
             backend=backend or ops.BACKENDS[self.device],
-            dtype=dtype,
         )
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
         self.frame_skip = self._pipeline.frame_skip
+        self.observation_size = math.prod(self._pipeline.observation_shape)
         self._parents = ParentRows(self._pipeline.parent_rows)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
-        self._next_id = 0
+        self._next_id = self._next_normaliser = 0
         self._busy_before = ops.busy_seconds()
         self._pipeline.start()
         atexit.register(self.close)
@@ -133,12 +132,15 @@ class LocalEvaluator:
         sources = [self._parents.source(genome) for genome in genomes]
         first, self._next_id = self._next_id, self._next_id + len(episodes)
         first_genome, self._next_id = self._next_id, self._next_id + len(genomes)
-        self._playing[first] = _Playing(batch, {row for row, _ in sources if row is not None})
+        normalisers = self._set_normalisers(episode.normaliser for episode in episodes)
+        rows = {row for row, _ in sources if row is not None}
+        self._playing[first] = _Playing(batch, rows, [number for number in normalisers.values() if number >= 0])
         self._pipeline.submit(
             episode_ids=range(first, first + len(episodes)),
             episode_genomes=[genomes[episode.genome] for episode in episodes],
             episode_seeds=[episode.seed for episode in episodes],
             episode_max_frames=[episode.max_steps * self.frame_skip for episode in episodes],
+            episode_normalisers=[normalisers[episode.normaliser] for episode in episodes],
             genome_ids=range(first_genome, first_genome + len(genomes)),
             genome_networks=[genome.network for genome in genomes],
             genome_sources=[-1 if row is None else row for row, _ in sources],
@@ -160,13 +162,28 @@ class LocalEvaluator:
             else:
                 self._pipeline.perturb_row(fill.row, fill.source, fill.chain)
 
+    def _set_normalisers(self, normalisers: Iterable[Normaliser | None]) -> dict[Normaliser | None, int]:
+        """Makes a batch's normalisers known to the environments; their numbers there, which no other batch has."""
+        numbers: dict[Normaliser | None, int] = {}
+        for normaliser in dict.fromkeys(normalisers):
+            numbers[normaliser] = -1
+            if normaliser is not None:
+                numbers[normaliser], self._next_normaliser = self._next_normaliser, self._next_normaliser + 1
+                self._pipeline.set_normaliser(numbers[normaliser], normaliser.mean, normaliser.std)
+        return numbers
+
     def _book_results(self, count: int) -> None:
         """Waits for `count` episodes or a short time, and books what has ended in its batches."""
         ids, returns, steps = self._pipeline.results(count, _WAIT_SECONDS)
+        episodes, faults, moments = self._pipeline.take_ended()  # later, so that none of the results' is missing
         for first, playing in list(self._playing.items()):
-            own = (ids >= first) & (ids < first + len(playing.batch.steps))
-            playing.batch.book(ids[own] - first, returns[own], steps[own])
-            if not playing.batch.left:
+            batch = playing.batch
+            for i in np.flatnonzero((episodes >= first) & (episodes < first + len(batch.steps))):
+                batch.book_end(int(episodes[i]) - first, faults[i].decode(), moments[i])
+            own = (ids >= first) & (ids < first + len(batch.steps))
+            batch.book(ids[own] - first, returns[own], steps[own])
+            if not batch.left:
+                self._pipeline.drop_normalisers(playing.normalisers)
                 del self._playing[first]
 
     @contextmanager
@@ -180,10 +197,11 @@ class LocalEvaluator:
 
 @dataclass(frozen=True)
 class _Playing:
-    """A batch that is not over, and the parents' rows that its episodes start from."""
+    """A batch that is not over, the parents' rows that its episodes start from, and the numbers of its normalisers."""
 
     batch: Batch
     rows: set[int]
+    normalisers: list[int]
 
 
 def default_layout(threads: int, device: str) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from neuroevo.settings import Name, settings, whole
 from neuroevo.toml_text import inline
 
 FAMILY = "hard_maze"
+VECTOR = True  # actions are vectors; what is observed depends on an option
 TASKS = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}  # name -> its map
 
 _MAPS = Path(__file__).parent / "mazes"

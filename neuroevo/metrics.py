@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.genome import Genome
+from neuroevo.normalisation import Normaliser
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Record:
     steps_per_s: of all episodes that were played during the generation, tests of earlier ones included. idle_share: of
     the worker threads' time in the generation, what they had no work for, in [0, 1].
     figures: the algorithm's own numbers, such as sigma.
+    normaliser: what the generation's networks, the elite among them, see observations through; None: as they are.
+    faults_*: how many of the episodes failed; they count as the worst of the others. first_fault: why the first did.
     """
 
     generation: int
@@ -43,10 +46,21 @@ class Record:
     steps_per_s: float
     idle_share: float
     figures: Mapping[str, float] = field(default_factory=dict)
+    normaliser: Normaliser | None = None
+    faults_population: int = 0
+    faults_validation: int = 0
+    faults_test: int = 0
+    first_fault: str = ""
+
+    @property
+    def failures(self) -> str:
+        """How many of the episodes failed, and why the first one did, as a clause; "" if none did."""
+        count = self.faults_population + self.faults_validation + self.faults_test
+        return f"{count:,} episode{'s' if count > 1 else ''} failed, the first: {self.first_fault}" if count else ""
 
     def row(self) -> dict[str, Any]:
-        """The record as plain values without the elite; those that depend on the clock are seconds_*, steps_per_s and
-        idle_share."""
+        """The record as plain values without the elite and what it sees through; those that depend on the clock are
+        seconds_*, steps_per_s and idle_share."""
         return {
             "generation": self.generation,
             **self.figures,
@@ -64,6 +78,9 @@ class Record:
             "steps_test": self.steps_test,
             "steps_total": self.steps_total,
             "frames_total": self.frames_total,
+            "faults_population": self.faults_population,
+            "faults_validation": self.faults_validation,
+            "faults_test": self.faults_test,
             "seconds_population": round(self.seconds_population, 3),
             "seconds_validation": round(self.seconds_validation, 3),
             "seconds_test": round(self.seconds_test, 3),

@@ -2,7 +2,8 @@
 
 metrics.jsonl   one JSON object per generation: a Record's row, fitness of every genome included
 metrics.csv     the same numbers without the list of fitness, for spreadsheets
-elites.jsonl    the elite of every generation as a genome, relative to the line before (see genome_json)
+elites.jsonl    the elite of every generation as a genome, relative to the line before (see genome_json); and, where
+                observations are normalised, the mean and standard deviation of each of an observation's numbers
 """
 
 from __future__ import annotations
@@ -12,15 +13,27 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from neuroevo.files import write_atomically
 from neuroevo.genome import Genome
 from neuroevo.genome_json import genome_from_json, genome_to_json
 from neuroevo.metrics import Record
+from neuroevo.normalisation import Normaliser
 
 METRICS, CSV, ELITES = "metrics.jsonl", "metrics.csv", "elites.jsonl"
+
+
+@dataclass(frozen=True)
+class Elite:
+    """Who was the best of a generation, and what its networks see observations through; None: as they are."""
+
+    genome: Genome
+    normaliser: Normaliser | None = None
 
 
 class MetricsFiles:
@@ -37,8 +50,8 @@ class MetricsFiles:
             with (folder / name).open("ab") as file:
                 file.truncate(length)
         self._elite: Genome | None = None
-        for self._elite in elites(folder):  # noqa: B007 (the last one is what is needed)
-            pass
+        for elite in elites(folder):
+            self._elite = elite.genome
         self._columns: list[str] = []
         for row in rows(folder, fitness=False):  # lines of an older version may lack some
             self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
@@ -47,7 +60,9 @@ class MetricsFiles:
     def append(self, record: Record) -> dict[str, int]:
         """Adds a line to each file; their new lengths in bytes, for a checkpoint. OSError."""
         row = record.row()
-        elite = {"generation": record.generation, "elite": genome_to_json(record.elite, self._elite)}
+        elite: dict[str, Any] = {"generation": record.generation, "elite": genome_to_json(record.elite, self._elite)}
+        if record.normaliser is not None:
+            elite["normaliser"] = {name: getattr(record.normaliser, name).tolist() for name in ("mean", "std")}
         lines = {METRICS: _line(row), ELITES: _line(elite)}
         for name, line in lines.items():
             with (self._folder / name).open("ab") as file:
@@ -96,15 +111,26 @@ def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Itera
         yield row
 
 
-def elites(folder: Path, length: int | None = None) -> Iterator[Genome]:
+def elites(folder: Path, length: int | None = None) -> Iterator[Elite]:
     """The elite of each finished generation. ValueError: elites.jsonl does not hold what was written into it."""
-    elite = None
+    genome = None
     for row in _read(folder / ELITES, length):
         try:
-            elite = genome_from_json(row["elite"], elite)
+            genome = genome_from_json(row["elite"], genome)
+            elite = Elite(genome, _normaliser(row))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{folder / ELITES} is damaged: {error}") from None
         yield elite
+
+
+def _normaliser(row: Mapping[str, Any]) -> Normaliser | None:
+    values = row.get("normaliser")
+    if values is None:
+        return None
+    mean, std = (np.array(values[name], np.float64) for name in ("mean", "std"))
+    if mean.ndim != 1 or mean.shape != std.shape or not (np.isfinite(mean).all() and (std > 0).all()):
+        raise ValueError(f"this is not a normaliser: {str(values)[:80]}")
+    return Normaliser(row["generation"], mean, std)
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
@@ -112,7 +138,7 @@ def read_rows(folder: Path) -> list[dict[str, Any]]:
     return list(rows(folder))
 
 
-def read_elites(folder: Path) -> list[Genome]:
+def read_elites(folder: Path) -> list[Elite]:
     """elites() as a list, which takes memory that grows with the square of the generations."""
     return list(elites(folder))
 

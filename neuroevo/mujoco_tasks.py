@@ -20,6 +20,7 @@ from neuroevo.settings import settings, whole
 from neuroevo.toml_text import inline
 
 FAMILY = "mujoco"
+SCREENS, VECTOR = False, True  # observations are images, actions are vectors
 
 
 def _range(value: object) -> tuple[float, float]:

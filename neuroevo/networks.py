@@ -1,4 +1,4 @@
-"""Networks as layer lists, in the text form that custom_ops/population/network.h describes.
+"""Networks as layer lists, in the text form that custom_ops/population/network.h describes; [network] chooses one.
 
 Each function takes the line that describes the input and the number of outputs and returns the list of layers.
 Initial weights are noise * std / sqrt(fan_in), biases 0; std is 1.0, and 0.1 for the output layer.
@@ -7,9 +7,18 @@ Initial weights are noise * std / sqrt(fan_in), biases 0; std is 1.0, and 0.1 fo
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, PlainValidator
+
+from neuroevo.errors import UserError, did_you_mean
+from neuroevo.settings import one_of, settings, whole
+from neuroevo.toml_text import inline
 
 DTYPES = ("float32", "int8")  # what a population can evaluate networks in
 _OUTPUT_STD = 0.1
+_MOST_UNITS = 1 << 16  # of a hidden layer
+_MOST_BINS = 1 << 10
 
 
 def model(observation: str, outputs: int) -> list[str]:
@@ -63,12 +72,98 @@ NETWORKS: dict[str, Callable[[str, int], list[str]]] = {
 }
 
 
-def check(name: str, dtype: str) -> list[str]:
-    """What keeps a network of NETWORKS from being evaluated in a dtype of DTYPES, as problems of a configuration."""
-    layers = NETWORKS[name](input_line("uint8", (84, 84, 4)), 18)
-    if dtype == "int8" and "tanh" in layers:
-        return [f'network.dtype = "int8": {name} has tanh between its layers, expected a network with relu']
-    return []
+def _hidden(value: object) -> tuple[int, ...]:
+    units = [whole(each) for each in value] if isinstance(value, (list, tuple)) else []
+    if not units or not all(type(each) is int and 1 <= each <= _MOST_UNITS for each in units):
+        raise ValueError(f"expected a list of one or more numbers in [1, {_MOST_UNITS}]")
+    return tuple(units)
+
+
+def _bins(value: int) -> int:
+    if value == 1 or not 0 <= value <= _MOST_BINS:
+        raise ValueError(f"expected 0, for none, or one in [2, {_MOST_BINS}]")
+    return value
+
+
+@settings
+class Network:
+    """Who plays."""
+
+    name: Annotated[str, one_of(NETWORKS)] = "large_model"
+    """The network; `neuroevo info` lists them. model, large_model and nature_dqn are for screens."""
+    dtype: Annotated[str, one_of(DTYPES)] = "float32"
+    """What the network is evaluated in: float32, or int8 for 8-bit integers, which are faster and the
+    same bits on every machine. Mutations are of float32 weights either way."""
+    hidden: Annotated[tuple[int, ...], PlainValidator(_hidden)] | None = None
+    """Units of each hidden layer of mlp, by default [256, 256]; other networks have their own."""
+    activation: Literal["tanh", "relu"] | None = None
+    """What follows each hidden layer of mlp, by default "tanh"; other networks have relu."""
+    action_bins: Annotated[int, BeforeValidator(whole), AfterValidator(_bins)] = 0
+    """Where an action is a vector of numbers: how many evenly spaced values each may have, with an output for each and
+    the greatest taken, as on some tasks of arXiv 1703.03864; 0 for any value, by one output with tanh."""
+    normalise_observations: bool = False
+    """Whether observations that are no screens lose the mean and are divided by the standard deviation of what earlier
+    generations' populations saw, and are clipped to [-5, 5]."""
+
+    def __post_init__(self) -> None:
+        if self.name == "mlp":  # so that a run's configuration says everything
+            object.__setattr__(self, "hidden", self.hidden or (256, 256))
+            object.__setattr__(self, "activation", self.activation or "tanh")
+
+    def __str__(self) -> str:
+        return self.name if self.dtype == "float32" else f"{self.name} in {self.dtype}"
+
+    def layers(self, observation: str, actions: int, vector: bool) -> list[str]:
+        """The layer list for observations as input_line() says and one of `actions` actions, or a vector of so many.
+
+        UserError: action_bins without a vector.
+        """
+        if self.action_bins and not vector:
+            raise UserError(f"network.action_bins = {self.action_bins}: expected 0 where an action is one of {actions}")
+        outputs = actions * (self.action_bins or 1)
+        if self.name == "mlp":
+            layers = mlp(observation, outputs, self.hidden, self.activation)
+        else:
+            layers = NETWORKS[self.name](observation, outputs)
+        return [*layers, "tanh"] if vector and not self.action_bins else layers
+
+
+def named(network: str | Network) -> Network:
+    """A network, or the one of that name with the defaults of its settings. UserError: there is none."""
+    if isinstance(network, Network):
+        return network
+    if network not in NETWORKS:
+        known = ", ".join(NETWORKS)
+        raise UserError(f"network '{network}' is unknown{did_you_mean(network, NETWORKS)} (known: {known})")
+    return Network(network)
+
+
+def check(network: Network, env: str, screens: bool | None = None, vector: bool | None = None) -> list[str]:
+    """What keeps a network from playing an environment, as problems of a configuration.
+
+    env: its name. screens: whether observations are uint8 images. vector: whether an action is a vector of numbers.
+    None is what is not known, and then not checked.
+    """
+    problems = []
+
+    def wrong(key: str, reason: str) -> None:
+        problems.append(f"network.{key} = {inline(getattr(network, key))}: {reason}")
+
+    if network.name != "mlp":
+        if screens is False:
+            wrong("name", f"this network is for screens, and {env} shows numbers; expected mlp")
+        for key in ("hidden", "activation"):
+            if getattr(network, key) is not None:
+                wrong(key, f"{network.name} has its own layers, expected mlp, or no such key")
+    if network.dtype == "int8" and screens is False:
+        wrong("dtype", f"{env} shows numbers with fractions, expected float32")
+    elif network.dtype == "int8" and network.activation == "tanh":
+        wrong("dtype", f"{network.name} has tanh between its layers, expected a network with relu")
+    if network.action_bins and vector is False:
+        wrong("action_bins", f"an action in {env} is one of several, not a vector of numbers; expected 0")
+    if network.normalise_observations and screens:
+        wrong("normalise_observations", f"{env} shows screens, not numbers; expected false")
+    return problems
 
 
 def to_text(layers: list[str]) -> str:
@@ -77,8 +172,11 @@ def to_text(layers: list[str]) -> str:
 
 
 def input_line(dtype: str, shape: tuple[int, ...]) -> str:
-    """The layer list's first line for observations of this dtype and shape."""
-    return " ".join(["input", dtype, *map(str, shape)])
+    """The layer list's first line for an environment's observations of this dtype and shape.
+
+    Networks see those that are not uint8 as float32.
+    """
+    return " ".join(["input", "uint8" if dtype == "uint8" else "float32", *map(str, shape)])
 
 
 def _conv(filters: int, kernel: int, stride: int, padding: str = "same") -> list[str]:

@@ -1,8 +1,8 @@
 """Lanes of slots that play episodes: the TensorFlow graph loop, its threads, and the queue that feeds it.
 
-A lane is one graph loop (observe, forward, argmax, step, book, refill) that runs until the queue is closed, without any
-Python per step. While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool of
-worker threads.
+A lane is one graph loop (observe, forward, actions, step, book, refill) that runs until the queue is closed, without
+any Python per step. While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool
+of worker threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from neuroevo.envs import EnvRecipe
 from neuroevo.errors import UserError
-from neuroevo.networks import input_line, to_text
+from neuroevo.networks import Network, input_line, to_text
 from neuroevo.ops import end_stuck_environments, tf_ops
 
 _PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
@@ -31,43 +31,45 @@ _CHAIN_PIECE = 200  # mutations in one op, which nothing interrupts: about half 
 class Pipeline:
     """An env pool, a population and an episode queue, and one thread per lane that runs the loop over them.
 
-    env: recipe of the environment. networks: functions (observation line, outputs) -> layer list; genomes refer to them
-    by index. lanes, slots: number of lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the
-    caller's; by default as many as 600 MB hold, at least 2. backend: "cpu", "reference", or "cuda" for a GPU. dtype:
-    "float32" or "int8". population_device: TensorFlow's device that the population's ops are placed on; on "/gpu:0",
-    with "cuda", observations and outputs are tensors of the GPU, and rows are in TensorFlow's part of its memory.
+    env: recipe of the environment. networks: of one dtype; genomes refer to them by index. lanes, slots: number of
+    lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the caller's; by default as many as
+    600 MB hold, at least 2. backend: "cpu", "reference", or "cuda" for a GPU. population_device: TensorFlow's device
+    that the population's ops are placed on; on "/gpu:0", with "cuda", observations and outputs are tensors of the GPU,
+    and rows are in TensorFlow's part of its memory.
     UserError: there is no such mode of the environment, a network cannot be evaluated in integers, or the like.
     """
 
     def __init__(
         self,
         env: EnvRecipe,
-        networks: Sequence[Callable[[str, int], list[str]]],
+        networks: Sequence[Network],
         *,
         lanes: int,
         slots: int,
         parent_rows: int | None = None,
         backend: str = "cpu",
-        dtype: str = "float32",
         population_device: str = "/cpu:0",
     ):
+        dtypes = {network.dtype for network in networks}
+        if len(dtypes) > 1:
+            raise UserError(f"networks are evaluated in {' and '.join(sorted(dtypes))}, expected one of these for all")
+        (dtype,) = dtypes
         ops = tf_ops()
         _let_lanes_run_at_once(lanes)
         self._population_device = population_device
         with tf.device("/cpu:0"):
             self.env_pool = _make_env_pool(env, lanes * slots)
             spec = ops.env_pool_spec(self.env_pool)
-            if spec.action_dtype != b"int32":
-                raise UserError(
-                    f"env.name: {env.name} takes a vector of numbers as its action, which no network here gives yet; "
-                    "expected a game"
-                )
-            self.observation_dtype = tf.as_dtype(spec.observation_dtype.numpy().decode())
+            observation_dtype = tf.as_dtype(spec.observation_dtype.numpy().decode())
+            self.observation_dtype = tf.float32 if observation_dtype.is_floating else observation_dtype
+            self._action_dtype = tf.as_dtype(spec.action_dtype.numpy().decode())
             self.observation_shape = tuple(spec.observation_shape.numpy().tolist())
             self.num_actions = int(spec.num_actions)
             self.frame_skip = int(spec.frame_skip)
             observation = input_line(self.observation_dtype.name, self.observation_shape)
-            self.network_texts = [to_text(network(observation, self.num_actions)) for network in networks]
+            vector = self._action_dtype == tf.float32
+            layers = [network.layers(observation, self.num_actions, vector) for network in networks]
+            self.network_texts = [to_text(each) for each in layers]
             networks_alone = self._make_population(backend, dtype, rows=1)
             with tf.device(population_device):
                 self.dimensions = ops.population_dimensions(networks_alone).numpy().tolist()
@@ -83,7 +85,8 @@ class Pipeline:
 
     def start(self) -> None:
         """Starts the lanes. They wait, without using a core, until episodes are submitted."""
-        run = _lane_function(self.observation_dtype, self.observation_shape, self._population_device)
+        played = self.observation_dtype, self.observation_shape, self._action_dtype
+        run = _lane_function(*played, self._population_device)
         for lane in range(self._lanes):
             thread = threading.Thread(target=self._run_lane, args=(run, lane), name=f"lane {lane}", daemon=True)
             self._threads.append(thread)
@@ -101,13 +104,16 @@ class Pipeline:
         genome_seeds: Sequence[int],
         chains: Sequence[Sequence[tuple[int, float]]],
         priority: int = 0,
+        episode_normalisers: Sequence[int] | None = None,
     ) -> None:
         """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome.
 
+        episode_normalisers: numbers given to set_normaliser(), or -1; by default all -1.
         RuntimeError: the pipeline is closed.
         """
         self._check_lanes()
         mutations = [mutation for chain in chains for mutation in chain]
+        normalisers = [-1] * len(episode_ids) if episode_normalisers is None else episode_normalisers
         with tf.device("/cpu:0"):
             tf_ops().episode_queue_submit(
                 self.queue,
@@ -115,6 +121,7 @@ class Pipeline:
                 _int64(episode_genomes),
                 _int64(episode_seeds),
                 _int64(episode_max_frames),
+                _int64(normalisers),
                 _int64(genome_ids),
                 np.asarray(genome_networks, np.int32),
                 _int64(genome_sources),
@@ -137,6 +144,28 @@ class Pipeline:
             *outcomes, total_steps = (out.numpy() for out in results)
         self.total_steps = int(total_steps)
         return tuple(outcomes)
+
+    def take_ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of the episodes with a fault or a normaliser that have ended since the last call: ids int64 [E], why they
+        failed as bytes [E], empty where they did not, and moments float64 [E, 1 + 2n], [E, 0] without normalisers.
+
+        Of an episode that results() has told of, it has been told too.
+        """
+        self._check_open()
+        with tf.device("/cpu:0"):
+            return tuple(out.numpy() for out in tf_ops().env_take_ended(self.env_pool))
+
+    def set_normaliser(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
+        """Makes a normaliser known to the environments under a number; mean, std float64 [n]."""
+        self._check_open()
+        with tf.device("/cpu:0"):
+            tf_ops().env_set_normaliser(self.env_pool, _int64(number), mean, std)
+
+    def drop_normalisers(self, numbers: Sequence[int]) -> None:
+        """Forgets normalisers; episodes that play with one keep it."""
+        self._check_open()
+        with tf.device("/cpu:0"):
+            tf_ops().env_drop_normalisers(self.env_pool, _int64(numbers))
 
     def init_row(self, row: int, network: int, seed: int) -> None:
         """Fills one of the caller's rows with initial weights."""
@@ -237,9 +266,11 @@ def _int64(values: Sequence[int] | float) -> np.ndarray:
 
 @functools.cache
 def _lane_function(
-    dtype: tf.DType, shape: tuple[int, ...], population_device: str
+    dtype: tf.DType, shape: tuple[int, ...], action_dtype: tf.DType, population_device: str
 ) -> tf.types.experimental.ConcreteFunction:
-    """The graph that plays one lane until the queue is closed, for observations of this dtype and shape.
+    """The graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
+
+    Observations are shown to networks as uint8, or normalised as float32.
 
     The handles are arguments: a graph that captured them would keep the rows in memory until Python's garbage collector
     finds it.
@@ -257,15 +288,19 @@ def _lane_function(
                     perturb = ops.population_perturb(
                         population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
                     )
-            reset = ops.env_reset(env_pool, take.slots, take.seeds, take.max_frames)
+            episodes = take.slots, take.seeds, take.max_frames, take.episodes, take.normalisers
+            reset = ops.env_reset(env_pool, *episodes)
             with tf.control_dependencies([perturb, reset]):
                 return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.identity(take.closed)
 
         def step(slots: tf.Tensor, rows: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
+            if dtype == tf.float32:
+                observations = ops.env_normalised_observation(env_pool, slots, shape=shape)
+            else:
+                observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
             with tf.device(population_device):
                 outputs = ops.population_forward(population, rows, observations)
-            actions = tf.argmax(outputs, axis=1, output_type=tf.int32)
+            actions = ops.env_actions(env_pool, outputs, T=action_dtype)
             rewards, dones = ops.env_step(env_pool, slots, actions)
             put = ops.episode_queue_put(queue, lane, slots, rewards, dones)
             return put.live_slots, put.live_rows, put.refill

@@ -92,6 +92,8 @@ class TerminalWatcher(Watcher):
             self._headed = True
             self._line(" ".join(f"{name:>{width}}" for name, width, _ in _COLUMNS))
         self._line(" ".join(f"{show(record):>{width}}" for _, width, show in _COLUMNS))
+        if record.failures:
+            self._line(f"     {record.failures}")
 
     def _line(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)

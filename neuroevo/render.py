@@ -14,6 +14,7 @@ from neuroevo.episodes import Outcomes
 from neuroevo.errors import UserError
 from neuroevo.genome import Genome
 from neuroevo.grid import Grid
+from neuroevo.normalisation import Normaliser
 from neuroevo.replay import Moment, Replay
 from neuroevo.run_reader import RunReader
 from neuroevo.video import VideoWriter
@@ -23,10 +24,11 @@ FRAMES_PER_S = 60  # emulator frames of an Atari console
 
 @dataclass(frozen=True)
 class Player:
-    """Who plays, and what to call it."""
+    """Who plays, what to call it, and what it sees observations through."""
 
     name: str
     genome: Genome
+    normaliser: Normaliser | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
     UserError: there is no such generation, it has fewer members, or the checkpoint that remembers them is gone.
     """
     generation, elite = reader.elite(generation)
-    players = [Player("elite", elite)]
+    players = [Player("elite", elite.genome, elite.normaliser)]
     if members == 1:
         return generation, players
     row = reader.rows()[generation]
@@ -59,7 +61,9 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
     genomes = reader.config.algorithm.ask(reader.state(generation).algorithm)
     ranks = np.argsort(-np.array(row["fitness"]), kind="stable")
     others = [
-        Player(f"#{rank}", genomes[index]) for rank, index in enumerate(ranks, start=1) if genomes[index] != elite
+        Player(f"#{rank}", genomes[index], elite.normaliser)
+        for rank, index in enumerate(ranks, start=1)
+        if genomes[index] != elite.genome
     ]
     if members - 1 > len(others):
         raise UserError(f"members is {members}, expected at most {len(others) + 1} in generation {generation}")
@@ -82,9 +86,12 @@ def render(
 
     An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
     cutoff: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the console.
-    on_progress is told how many episodes are over, and the steps of the one that is played.
+    on_progress is told how many episodes are over, and the steps of the one that is played. All players see through the
+    first one's normaliser, as all of a generation do. UserError: the environment has no screens.
     """
-    replay = Replay(config, [player.genome for player in players])
+    replay = Replay(config, [player.genome for player in players], players[0].normaliser)
+    if not replay.pool.render_shape:
+        raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
     screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
     grid = Grid(len(players), *screens.shape[1:3], scale, captions)
     height, width, _ = grid.shape

@@ -10,7 +10,8 @@ import numpy as np
 from neuroevo import envs, native
 from neuroevo.config import Config
 from neuroevo.genome import Genome
-from neuroevo.networks import NETWORKS, input_line, to_text
+from neuroevo.networks import input_line, to_text
+from neuroevo.normalisation import Normaliser
 
 
 @dataclass(frozen=True)
@@ -27,19 +28,24 @@ class Moment:
 class Replay:
     """M genomes in the environment and with the network of a configuration: genome m has slot m and row m.
 
-    pool, population: native objects. network: the layer list in text form. UserError: there is no such environment.
+    normaliser: what all of them see observations through. pool, population: native objects. network: the layer list in
+    text form. UserError: there is no such environment.
     """
 
-    def __init__(self, config: Config, genomes: Sequence[Genome]):
+    def __init__(self, config: Config, genomes: Sequence[Genome], normaliser: Normaliser | None = None):
         self.pool = native.EnvPool(envs.resolve(config.env.name, config.env.options), len(genomes))
         observation = input_line(self.pool.observation_dtype.name, self.pool.observation_shape)
-        self.network = to_text(NETWORKS[config.network.name](observation, self.pool.num_actions))
+        vector = self.pool.action_dtype == np.float32
+        self.network = to_text(config.network.layers(observation, self.pool.num_actions, vector))
         self.population = native.Population([self.network], len(genomes), dtype=config.network.dtype)
         self.population.init(range(len(genomes)), [0] * len(genomes), [genome.base for genome in genomes])
         mutations = [(row, seed, scale) for row, genome in enumerate(genomes) for seed, scale in genome.chain]
         rows, seeds, scales = zip(*mutations, strict=True) if mutations else ((), (), ())
         self.population.perturb(rows, rows, seeds, scales)
         self._slots = np.arange(len(genomes))
+        self._normalisers = None if normaliser is None else [0] * len(genomes)
+        if normaliser is not None:
+            self.pool.set_normaliser(0, normaliser.mean, normaliser.std)
 
     def thetas(self) -> np.ndarray:
         """Everyone's weights, float32 [M, D]."""
@@ -51,13 +57,15 @@ class Replay:
         cutoff: in steps; 0 for the environment's own limit.
         """
         pool, slots = self.pool, self._slots
-        pool.reset(slots, [seed] * len(slots), [cutoff * pool.frame_skip] * len(slots))
+        limits = [cutoff * pool.frame_skip] * len(slots)
+        pool.reset(slots, [seed] * len(slots), limits, normalisers=self._normalisers)
+        observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalised
         playing, returns, steps = np.ones(len(slots), bool), np.zeros(len(slots)), np.zeros(len(slots), np.int64)
         yield Moment(slots, playing.copy(), returns.copy(), steps.copy())
         while playing.any():
             moved = slots[playing]
-            outputs = self.population.forward(moved, pool.observe(moved), pool.num_actions)
-            rewards, dones = pool.step(moved, outputs.argmax(axis=1))
+            outputs = self.population.forward(moved, observe(moved), self.population.outputs)
+            rewards, dones = pool.step(moved, pool.actions(outputs))
             returns[moved] += rewards
             steps[moved] += 1
             playing[moved] = ~dones

@@ -26,13 +26,12 @@ def make_evaluator(config: Config) -> LocalEvaluator:
 
     return LocalEvaluator(
         config.env.name,
-        config.network.name,
+        config.network,
         env_options=config.env.options,
         device=config.hardware.device,
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
-        dtype=config.network.dtype,
     )
 
 

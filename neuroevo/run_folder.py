@@ -29,8 +29,9 @@ from neuroevo.files import write_atomically
 from neuroevo.metrics import Record
 from neuroevo.metrics_files import METRICS, MetricsFiles, check
 from neuroevo.tensorboard import TensorBoardWriter
-from neuroevo.train import TrainState, spent, start
-from neuroevo.warm_start import genomes_to_start_from
+from neuroevo.toml_text import said
+from neuroevo.train import TrainState, spent
+from neuroevo.warm_start import first_state
 
 CONFIG, INFO, LOG, CHECKPOINTS = "config.toml", "info.json", "log.txt", "checkpoints"
 log = logging.getLogger("neuroevo")
@@ -66,8 +67,7 @@ class RunFolder:
         """
         if path is not None:
             check_free(path)
-        state = start(config.algorithm, config.training, genomes_to_start_from(config))
-        folder = cls(Path(path or default_path(name)), config, state, None)
+        folder = cls(Path(path or default_path(name)), config, first_state(config), None)
         folder._default_name = name if path is None else None
         return folder
 
@@ -260,6 +260,8 @@ def describe(record: Record) -> str:
         parts.append(f"test {record.test_mean:.1f}{error}")
     parts.append(f"steps {record.steps_total:,}, {record.steps_per_s:,.0f}/s, {record.idle_share:.1%} idle")
     parts.append(f"{record.seconds_total:.1f} s")
+    if record.failures:
+        parts.append(record.failures)
     return " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])
 
 
@@ -291,6 +293,6 @@ def _check_changes(before: Config, after: Config) -> None:
         for key in dict.fromkeys([*table, *other]):
             if table.get(key) != other.get(key):
                 raise UserError(
-                    f"{section}.{key} is {table.get(key)} and cannot become {other.get(key)} when a run is resumed; "
-                    "what can: timesteps, generations and minutes of [training], [hardware], [checkpoints]"
+                    f"{section}.{key} is {said(table.get(key))} and cannot become {said(other.get(key))} when a run is "
+                    "resumed; what can: timesteps, generations and minutes of [training], [hardware], [checkpoints]"
                 )

@@ -11,8 +11,7 @@ from neuroevo.checkpoint import CheckpointError
 from neuroevo.checkpoints import Checkpoints
 from neuroevo.config import Config, load_config
 from neuroevo.errors import UserError
-from neuroevo.genome import Genome
-from neuroevo.metrics_files import ELITES, METRICS, elites, rows
+from neuroevo.metrics_files import ELITES, METRICS, Elite, elites, rows
 from neuroevo.train import TrainState
 
 
@@ -30,7 +29,7 @@ class RunReader:
         with self._readable(METRICS):
             return list(rows(self.path, fitness))
 
-    def elite(self, generation: int | None = None) -> tuple[int, Genome]:
+    def elite(self, generation: int | None = None) -> tuple[int, Elite]:
         """A finished generation, by default the last one, and its elite."""
         last, wanted = -1, None
         with self._readable(ELITES):

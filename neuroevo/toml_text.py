@@ -7,6 +7,11 @@ from typing import Any
 import tomli_w
 
 
+def said(value: Any) -> str:
+    """As in a sentence: text as it is, anything else as TOML writes it."""
+    return value if isinstance(value, str) else inline(value)
+
+
 def inline(value: Any) -> str:
     """`value` on one line; what TOML has no word for as Python writes it."""
     if isinstance(value, dict):

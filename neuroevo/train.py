@@ -13,9 +13,11 @@ from neuroevo.algorithms import Algorithm
 from neuroevo.config import Training
 from neuroevo.cutoff import parse_cutoff
 from neuroevo.elite_tests import EliteTests, Untested, episode_priority
-from neuroevo.episodes import Episode, Evaluator, Outcomes
+from neuroevo.episodes import Episode, Evaluator, Outcomes, first_of
+from neuroevo.errors import SimulationError
 from neuroevo.genome import Genome
 from neuroevo.metrics import Record
+from neuroevo.normalisation import Moments
 from neuroevo.randomness import Purpose, draw_seeds
 
 
@@ -24,7 +26,8 @@ class TrainState:
     """All that the next generation depends on: the algorithm's state, finished generations, cut-off and spent budget.
 
     steps: population and validation. seconds: wall time of the finished generations. untested: the finished generations
-    whose elites' test episodes are not over yet, oldest first.
+    whose elites' test episodes are not over yet, oldest first. moments: of what the populations saw, where observations
+    are normalised.
     """
 
     algorithm: Any
@@ -33,6 +36,7 @@ class TrainState:
     steps: int = 0
     seconds: float = 0.0
     untested: tuple[Untested, ...] = ()
+    moments: Moments | None = None
 
 
 class Watcher:
@@ -48,10 +52,15 @@ class Watcher:
         """A generation is finished and tested, and its record written."""
 
 
-def start(algorithm: Algorithm, training: Training, genomes: Sequence[Genome] = ()) -> TrainState:
-    """The state before generation 0; genomes: another run's best, best first, to start from."""
+def start(
+    algorithm: Algorithm, training: Training, genomes: Sequence[Genome] = (), moments: Moments | None = None
+) -> TrainState:
+    """The state before generation 0. genomes: another run's best, best first, to start from.
+
+    moments: Moments(), or what the other run's populations saw, to normalise observations; None: they are not.
+    """
     state = algorithm.init(training.seed, genomes)
-    return TrainState(state, generation=0, cutoff=parse_cutoff(training.cutoff).start)
+    return TrainState(state, generation=0, cutoff=parse_cutoff(training.cutoff).start, moments=moments)
 
 
 def spent(state: TrainState, training: Training) -> str | None:
@@ -82,7 +91,8 @@ def train(
     only tests are left it yields every now and then, so that what is over can be kept.
 
     From the same state the same generations follow, whatever came before. The caller closes the evaluator.
-    ValueError: the evaluator returned a fitness that is not finite.
+    ValueError: the evaluator returned a fitness that is not finite. SimulationError: all episodes of a population or of
+    a validation failed.
     """
     state = start(algorithm, training) if state is None else state
     watcher = watcher or Watcher()
@@ -112,18 +122,24 @@ def run_generation(
 ) -> tuple[TrainState, Record]:
     """Plays one generation without its test: the state after it and its record."""
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
+    moments = state.moments
+    normaliser = None if moments is None else moments.normaliser(generation, evaluator.observation_size)
 
     def play(purpose: Purpose, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]) -> _Phase:
         """Each genome plays the episodes of its seeds, [genomes][episodes each]."""
-        episodes = [
-            Episode(genome, seed, state.cutoff) for genome, own in zip(genomes, seeds, strict=True) for seed in own
-        ]
-        if not episodes:
-            return _Phase(_NOTHING, 0, 0.0)
-        watcher.phase(generation, purpose.name.removesuffix("_EPISODES").lower(), len(episodes))
+        pairs = [(genome, seed) for genome, own in zip(genomes, seeds, strict=True) for seed in own]
+        if not pairs:
+            return _Phase(_NOTHING, np.zeros(0), 0.0)
+        episodes = [Episode(genome, seed, state.cutoff, normaliser) for genome, seed in pairs]
+        phase = purpose.name.removesuffix("_EPISODES").lower()
+        watcher.phase(generation, phase, len(episodes))
         begun = time.perf_counter()
         outcomes = evaluator.wait(evaluator.submit(episodes, episode_priority(generation)), watcher.progress)
-        return _Phase(outcomes, len(genomes), time.perf_counter() - begun)
+        try:
+            fitness = outcomes.counted.reshape(len(genomes), -1).mean(axis=1)
+        except SimulationError as error:
+            raise SimulationError(f"{phase} of generation {generation}: {error}") from None
+        return _Phase(outcomes, fitness, time.perf_counter() - begun)
 
     def seeds(purpose: Purpose, count: int) -> list[int]:
         return draw_seeds(count, training.seed, generation, purpose)
@@ -149,6 +165,7 @@ def run_generation(
         cutoff=parse_cutoff(training.cutoff).following(state.cutoff, population.outcomes.steps),
         steps=state.steps + steps,
         seconds=state.seconds + seconds,
+        moments=None if moments is None else moments.after(population.outcomes),
     )
     record = Record(
         generation=generation,
@@ -170,6 +187,10 @@ def run_generation(
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
         figures=figures,
+        normaliser=normaliser,
+        faults_population=len(population.outcomes.faults),
+        faults_validation=len(validation.outcomes.faults),
+        first_fault=first_of(population.outcomes.faults) or first_of(validation.outcomes.faults),
     )
     return after, record
 
@@ -180,18 +201,11 @@ _NOTHING = Outcomes(np.zeros(0, np.float64), np.zeros(0, np.int64))
 
 @dataclass(frozen=True)
 class _Phase:
-    """Outcomes of equally many episodes for each of `genomes` genomes, and the wall time."""
+    """Outcomes of equally many episodes for each genome, the genomes' mean returns, float64 [G], and the wall time."""
 
     outcomes: Outcomes
-    genomes: int
+    fitness: np.ndarray
     seconds: float
-
-    @property
-    def fitness(self) -> np.ndarray:
-        """Each genome's mean return, float64 [genomes]."""
-        if self.genomes == 0:
-            return np.zeros(0, np.float64)
-        return np.asarray(self.outcomes.returns, np.float64).reshape(self.genomes, -1).mean(axis=1)
 
     @property
     def steps(self) -> int:

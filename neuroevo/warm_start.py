@@ -1,24 +1,33 @@
-"""Starting from the best genomes of another run: training.start_from."""
+"""The state that a run begins with: nothing, or the best genomes of another run, training.start_from."""
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from neuroevo.config import Config
 from neuroevo.errors import UserError
-from neuroevo.genome import Genome
+from neuroevo.normalisation import Moments
 from neuroevo.run_reader import RunReader
+from neuroevo.toml_text import said
+from neuroevo.train import TrainState, start
 
 
-def genomes_to_start_from(config: Config) -> list[Genome]:
-    """The best genomes of the run in training.start_from, best first; none where the key is not set.
+def first_state(config: Config) -> TrainState:
+    """The state before generation 0 of a configuration's run.
 
-    UserError: there is no such run, none of its generations is finished, or its network is another one.
+    From another run come its best genomes, and what its networks' observations are normalised by. UserError: there is
+    no such run, none of its generations is finished, or its network is another one.
     """
-    path = config.training.start_from
+    path, ours = config.training.start_from, config.network
     if path is None:
-        return []
+        moments = Moments() if ours.normalise_observations else None
+        return start(config.algorithm, config.training, moments=moments)
     other = RunReader(path)
-    theirs, ours = other.config.network, config.network
-    if theirs.name != ours.name:  # another dtype plays the same genomes
-        raise UserError(f"training.start_from = {path}: its network is {theirs.name}, this run's is {ours.name}")
+    for field in fields(ours):
+        here, there = getattr(ours, field.name), getattr(other.config.network, field.name)
+        if field.name != "dtype" and here != there:  # another dtype plays the same genomes
+            its = "network" if field.name == "name" else f"network's {field.name}"
+            raise UserError(f"training.start_from = {path}: its {its} is {said(there)}, this run's is {said(here)}")
     other.elite()  # says when no generation is finished
-    return other.config.algorithm.best(other.state().algorithm)
+    state = other.state()
+    return start(config.algorithm, config.training, other.config.algorithm.best(state.algorithm), state.moments)

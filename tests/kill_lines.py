@@ -20,7 +20,11 @@ from tests.runs import config, new_run, play, results
 
 PACKAGE = Path(__file__).parents[1] / "neuroevo"
 WRITERS = ("files", "metrics_files", "checkpoint", "checkpoints", "run_folder", "run", "tensorboard")
-CHANGES = {"checkpoints": {"every": 2}}
+CHANGES = {
+    "env": {"name": "Hopper-v5"},
+    "network": {"name": "mlp", "normalise_observations": True},
+    "checkpoints": {"every": 2},
+}
 
 
 def signal_at_line(number: int, sent: signal.Signals) -> Callable[[], int]:

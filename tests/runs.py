@@ -50,6 +50,7 @@ def results(path):
     names, *lines = [line.split(",") for line in (path / "metrics.csv").read_text().splitlines()]
     csv = [timeless(dict(zip(names, line, strict=True))) for line in lines]
     newest = max((path / "checkpoints").glob("*.ckpt"))
-    body = json.loads(newest.read_text().splitlines()[1])
-    state = {key: body[key] for key in ("generation", "cutoff", "steps", "algorithm", "untested", "genomes", "origin")}
+    _, body, arrays = newest.read_bytes().split(b"\n", 2)
+    body, keys = json.loads(body), ("generation", "cutoff", "steps", "algorithm", "untested", "moments", "genomes")
+    state = {**{key: body[key] for key in (*keys, "origin")}, "arrays": arrays}
     return {"rows": rows, "csv": csv, "elites": read_elites(path), "newest": newest.name, "state": state}

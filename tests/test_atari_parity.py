@@ -14,6 +14,7 @@ from tests.atari_reference import ReferenceEnv, noops_of, resize, stacks
 # FIRE at all; a screen of 250 rows.
 GAMES = ["breakout", "pong", "frostbite", "seaquest", "space_invaders", "freeway", "king_kong"]
 SLOTS, STEPS = 2, 1000
+NONE = np.zeros(0, np.int64)
 CUTOFFS = [0, 1000, 403, 1201, 2]  # frames, episode by episode; two are no multiple of the frame skip
 
 
@@ -27,7 +28,7 @@ class OpPool:
 
     def reset(self, slots, seeds, max_frames):
         slots, seeds, max_frames = (np.array(values, np.int64) for values in (slots, seeds, max_frames))
-        tf_ops().env_reset(self._handle, slots, seeds, max_frames)
+        tf_ops().env_reset(self._handle, slots, seeds, max_frames, NONE, NONE)
 
     def step(self, slots, actions):
         rewards, dones = tf_ops().env_step(self._handle, np.array(slots, np.int64), np.array(actions, np.int32))

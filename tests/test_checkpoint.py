@@ -151,7 +151,7 @@ def with_head(**changes):
         (b'{"format": "zip"}\n', "is not a neuroevo checkpoint"),
         (pickle.dumps({"population": [1, 2, 3]}), "is not a neuroevo checkpoint"),
         (b"\x1f\x8b" + bytes(range(256)), "is not a neuroevo checkpoint"),
-        (with_head(version=3), "has version 3 of the format, this neuroevo reads versions 1 and 2"),
+        (with_head(version=4), "has version 4 of the format, this neuroevo reads versions 1, 2 and 3"),
         (with_head(sha256="0" * 64), "is damaged: its content does not match its SHA-256 sum"),
     ],
 )

@@ -268,6 +268,15 @@ def test_a_terminal_table():
     assert sum(line.split() == row for line in text.replace("\x1b[2K", "").splitlines()) == 2
 
 
+def test_failed_episodes_on_a_terminal():
+    output = io.StringIO()
+    failing = replace(RECORD, faults_population=1, faults_test=2, first_fault="action[0] is nan")
+    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
+        watcher.generation(RECORD)
+        watcher.generation(failing)
+    assert output.getvalue().count("     3 episodes failed, the first: action[0] is nan\n") == 1
+
+
 @pytest.mark.parametrize(("hours", "shown"), [(25, "25:00:05"), (9 * 24, "216:00:05")])
 def test_days_in_a_terminal_table(hours, shown):
     output = io.StringIO()

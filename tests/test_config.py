@@ -155,6 +155,65 @@ def test_single_problems(section, table, expected):
     assert problems({**LEAST, section: table}) == [expected]
 
 
+HOPPER = {"env": {"name": "Hopper-v5"}, "training": {"generations": 3}}
+
+
+def test_the_settings_of_mlp_are_filled_in():
+    network = make_config({**HOPPER, "network": {"name": "mlp"}}).network
+    assert (network.hidden, network.activation, network.action_bins) == ((256, 256), "tanh", 0)
+    assert network.normalise_observations is False
+    settings = {"hidden": [64, 32.0], "activation": "relu", "action_bins": 10.0, "normalise_observations": True}
+    config = make_config({**HOPPER, "network": {"name": "mlp", **settings}})
+    assert (config.network.hidden, config.network.activation, config.network.action_bins) == ((64, 32), "relu", 10)
+    assert make_config(tomllib.loads(config.toml())) == config
+    assert tomllib.loads(config.toml())["network"] == {"name": "mlp", "dtype": "float32", **settings}
+    plain = make_config(LEAST)
+    assert (plain.network.hidden, plain.network.activation) == (None, None)
+    assert "hidden" not in plain.tables()["network"]
+    pixels = make_config({**LEAST, "network": {"name": "mlp", "activation": "relu", "dtype": "int8"}})
+    assert pixels.network.hidden == (256, 256)
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        (HOPPER,
+         ['network.name = "large_model": this network is for screens, and Hopper-v5 shows numbers; expected mlp']),
+        ({**HOPPER, "network": {"name": "mlp", "dtype": "int8"}},
+         ['network.dtype = "int8": Hopper-v5 shows numbers with fractions, expected float32']),
+        ({**HOPPER, "network": {"name": "nature_dqn", "dtype": "int8", "hidden": [3], "activation": "tanh"}},
+         ['network.name = "nature_dqn": this network is for screens, and Hopper-v5 shows numbers; expected mlp',
+          "network.hidden = [3]: nature_dqn has its own layers, expected mlp, or no such key",
+          'network.activation = "tanh": nature_dqn has its own layers, expected mlp, or no such key',
+          'network.dtype = "int8": Hopper-v5 shows numbers with fractions, expected float32']),
+        ({**LEAST, "network": {"hidden": [64], "action_bins": 5, "normalise_observations": True}},
+         ["network.hidden = [64]: large_model has its own layers, expected mlp, or no such key",
+          "network.action_bins = 5: an action in frostbite is one of several, not a vector of numbers; expected 0",
+          "network.normalise_observations = true: frostbite shows screens, not numbers; expected false"]),
+        ({**LEAST, "network": {"name": "mlp", "hidden": [8], "dtype": "int8"}},
+         ['network.dtype = "int8": mlp has tanh between its layers, expected a network with relu']),
+        ({**HOPPER, "network": {"name": "mlp", "hidden": []}},
+         ["network.hidden = []: expected a list of one or more numbers in [1, 65536]"]),
+        ({**HOPPER, "network": {"name": "mlp", "hidden": [64, 0]}},
+         ["network.hidden = [64, 0]: expected a list of one or more numbers in [1, 65536]"]),
+        ({**HOPPER, "network": {"name": "mlp", "hidden": 64}},
+         ["network.hidden = 64: expected a list of one or more numbers in [1, 65536]"]),
+        ({**HOPPER, "network": {"name": "mlp", "activation": "gelu"}},
+         ["network.activation = \"gelu\": expected 'tanh' or 'relu'"]),
+        *(({**HOPPER, "network": {"name": "mlp", "action_bins": bins}},
+           [f"network.action_bins = {bins}: expected 0, for none, or one in [2, 1024]"]) for bins in (1, -2, 1025)),
+        ({**HOPPER, "network": {"name": "mlp", "normalize_observations": True}},
+         ["network.normalize_observations = true: there is no such key; did you mean normalise_observations? (keys of "
+          "[network]: name, dtype, hidden, activation, action_bins, normalise_observations)"]),
+        ({**HOPPER, "env": {"name": "Hoper"}, "network": {"name": "large_model", "action_bins": 1}},
+         ['env.name = "Hoper": there is no such environment; did you mean Hopper-v5? (`neuroevo info` lists the '
+          "environments)", "network.action_bins = 1: expected 0, for none, or one in [2, 1024]"]),
+    ],
+)  # fmt: skip
+def test_networks_that_do_not_fit(tables, expected):
+    assert sorted(problems(tables)) == sorted(expected)
+
+
 def test_the_largest_numbers():
     """What is one more, or not a 32-bit number any more, is refused: see test_mistakes."""
     count, single = 2**31 - 1, float(np.finfo(np.float32).max)

@@ -28,7 +28,7 @@ def test_the_comparison(tmp_path, capsys):
     assert ga[-1]["steps_total"] >= 20_000 > ga[-2]["steps_total"]
     assert search[-1]["steps_total"] >= ga[-1]["steps_total"] > search[-2]["steps_total"]
     of_ga, of_search = (read_elites(tmp_path / name) for name in ("ga", "random_search"))
-    elites = [of_ga[0], of_ga[-1], of_search[-1]]
+    elites = [elite.genome for elite in (of_ga[0], of_ga[-1], of_search[-1])]
     assert [genome_from_json(elite) for elite in result["elites"].values()] == elites
 
     held_out = toy.calls[-1]

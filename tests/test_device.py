@@ -70,7 +70,7 @@ def test_commands_say_what_is_used_and_why():
     "make",
     [
         "native.Population(['input float32 3; dense 2 1.0'], 1, backend='cuda')",
-        "Pipeline(envs.resolve('pong'), [networks.model], lanes=1, slots=1, backend='cuda')",
+        "Pipeline(envs.resolve('pong'), [networks.Network('model')], lanes=1, slots=1, backend='cuda')",
     ],
 )
 def test_the_backend_is_known_to_who_has_not_asked_for_a_gpu(make):
@@ -136,9 +136,8 @@ def memories(backend: str, dtype: str, steps: int, episodes: int = 4) -> tuple[l
     """The emulators' memory after one episode of each of several networks from the same start, on two lanes of two
     slots; returns and steps. Nothing but the networks' actions tells the memories apart."""
     played = [Episode(Genome(0, ((i, 0.5),)), 3, steps) for i in range(episodes)]
-    with LocalEvaluator(
-        "frostbite", "model", lanes=2, slots=episodes // 2, threads=2, backend=backend, dtype=dtype
-    ) as one:
+    network = networks.Network("model", dtype=dtype)
+    with LocalEvaluator("frostbite", network, lanes=2, slots=episodes // 2, threads=2, backend=backend) as one:
         outcomes = one.evaluate(played)
         spec = one._pipeline.env_pool
         with tf.device("/cpu:0"):
@@ -163,7 +162,7 @@ def test_a_gpu_plays_the_same_episodes_as_the_cpu(dtype, network):
     episodes = [Episode(Genome(i // 4, ((i, 0.05),)), i, 400) for i in range(48)]
     outcomes = []
     for device in ("cpu", "gpu"):
-        with LocalEvaluator("frostbite", network, device=device, dtype=dtype) as one:
+        with LocalEvaluator("frostbite", networks.Network(network, dtype=dtype), device=device) as one:
             assert one.device == device
             outcomes.append(one.evaluate(episodes))
     np.testing.assert_array_equal(outcomes[0].returns, outcomes[1].returns)

@@ -93,13 +93,28 @@ def test_an_interruption_loses_no_finished_generation(tmp_path, call):
     assert results(tmp_path / "run") == results(tmp_path / "whole")
 
 
-def test_checkpoints_of_the_version_before():
-    state, _ = list(train(ALGORITHM, ToyEvaluator(), TRAINING))[2]
-    head, body, *arrays = to_bytes(Checkpoint(state, {}, {})).split(b"\n", 2)
-    old = {key: value for key, value in json.loads(body).items() if key != "untested"}
-    content = b"\n".join([json.dumps(old).encode(), *arrays])
-    head = {**json.loads(head), "version": 1, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    assert from_bytes(json.dumps(head).encode() + b"\n" + content, ALGORITHM.state_type).state == state
+@pytest.mark.parametrize(("version", "late"), [(1, 0), (2, 0), (2, 100)])
+def test_checkpoints_of_versions_before(version, late):
+    """Made of today's, without what those versions did not have."""
+    whole = list(train(ALGORITHM, ToyEvaluator(late=late), TRAINING))
+    state = whole[2][0]
+    head, body, arrays = to_bytes(Checkpoint(state, {}, {})).split(b"\n", 2)
+    old = json.loads(body)
+    for key in ("version", "moments", *(["untested"] if version == 1 else [])):
+        del old[key]
+    for untested in old.get("untested", []):
+        del untested["fields"]["faults"]
+        record = untested["fields"]["record"]["fields"]
+        faults = (f"faults_{phase}" for phase in ("population", "validation", "test"))
+        for key in ("normaliser", "first_fault", *faults):
+            del record[key]
+    content = json.dumps(old).encode() + b"\n" + arrays
+    head = {**json.loads(head), "version": version, "bytes": len(content)}
+    head["sha256"] = hashlib.sha256(content).hexdigest()
+    read = from_bytes(json.dumps(head).encode() + b"\n" + content, ALGORITHM.state_type).state
+    assert replace(read, untested=()) == replace(state, untested=())
+    assert len(read.untested) == (3 if late else 0)
+    assert rows(whole[:3]) + rows(train(ALGORITHM, ToyEvaluator(), TRAINING, read)) == rows(whole)
 
 
 def test_episodes_that_are_over_are_remembered_exactly():

@@ -29,8 +29,8 @@ def make(**given):
     return tf_ops().env_pool_make(**attributes)
 
 
-def reset(pool, slots=(0,), seeds=(7,), max_frames=(0,)):
-    tf_ops().env_reset(pool, int64(*slots), int64(*seeds), int64(*max_frames))
+def reset(pool, slots=(0,), seeds=(7,), max_frames=(0,), episodes=(), normalisers=()):
+    tf_ops().env_reset(pool, *(int64(*values) for values in (slots, seeds, max_frames, episodes, normalisers)))
 
 
 def observe(pool, *slots):
@@ -70,6 +70,11 @@ RESET = [
     ({"slots": (0, 1)}, r"input 'seeds' has shape \[1\], expected \[2\]"),
     ({"max_frames": (0, 0)}, r"input 'max_frames' has shape \[2\], expected \[1\]"),
     ({"max_frames": (-1,)}, "max_frames of slot 0 is -1, expected 0 or more"),
+    ({"episodes": (1, 2)}, "episodes has 2 values, expected one per slot: 1"),
+    ({"episodes": (-2,)}, r"episode of slot 0 is -2, expected -1 \(none\) or more"),
+    ({"normalisers": (-1, -1)}, "normalisers has 2 values, expected one per slot: 1"),
+    ({"normalisers": (7,)}, "normaliser 7 is not set"),
+    ({"normalisers": (-2,)}, "normaliser -2 is not set"),
 ]
 
 
@@ -173,6 +178,7 @@ def test_the_specification(pool):
     assert spec.observation_shape.numpy().tolist() == [84, 84, 4]
     assert spec.behaviour_shape.numpy().tolist() == [128]
     assert spec.render_shape.numpy().tolist() == [210, 160, 3]
+    assert spec.action_low.shape == spec.action_high.shape == (0,)
 
 
 def test_shapes_in_a_graph(pool):
@@ -190,7 +196,7 @@ def test_shapes_in_a_graph(pool):
     assert shapes == {
         "behaviours": [None, 128],
         "screens": [None, None, None, 3],
-        "spec": [0, 1, 0, 0, 0, 0, 0, 1, 1],
+        "spec": [0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1],
     }
     assert behaviours.shape == (1, 128) and screens.shape == (1, 210, 160, 3)
 
@@ -229,6 +235,11 @@ def test_handles_of_another_kind(pool):
             lambda handle: ops.env_behaviour(handle, int64(0), dtype=tf.uint8, shape=[128]),
             lambda handle: ops.env_render(handle, int64(0)),
             lambda handle: ops.env_pool_spec(handle),
+            lambda handle: ops.env_actions(handle, np.zeros((1, 3), np.float32), T=tf.int32),
+            lambda handle: ops.env_normalised_observation(handle, int64(0), shape=[84, 84, 4]),
+            lambda handle: ops.env_set_normaliser(handle, 0, [0.0], [1.0]),
+            lambda handle: ops.env_drop_normalisers(handle, int64(0)),
+            lambda handle: ops.env_take_ended(handle),
         ):
             with pytest.raises(ERRORS, match="input 'handle' is not a handle of an env pool"):
                 call(handle)
@@ -254,12 +265,17 @@ def test_wrong_ranks_are_found_when_a_graph_is_built(pool):
     ops = tf_ops()
     for call in (
         lambda: ops.env_step(pool, tf.constant(0, tf.int64), int32(0)),
-        lambda: ops.env_reset(pool, int64(0), tf.constant(0, tf.int64), int64(0)),
+        lambda: ops.env_reset(pool, int64(0), tf.constant(0, tf.int64), int64(0), int64(), int64()),
+        lambda: ops.env_reset(pool, int64(0), int64(0), int64(0), int64(), tf.constant(0, tf.int64)),
+        lambda: ops.env_actions(pool, tf.zeros([3]), T=tf.int32),
+        lambda: ops.env_normalised_observation(pool, tf.zeros([1, 1], tf.int64), shape=[84, 84, 4]),
+        lambda: ops.env_set_normaliser(pool, 0, tf.zeros([1, 1], tf.float64), tf.zeros([1], tf.float64)),
+        lambda: ops.env_drop_normalisers(pool, tf.constant(0, tf.int64)),
         lambda: ops.env_observation(pool, tf.zeros([1, 1], tf.int64), dtype=tf.uint8, shape=[84, 84, 4]),
         lambda: ops.env_behaviour(pool, tf.zeros([1, 1], tf.int64), dtype=tf.uint8, shape=[128]),
         lambda: ops.env_render(pool, tf.constant(0, tf.int64)),
     ):
-        with pytest.raises(ValueError, match="must be rank 1"):
+        with pytest.raises(ValueError, match="must be rank [12]"):
             tf.function(call).get_concrete_function()
 
 

@@ -52,7 +52,7 @@ def outcomes_of(genome, seeds, cutoff):
 @pytest.mark.parametrize("generation", [0, 2])
 def test_equals_the_runner_without_tensorflow(path, generation):
     row = row_of(path, "--episodes", 5, "--cutoff", 150, "--generation", generation, "--threads", 1)
-    _, genome = RunReader(path).elite(generation)
+    genome = RunReader(path).elite(generation)[1].genome
     expected = outcomes_of(genome, held_out_seeds(5), 150)
     assert row["seeds"] == held_out_seeds(5)
     assert row["returns"] == expected.returns.tolist()
@@ -68,7 +68,7 @@ def test_the_last_generation_and_other_seeds(path):
     assert row["generation"] == 2
     assert row["seeds"] == episode_seeds(4, 11) == episode_seeds(9, 11)[:4]
     assert not set(row["seeds"]) & set(held_out_seeds(100))
-    assert row["returns"] == outcomes_of(RunReader(path).elite()[1], row["seeds"], 40).returns.tolist()
+    assert row["returns"] == outcomes_of(RunReader(path).elite()[1].genome, row["seeds"], 40).returns.tolist()
 
 
 def test_numbers():
@@ -106,7 +106,7 @@ def with_toy(monkeypatch, path, *arguments, **options):
 def test_what_is_played_and_printed(monkeypatch, path):
     result, toy, config = with_toy(monkeypatch, path, "--device", "cpu", "--threads", 3)
     assert result.exit_code == 0, result.stderr
-    genome = RunReader(path).elite()[1]
+    genome = RunReader(path).elite()[1].genome
     assert toy.calls == [[Episode(genome, seed, 0) for seed in held_out_seeds(30)]]
     assert (config.hardware.device, config.hardware.threads) == ("cpu", 3)
     lines = result.stdout.splitlines()

@@ -151,7 +151,7 @@ def test_usable_without_this_package(path, exported, tmp_path, form):
     arguments = [form, exported[form], tmp_path / "observations.npy", tmp_path / "outputs.npy"]
     subprocess.run([sys.executable, "-c", ALONE, *map(str, arguments)], cwd=tmp_path, check=True)
     outputs = np.load(tmp_path / "outputs.npy")
-    genome = RunReader(path).elite()[1]
+    genome = RunReader(path).elite()[1].genome
     layers = NETWORKS["model"](SCREEN, 18)
     expected, theta = op_outputs(to_text(layers), genome, observations)
     assert outputs.dtype == np.float32
@@ -191,7 +191,7 @@ def test_arrays(path, exported):
         "dense_2.bias": (18,),
     }  # fmt: skip
     assert list(arrays)[8:] == ["network", "dtype", "genome", "env"]
-    genome = RunReader(path).elite()[1]
+    genome = RunReader(path).elite()[1].genome
     assert genome_from_json(json.loads(str(arrays["genome"]))) == genome
     assert str(arrays["network"]) == to_text(NETWORKS["model"](SCREEN, 18))
     assert str(arrays["env"]) == "frostbite"
@@ -204,7 +204,7 @@ def test_another_generation_and_the_default_name(path):
     assert result.exit_code == 0, result.stderr
     out = path / "elite-000000.npz"
     with np.load(out, allow_pickle=False) as file:
-        assert genome_from_json(json.loads(str(file["genome"]))) == RunReader(path).elite(0)[1]
+        assert genome_from_json(json.loads(str(file["genome"]))) == RunReader(path).elite(0)[1].genome
     out.unlink()
 
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from neuroevo import envs, ops
-from neuroevo.networks import NETWORKS, input_line, to_text
+from neuroevo.networks import NETWORKS, Network, input_line, to_text
 from neuroevo.pipeline import Pipeline
 from tests.population_reference import OpPopulation, bits
 
@@ -174,7 +174,7 @@ def test_errors_name_the_value():
 def play(dtype, backend, device):
     """Ids, returns and steps of 24 episodes of 8 offspring, sorted by id."""
     pipeline = Pipeline(
-        envs.resolve("frostbite"), [NETWORKS["large_model"]], lanes=2, slots=4, parent_rows=2, dtype=dtype,
+        envs.resolve("frostbite"), [Network("large_model", dtype=dtype)], lanes=2, slots=4, parent_rows=2,
         backend=backend, population_device=device,
     )  # fmt: skip
     pipeline.init_row(1, 0, 5)

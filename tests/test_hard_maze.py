@@ -139,7 +139,7 @@ def test_the_ops_do_what_the_native_pool_does():
     recipe, pool, actions = envs.resolve("hard_maze"), make(), random_actions(3, 30)
     tf_ops, slots, cutoff = ops.tf_ops(), np.array([0], np.int64), np.array([30], np.int64)
     handle = tf_ops.env_pool_make(family=recipe.family, options=list(recipe.options), slots=1)
-    tf_ops.env_reset(handle, slots, slots, cutoff)
+    tf_ops.env_reset(handle, slots, slots, cutoff, np.zeros(0, np.int64), np.zeros(0, np.int64))
     pool.reset(slots, slots, cutoff)
     for step in range(30):
         rewards, dones = tf_ops.env_step(handle, slots, actions[step : step + 1])

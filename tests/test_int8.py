@@ -19,7 +19,7 @@ from neuroevo.errors import UserError
 from neuroevo.evaluator import LocalEvaluator
 from neuroevo.genome import Genome
 from neuroevo.int8 import quantised
-from neuroevo.networks import NETWORKS, input_line, to_text
+from neuroevo.networks import NETWORKS, Network, input_line, to_text
 from neuroevo.run_folder import RunFolder
 from tests.int8_reference import outputs, weight_exponent
 from tests.population_reference import OpPopulation, ReferenceNetwork, bits
@@ -102,6 +102,11 @@ def test_actions_are_mostly_those_of_float32(mutations):
     assert np.mean(alike) > 0.95, alike
 
 
+def int8(name):
+    """The network of that name, in integers."""
+    return Network(name, dtype="int8")
+
+
 EPISODES = some_episodes(24, max_steps=50)
 
 
@@ -117,7 +122,7 @@ def expected():
 @pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_episodes_are_the_same_in_any_layout(expected, lanes, slots, threads):
-    assert_same(play("model", EPISODES, lanes, slots, threads=threads, dtype="int8"), expected)
+    assert_same(play(int8("model"), EPISODES, lanes, slots, threads=threads), expected)
     ops.set_threads(threads)
     options = {"lanes": lanes, "slots": slots, "dtype": "int8"}
     assert_same(native.run_episodes(envs.resolve("frostbite"), [networks.model], EPISODES, **options), expected)
@@ -142,9 +147,12 @@ def test_rows_without_float_weights_say_so():
 
 
 def test_a_network_that_cannot_be_integers_is_refused_before_anything_is_played(tmp_path):
+    layers = NETWORKS["mlp"](SCREEN, 18)
     reason = "network 0 cannot be evaluated as int8: layer 3 'tanh' makes fractions, expected relu"
-    with pytest.raises(UserError, match=reason):
-        LocalEvaluator("frostbite", "mlp", dtype="int8")
+    with pytest.raises(native.NativeError, match=reason):
+        native.Population([to_text(layers)], 1, dtype="int8")
+    with pytest.raises(UserError, match='network.dtype = "int8": mlp has tanh between its layers'):
+        LocalEvaluator("frostbite", int8("mlp"))
     sets = ["network.name=mlp", "network.dtype=int8"]
     words = [word for change in sets for word in ("--set", change)]
     result = CliRunner().invoke(app, ["train", "smoke", *words, "--out", str(tmp_path / "run")])
@@ -187,7 +195,8 @@ def invoke(*arguments):
 
 def test_a_run_remembers_that_it_is_of_integers(run):
     assert load_config(run / "config.toml").network.dtype == "int8"
-    assert tomllib.loads((run / "config.toml").read_text())["network"] == {"name": "model", "dtype": "int8"}
+    network = tomllib.loads((run / "config.toml").read_text())["network"]
+    assert (network["name"], network["dtype"]) == ("model", "int8")
     with pytest.raises(UserError, match="network.dtype is int8 and cannot become float32 when a run is resumed"):
         RunFolder.resume(run, ["network.dtype=float32"])
 
@@ -203,9 +212,9 @@ def test_a_run_replays_in_integers(run):
     from neuroevo.run_reader import RunReader
 
     _, elite = RunReader(run).elite()
-    with LocalEvaluator("frostbite", "model", dtype="int8") as evaluator:
+    with LocalEvaluator("frostbite", int8("model")) as evaluator:
         assert evaluate(evaluator, elite, episode_seeds(3), 40).row()["returns"] == said["returns"]
-    replay = Replay(config, [elite])
+    replay = Replay(config, [elite.genome])
     for moment in replay.play(episode_seeds(3)[0], 40):
         last = moment
     assert (last.returns[0], last.steps[0]) == (said["returns"][0], said["steps"][0])
@@ -255,10 +264,10 @@ def test_genomes_of_two_networks_in_integers():
     from neuroevo.episodes import Episode
 
     episodes = [Episode(genome, 9, 40) for genome in genomes]
-    both = play(["model", "nature_dqn"], episodes, 2, 2, dtype="int8")
+    both = play([int8("model"), int8("nature_dqn")], episodes, 2, 2)
     for network, name in enumerate(("model", "nature_dqn")):
         chosen = [i for i, genome in enumerate(genomes) if genome.network == network]
         alone = [Episode(Genome(genomes[i].base, genomes[i].chain), 9, 40) for i in chosen]
-        outcomes = play(name, alone, 1, 1, dtype="int8")
+        outcomes = play(int8(name), alone, 1, 1)
         assert list(outcomes.returns) == [both.returns[i] for i in chosen]
         assert list(outcomes.steps) == [both.steps[i] for i in chosen]

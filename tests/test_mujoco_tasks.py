@@ -14,7 +14,6 @@ from neuroevo import atari_games, envs, mujoco_tasks, ops
 from neuroevo.config import make_config
 from neuroevo.config_template import documented
 from neuroevo.errors import UserError
-from neuroevo.evaluator import LocalEvaluator
 from neuroevo.native import EnvPool, NativeError
 from tests.mujoco_reference import GymnasiumTask, make
 
@@ -170,26 +169,28 @@ def test_a_model_that_starts_unstable_is_refused(tmp_path):
 
 
 def test_configurations_explain_the_options_of_their_task():
-    config = make_config({"env": {"name": "Hopper-v5"}, "training": {"timesteps": 1000}})
-    text = documented(config)
+    played = {"network": {"name": "mlp"}, "training": {"timesteps": 1000}}
+    text = documented(make_config({"env": {"name": "Hopper-v5"}, **played}))
     assert "# Where the robot is healthy; either end may be infinite.\n# healthy_z_range = [0.7, inf]\n" in text
     assert "noop_max" not in text
     with pytest.raises(UserError, match="env.options.noop_max = 3: there is no such key"):
-        make_config({"env": {"name": "Hopper-v5", "options": {"noop_max": 3}}, "training": {"timesteps": 1000}})
+        make_config({"env": {"name": "Hopper-v5", "options": {"noop_max": 3}}, **played})
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_actions_that_are_not_finite_are_refused(bad):
+def test_an_action_that_is_not_finite_ends_its_episode_alone(bad):
     pool = make("HalfCheetah-v5", slots=2)
     pool.reset([0, 1], [1, 2], [0, 0])
     before, actions = pool.observe([0, 1]), np.zeros((2, 6), np.float32)
-    actions[1, 4] = bad
-    with pytest.raises(NativeError, match=re.escape(f"action[4] of slot 1 is {bad}, expected a finite value")):
-        pool.step([0, 1], actions)
     with pytest.raises(ValueError, match=re.escape("actions has shape [2, 5], expected [2, 6]")):
         pool.step([0, 1], np.zeros((2, 5), np.float32))
-    assert np.array_equal(pool.observe([0, 1]), before)  # and neither slot was stepped
-    pool.step([0, 1], np.zeros((2, 6), np.float32))
+    assert np.array_equal(pool.observe([0, 1]), before)
+    actions[1, 4] = bad
+    rewards, dones = pool.step([0, 1], actions)
+    assert dones.tolist() == [False, True] and rewards[1] == 0
+    assert (pool.fault(0), pool.fault(1)) == ("", f"action[4] is {bad}, expected a finite number")
+    assert np.array_equal(pool.observe([1]), before[1:])  # it was not stepped, and the other one was
+    assert not np.array_equal(pool.observe([0]), before[:1])
 
 
 def explosive(tmp_path):
@@ -271,7 +272,7 @@ def test_the_ops_play_the_same():
     tf_ops, recipe, pool = ops.tf_ops(), envs.resolve("HalfCheetah-v5"), make("HalfCheetah-v5", slots=2)
     slots, seeds, limits = np.array([0, 1]), np.array([3, 4]), np.array([0, 20])
     handle = tf_ops.env_pool_make(family=recipe.family, options=list(recipe.options), slots=2)
-    tf_ops.env_reset(handle, slots, seeds, limits)
+    tf_ops.env_reset(handle, slots, seeds, limits, np.zeros(0, np.int64), np.zeros(0, np.int64))
     pool.reset(slots, seeds, limits)
     rng = np.random.default_rng(0)
     for step in range(4):
@@ -283,8 +284,8 @@ def test_the_ops_play_the_same():
         assert np.array_equal(seen, pool.observe(slots))
     with pytest.raises(tf.errors.InvalidArgumentError, match="actions"):
         tf_ops.env_step(handle, slots[:1], np.zeros((1, 5), np.float32))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape("action[2] of slot 0 is nan")):
-        tf_ops.env_step(handle, slots[:1], np.array([[0, 0, np.nan, 0, 0, 0]], np.float32))
+    rewards, dones = tf_ops.env_step(handle, slots[:1], np.array([[0, 0, np.nan, 0, 0, 0]], np.float32))
+    assert rewards.numpy().tolist() == [0] and dones.numpy().tolist() == [True]
 
 
 def test_a_family_that_cannot_be_loaded_leaves_the_others(tmp_path, monkeypatch):
@@ -303,8 +304,3 @@ def test_the_library_is_that_of_the_wheel():
     import mujoco
 
     assert ctypes.CDLL(loaded.pop()).mj_version() == mujoco.mj_version()
-
-
-def test_training_on_a_task_is_refused_while_no_network_plays_it():
-    with pytest.raises(UserError, match="HalfCheetah-v5 takes a vector of numbers as its action"):
-        LocalEvaluator("HalfCheetah-v5", "mlp", lanes=1, slots=1)

@@ -163,8 +163,9 @@ def test_what_parents_share_is_made_once(capacity: int) -> None:
 
 def test_signals_are_handled_between_pieces_of_a_chain() -> None:
     """An alarm in the middle of 2,000 mutations ends them; whole or in pieces, a chain makes the same weights."""
-    from neuroevo import envs, networks
+    from neuroevo import envs
     from neuroevo.native import Population
+    from neuroevo.networks import Network
     from neuroevo.ops import tf_ops
     from neuroevo.pipeline import Pipeline
 
@@ -173,7 +174,7 @@ def test_signals_are_handled_between_pieces_of_a_chain() -> None:
 
     chain = [(seed, 0.01) for seed in range(2000)]
     seeds = list(range(2000))
-    pipeline = Pipeline(envs.resolve("frostbite"), [networks.model], lanes=1, slots=1, parent_rows=3)
+    pipeline = Pipeline(envs.resolve("frostbite"), [Network("model")], lanes=1, slots=1, parent_rows=3)
     previous = signal.signal(signal.SIGALRM, stop)
     try:
         pipeline.init_row(0, 0, 5)

@@ -16,6 +16,7 @@ from neuroevo import envs, native, networks, ops
 from neuroevo.episodes import Episode, Outcomes
 from neuroevo.evaluator import LocalEvaluator
 from neuroevo.genome import Genome
+from neuroevo.networks import Network
 
 LAYOUTS = [(1, 1), (2, 8), (3, 5)]  # lanes, slots of each
 SECONDS = 120  # until a subprocess counts as hung, on a busy machine
@@ -31,7 +32,9 @@ def some_episodes(count: int, max_steps: int) -> list[Episode]:
     return episodes + [Episode(genome, 7, max_steps) for genome in genomes[::8]]
 
 
-def play(network: str, episodes: list[Episode], lanes: int, slots: int, **options: object) -> Outcomes:
+def play(
+    network: str | Network | list[Network], episodes: list[Episode], lanes: int, slots: int, **options: object
+) -> Outcomes:
     with LocalEvaluator("frostbite", network, lanes=lanes, slots=slots, **options) as evaluator:
         return evaluator.evaluate(episodes)
 

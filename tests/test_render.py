@@ -74,7 +74,7 @@ def outcome_of(genome, seed, cutoff):
 def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
     out = tmp_path / f"elite{suffix}"
     lines, pictures = video_of(path, "--cutoff", 30, "--scale", scale, out=out)
-    screens = screens_of(RunReader(path).elite()[1], held_out_seeds(1)[0], 30)
+    screens = screens_of(RunReader(path).elite()[1].genome, held_out_seeds(1)[0], 30)
     grid = Grid(1, 210, 160, scale)
     assert pictures.shape == (31, *grid.shape)
     found = np.stack([picture[grid.place(0)] for picture in pictures])
@@ -97,7 +97,7 @@ def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
 def test_episodes_one_after_another_return_what_evaluate_says(path, tmp_path):
     options = ["--generation", 1, "--episodes", 3, "--seed", 5, "--cutoff", 80]
     lines, pictures = video_of(path, *options, "--fps", 25, "--no-captions", out=tmp_path / "a.gif")
-    genome = RunReader(path).elite(1)[1]
+    genome = RunReader(path).elite(1)[1].genome
     seeds = episode_seeds(3, 5)
     outcomes = [outcome_of(genome, seed, 80) for seed in seeds]
     assert lines[:-1] == [
@@ -119,7 +119,7 @@ def test_members_side_by_side(path, tmp_path):
     # The elite, and then the generation from the best fitness on.
     genomes = reader.config.algorithm.ask(reader.state(3).algorithm)
     fitness = np.array(reader.rows()[3]["fitness"])
-    elite = reader.elite(3)[1]
+    elite = reader.elite(3)[1].genome
     ranked = [genomes[i] for i in sorted(range(len(genomes)), key=lambda i: (-fitness[i], i))]
     shown = [elite, *[genome for genome in ranked if genome != elite][:4]]
     names = ["elite", *[f"#{rank}" for rank, genome in enumerate(ranked, start=1) if genome != elite][:4]]
@@ -151,10 +151,10 @@ def test_members_need_their_checkpoint(path, tmp_path):
         "expected one of these generations: 3, 4 (keep_last and keep_every of [checkpoints] say how many stay)\n"
     )
     reader = RunReader(path)
-    assert choose_players(reader, 1, 1)[1][0].genome == reader.elite(1)[1]  # the elite alone needs none
+    assert choose_players(reader, 1, 1)[1][0].genome == reader.elite(1)[1].genome  # the elite alone needs none
     others = [player.genome for player in choose_players(reader, 4, 12)[1][1:]]
-    assert len(set(others)) == 11 and reader.elite(4)[1] not in others
-    most = 12 if reader.elite(4)[1] in reader.config.algorithm.ask(reader.state(4).algorithm) else 13
+    assert len(set(others)) == 11 and reader.elite(4)[1].genome not in others
+    most = 12 if reader.elite(4)[1].genome in reader.config.algorithm.ask(reader.state(4).algorithm) else 13
     assert len(choose_players(reader, 4, most)[1]) == most
     with pytest.raises(UserError, match=f"members is {most + 1}, expected at most {most} in generation 4"):
         choose_players(reader, 4, most + 1)

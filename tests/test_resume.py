@@ -1,5 +1,6 @@
 """A run that is resumed ends as one that was never stopped, and what cannot be resumed says so and stays as it is."""
 
+import hashlib
 import json
 import shutil
 import signal
@@ -10,10 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import tomli_w
 
 from neuroevo.checkpoint import Checkpoint
 from neuroevo.checkpoints import Checkpoints
 from neuroevo.config import CheckpointSettings, load_config
+from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
 from neuroevo.metrics_files import read_elites, read_rows
 from neuroevo.run_folder import RunFolder
@@ -146,7 +149,7 @@ def damage(path, how):
     elif how == "empty":
         path.write_bytes(b"")
     elif how == "newer version":
-        path.write_bytes(data.replace(b'"version": 2', b'"version": 3', 1))
+        path.write_bytes(data.replace(b'"version": 3', b'"version": 4', 1))
     elif how == "foreign":
         new_run(path.parents[2] / "other", training={"seed": 77})
         shutil.copy(path.parents[2] / "other" / "checkpoints" / path.name, path)
@@ -161,7 +164,7 @@ DAMAGES = {
     "truncated": "is (damaged|not a neuroevo checkpoint)",
     "bit-flipped": "is damaged: its content does not match its SHA-256 sum",
     "empty": "is not a neuroevo checkpoint",
-    "newer version": "has version 3 of the format, this neuroevo reads versions 1 and 2",
+    "newer version": "has version 4 of the format, this neuroevo reads versions 1, 2 and 3",
     "foreign": "is another run's: training.seed is 77 there and 4 here",
     "misnamed": "is of generation 1, not of 3",
     "a folder": "cannot be read: Is a directory",
@@ -422,3 +425,32 @@ def test_what_one_cannot_start_from(tmp_path):
     new_run(tmp_path / "large", network={"name": "large_model"})
     with pytest.raises(UserError, match="start_from = .*large: its network is large_model, this run's is model"):
         start(tmp_path / "large")
+
+
+@pytest.mark.parametrize("network", [{"name": "model"}, {"name": "mlp"}])
+def test_a_run_of_before_networks_had_settings(tmp_path, network):
+    """Its files know a network's name alone, and it goes on; not so with other settings than those of then."""
+    new_run(tmp_path / "whole", network=network)
+    path = stopped(tmp_path / "run", 3, network=network)
+    file = path / "checkpoints" / "generation-000003.ckpt"
+    head, body, rest = file.read_bytes().split(b"\n", 2)
+    body = json.loads(body)
+    body["origin"]["network"] = network
+    content = json.dumps(body).encode() + b"\n" + rest
+    head = {**json.loads(head), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    file.write_bytes(json.dumps(head).encode() + b"\n" + content)
+    toml = path / "config.toml"
+    keys = ("dtype", "hidden", "activation", "action_bins", "normalise_observations")
+    tables = tomllib.loads(toml.read_text())
+    tables["network"] = {key: value for key, value in tables["network"].items() if key not in keys}
+    toml.write_text(tomli_w.dumps(tables))
+    folder = RunFolder.resume(path)
+    assert (folder.state.generation, folder.unusable) == (3, [])
+    play(folder)
+    assert results(path) == results(tmp_path / "whole")
+    if network["name"] == "mlp":
+        with pytest.raises(UserError, match=r"network.hidden is \[256, 256\] and cannot become \[7\] when a run"):
+            RunFolder.resume(path, ["network.hidden=[7]"])
+        toml.write_text(tomli_w.dumps({**tables, "network": {"name": "mlp", "hidden": [7]}}))
+        with pytest.raises(UserError, match=r"network.hidden is \[256, 256\] there and \[7\] here"):
+            RunFolder.resume(path)

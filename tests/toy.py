@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -24,21 +24,40 @@ def theta(genome: Genome) -> np.ndarray:
     return 0.1 * noise(genome.base) + sum(scale * noise(seed) for seed, scale in genome.chain)
 
 
+def observations(episode: Episode) -> np.ndarray:
+    """float64 [20, 2]: what an episode shows of numbers; it depends on genome and seed."""
+    spread = np.array([[0.01, 30.0]]) * np.random.default_rng(episode.seed).standard_normal((20, 2))
+    return theta(episode.genome)[:2] * 3 + spread
+
+
+def moments(observed: np.ndarray) -> np.ndarray:
+    """float64 [5]: count, sums and sums of squares."""
+    return np.concatenate([[len(observed)], observed.sum(axis=0), (observed**2).sum(axis=0)])
+
+
 class ToyEvaluator:
     """Return: minus the distance from theta to TARGET, plus a little noise of the episode's seed, which also says how
-    many steps in [10, 30) it would take without the cut-off. late: how many of the last submitted batches are only half
-    over as long as nobody waits for them."""
+    many steps in [10, 30) it would take without the cut-off. With a normaliser it depends on what is seen through that.
+    late: how many of the last submitted batches are only half over as long as nobody waits for them. faulty: what of an
+    episode's simulation fails, by the episode; then its return is 10, which is better than all others."""
 
     frame_skip = 4
+    observation_size = 2
     device = "cpu"
     dimension = TARGET.size
     num_actions = 3
 
-    def __init__(self, interrupt_at: int | None = None, nan_at: int | None = None, late: int = 0):
+    def __init__(
+        self,
+        interrupt_at: int | None = None,
+        nan_at: int | None = None,
+        late: int = 0,
+        faulty: Callable[[Episode], str] = lambda _: "",
+    ):
         self.calls: list[list[Episode]] = []
         self.priorities: list[int] = []
         self.closed = False
-        self._interrupt_at, self._nan_at, self._late = interrupt_at, nan_at, late
+        self._interrupt_at, self._nan_at, self._late, self._faulty = interrupt_at, nan_at, late, faulty
         self._playing: list[tuple[Batch, np.ndarray, np.ndarray]] = []
         self._steps = 0
 
@@ -48,7 +67,8 @@ class ToyEvaluator:
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
         if len(self.calls) == self._interrupt_at:
             raise KeyboardInterrupt
-        returns = np.array([self.play(episode) for episode in episodes])
+        faults = [self._faulty(episode) for episode in episodes]
+        returns = np.array([10.0 if fault else self.play(e) for e, fault in zip(episodes, faults, strict=True)])
         if len(self.calls) == self._nan_at:
             returns[2] = np.nan
         steps = np.array([min(10 + e.seed % 20, e.max_steps or 100) for e in episodes])
@@ -58,6 +78,9 @@ class ToyEvaluator:
         self.priorities.append(priority)
         self._steps += int(steps.sum())
         batch = Batch(len(episodes))
+        for index, episode in enumerate(episodes):
+            seen = np.zeros(0) if episode.normaliser is None else moments(observations(episode))
+            batch.book_end(index, faults[index], seen)
         self._playing.append((batch, returns, steps))
         self._book()
         return batch
@@ -80,7 +103,8 @@ class ToyEvaluator:
 
     def play(self, episode: Episode) -> float:
         distance = float(np.linalg.norm(theta(episode.genome) - TARGET))
-        return -distance + 0.01 * float(np.random.default_rng(episode.seed).standard_normal())
+        seen = 0.0 if episode.normaliser is None else float(episode.normaliser(observations(episode)).sum())
+        return -distance + 0.01 * float(np.random.default_rng(episode.seed).standard_normal()) + 1e-3 * seen
 
     def close(self) -> None:
         self.closed = True

@@ -1,11 +1,12 @@
 #include "envs/env_pool.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/error.h"
+#include "core/floating_point.h"
 #include "core/trace.h"
+#include "envs/actions.h"
 
 namespace neuroevo {
 namespace {
@@ -25,6 +26,10 @@ EnvPool::EnvPool(const std::string& family, const EnvOptions& options, int64_t s
     : pool_(std::move(pool)) {
   if (slots < 1 || slots > kMaxSlots) ThrowInvalid("number of slots is ", slots, ", expected 1 to ", kMaxSlots);
   factory_ = MakeEnvFactory(family, options);
+  for (const auto& bounds : {spec().action_low, spec().action_high}) {
+    if (spec().discrete() || static_cast<int64_t>(bounds.size()) == spec().num_actions) continue;
+    ThrowInvalid("family '", family, "' has ", bounds.size(), " bounds of actions, expected ", spec().num_actions);
+  }
   slots_ = std::vector<Slot>(slots);
   for (Slot& slot : slots_) slot.env = factory_->Make();
 }
@@ -68,19 +73,36 @@ void EnvPool::Run(const std::vector<int64_t>& slots, Check check, int64_t grain,
 }
 
 void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
-                    const std::vector<int64_t>& max_frames) {
+                    const std::vector<int64_t>& max_frames, const std::vector<int64_t>& episodes,
+                    const std::vector<int64_t>& normalisers) {
   const trace::Scope scope("reset", FirstOf(slots));
   CheckSameLength("seeds", seeds.size(), slots.size());
   CheckSameLength("max_frames", max_frames.size(), slots.size());
+  if (!episodes.empty()) CheckSameLength("episodes", episodes.size(), slots.size());
+  if (!normalisers.empty()) CheckSameLength("normalisers", normalisers.size(), slots.size());
+  const auto found = normalisers_.Find(normalisers);
   auto check = [&](size_t k, int64_t slot, const Slot&) {
     if (max_frames[k] < 0) ThrowInvalid("max_frames of slot ", slot, " is ", max_frames[k], ", expected 0 or more");
+    if (!episodes.empty() && episodes[k] < -1) {
+      ThrowInvalid("episode of slot ", slot, " is ", episodes[k], ", expected -1 (none) or more");
+    }
   };
   auto body = [&](int64_t k, Slot& slot) {
     slot.started = slot.live = false;  // and stays so if the environment throws
+    slot.fault.clear();
     slot.env->Reset(seeds[k], max_frames[k]);
+    slot.episode = episodes.empty() ? -1 : episodes[k];
+    slot.normaliser = found.empty() ? nullptr : found[k];
+    if (slot.normaliser) slot.moments.Start(slot.normaliser->size());
     slot.started = slot.live = true;
   };
   Run(slots, check, 1, body);
+}
+
+void EnvPool::Actions(const float* outputs, int64_t k, int64_t width, void* actions) const {
+  CheckOutputs(spec(), width);
+  const DefaultFloatingPoint rules;  // too little work for the pool, whose tasks have them
+  ToActions(spec(), outputs, k, width, actions);
 }
 
 void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones) {
@@ -88,27 +110,22 @@ void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, doubl
   const EnvSpec& spec = this->spec();
   auto check = [&](size_t k, int64_t index, const Slot& slot) {
     if (!slot.live) ThrowInvalid("slot ", index, " is not live: its episode is over or it was never reset");
-    if (spec.discrete()) {
-      const int32_t action = static_cast<const int32_t*>(actions)[k];
-      if (action < 0 || action >= spec.num_actions) {
-        throw Error(Error::Kind::kOutOfRange,
-                    Concat("action ", action, " of slot ", index, " is out of range [0, ", spec.num_actions, ")"));
-      }
-      return;
-    }
-    const float* action = static_cast<const float*>(actions) + k * spec.num_actions;
-    for (int64_t a = 0; a < spec.num_actions; ++a) {
-      if (!std::isfinite(action[a])) {
-        ThrowInvalid("action[", a, "] of slot ", index, " is ", action[a], ", expected a finite value");
-      }
+    if (!spec.discrete()) return;
+    const int32_t action = static_cast<const int32_t*>(actions)[k];
+    if (action < 0 || action >= spec.num_actions) {
+      throw Error(Error::Kind::kOutOfRange,
+                  Concat("action ", action, " of slot ", index, " is out of range [0, ", spec.num_actions, ")"));
     }
   };
-  auto body = [actions, rewards, dones, bytes = spec.action_bytes()](int64_t k, Slot& slot) {
+  auto body = [&](int64_t k, Slot& slot) {
+    const void* action = static_cast<const char*>(actions) + k * spec.action_bytes();
     slot.live = false;  // and stays so if the environment throws
-    const StepResult result = slot.env->Step(static_cast<const char*>(actions) + k * bytes);
+    if (!spec.discrete()) slot.fault = ActionFault(static_cast<const float*>(action), spec.num_actions);
+    const StepResult result = slot.fault.empty() ? slot.env->Step(action) : StepResult{0, true};
     rewards[k] = result.reward;
     dones[k] = result.done;
     slot.live = !result.done;
+    if (result.done) NoteEnd(slot);
   };
   Run(slots, check, 1, body);
 }
@@ -126,6 +143,51 @@ void EnvPool::Observe(const std::vector<int64_t>& slots, void* out) {
   const trace::Scope scope("observe", FirstOf(slots), out);
   auto write = [](const Env& env, void* one) { env.Observe(one); };
   CopyOut("observation", slots, out, spec().observation_bytes(), write);
+}
+
+int64_t EnvPool::ObservationSize() const {
+  const DType dtype = spec().observation_dtype;
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64) {
+    ThrowInvalid("the environment's observations are ", NameOf(dtype), ", expected float32 or float64 to normalise");
+  }
+  return spec().observation_bytes() / static_cast<int64_t>(SizeOf(dtype));
+}
+
+template <class T>
+void EnvPool::ShowNormalised(Slot* slot, int64_t n, float* out) {
+  slot->observation.resize(n);  // allocates the first time
+  const T* values = reinterpret_cast<const T*>(slot->observation.data());
+  slot->env->Observe(slot->observation.data());
+  if (!slot->normaliser) {
+    std::transform(values, values + n, out, [](T value) { return static_cast<float>(value); });
+    return;
+  }
+  slot->normaliser->Apply(values, out);
+  if (slot->live) slot->moments.Add(values);
+}
+
+void EnvPool::ObserveNormalised(const std::vector<int64_t>& slots, float* out) {
+  const trace::Scope scope("observe", FirstOf(slots), out);
+  const int64_t n = ObservationSize();
+  auto check = [](size_t, int64_t index, const Slot& slot) {
+    if (!slot.started) ThrowInvalid("slot ", index, " has no observation: it was never reset");
+  };
+  const bool doubles = spec().observation_dtype == DType::kFloat64;
+  auto body = [out, n, show = doubles ? &ShowNormalised<double> : &ShowNormalised<float>](int64_t k, Slot& slot) {
+    show(&slot, n, out + k * n);
+  };
+  Run(slots, check, kCopiesPerTask, body);
+}
+
+void EnvPool::SetNormaliser(int64_t number, std::vector<double> mean, std::vector<double> std) {
+  const int64_t n = ObservationSize();
+  for (const auto& [what, values] : {std::pair{"mean", &mean}, std::pair{"std", &std}}) {
+    if (static_cast<int64_t>(values->size()) == n) continue;
+    ThrowInvalid(what, " has ", values->size(), " values, expected one per value of an observation: ", n);
+  }
+  normalisers_.Set(number, std::make_shared<const Normaliser>(std::move(mean), std::move(std)));
+  std::lock_guard<std::mutex> lock(ended_mutex_);
+  moments_size_ = Moments::Size(n);
 }
 
 void EnvPool::Behaviour(const std::vector<int64_t>& slots, void* out) {
@@ -146,7 +208,34 @@ void EnvPool::State(const std::vector<int64_t>& slots, double* out) {
 std::string EnvPool::Fault(int64_t slot) {
   const std::vector<int64_t> slots = {slot};
   const Hold hold(&slots_, slots);
-  return slots_[slot].env->Fault();
+  return FaultOf(slots_[slot]);
+}
+
+std::string EnvPool::FaultOf(const Slot& slot) { return slot.fault.empty() ? slot.env->Fault() : slot.fault; }
+
+void EnvPool::NoteEnd(const Slot& slot) {
+  if (slot.episode < 0) return;
+  Ended ended{slot.episode, FaultOf(slot), slot.normaliser ? slot.moments.values() : std::vector<double>()};
+  if (ended.fault.empty() && ended.moments.empty()) return;
+  std::lock_guard<std::mutex> lock(ended_mutex_);
+  ended_.push_back(std::move(ended));
+}
+
+EndedEpisodes EnvPool::TakeEnded() {
+  EndedEpisodes taken;
+  std::vector<Ended> all;
+  {
+    std::lock_guard<std::mutex> lock(ended_mutex_);
+    all.swap(ended_);
+    taken.moments_size = moments_size_;
+  }
+  for (Ended& ended : all) {
+    taken.episodes.push_back(ended.episode);
+    taken.faults.push_back(std::move(ended.fault));
+    ended.moments.resize(taken.moments_size);  // zeros without a normaliser
+    taken.moments.insert(taken.moments.end(), ended.moments.begin(), ended.moments.end());
+  }
+  return taken;
 }
 
 }  // namespace neuroevo

@@ -5,13 +5,23 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/thread_pool.h"
 #include "envs/env.h"
+#include "envs/normaliser.h"
 
 namespace neuroevo {
+
+// Episodes that are over, of which there is more to tell than their rewards.
+struct EndedEpisodes {
+  std::vector<int64_t> episodes;    // [E], their numbers
+  std::vector<std::string> faults;  // [E], why an episode was broken off; "" where it was not
+  int64_t moments_size = 0;         // 1 + 2n for observations of n values; 0 if the pool never had a normaliser
+  std::vector<double> moments;      // [E, moments_size], see Moments; count 0 where the episode had no normaliser
+};
 
 class EnvPool {
  public:
@@ -26,10 +36,17 @@ class EnvPool {
   // Each call first checks its arguments and throws; then it works on the pool and returns when all is done, or throws
   // the exception of an environment. Slots of one call must differ, and no slot may be in two calls at once: both are
   // errors. A slot must be reset before it is stepped, and again after done.
+  // episodes: [K], the caller's numbers of the episodes, -1 for those that TakeEnded is not to tell of. normalisers:
+  // [K], numbers given to SetNormaliser, or -1. Either may be empty: -1 for all.
   void Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
-             const std::vector<int64_t>& max_frames);
+             const std::vector<int64_t>& max_frames, const std::vector<int64_t>& episodes = {},
+             const std::vector<int64_t>& normalisers = {});
 
-  // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K].
+  // What the environments take, from networks' outputs [k, width]: int32 [k], or float32 [k, num_actions] (actions.h).
+  void Actions(const float* outputs, int64_t k, int64_t width, void* actions) const;
+
+  // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K]. A number that is not finite ends
+  // its slot's episode, with reward 0 and a fault, where a wrong index is an error of the call.
   void Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones);
 
   // Write K observations, behaviours, screens or states one after another. All but the first throw where the
@@ -39,8 +56,21 @@ class EnvPool {
   void Render(const std::vector<int64_t>& slots, uint8_t* out);
   void State(const std::vector<int64_t>& slots, double* out);
 
-  // Why the slot's episode was broken off, where its simulation failed; "" where it did not.
+  // Writes K observations of n values as float32 [K, n], normalised where the slot's episode has a normaliser. What is
+  // shown of such an episode is added to its moments. Throws unless observations are float32 or float64.
+  void ObserveNormalised(const std::vector<int64_t>& slots, float* out);
+
+  // mean, std: [n], of the values of an observation. Throws for a number that is in use for other values. A number that
+  // is dropped may no longer be given to Reset; episodes that have its normaliser keep it.
+  void SetNormaliser(int64_t number, std::vector<double> mean, std::vector<double> std);
+  void DropNormalisers(const std::vector<int64_t>& numbers) { normalisers_.Drop(numbers); }
+
+  // Why the slot's episode was broken off, where an action was not finite or its simulation failed; "" where not.
   std::string Fault(int64_t slot);
+
+  // The numbered episodes with a fault or a normaliser that have ended since the last call, in any order. An episode is
+  // among them before the Step that ended it returns. Those that are reset before their end are not.
+  EndedEpisodes TakeEnded();
 
  private:
   struct Slot {
@@ -48,6 +78,16 @@ class EnvPool {
     std::atomic<bool> busy{false};
     bool started = false;  // its last reset succeeded
     bool live = false;     // reset, and not done since
+    int64_t episode = -1;
+    std::shared_ptr<const Normaliser> normaliser;  // null: none
+    Moments moments;                               // with a normaliser
+    std::vector<double> observation;               // room for a raw one
+    std::string fault;                             // of an action; the environment knows its own
+  };
+  struct Ended {
+    int64_t episode;
+    std::string fault;
+    std::vector<double> moments;  // empty without a normaliser
   };
 
   // Marks the slots as busy for as long as it lives; all or none.
@@ -58,10 +98,20 @@ class EnvPool {
   // Calls write(env, out + k * bytes) for every k.
   template <class Write>
   void CopyOut(const char* what, const std::vector<int64_t>& slots, void* out, int64_t bytes, Write write);
+  // The values of an observation, for what needs them to be float32 or float64; else throws.
+  int64_t ObservationSize() const;
+  template <class T>
+  static void ShowNormalised(Slot* slot, int64_t n, float* out);
+  static std::string FaultOf(const Slot& slot);
+  void NoteEnd(const Slot& slot);
 
   std::unique_ptr<EnvFactory> factory_;
   std::vector<Slot> slots_;
   std::shared_ptr<ThreadPool> pool_;
+  Normalisers normalisers_;
+  std::mutex ended_mutex_;
+  std::vector<Ended> ended_;
+  int64_t moments_size_ = 0;
 };
 
 }  // namespace neuroevo

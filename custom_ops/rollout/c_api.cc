@@ -27,6 +27,12 @@ std::vector<T> Vector(const T* values, int64_t n) {
   return std::vector<T>(values, values + n);
 }
 
+// Empty for null.
+template <class T>
+std::vector<T> Optional(const T* values, int64_t n) {
+  return values == nullptr ? std::vector<T>() : Vector(values, n);
+}
+
 DType WeightDType(const std::string& name) {
   for (DType dtype : {DType::kFloat32, DType::kInt8}) {
     if (name == NameOf(dtype)) return dtype;
@@ -50,7 +56,8 @@ std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
   std::vector<QueuedEpisode> episodes;
   for (int64_t e = 0; e < in.episodes; ++e) {
     CheckIndex("genome of an episode", in.genome_of[e], in.genomes);
-    episodes.push_back({e, in.seeds[e], in.max_frames[e], genomes[in.genome_of[e]]});
+    const int64_t normaliser = in.normalisers == nullptr ? -1 : in.normalisers[e];
+    episodes.push_back({e, in.seeds[e], in.max_frames[e], genomes[in.genome_of[e]], normaliser});
   }
   return episodes;
 }
@@ -59,6 +66,7 @@ std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
 }  // namespace neuroevo
 
 using neuroevo::Guard;
+using neuroevo::Optional;
 using neuroevo::Vector;
 
 extern "C" {
@@ -136,8 +144,15 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
 }
 
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
-                       const int64_t* max_frames) {
-  return Guard([&] { pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k)); });
+                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalisers) {
+  return Guard([&] {
+    pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(episodes, k),
+                       Optional(normalisers, k));
+  });
+}
+
+int neuroevo_env_actions(neuroevo_env_pool* pool, const float* outputs, int64_t k, int64_t width, void* actions) {
+  return Guard([&] { pool->object.Actions(outputs, k, width, actions); });
 }
 
 int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
@@ -148,6 +163,19 @@ int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, 
 
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations) {
   return Guard([&] { pool->object.Observe(Vector(slots, k), observations); });
+}
+
+int neuroevo_env_observe_normalised(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations) {
+  return Guard([&] { pool->object.ObserveNormalised(Vector(slots, k), observations); });
+}
+
+int neuroevo_env_set_normaliser(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
+                                int64_t n) {
+  return Guard([&] { pool->object.SetNormaliser(number, Vector(mean, n), Vector(std, n)); });
+}
+
+int neuroevo_env_drop_normalisers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n) {
+  return Guard([&] { pool->object.DropNormalisers(Vector(numbers, n)); });
 }
 
 int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours) {
@@ -167,6 +195,18 @@ int neuroevo_env_fault(neuroevo_env_pool* pool, int64_t slot, const char** fault
     thread_local std::string text;
     text = pool->object.Fault(slot);
     *fault = text.c_str();
+  });
+}
+
+int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended) {
+  return Guard([&] {
+    thread_local neuroevo::EndedEpisodes taken;
+    thread_local std::vector<const char*> faults;
+    taken = pool->object.TakeEnded();
+    faults.clear();
+    for (const std::string& fault : taken.faults) faults.push_back(fault.c_str());
+    *ended = {static_cast<int64_t>(faults.size()), taken.episodes.data(), faults.data(), taken.moments_size,
+              taken.moments.data()};
   });
 }
 

@@ -59,16 +59,35 @@ typedef struct {
   int64_t state_size; /* 0: there is none */
 } neuroevo_env_spec;
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec); /* valid as long as the pool */
+/* episodes, normalisers: [K], or null for none: the caller's number of the episode, which env_take_ended tells, and the
+ * number of a normaliser; -1 for none. */
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
-                       const int64_t* max_frames);
+                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalisers);
+/* What the environments take, from networks' outputs [K, width] (envs/actions.h). */
+int neuroevo_env_actions(neuroevo_env_pool* pool, const float* outputs, int64_t k, int64_t width, void* actions);
 int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
                       uint8_t* dones);
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations);
+/* Observations of n values as [K, n]: (x - mean) / std, within [-5, 5], with the normaliser of the slot's episode. */
+int neuroevo_env_observe_normalised(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations);
+int neuroevo_env_set_normaliser(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
+                                int64_t n);
+int neuroevo_env_drop_normalisers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n);
 int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours);
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens);
 int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states);
 /* Why the slot's episode was broken off, where its simulation failed, else ""; valid until this thread's next call. */
 int neuroevo_env_fault(neuroevo_env_pool* pool, int64_t slot, const char** fault);
+typedef struct {
+  int64_t count;           /* E */
+  const int64_t* episodes; /* [E] */
+  const char* const* faults;
+  int64_t moments_size;  /* 1 + 2n for observations of n values; 0 if the pool never had a normaliser */
+  const double* moments; /* [E, moments_size]: count, sums, sums of squares; 0 where an episode had no normaliser */
+} neuroevo_ended;
+/* The numbered episodes with a fault or a normaliser that have ended since the last call; valid until this thread's
+ * next call. */
+int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended);
 
 /* networks: n layer lists in text form (see population/network.h). dtype: float32 or int8; float_rows: with int8, how
  * many rows hold float32 weights too, -1 for all (see population/population.h). */
@@ -93,6 +112,7 @@ typedef struct {
   const int64_t* genome_of; /* [E], index in [0, genomes) */
   const uint64_t* seeds;    /* [E] */
   const int64_t* max_frames;
+  const int64_t* normalisers; /* [E], numbers in the env pool or -1; null for none */
   int64_t genomes;
   const int32_t* networks;     /* [genomes] */
   const int64_t* sources;      /* [genomes], row to start from or -1 */
@@ -102,7 +122,7 @@ typedef struct {
   const float* chain_scales;   /* [M] */
 } neuroevo_episodes;
 /* Plays the episodes on lanes * slots_per_lane slots; rows from first_row on are the lanes'. Writes returns [E] and
- * steps [E] in the order of the episodes. */
+ * steps [E] in the order of the episodes; env_take_ended knows them by their indices. */
 int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
                        int64_t first_row, const neuroevo_episodes* episodes, double* returns, int64_t* steps);
 

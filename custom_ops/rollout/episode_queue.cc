@@ -47,6 +47,8 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
   refill->slots.push_back(lane_index * slots_per_lane_ + slot_index);
   refill->seeds.push_back(slot.episode.seed);
   refill->max_frames.push_back(slot.episode.max_frames);
+  refill->episodes.push_back(slot.episode.id);
+  refill->normalisers.push_back(slot.episode.normaliser);
 
   const GenomeRecipe& genome = *slot.episode.genome;
   slot.lane_row = -1;

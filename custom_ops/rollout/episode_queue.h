@@ -35,6 +35,7 @@ struct QueuedEpisode {
   uint64_t seed;
   int64_t max_frames;
   std::shared_ptr<const GenomeRecipe> genome;
+  int64_t normaliser = -1;  // its number in the env pool; -1: none
 };
 
 struct EpisodeOutcome {
@@ -53,10 +54,11 @@ struct LiveSlots {
 struct Refill {
   bool closed = false;
   LiveSlots live;  // after the refill
-  // Slots to reset.
+  // Slots to reset, and what EnvPool::Reset is told of their episodes.
   std::vector<int64_t> slots;
   std::vector<uint64_t> seeds;
   std::vector<int64_t> max_frames;
+  std::vector<int64_t> episodes, normalisers;
   // Rows to initialise, then rows to perturb, in order.
   std::vector<int64_t> init_rows;
   std::vector<int32_t> init_networks;

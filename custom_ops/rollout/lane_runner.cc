@@ -2,25 +2,36 @@
 
 #include <condition_variable>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "core/error.h"
 #include "core/wait.h"
+#include "envs/actions.h"
 
 namespace neuroevo {
 namespace {
+
+// What networks get to see: games as they are, numbers as float32.
+DType InputOf(const EnvSpec& spec) {
+  return spec.observation_dtype == DType::kFloat64 ? DType::kFloat32 : spec.observation_dtype;
+}
+
+int64_t InputBytes(const EnvSpec& spec) {
+  const int64_t values = spec.observation_bytes() / static_cast<int64_t>(SizeOf(spec.observation_dtype));
+  return values * static_cast<int64_t>(SizeOf(InputOf(spec)));
+}
 
 class Lane {
  public:
   Lane(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t index)
       : envs_(envs), population_(population), queue_(queue), index_(index) {
     const int64_t slots = queue->slots_per_lane();
-    observations_.resize(slots * envs->spec().observation_bytes());
-    outputs_.resize(slots * envs->spec().num_actions);
-    actions_.resize(slots);
+    outputs_size_ = population->networks().front().output_size();
+    observations_.resize(slots * InputBytes(envs->spec()));
+    outputs_.resize(slots * outputs_size_);
+    actions_.resize(slots * envs->spec().action_bytes());
     rewards_.resize(slots);
     dones_ = std::make_unique<bool[]>(slots);
   }
@@ -33,9 +44,9 @@ class Lane {
       bool refill = false;
       while (!refill) {
         const int64_t count = static_cast<int64_t>(live.slots.size());
-        envs_->Observe(live.slots, observations_.data());
+        Observe(live.slots);
         population_->Forward(live.rows, observations_.data(), outputs_.data());
-        ArgMax(outputs_.data(), count, envs_->spec().num_actions, actions_.data());
+        envs_->Actions(outputs_.data(), count, outputs_size_, actions_.data());
         envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get());
         EpisodeQueue::PutResult put = queue_->Put(index_, live.slots, rewards_.data(), dones_.get());
         if (put.live.slots.size() < live.slots.size()) on_done();
@@ -58,50 +69,38 @@ class Lane {
     if (refill.closed) return false;
     population_->Init(refill.init_rows, refill.init_networks, refill.init_seeds);
     population_->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales);
-    envs_->Reset(refill.slots, refill.seeds, refill.max_frames);
+    envs_->Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalisers);
     *live = std::move(refill.live);
     return true;
+  }
+
+  void Observe(const std::vector<int64_t>& slots) {
+    if (InputOf(envs_->spec()) == DType::kFloat32) {
+      envs_->ObserveNormalised(slots, reinterpret_cast<float*>(observations_.data()));
+    } else {
+      envs_->Observe(slots, observations_.data());
+    }
   }
 
   EnvPool* envs_;
   Population* population_;
   EpisodeQueue* queue_;
-  int64_t index_;
-  std::vector<char> observations_;
+  int64_t index_, outputs_size_;
+  std::vector<char> observations_, actions_;
   std::vector<float> outputs_;
-  std::vector<int32_t> actions_;
   std::vector<double> rewards_;
   std::unique_ptr<bool[]> dones_;
 };
 
 }  // namespace
 
-void ArgMax(const float* outputs, int64_t n, int64_t size, int32_t* actions) {
-  for (int64_t i = 0; i < n; ++i) {
-    const float* row = outputs + i * size;
-    int32_t best = 0;
-    float most = -std::numeric_limits<float>::infinity();
-    for (int64_t a = 0; a < size; ++a) {
-      if (row[a] > most) {
-        most = row[a];
-        best = static_cast<int32_t>(a);
-      }
-    }
-    actions[i] = best;
-  }
-}
-
 std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count) {
-  if (!envs->spec().discrete()) ThrowInvalid("the environment has continuous actions, expected discrete ones");
-  const int64_t outputs = population->networks().front().output_size();
-  if (envs->spec().num_actions != outputs) {
-    ThrowInvalid("the networks have ", outputs, " outputs, expected one per action: ", envs->spec().num_actions);
-  }
-  const Network& network = population->networks().front();  // all networks have the same input
-  const DType dtype = envs->spec().observation_dtype;
+  const Network& network = population->networks().front();  // all networks have the same input and output
+  CheckOutputs(envs->spec(), network.output_size());
+  const DType dtype = InputOf(envs->spec());
   const int64_t bytes = network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
-  if (dtype != network.input_dtype() || envs->spec().observation_bytes() != bytes) {
-    ThrowInvalid("the environment's observations are ", envs->spec().observation_bytes(), " bytes of ", NameOf(dtype),
+  if (dtype != network.input_dtype() || InputBytes(envs->spec()) != bytes) {
+    ThrowInvalid("the environment's observations are ", InputBytes(envs->spec()), " bytes of ", NameOf(dtype),
                  ", expected the networks' input: ", bytes, " bytes of ", NameOf(network.input_dtype()));
   }
   if (envs->slots() != queue->lanes() * queue->slots_per_lane()) {

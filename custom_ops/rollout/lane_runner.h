@@ -10,16 +10,13 @@
 
 namespace neuroevo {
 
-// Runs every lane of the queue, each in a thread of its own, which works on the lane's jobs: observe, forward, argmax,
+// Runs every lane of the queue, each in a thread of its own, which works on the lane's jobs: observe, forward, actions,
 // step, put, refill, until `count` outcomes are there. Returns them in the order in which the episodes ended. Rethrows
 // the first exception of an environment or of the population, and throws if the queue is closed before. The queue is
-// closed afterwards. The population must agree with the environment in input dtype and size.
-// Needs environments with discrete actions, one per slot, and as many of them as the networks have outputs.
+// closed afterwards. Episodes have their ids in the env pool too, whose TakeEnded has their faults and moments.
+// The population must agree with the environment in input size and dtype, float32 for float32 and float64 observations
+// (which may be normalised), and in outputs (envs/actions.h); there is an environment per slot.
 std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count);
-
-// The greedy policy: index of the first maximum of every row of outputs [n, size]. NaN is passed over, as tf.argmax
-// does in the graph that must play alike.
-void ArgMax(const float* outputs, int64_t n, int64_t size, int32_t* actions);
 
 }  // namespace neuroevo
 

@@ -1,4 +1,6 @@
 // CPU kernels of the environment ops.
+#include <algorithm>
+
 #include "envs/env_pool.h"
 #include "tf/kernel_util.h"
 
@@ -46,6 +48,8 @@ class EnvPoolSpecOp : public OpKernel {
       SetScalar<tensorflow::tstring>(ctx, 6, NameOf(spec.behaviour_dtype));
       SetVector<int64_t>(ctx, 7, spec.behaviour_shape);
       SetVector<int64_t>(ctx, 8, spec.render_shape);
+      SetVector<float>(ctx, 9, spec.action_low);
+      SetVector<float>(ctx, 10, spec.action_high);
     });
   }
 };
@@ -59,9 +63,35 @@ class EnvResetOp : public OpKernel {
       const int64_t k = static_cast<int64_t>(slots.size());
       const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
       const auto max_frames = Values<int64_t>(ctx, "max_frames", k);
-      Lookup<EnvPool>(ctx, kPool).Reset(slots, seeds, max_frames);
+      const auto episodes = Values<int64_t>(ctx, "episodes"), normalisers = Values<int64_t>(ctx, "normalisers");
+      Lookup<EnvPool>(ctx, kPool).Reset(slots, seeds, max_frames, episodes, normalisers);
     });
   }
+};
+
+class EnvActionsOp : public OpKernel {
+ public:
+  explicit EnvActionsOp(OpKernelConstruction* ctx) : OpKernel(ctx) { OP_REQUIRES_OK(ctx, ctx->GetAttr("T", &dtype_)); }
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
+      EnvPool& pool = Lookup<EnvPool>(ctx, kPool);
+      const tensorflow::Tensor& outputs = ctx->input(1);
+      if (outputs.dims() != 2) {
+        ThrowInvalid("input 'outputs' has shape ", outputs.shape().DebugString(), ", expected [K, W]");
+      }
+      if (dtype_ != ToTf(pool.spec().action_dtype)) {
+        ThrowInvalid("attr 'T' is ", tensorflow::DataTypeString(dtype_), ", expected ",
+                     NameOf(pool.spec().action_dtype));
+      }
+      TensorShape shape({outputs.dim_size(0)});
+      if (!pool.spec().discrete()) shape.AddDim(pool.spec().num_actions);
+      void* actions = const_cast<char*>(Output(ctx, 0, shape)->tensor_data().data());
+      pool.Actions(outputs.flat<float>().data(), outputs.dim_size(0), outputs.dim_size(1), actions);
+    });
+  }
+
+ private:
+  tensorflow::DataType dtype_;
 };
 
 class EnvStepOp : public OpKernel {
@@ -78,6 +108,39 @@ class EnvStepOp : public OpKernel {
       double* rewards = Output(ctx, 0, {k})->flat<double>().data();
       bool* dones = Output(ctx, 1, {k})->flat<bool>().data();
       pool.Step(slots, actions.tensor_data().data(), rewards, dones);
+    });
+  }
+};
+
+class EnvSetNormaliserOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
+      Lookup<EnvPool>(ctx, kPool)
+          .SetNormaliser(Scalar<int64_t>(ctx, "number"), Values<double>(ctx, "mean"), Values<double>(ctx, "std"));
+    });
+  }
+};
+
+class EnvDropNormalisersOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] { Lookup<EnvPool>(ctx, kPool).DropNormalisers(Values<int64_t>(ctx, "numbers")); });
+  }
+};
+
+class EnvTakeEndedOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
+      const EndedEpisodes ended = Lookup<EnvPool>(ctx, kPool).TakeEnded();
+      SetVector<int64_t>(ctx, 0, ended.episodes);
+      SetVector<tensorflow::tstring>(ctx, 1, ended.faults);
+      auto* moments = Output(ctx, 2, {static_cast<int64_t>(ended.episodes.size()), ended.moments_size});
+      std::copy(ended.moments.begin(), ended.moments.end(), moments->flat<double>().data());
     });
   }
 };
@@ -103,20 +166,16 @@ class CopyOutOp : public OpKernel {
   virtual void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) = 0;
 };
 
-// Those whose dtype and shape the graph gives as attributes.
-class TypedCopyOutOp : public CopyOutOp {
+// Those whose shape the graph gives as an attribute.
+class ShapedCopyOutOp : public CopyOutOp {
  public:
-  explicit TypedCopyOutOp(OpKernelConstruction* ctx) : CopyOutOp(ctx) {
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
+  explicit ShapedCopyOutOp(OpKernelConstruction* ctx) : CopyOutOp(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("shape", &shape_));
   }
 
  protected:
-  TensorShape CheckAttributes(DType dtype, const std::vector<int64_t>& shape) const {
+  TensorShape CheckShape(const std::vector<int64_t>& shape) const {
     const TensorShape expected(shape);
-    if (dtype_ != ToTf(dtype)) {
-      ThrowInvalid("attr 'dtype' is ", tensorflow::DataTypeString(dtype_), ", expected ", NameOf(dtype));
-    }
     if (!shape_.IsCompatibleWith(expected)) {
       ThrowInvalid("attr 'shape' is ", shape_.DebugString(), ", expected ", expected.DebugString());
     }
@@ -124,8 +183,26 @@ class TypedCopyOutOp : public CopyOutOp {
   }
 
  private:
-  tensorflow::DataType dtype_;
   tensorflow::PartialTensorShape shape_;
+};
+
+// And their dtype.
+class TypedCopyOutOp : public ShapedCopyOutOp {
+ public:
+  explicit TypedCopyOutOp(OpKernelConstruction* ctx) : ShapedCopyOutOp(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
+  }
+
+ protected:
+  TensorShape CheckAttributes(DType dtype, const std::vector<int64_t>& shape) const {
+    if (dtype_ != ToTf(dtype)) {
+      ThrowInvalid("attr 'dtype' is ", tensorflow::DataTypeString(dtype_), ", expected ", NameOf(dtype));
+    }
+    return CheckShape(shape);
+  }
+
+ private:
+  tensorflow::DataType dtype_;
 };
 
 class EnvObservationOp : public TypedCopyOutOp {
@@ -137,6 +214,17 @@ class EnvObservationOp : public TypedCopyOutOp {
     return CheckAttributes(spec.observation_dtype, spec.observation_shape);
   }
   void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override { pool->Observe(slots, out); }
+};
+
+class EnvNormalisedObservationOp : public ShapedCopyOutOp {
+ public:
+  using ShapedCopyOutOp::ShapedCopyOutOp;
+
+ protected:
+  TensorShape ShapeOfOne(const EnvSpec& spec) const override { return CheckShape(spec.observation_shape); }
+  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override {
+    pool->ObserveNormalised(slots, static_cast<float*>(out));
+  }
 };
 
 class EnvBehaviourOp : public TypedCopyOutOp {
@@ -168,8 +256,13 @@ class EnvRenderOp : public CopyOutOp {
 REGISTER_KERNEL_BUILDER(Name("EnvPoolMake").Device(tensorflow::DEVICE_CPU), EnvPoolMakeOp);
 REGISTER_KERNEL_BUILDER(Name("EnvPoolSpec").Device(tensorflow::DEVICE_CPU), EnvPoolSpecOp);
 REGISTER_KERNEL_BUILDER(Name("EnvReset").Device(tensorflow::DEVICE_CPU), EnvResetOp);
+REGISTER_KERNEL_BUILDER(Name("EnvActions").Device(tensorflow::DEVICE_CPU), EnvActionsOp);
+REGISTER_KERNEL_BUILDER(Name("EnvSetNormaliser").Device(tensorflow::DEVICE_CPU), EnvSetNormaliserOp);
+REGISTER_KERNEL_BUILDER(Name("EnvDropNormalisers").Device(tensorflow::DEVICE_CPU), EnvDropNormalisersOp);
+REGISTER_KERNEL_BUILDER(Name("EnvTakeEnded").Device(tensorflow::DEVICE_CPU), EnvTakeEndedOp);
 REGISTER_KERNEL_BUILDER(Name("EnvStep").Device(tensorflow::DEVICE_CPU), EnvStepOp);
 REGISTER_KERNEL_BUILDER(Name("EnvObservation").Device(tensorflow::DEVICE_CPU), EnvObservationOp);
+REGISTER_KERNEL_BUILDER(Name("EnvNormalisedObservation").Device(tensorflow::DEVICE_CPU), EnvNormalisedObservationOp);
 REGISTER_KERNEL_BUILDER(Name("EnvBehaviour").Device(tensorflow::DEVICE_CPU), EnvBehaviourOp);
 REGISTER_KERNEL_BUILDER(Name("EnvRender").Device(tensorflow::DEVICE_CPU), EnvRenderOp);
 

@@ -57,11 +57,13 @@ REGISTER_OP("EnvPoolSpec")
     .Output("behaviour_dtype: string")
     .Output("behaviour_shape: int64")
     .Output("render_shape: int64")
+    .Output("action_low: float")
+    .Output("action_high: float")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       for (int i = 0; i < c->num_outputs(); ++i) {
-        const bool shape = i == 1 || i == 7 || i == 8;
-        c->set_output(i, shape ? c->Vector(InferenceContext::kUnknownDim) : c->Scalar());
+        const bool vector = i == 1 || i >= 7;
+        c->set_output(i, vector ? c->Vector(InferenceContext::kUnknownDim) : c->Scalar());
       }
       return absl::OkStatus();
     })
@@ -72,6 +74,7 @@ action_dtype: int32 for one discrete action in [0, num_actions), float32 for a v
 frame_skip: emulator frames per step.
 behaviour_shape: of one behaviour; [] if the environment has none.
 render_shape: [height, width, 3]; [] if the environment cannot be rendered.
+action_low, action_high: [num_actions], what the numbers of a vector are meant to lie between; [0] for discrete actions.
 )doc");
 
 REGISTER_OP("EnvReset")
@@ -79,10 +82,12 @@ REGISTER_OP("EnvReset")
     .Input("slots: int64")
     .Input("seeds: int64")
     .Input("max_frames: int64")
+    .Input("episodes: int64")
+    .Input("normalisers: int64")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle vector;
-      for (int i = 1; i < 4; ++i) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 1, &vector));
+      for (int i = 1; i < 6; ++i) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 1, &vector));
       return absl::OkStatus();
     })
     .Doc(R"doc(
@@ -91,6 +96,87 @@ Starts an episode in each of the slots. Everything random in an episode follows 
 slots: [K], different, in [0, S).
 seeds: [K].
 max_frames: [K], emulator frames after which the episode is cut off; 0 for the environment's own limit.
+episodes: [K], the caller's numbers of the episodes, which EnvTakeEnded tells; -1 for none. Or [0]: all -1.
+normalisers: [K], numbers given to EnvSetNormaliser, for EnvNormalisedObservation; -1 for none. Or [0]: all -1.
+)doc");
+
+REGISTER_OP("EnvSetNormaliser")
+    .Input("handle: resource")
+    .Input("number: int64")
+    .Input("mean: float64")
+    .Input("std: float64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle shape;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 0, &shape));
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(2), 1, &shape));
+      return c->WithRank(c->input(3), 1, &shape);
+    })
+    .Doc(R"doc(
+Makes a normaliser known under a number, for episodes that are reset from then on. Only for observations that are float.
+
+number: 0 or more, and not in use for other values.
+mean, std: [n], for the n values of an observation; finite, and std above 0.
+)doc");
+
+REGISTER_OP("EnvDropNormalisers")
+    .Input("handle: resource")
+    .Input("numbers: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle vector;
+      return c->WithRank(c->input(1), 1, &vector);
+    })
+    .Doc(R"doc(
+Forgets normalisers. Episodes that have begun with one keep it.
+
+numbers: [M], each set before.
+)doc");
+
+REGISTER_OP("EnvTakeEnded")
+    .Input("handle: resource")
+    .Output("episodes: int64")
+    .Output("faults: string")
+    .Output("moments: float64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->Vector(InferenceContext::kUnknownDim));
+      c->set_output(1, c->Vector(InferenceContext::kUnknownDim));
+      c->set_output(2, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+The numbered episodes with a fault or a normaliser that have ended since the last call, in any order. An episode is
+among them before the EnvStep that ended it is over. Those that are reset before their end are not.
+
+episodes: [E], the numbers given to EnvReset.
+faults: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
+moments: [E, 1 + 2n], of the observations shown by EnvNormalisedObservation, before they were normalised: their count,
+  the sums of their n values, the sums of squares. 0 where an episode had no normaliser; [E, 0] if the pool never had one.
+)doc");
+
+REGISTER_OP("EnvActions")
+    .Input("handle: resource")
+    .Input("outputs: float")
+    .Output("actions: T")
+    .Attr("T: {int32, float}")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle outputs;
+      tensorflow::DataType dtype;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 2, &outputs));
+      TF_RETURN_IF_ERROR(c->GetAttr("T", &dtype));
+      const auto k = c->Dim(outputs, 0);
+      c->set_output(0, dtype == tensorflow::DT_INT32 ? c->Vector(k) : c->Matrix(k, c->UnknownDim()));
+      return absl::OkStatus();
+    })
+    .Doc(R"doc(
+The actions that the networks' outputs stand for.
+
+outputs: [K, W]. Of discrete actions W is their number, and an action the index of the first maximum. Of vectors of A
+  numbers within bounds, W is A: low + (clip(x, -1, 1) + 1) / 2 * (high - low), or x itself without finite bounds; or W
+  is A * B for B >= 2 bins a number: low + b * (high - low) / (B - 1), b the index of the first maximum of its outputs.
+actions: int32 [K], or float32 [K, A], as EnvStep takes them. NaN where all outputs of a number are NaN.
 )doc");
 
 REGISTER_OP("EnvStep")
@@ -112,7 +198,8 @@ REGISTER_OP("EnvStep")
 Steps the environments of the slots.
 
 slots: [K], different, in [0, S), each reset and not done since.
-actions: int32 [K] in [0, num_actions), or float32 [K, num_actions].
+actions: int32 [K] in [0, num_actions), or float32 [K, num_actions]. A number that is not finite ends its slot's
+  episode, with reward 0 and a fault; a wrong index is an error.
 rewards: [K]. dones: [K], whether the episode ended with this step.
 )doc");
 
@@ -129,6 +216,23 @@ Observations of the slots' environments, written once, into this tensor.
 
 slots: [K], different, in [0, S), each reset at least once.
 dtype, shape: of one observation, as EnvPoolSpec tells.
+observations: [K, *shape].
+)doc");
+
+REGISTER_OP("EnvNormalisedObservation")
+    .Input("handle: resource")
+    .Input("slots: int64")
+    .Output("observations: float")
+    .Attr("shape: shape")
+    .SetIsStateful()
+    .SetShapeFn(OnePerSlot)
+    .Doc(R"doc(
+Observations of the slots' environments as float32, each less the mean and divided by the standard deviation of the
+normaliser that its episode was reset with, within [-5, 5]; as they are without one. What is shown of an episode with a
+normaliser counts in its moments, which EnvTakeEnded gives. Only for observations that are float.
+
+slots: [K], different, in [0, S), each reset at least once.
+shape: of one observation, as EnvPoolSpec tells.
 observations: [K, *shape].
 )doc");
 

@@ -34,6 +34,7 @@ REGISTER_OP("EpisodeQueueSubmit")
     .Input("episode_genomes: int64")
     .Input("episode_seeds: int64")
     .Input("episode_max_frames: int64")
+    .Input("episode_normalisers: int64")
     .Input("genome_ids: int64")
     .Input("genome_networks: int32")
     .Input("genome_sources: int64")
@@ -48,6 +49,7 @@ REGISTER_OP("EpisodeQueueSubmit")
 Appends E episodes of G genomes.
 
 episode_genomes: [E], index in [0, G).
+episode_normalisers: [E], numbers given to EnvSetNormaliser, or -1 for none.
 genome_ids: [G]; equal ids mean equal weights for the life of the queue.
 genome_sources: [G], a row of the population to start from, or -1 for the initial weights of genome_seeds.
 chain_splits: [G + 1], the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales.
@@ -63,6 +65,8 @@ REGISTER_OP("EpisodeQueueTake")
     .Output("slots: int64")
     .Output("seeds: int64")
     .Output("max_frames: int64")
+    .Output("episodes: int64")
+    .Output("normalisers: int64")
     .Output("init_rows: int64")
     .Output("init_networks: int32")
     .Output("init_seeds: int64")
@@ -81,7 +85,7 @@ Gives the lane's free slots their next episodes. Waits, without a thread, while 
 
 closed: the queue was closed: the lane must stop.
 live_slots, live_rows: [K], all slots that play after this, ascending, and their rows.
-slots, seeds, max_frames: what to reset.
+slots, seeds, max_frames, episodes, normalisers: what to reset, as EnvReset takes it; the episodes' ids.
 init_*, perturb_*: rows to fill first, in order.
 )doc");
 

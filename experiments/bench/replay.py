@@ -56,7 +56,8 @@ def _replaying(dtype: str, shape: list[int]) -> tf.types.experimental.Polymorphi
     @tf.function(autograph=False)
     def run(pool: tf.Tensor, slots: tf.Tensor, table: tf.Tensor, end: tf.Variable) -> tuple[tf.Tensor, tf.Tensor]:
         def restart(slots: tf.Tensor, before_step: tf.Tensor) -> tf.Operation:
-            return native.env_reset(pool, slots, slots + before_step * 2**20, tf.zeros_like(slots))
+            none = tf.zeros([0], tf.int64)
+            return native.env_reset(pool, slots, slots + before_step * 2**20, tf.zeros_like(slots), none, none)
 
         def step(i: tf.Tensor) -> tuple[tf.Tensor]:
             _, dones = native.env_step(pool, slots, tf.gather(table, i))

@@ -55,7 +55,7 @@ def evaluate(
             if not as_json:
                 print(
                     f"elite of generation {generation}: {config.network} ({evaluator.dimension:,} weights, "
-                    f"mutations: {len(elite.chain)}) on {config.env.name}",
+                    f"mutations: {len(elite.genome.chain)}) on {config.env.name}",
                     flush=True,
                 )
             with progress_bar(episodes) as bar:
@@ -75,6 +75,6 @@ def evaluate(
                 "network": config.network.name,
                 "dtype": config.network.dtype,
             }
-            print(json.dumps({**who, "mutations": len(elite.chain), **evaluation.row()}), flush=True)
+            print(json.dumps({**who, "mutations": len(elite.genome.chain), **evaluation.row()}), flush=True)
         else:
             print("\n".join(evaluation.lines()), flush=True)

@@ -30,7 +30,8 @@ def export(
     """Write an elite as a network that works without neuroevo: Keras model, SavedModel or NumPy arrays.
 
     It takes a batch of observations as the environment makes them, uint8 [K, 84, 84, 4] for Atari, and gives float32
-    [K, actions], of which the greatest one's index is the action.
+    [K, actions], of which the greatest one's index is the action. Of MuJoCo's tasks it takes float64 [K, n], and gives
+    the numbers of an action, from -1 for an actuator's lower bound to 1 for its upper one.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.export import FORMATS, elite_network

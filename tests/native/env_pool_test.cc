@@ -1,5 +1,5 @@
 // The env pool and the registry of families, on a toy family: values, every error, exceptions from environments. (The
-// reading of options is in env_options_test.cc.)
+// reading of options is in env_options_test.cc, normalisers and ended episodes are in env_episodes_test.cc.)
 #include "envs/env_pool.h"
 
 #include <algorithm>
@@ -136,7 +136,9 @@ class ToyFactory : public EnvFactory {
     }
     options.Finish();
     spec_.observation_shape = {3};
-    spec_.action_dtype = actions == "vector" ? DType::kFloat32 : DType::kInt32;
+    spec_.action_dtype = actions == "discrete" ? DType::kInt32 : DType::kFloat32;
+    if (actions == "vector") spec_.action_low.assign(spec_.num_actions, -1);
+    spec_.action_high.assign(spec_.action_low.size(), 1);
     spec_.frame_skip = 2;
   }
   const EnvSpec& spec() const override { return spec_; }
@@ -254,12 +256,22 @@ TEST(VectorsOfActions) {
   toys.Reset({0, 1, 2}, {0, 0, 0});
   const std::vector<float> actions = {0.5f, 1, -2, 0.25f};
   CHECK_EQ(toys.StepBytes({2, 0}, actions.data()), (Rewards{1.5, -1.75, 0}));
-  for (float bad : {kNan, kInf, -kInf}) {
-    const std::vector<float> others = {1, 1, 1, bad};
-    CHECK_THROWS(toys.StepBytes({0, 1}, others.data()), "action[1] of slot 1 is ");
-    CHECK_THROWS(toys.StepBytes({0, 1}, others.data()), "expected a finite value");
+}
+
+TEST(NumbersThatAreNotFiniteEndTheirEpisodeAlone) {
+  for (const auto& [bad, text] : {std::pair{kNan, "nan"}, {-kNan, "nan"}, {kInf, "inf"}, {-kInf, "-inf"}}) {
+    Toys toys(3, {{"actions", "vector"}, {"num_actions", "2"}});
+    toys.Reset({0, 1, 2}, {0, 8, 0});
+    const std::vector<float> actions = {1, 2, 4, bad, 8, 16};
+    CHECK_EQ(toys.StepBytes({0, 1, 2}, actions.data()), (Rewards{3, 0, 24, 1}));
+    CHECK_EQ(toys.Observe({0, 1, 2}), (Values{0, 1, 3, 8, 0, 0, 0, 1, 24}));  // slot 1 was not stepped
+    CHECK_EQ(toys.pool.Fault(0) + toys.pool.Fault(2), "");
+    CHECK_EQ(toys.pool.Fault(1), std::string("action[1] is ") + text + ", expected a finite number");
+    CHECK_THROWS(toys.StepBytes({0, 1}, actions.data()), "slot 1 is not live");
+    toys.Reset({1}, {8});
+    CHECK_EQ(toys.pool.Fault(1), "");
+    CHECK_EQ(toys.StepBytes({1}, actions.data()), (Rewards{4, 0}));
   }
-  CHECK_EQ(toys.Observe({0, 1}), (Values{0, 1, -1.75f, 0, 0, 0}));  // none of the calls did anything
 }
 
 TEST(NoSlots) {
@@ -290,6 +302,10 @@ TEST(SlotErrors) {
   CHECK_THROWS(toys.Observe({0, 5}), "slot 5 has no observation");
   CHECK_THROWS(toys.Reset({0, 1}, {1}), "seeds has 1 values, expected one per slot: 2");
   CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0, 0}), "max_frames has 3 values, expected one per slot: 2");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {5}), "episodes has 1 values, expected one per slot: 2");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {5, -2}), "episode of slot 1 is -2, expected -1 (none) or more");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {}, {-1}), "normalisers has 1 values, expected one per slot: 2");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {}, {-1, 3}), "normaliser 3 is not set");
   CHECK_THROWS(toys.Reset({0, 1}, {1, 1}, -5), "max_frames of slot 0 is -5, expected 0 or more");
   // None of these left a slot marked as busy, or changed.
   CHECK_EQ(toys.Step({3, 2, 1, 0}, {1, 1, 1, 1}), (Rewards{1, 1, 1, 1, 0}));
@@ -494,6 +510,7 @@ TEST(MakingErrors) {
   CHECK_THROWS(EnvPool("toy", {}, -2, pool), "number of slots is -2, expected 1 to 65536");
   CHECK_THROWS(EnvPool("toy", {}, 65537, pool), "number of slots is 65537, expected 1 to 65536");
   CHECK_THROWS(EnvPool("toy", {{"lenght", "5"}}, 1, pool), "toy has no option 'lenght'");
+  CHECK_THROWS(EnvPool("toy", {{"actions", "unbounded"}}, 1, pool), "family 'toy' has 0 bounds of actions, expected 4");
   CHECK_THROWS(EnvPool("toy", {{"length", "0"}}, 1, pool),
                "toy option length is '0', expected an integer in [1, 1000]");
 }

@@ -102,13 +102,17 @@ TEST(AFirstRefill) {
   CHECK_EQ(queue.lanes(), 2);
   CHECK_EQ(queue.slots_per_lane(), 3);
   const Genome a = MakeGenome(10, {{1, 0.5f}, {2, 0.25f}}), b = MakeGenome(11), c = MakeGenome(12, {{3, 1.f}});
-  queue.Submit({Episode(0, a), Episode(1, b), Episode(2, a), Episode(3, c)});
+  QueuedEpisode normalised = Episode(1, b);
+  normalised.normaliser = 8;
+  queue.Submit({Episode(0, a), normalised, Episode(2, a), Episode(3, c)});
   const Refill first = TakeNow(&queue, 0);
   CHECK(!first.closed);
   CHECK_EQ(first.slots, (Ints{0, 1, 2}));
   CHECK_EQ(first.live.slots, first.slots);
   CHECK_EQ(first.seeds, (std::vector<uint64_t>{500, 501, 502}));
   CHECK_EQ(first.max_frames, (Ints{0, 10, 20}));
+  CHECK_EQ(first.episodes, (Ints{0, 1, 2}));
+  CHECK_EQ(first.normalisers, (Ints{-1, 8, -1}));
   const int64_t row_a = first.live.rows[0], row_b = first.live.rows[1];
   CHECK_EQ(first.live.rows[2], row_a);  // two episodes of one genome, one row
   CHECK(row_a != row_b);
@@ -123,6 +127,7 @@ TEST(AFirstRefill) {
 
   const Refill second = TakeNow(&queue, 1);
   CHECK_EQ(second.slots, (Ints{3}));
+  CHECK_EQ(second.episodes, (Ints{3}));
   CHECK_EQ(second.live.slots, (Ints{3}));
   CHECK(second.live.rows[0] >= 7 && second.live.rows[0] < 10);
   CHECK_EQ(second.init_rows, second.live.rows);

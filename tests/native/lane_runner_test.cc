@@ -1,11 +1,11 @@
 // The lane runner on a toy environment: the same outcomes as playing one episode after the other with the reference
-// backend, whatever the lanes, slots and threads; and errors that reach the caller instead of hanging.
+// backend, whatever the lanes, slots and threads; and errors that reach the caller instead of hanging. (Vectors of
+// actions and normalisers are in lane_vectors_test.cc.)
 #include "rollout/lane_runner.h"
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -90,6 +90,10 @@ class WalkFactory : public EnvFactory {
     spec_.observation_dtype = dtype == "int32" ? DType::kInt32 : DType::kFloat32;
     spec_.action_dtype = options.String("actions", "discrete") == "vector" ? DType::kFloat32 : DType::kInt32;
     spec_.num_actions = options.Int("num_actions", 3, 1, 9);
+    if (!spec_.discrete()) {
+      spec_.action_low.assign(spec_.num_actions, -1);
+      spec_.action_high.assign(spec_.num_actions, 1);
+    }
     spec_.frame_skip = 2;
     options.Finish();
   }
@@ -299,8 +303,8 @@ TEST(ErrorsReachTheCaller) {
 
 TEST(MismatchesAreErrors) {
   const Setup setup{2, 3};
-  Run vectors(setup, {{"actions", "vector"}});
-  CHECK_THROWS(vectors.Play(Episodes()), "the environment has continuous actions, expected discrete ones");
+  Run vectors(setup, {{"actions", "vector"}, {"num_actions", "2"}});
+  CHECK_THROWS(vectors.Play(Episodes()), "the networks have 3 outputs, expected one per action: 2, or 2 or more bins");
   Run actions(setup, {{"num_actions", "4"}});
   CHECK_THROWS(actions.Play(Episodes()), "the networks have 3 outputs, expected one per action: 4");
   Run size(setup, {{"size", "5"}});
@@ -347,20 +351,6 @@ TEST(LanesWaitForLateEpisodes) {
   CheckOutcomes(outcomes, PlayInTurn(episodes));
 }
 
-TEST(FirstOfEqualMaxima) {
-  const float outputs[] = {1, 3, 3, 2, -1, -1, -1, -2, 0, 1, 2, 3};
-  int32_t actions[3];
-  ArgMax(outputs, 3, 4, actions);
-  CHECK_EQ(std::vector<int32_t>(actions, actions + 3), (std::vector<int32_t>{1, 0, 3}));
-  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-  const float strange[] = {nan, 1, 2, nan, nan, nan, nan, nan, -inf, -inf, nan, -inf};
-  ArgMax(strange, 3, 4, actions);
-  CHECK_EQ(std::vector<int32_t>(actions, actions + 3), (std::vector<int32_t>{2, 0, 0}));  // as tf.argmax
-  ArgMax(outputs, 0, 4, actions);
-  ArgMax(outputs, 2, 1, actions);
-  CHECK_EQ(std::vector<int32_t>(actions, actions + 2), (std::vector<int32_t>{0, 0}));
-}
-
 TEST(TheCInterface) {
   std::vector<QueuedEpisode> queued = Episodes();
   std::map<int64_t, const GenomeRecipe*> genomes;
@@ -389,6 +379,7 @@ TEST(TheCInterface) {
                                 genome_of.data(),
                                 seeds.data(),
                                 max_frames.data(),
+                                nullptr,
                                 64,
                                 networks.data(),
                                 sources.data(),

@@ -133,10 +133,13 @@ TEST(ActionsThatAreNotFinite) {
                                   {-std::numeric_limits<float>::infinity(), "-inf"}}) {
     std::vector<float> actions(16, 0.5f);
     actions[8 + 3] = bad;
-    CHECK_THROWS(robots.pool.Step({0, 1}, actions.data(), rewards, dones),
-                 std::string("action[3] of slot 1 is ") + text + ", expected a finite value");
+    robots.pool.Step({1}, actions.data() + 8, rewards, dones);
+    CHECK(dones[0] && rewards[0] == 0);
+    CHECK_EQ(robots.pool.Fault(1), std::string("action[3] is ") + text + ", expected a finite number");
+    CHECK_EQ(robots.Observe({0, 1}), before);  // it was not stepped
+    robots.pool.Reset({1}, {2}, {0});
+    CHECK_EQ(robots.pool.Fault(1), "");
   }
-  CHECK_EQ(robots.Observe({0, 1}), before);
   const std::vector<float> actions(16, std::numeric_limits<float>::max());  // finite; the robot's motors have limits
   robots.pool.Step({0, 1}, actions.data(), rewards, dones);
   for (double value : robots.Observe({0, 1})) CHECK(std::isfinite(value));

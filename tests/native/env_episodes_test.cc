@@ -1,0 +1,319 @@
+// What an env pool keeps of an episode besides its environment: its number, its normaliser, the moments of what it
+// showed, its fault. On a toy whose observations are made from its seed.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "envs/env_pool.h"
+#include "native/check.h"
+
+using namespace neuroevo;
+
+namespace {
+
+constexpr int64_t kSize = 3;
+
+// Value i of the observation after so many steps of an episode.
+double Seen(uint64_t seed, int64_t steps, int64_t i) {
+  return std::sin(static_cast<double>(seed * 7 + steps * 3 + i)) * static_cast<double>(10 * i + 1) + 1.0 / 3;
+}
+
+// Ends after seed % 10 + 1 steps; from seed 1000 on with a fault.
+template <class T>
+class Swing : public Env {
+ public:
+  void Reset(uint64_t seed, int64_t) override {
+    seed_ = seed;
+    steps_ = 0;
+  }
+  StepResult Step(const void*) override {
+    ++steps_;
+    return {1, steps_ > static_cast<int64_t>(seed_ % 10)};
+  }
+  void Observe(void* out) const override {
+    for (int64_t i = 0; i < kSize; ++i) static_cast<T*>(out)[i] = static_cast<T>(Seen(seed_, steps_, i));
+  }
+  std::string Fault() const override { return seed_ < 1000 ? "" : "swing " + std::to_string(seed_) + " broke"; }
+
+ private:
+  uint64_t seed_ = 0;
+  int64_t steps_ = 0;
+};
+
+class SwingFactory : public EnvFactory {
+ public:
+  explicit SwingFactory(const EnvOptions& given) {
+    OptionReader options("swing", given);
+    const std::string dtype = options.OneOf("dtype", {"float64", "float32", "uint8"});
+    options.Finish();
+    spec_.observation_dtype = dtype == "float64"   ? DType::kFloat64
+                              : dtype == "float32" ? DType::kFloat32
+                                                   : DType::kUint8;
+    spec_.observation_shape = {kSize};
+    spec_.action_dtype = DType::kFloat32;
+    spec_.num_actions = 1;
+    spec_.action_low = {-1};
+    spec_.action_high = {1};
+  }
+  const EnvSpec& spec() const override { return spec_; }
+  std::unique_ptr<Env> Make() override {
+    if (spec_.observation_dtype == DType::kFloat64) return std::make_unique<Swing<double>>();
+    if (spec_.observation_dtype == DType::kFloat32) return std::make_unique<Swing<float>>();
+    return std::make_unique<Swing<uint8_t>>();
+  }
+
+ private:
+  EnvSpec spec_;
+};
+
+const bool registered =
+    RegisterEnvFamily("swing", [](const EnvOptions& options) { return std::make_unique<SwingFactory>(options); });
+
+using Ints = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+using Floats = std::vector<float>;
+
+const Doubles kMean = {0.25, -1, 3}, kStd = {0.125, 0.7, 11};
+
+struct Swings {
+  EnvPool pool;
+
+  explicit Swings(int64_t slots, const std::string& dtype = "float64", int threads = 2)
+      : pool("swing", {{"dtype", dtype}}, slots, std::make_shared<ThreadPool>(threads)) {}
+  void Reset(const Ints& slots, const std::vector<uint64_t>& seeds, const Ints& episodes = {},
+             const Ints& normalisers = {}) {
+    pool.Reset(slots, seeds, Ints(slots.size(), 0), episodes, normalisers);
+  }
+  Floats Observe(const Ints& slots) {
+    Floats out(kSize * slots.size(), -99);
+    pool.ObserveNormalised(slots, out.data());
+    return out;
+  }
+  // The number of slots that are done.
+  int64_t Step(const Ints& slots, float action = 0) {
+    const Floats actions(slots.size(), action);
+    Doubles rewards(slots.size());
+    const auto dones = std::make_unique<bool[]>(slots.size());
+    pool.Step(slots, actions.data(), rewards.data(), dones.get());
+    return std::count(dones.get(), dones.get() + slots.size(), true);
+  }
+  // By number; each at most once.
+  std::map<int64_t, std::pair<std::string, Doubles>> Take() {
+    const EndedEpisodes ended = pool.TakeEnded();
+    CHECK_EQ(ended.faults.size(), ended.episodes.size());
+    CHECK_EQ(ended.moments.size(), ended.episodes.size() * ended.moments_size);
+    std::map<int64_t, std::pair<std::string, Doubles>> all;
+    for (size_t e = 0; e < ended.episodes.size(); ++e) {
+      const auto begin = ended.moments.begin() + e * ended.moments_size;
+      CHECK(all.emplace(ended.episodes[e], std::pair{ended.faults[e], Doubles(begin, begin + ended.moments_size)})
+                .second);
+    }
+    return all;
+  }
+};
+
+float Normalised(double value, int64_t i) {
+  return static_cast<float>(std::fmin(std::fmax((value - kMean[i]) / kStd[i], -5), 5));
+}
+
+// Of the observations after 0 ... steps - 1 steps, in their dtype.
+template <class T>
+Doubles MomentsOf(uint64_t seed, int64_t steps) {
+  Doubles moments(1 + 2 * kSize);
+  moments[0] = static_cast<double>(steps);
+  for (int64_t step = 0; step < steps; ++step) {
+    for (int64_t i = 0; i < kSize; ++i) {
+      const double value = static_cast<T>(Seen(seed, step, i));
+      moments[1 + i] += value;
+      moments[1 + kSize + i] += value * value;
+    }
+  }
+  return moments;
+}
+
+}  // namespace
+
+TEST(ObservationsAndMoments) {
+  for (int threads : {1, 3}) {
+    for (const std::string dtype : {"float64", "float32"}) {
+      constexpr int64_t kSlots = 20;  // more than one task
+      Swings swings(kSlots, dtype, threads);
+      swings.pool.SetNormaliser(4, kMean, kStd);
+      Ints slots(kSlots), episodes(kSlots), normalisers(kSlots);
+      std::vector<uint64_t> seeds(kSlots);
+      for (int64_t k = 0; k < kSlots; ++k) {
+        slots[k] = k * 7 % kSlots;
+        seeds[k] = 100 + k;
+        episodes[k] = 50 + k;
+        normalisers[k] = k % 3 == 0 ? -1 : 4;
+      }
+      swings.Reset(slots, seeds, episodes, normalisers);
+      bool clipped = false;
+      for (int64_t step = 0; step < 10; ++step) {
+        Ints live;
+        Floats expected;
+        for (int64_t k = 0; k < kSlots; ++k) {
+          if (k % 10 < step) continue;
+          live.push_back(slots[k]);
+          for (int64_t i = 0; i < kSize; ++i) {
+            double value = Seen(seeds[k], step, i);
+            if (dtype == "float32") value = static_cast<float>(value);
+            expected.push_back(normalisers[k] == 4 ? Normalised(value, i) : static_cast<float>(value));
+            clipped = clipped || (normalisers[k] == 4 && std::fabs(expected.back()) == 5);
+          }
+        }
+        CHECK_EQ(swings.Observe(live), expected);
+        CHECK_EQ(swings.Step(live), 2);  // those of k = step and 10 + step
+        const auto ended = swings.Take();
+        int64_t taken = 0;
+        for (int64_t k = step; k < kSlots; k += 10) {
+          if (normalisers[k] == -1) continue;
+          ++taken;
+          CHECK_EQ(ended.at(50 + k).first, "");
+          CHECK_EQ(ended.at(50 + k).second,
+                   dtype == "float32" ? MomentsOf<float>(100 + k, step + 1) : MomentsOf<double>(100 + k, step + 1));
+        }
+        CHECK_EQ(static_cast<int64_t>(ended.size()), taken);
+      }
+      CHECK(clipped);
+    }
+  }
+}
+
+TEST(TheNextEpisodeStartsAfresh) {
+  Swings swings(1);
+  swings.pool.SetNormaliser(0, kMean, kStd);
+  swings.Reset({0}, {5}, {1}, {0});
+  swings.Observe({0});
+  swings.Step({0});
+  swings.Observe({0});
+  swings.Reset({0}, {10}, {2}, {0});  // before its end: nobody hears of episode 1
+  swings.Observe({0});
+  CHECK_EQ(swings.Step({0}), 1);
+  swings.Observe({0});  // at the end: the network is not asked any more
+  auto ended = swings.Take();
+  CHECK_EQ(ended.size(), 1);
+  CHECK_EQ(ended.at(2).second, MomentsOf<double>(10, 1));
+  swings.Reset({0}, {20}, {3}, {0});
+  swings.Step({0});
+  CHECK_EQ(swings.Take().at(3).second, Doubles(7));  // it never looked
+  swings.Reset({0}, {30}, {4});
+  swings.Observe({0});
+  swings.Step({0});
+  CHECK_EQ(swings.Take().size(), 0);  // neither a fault nor a normaliser
+  swings.Reset({0}, {40}, {-1}, {0});
+  swings.Step({0});
+  CHECK_EQ(swings.Take().size(), 0);  // no number
+}
+
+TEST(FaultsAreTakenOnce) {
+  Swings swings(4);
+  swings.Reset({0, 1, 2, 3}, {0, 1000, 1001, 1010}, {7, 8, 9, -1});
+  CHECK_EQ(swings.Step({0, 1, 2, 3}), 3);
+  auto ended = swings.Take();
+  CHECK_EQ(ended.size(), 1);
+  CHECK_EQ(ended.at(8).first, "swing 1000 broke");
+  CHECK_EQ(ended.at(8).second, Doubles());  // there never was a normaliser
+  CHECK_EQ(swings.Step({2}, std::numeric_limits<float>::quiet_NaN()), 1);
+  swings.pool.SetNormaliser(0, kMean, kStd);
+  swings.Reset({0}, {1002}, {10}, {0});
+  swings.Observe({0});
+  swings.Step({0}, std::numeric_limits<float>::infinity());
+  ended = swings.Take();
+  CHECK_EQ(ended.size(), 2);
+  CHECK_EQ(ended.at(9).first, "action[0] is nan, expected a finite number");  // before what the environment says
+  CHECK_EQ(ended.at(9).second, Doubles(7));
+  CHECK_EQ(ended.at(10).first, "action[0] is inf, expected a finite number");
+  CHECK_EQ(ended.at(10).second, MomentsOf<double>(1002, 1));
+  CHECK_EQ(swings.Take().size(), 0);
+}
+
+TEST(ADroppedNormaliserServesItsEpisodes) {
+  Swings swings(2);
+  swings.pool.SetNormaliser(3, kMean, kStd);
+  swings.Reset({0}, {5}, {1}, {3});
+  const Floats before = swings.Observe({0});
+  swings.pool.DropNormalisers({3});
+  CHECK_EQ(swings.Observe({0}), before);
+  CHECK_THROWS(swings.Reset({1}, {5}, {2}, {3}), "normaliser 3 is not set");
+  swings.pool.SetNormaliser(3, kStd, kStd);  // the number is free again
+  swings.Reset({1}, {5}, {2}, {3});
+  CHECK_EQ(swings.Observe({0}), before);
+  CHECK(swings.Observe({1}) != before);
+}
+
+TEST(NormaliserErrors) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+  Swings swings(2);
+  EnvPool& pool = swings.pool;
+  pool.SetNormaliser(1, kMean, kStd);
+  pool.SetNormaliser(1, kMean, kStd);  // the same again
+  CHECK_THROWS(pool.SetNormaliser(1, kMean, {1, 1, 1}), "normaliser 1 is set already, to other values");
+  CHECK_THROWS(pool.SetNormaliser(1, kStd, kStd), "normaliser 1 is set already, to other values");
+  CHECK_THROWS(pool.SetNormaliser(-1, kMean, kStd), "number of a normaliser is -1, expected 0 or more");
+  CHECK_THROWS(pool.SetNormaliser(2, {1, 2}, kStd), "mean has 2 values, expected one per value of an observation: 3");
+  CHECK_THROWS(pool.SetNormaliser(2, kMean, {1, 2, 3, 4}),
+               "std has 4 values, expected one per value of an observation: 3");
+  CHECK_THROWS(pool.SetNormaliser(2, {1, kNan, 1}, kStd), "mean[1] is nan, expected a finite number");
+  CHECK_THROWS(pool.SetNormaliser(2, {1, 1, -kInf}, kStd), "mean[2] is -inf, expected a finite number");
+  for (const auto& [bad, text] : {std::pair{0.0, "0"}, {-1.0, "-1"}, {kInf, "inf"}, {kNan, "nan"}, {-0.0, "-0"}}) {
+    CHECK_THROWS(pool.SetNormaliser(2, kMean, {1, 1, bad}),
+                 std::string("std[2] is ") + text + ", expected a finite number above 0");
+  }
+  CHECK_THROWS(pool.DropNormalisers({1, 2}), "normaliser 2 is not set");
+  CHECK_THROWS(pool.DropNormalisers({-1}), "normaliser -1 is not set");
+  swings.Reset({0}, {1}, {}, {1});  // it was not dropped
+  CHECK_THROWS(swings.Observe({0, 1}), "slot 1 has no observation: it was never reset");
+  CHECK_THROWS(swings.Observe({2}), "slot 2 is out of range [0, 2)");
+  pool.DropNormalisers({1, 1});
+  Swings pictures(1, "uint8");
+  pictures.Reset({0}, {1});
+  CHECK_THROWS(pictures.Observe({0}), "the environment's observations are uint8, expected float32 or float64");
+  CHECK_THROWS(pictures.pool.SetNormaliser(0, kMean, kStd), "the environment's observations are uint8");
+}
+
+TEST(NormalisersComeAndGoBesideTheLanes) {
+  constexpr int kThreads = 3, kRounds = 100;
+  Swings swings(kThreads, "float64", 2);
+  swings.pool.SetNormaliser(0, kMean, kStd);
+  std::atomic<int> running{kThreads};
+  std::vector<std::string> failures(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      try {
+        for (int round = 0; round < kRounds; ++round) {
+          swings.Reset({t}, {static_cast<uint64_t>(10 * round + t)}, {t * kRounds + round}, {0});
+          for (bool over = false; !over; over = swings.Step({t}) == 1) swings.Observe({t});
+        }
+      } catch (const std::exception& e) {
+        failures[t] = e.what();
+      }
+      --running;
+    });
+  }
+  std::map<int64_t, Doubles> all;
+  for (int64_t number = 1; running > 0 || number < 2; ++number) {
+    swings.pool.SetNormaliser(number, kStd, kStd);
+    for (const auto& [episode, ended] : swings.Take()) CHECK(all.emplace(episode, ended.second).second);
+    swings.pool.DropNormalisers({number});
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& [episode, ended] : swings.Take()) CHECK(all.emplace(episode, ended.second).second);
+  for (const auto& failure : failures) CHECK_EQ(failure, "");
+  CHECK_EQ(all.size(), kThreads * kRounds);
+  for (const auto& [episode, moments] : all) {
+    const uint64_t seed = static_cast<uint64_t>(10 * (episode % kRounds) + episode / kRounds);
+    CHECK_EQ(moments, MomentsOf<double>(seed, static_cast<int64_t>(seed % 10) + 1));
+  }
+}
