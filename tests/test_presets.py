@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from neuroevo.algorithms.ga import GA
 from neuroevo.cli import app
 from neuroevo.config import load_config, make_config
 from neuroevo.config_files import tomllib
@@ -19,6 +20,7 @@ NAMES = sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
 def test_the_presets_are_the_files_of_experiments():
     assert list(presets()) == NAMES
     assert {"frostbite_demo", "frostbite_ga", "frostbite_ga_gymnasium", "frostbite_random_search", "smoke"} <= {*NAMES}
+    assert {"halfcheetah_ga", "ant_ga", "humanoid_ga", "inverted_pendulum", "hopper"} <= {*NAMES}
     for name, path in presets().items():
         assert path.resolve() == EXPERIMENTS / f"{name}.toml"
 
@@ -28,6 +30,12 @@ def test_every_preset_loads_by_name_and_by_path_and_round_trips(name):
     config = load_config(name)
     assert config == load_config(EXPERIMENTS / f"{name}.toml")
     assert make_config(tomllib.loads(config.toml())) == config
+
+
+def test_the_papers_humanoid():
+    config = load_config("humanoid_ga")
+    assert config.algorithm == GA(population=12_500, parents=625, sigma=0.00224, validated=10)
+    assert (config.training.episodes, config.network.hidden, config.network.activation) == (5, (256, 256), "tanh")
 
 
 def test_descriptions_are_the_files_first_lines():
@@ -53,7 +61,7 @@ def test_a_file_goes_before_the_preset_of_its_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("frostbyte_ga", r"file or preset frostbyte_ga; did you mean the preset frostbite_ga\? \(presets: frost"),
+        ("frostbyte_ga", r"file or preset frostbyte_ga; did you mean the preset frostbite_ga\? \(presets: ant_ga, "),
         ("zzz", r"there is no configuration file or preset zzz \(presets: "),
         ("experiments/smok.toml", r"no configuration file experiments/smok.toml; did you mean the preset smoke\?$"),
         ("some/smoke", r"there is no configuration file some/smoke; did you mean the preset smoke\?$"),
@@ -71,11 +79,11 @@ def test_every_preset_starts(tmp_path, monkeypatch, name):
     algorithm = load_config(name).algorithm
     changes = {"population": 4, "parents": 2, "validated": 2}
     sets = [f"algorithm.{key}={value}" for key, value in changes.items() if hasattr(algorithm, key)]
-    sets += ["training.cutoff=20", "training.validation_episodes=1", "training.test_episodes=0"]
+    sets += ["training.cutoff=3", "training.validation_episodes=1", "training.test_episodes=0", "training.episodes=1"]
     sets += ["training.generations=1", "hardware.threads=2"]
     result = CliRunner().invoke(app, ["train", name, *(word for change in sets for word in ("--set", change))])
     assert result.exit_code == 0, result.stderr
     (run,) = (tmp_path / "runs").iterdir()
     assert run.name.startswith(f"{name}-20")
     (row,) = read_rows(run)
-    assert (row["steps_population"], row["steps_validation"]) == (4 * 20, 2 * 20)  # nobody dies within 20 steps
+    assert (row["steps_population"], row["steps_validation"]) == (4 * 3, 2 * 3)  # nobody dies within 3 steps
