@@ -21,6 +21,7 @@ def test_the_presets_are_the_files_of_experiments():
     assert list(presets()) == NAMES
     assert {"frostbite_demo", "frostbite_ga", "frostbite_ga_gymnasium", "frostbite_random_search", "smoke"} <= {*NAMES}
     assert {"halfcheetah_ga", "ant_ga", "humanoid_ga", "inverted_pendulum", "hopper"} <= {*NAMES}
+    assert {"hard_maze_ga", "hard_maze_image_ga"} <= {*NAMES}
     for name, path in presets().items():
         assert path.resolve() == EXPERIMENTS / f"{name}.toml"
 
