@@ -12,6 +12,7 @@ from typing import Annotated
 
 import numpy as np
 import typer
+from gymnasium.spaces import Box
 from gymnasium.wrappers.vector import NormalizeObservation, RecordEpisodeStatistics
 
 from neuroevo import envs
@@ -29,7 +30,10 @@ def policy_gradient(
     seed: Annotated[int, typer.Option(min=0)] = 0,
 ) -> list[float]:
     """Train a linear policy; the mean returns after each batch."""
-    vector = RecordEpisodeStatistics(NormalizeObservation(envs.make_vec(env, num_envs)))
+    played = envs.make_vec(env, num_envs)
+    if not isinstance(played.single_action_space, Box):
+        raise typer.BadParameter(f"actions in {env} are {played.single_action_space}, expected a Box of numbers")
+    vector = RecordEpisodeStatistics(NormalizeObservation(played))
     rng = np.random.default_rng(seed)
     observations, _ = vector.reset(seed=seed)
     seen = vector.single_observation_space.shape[0]
@@ -54,7 +58,7 @@ def policy_gradient(
         features = np.concatenate([x, x[:, :-1] ** 2], axis=1)
         advantage = goal - features @ np.linalg.lstsq(features, goal, rcond=None)[0]
         policy += _RATE * x.T @ (noise * (advantage / (advantage.std() + 1e-8))[:, None]) / len(x)
-        means.append(float(np.mean(vector.return_queue)))
+        means.append(float(np.mean(vector.return_queue)) if vector.return_queue else np.nan)
         print(f"{vector.episode_count:6d} episodes, mean return of the last 100: {means[-1]:.1f}")
     vector.close()
     return means

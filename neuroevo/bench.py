@@ -15,7 +15,7 @@ from neuroevo import envs, ops
 from neuroevo.errors import UserError, did_you_mean
 from neuroevo.evaluator import default_layout
 from neuroevo.networks import DTYPES, check, named
-from neuroevo.pipeline import Pipeline
+from neuroevo.pipeline import Pipeline, make_env_pool
 
 _CUTOFF = 5000  # steps, as in training: some random networks never start a game
 WARM_UP_SECONDS = 2.0
@@ -139,6 +139,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     """Rate of stepping and observing `envs` environments through the ops, with random actions.
 
     As in a rollout there are lanes, as many as threads, that step their part of the environments in a graph loop.
+    UserError: there is no such environment, or its actions have no bounds.
     """
     from neuroevo.envs import resolve
 
@@ -147,12 +148,16 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         ops.set_threads(threads)
     native, threads = ops.tf_ops(), ops.get_threads()
     with tf.device("/cpu:0"):
-        pool = native.env_pool_make(family=recipe.family, options=list(recipe.options), slots=envs)
+        pool = make_env_pool(recipe, envs)
         spec = native.env_pool_spec(pool)
         none = np.zeros(0, np.int64)
         native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64), none, none)
     shape = tuple(spec.observation_shape.numpy().tolist())
     low, high = spec.action_low.numpy().tolist(), spec.action_high.numpy().tolist()
+    if not np.isfinite([low, high]).all():
+        raise UserError(
+            f"an action of {recipe.name} lies between {low} and {high}, expected finite bounds to draw within"
+        )
     bounds = (tuple(low), tuple(high)) if low else None
     play_lane = _playing(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions), bounds)
     lanes = [slots for slots in np.array_split(np.arange(envs), min(threads, envs)) if len(slots)]

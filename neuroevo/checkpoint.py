@@ -104,6 +104,8 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
     rest = io.BytesIO(content)
     try:
         body = json.loads(rest.readline())
+        if not isinstance(body, dict):
+            raise ValueError(f"its second line is {str(body)[:80]}, expected an object")
         if body.get("version", version) != version:  # the sum is not of the first line; 1 and 2 say it only there
             raise ValueError(f"its first line says version {version}, its second one {body['version']}")
         arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]

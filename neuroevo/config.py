@@ -188,8 +188,8 @@ def _check(given: Translation, source: str) -> Config:
     if "env" in made:
         found += envs.check(made["env"].name, made["env"].options)
     if "network" in made:
-        env = made["env"].name if "env" in made else ""
-        found += networks.check(made["network"], env, *envs.kind_of(env))
+        name, options = (made["env"].name, made["env"].options) if "env" in made else ("", {})
+        found += networks.check(made["network"], name, *envs.kind_of(name, options))
     found = [in_their_words(problem, given.names) for problem in found]
     said = {key_of(problem) for problem in given.problems}
     problems = given.problems + [problem for problem in found if key_of(problem) not in said]

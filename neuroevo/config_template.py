@@ -21,8 +21,8 @@ def start(overrides: Sequence[str] = ()) -> Config:
     tables = {"env": {"name": "frostbite"}, "training": {"timesteps": 250_000_000}}
     for override in overrides:
         apply(tables, override)
-    env = tables["env"].get("name")
-    if isinstance(env, str) and kind_of(env)[0] is False:
+    env, options = tables["env"].get("name"), tables["env"].get("options")
+    if isinstance(env, str) and kind_of(env, options if isinstance(options, dict) else {})[0] is False:
         tables.setdefault("network", {}).setdefault("name", "mlp")
     return make_config(tables)
 

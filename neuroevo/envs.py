@@ -3,8 +3,8 @@
 A family is a module: FAMILY, the native family's name; find(name), the environment's full name or None; near(name), for
 suggestions; options_of(found), a settings class; problems(found, given name, values), what else is wrong; and
 native_options(found, values), texts "key=value". SCREENS and VECTOR say whether its observations are uint8 images and
-its actions vectors of numbers; a family whose environments differ in that has neither. To add one, write the module and
-name it in _FAMILIES.
+its actions vectors of numbers; a family whose environments differ in that has neither, and one in which options decide
+has screens(options) instead. To add one, write the module and name it in _FAMILIES.
 """
 
 from __future__ import annotations
@@ -50,10 +50,13 @@ def check(name: str, options: Mapping[str, object]) -> list[str]:
     return _checked(family, found, name, options)[1]
 
 
-def kind_of(name: str) -> tuple[bool | None, bool | None]:
-    """Whether an environment's observations are screens, and its actions vectors of numbers; None: it is not known."""
+def kind_of(name: str, options: Mapping[str, object] | None = None) -> tuple[bool | None, bool | None]:
+    """Whether an environment's observations are screens, with these options of [env.options] where that depends on
+    them, and its actions vectors of numbers; None: it is not known."""
     family, _ = _find(name)
-    return getattr(family, "SCREENS", None), getattr(family, "VECTOR", None)
+    by_options = getattr(family, "screens", None)
+    screens = getattr(family, "SCREENS", None) if by_options is None else by_options(options or {})
+    return screens, getattr(family, "VECTOR", None)
 
 
 def options_of(name: str) -> type:

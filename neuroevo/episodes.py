@@ -37,8 +37,10 @@ class Outcomes:
     """Results of N episodes, in the order they were asked for: returns float64 [N], steps int64 [N] (decisions).
 
     faults: why an episode was broken off, by its index, where its simulation failed; its return is what it had so far.
-    moments: float64 [N, 1 + 2n] of episodes with a normaliser: how many observations of n numbers each saw, their sums
-    and their sums of squares, before they were normalised; None if none had one.
+    moments: float64 [1 + 2n] of the episodes with a normaliser together: how many observations of n numbers they saw,
+    their sums and their sums of squares, before they were normalised, added up in the order of the episodes; None if
+    none had one. Those that failed are left out, as the numbers of a simulation that fails may be anything; likewise
+    those whose sums are not finite.
     """
 
     returns: np.ndarray
@@ -62,6 +64,14 @@ class Outcomes:
         return returns
 
 
+def summed(moments: np.ndarray | None, more: np.ndarray) -> np.ndarray:
+    """The sum of moments, float64 [1 + 2n], to which those after None or that make it infinite or NaN add nothing."""
+    before = np.zeros_like(more) if moments is None else moments
+    with np.errstate(over="ignore", invalid="ignore"):
+        after = before + more
+    return after if np.isfinite(after).all() else before
+
+
 def first_of(faults: Mapping[int, str]) -> str:
     """Why the first episode that failed did; "" if none failed."""
     return faults[min(faults)] if faults else ""
@@ -71,7 +81,8 @@ class Batch:
     """Episodes that an evaluator has taken, and what is known of them so far.
 
     returns: float64 [N]. steps: int64 [N], decisions. Both are 0 where an episode is not over; over: how many are.
-    faults, moments: as Outcomes has them, of the episodes that are over at least.
+    faults: as Outcomes has them, of the episodes that are over at least. moments: as Outcomes has them, of the episodes
+    before the first that is not over; those of later ones are kept until it is their turn.
     """
 
     def __init__(self, episodes: int):
@@ -79,20 +90,26 @@ class Batch:
         self.faults: dict[int, str] = {}
         self.moments: np.ndarray | None = None
         self.over = 0
+        self._is_over = np.zeros(episodes, bool)
+        self._added = 0  # the first episode whose moments are not in the sum
+        self._waiting: dict[int, np.ndarray] = {}  # moments of episodes after that, by their index
 
     def book(self, index: np.ndarray, returns: np.ndarray, steps: np.ndarray) -> None:
-        """Notes that the episodes of these indices are over, with these outcomes."""
+        """Notes that the episodes of these indices are over, with these outcomes; after their book_end(), if any."""
         self.returns[index], self.steps[index] = returns, steps
         self.over += len(index)
+        self._is_over[index] = True
+        while self._added < len(self.steps) and self._is_over[self._added]:
+            if self._added in self._waiting:
+                self.moments = summed(self.moments, self._waiting.pop(self._added))
+            self._added += 1
 
     def book_end(self, index: int, fault: str, moments: np.ndarray) -> None:
         """Notes how an episode ended: why it failed, or ""; and its moments, float64 [1 + 2n], or [0]."""
         if fault:
             self.faults[index] = fault
         if len(moments):
-            if self.moments is None:
-                self.moments = np.zeros((len(self.steps), len(moments)))
-            self.moments[index] = moments
+            self._waiting[index] = np.zeros_like(moments) if fault else moments.copy()  # it may be a row of many
 
     @property
     def left(self) -> int:

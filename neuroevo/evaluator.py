@@ -53,8 +53,7 @@ class LocalEvaluator:
         self.device = ops.choose_device(device)
         recipe = envs.resolve(env, env_options)
         networks = [named(each) for each in ([network] if isinstance(network, (str, Network)) else network)]
-        for problem in (problem for each in networks for problem in check(each, env, *envs.kind_of(env))):
-            raise UserError(problem)
+        _check(networks, env, *envs.kind_of(env, env_options))
         for what, value in (("threads", threads), ("lanes", lanes), ("slots", slots), ("parent_rows", parent_rows)):
             if value is not None and value < 1:
                 raise UserError(f"{what} is {value}, expected at least 1")
@@ -71,6 +70,8 @@ class LocalEvaluator:
             parent_rows=parent_rows,
             backend=backend or ops.BACKENDS[self.device],
         )
+        # Of some environments it is only known now what they show.
+        _check(networks, env, screens=True if self._pipeline.observation_dtype == "uint8" else None)
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
         self.frame_skip = self._pipeline.frame_skip
@@ -193,6 +194,12 @@ class LocalEvaluator:
         except BaseException:
             self.close()
             raise
+
+
+def _check(networks: Sequence[Network], env: str, screens: bool | None, vector: bool | None = None) -> None:
+    """UserError: one of the networks cannot play the environment, as networks.check() knows it."""
+    for problem in (problem for each in networks for problem in check(each, env, screens, vector)):
+        raise UserError(problem)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ each number's B outputs the greatest one's index b stands for low + b * (high - 
 from __future__ import annotations
 
 import json
+import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ def to_keras(network: Exported) -> keras.Model:
             made.bias.assign(layer.bias)
     if len(x.shape) > 2:
         x = keras.layers.Flatten(name="flatten_outputs")(x)
-    return keras.Model(inputs, x, name=network.name)
+    return keras.Model(inputs, x, name=re.sub(r"[^A-Za-z0-9_.-]", "_", network.name))  # all that TensorFlow takes
 
 
 def to_arrays(network: Exported) -> dict[str, np.ndarray]:

@@ -118,10 +118,13 @@ class _Environments:
         self._slots: dict[int, gymnasium.Env] = {}
         self._observations = gymnasium_spaces.observations(self._spare.observation_space)
         self._actions = gymnasium_spaces.actions(self._spare.action_space)
-        self._screen: tuple[int, ...] = (0, 0)
+        self._screen: tuple[int, ...] = (0, 0, 3)
         if self._spare.render_mode == "rgb_array":
             self._spare.reset(seed=0)
-            self._screen = np.asarray(self._spare.render()).shape
+            screen = np.asarray(self._spare.render())
+            if screen.dtype != np.uint8 or screen.ndim != 3 or screen.shape[2] != 3:
+                raise TypeError(f"the screen is {screen.dtype} {screen.shape}, expected uint8 (height, width, 3)")
+            self._screen = screen.shape
 
     def describe(self) -> bytes:
         """The message about the spaces."""
@@ -160,9 +163,9 @@ class _Environments:
         """The screen of a slot."""
         _, slot = _RENDER_FIELDS.unpack(message)
         screen = self._asarray(self._slots[slot].render())
-        if (screen.dtype, screen.shape) != ("uint8", (*self._screen[:2], 3)):
-            expected = f"uint8 {(*self._screen[:2], 3)}"
-            raise ValueError(f"the screen is {screen.dtype} {screen.shape}, expected {expected} as at the start")
+        if (screen.dtype, screen.shape) != ("uint8", self._screen):
+            expected = f"uint8 {self._screen} as at the start"
+            raise ValueError(f"the screen is {screen.dtype} {screen.shape}, expected {expected}")
         return _with_length(bytes([_SCREEN]) + screen.tobytes())
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from neuroevo.settings import Name, settings, whole
 from neuroevo.toml_text import inline
 
 FAMILY = "hard_maze"
-VECTOR = True  # actions are vectors; what is observed depends on an option
+VECTOR = True  # actions are vectors
 TASKS = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}  # name -> its map
 
 _MAPS = Path(__file__).parent / "mazes"
@@ -36,6 +36,11 @@ class HardMazeOptions:
     [84, 84, 4], the last four frames of the maze from above."""
     max_episode_steps: Annotated[int, BeforeValidator(whole), Field(ge=1, le=100_000)] = 400
     """Steps after which an episode is cut off."""
+
+
+def screens(options: Mapping[str, Any]) -> bool:
+    """Whether observations are images, with these of [env.options], which need not be right."""
+    return options.get("observation") == "image"
 
 
 def find(name: str) -> str | None:
@@ -72,17 +77,20 @@ def native_options(task: str, values: Mapping[str, Any]) -> tuple[str, ...]:
 
 def map_path(chosen: str) -> Path:
     """The map's file: one of ours by its name, or a path that begins with / . or ~. UserError: there is none."""
-    if chosen.startswith((".", "/", "~")):
-        path = Path(chosen).expanduser().resolve()
-    else:
+    if not chosen.startswith((".", "/", "~")):
         known = sorted(TASKS.values())
         if chosen not in known:
             raise UserError(
                 f"there is no such map{did_you_mean(chosen, known)}, expected {', '.join(known)} "
                 "or a path that begins with / . or ~"
             )
-        path = _MAPS / f"{chosen}.txt"
-    if not path.is_file():
+        return _MAPS / f"{chosen}.txt"
+    try:
+        path = Path(chosen).expanduser().resolve()
+        found = path.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # no permission, no such user's home, no file's name at all
+        raise UserError(f"the map cannot be used: {error}") from None
+    if not found:
         raise UserError(f"the map cannot be used: there is no {path}")
     return path
 

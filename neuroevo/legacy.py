@@ -1,8 +1,9 @@
 """The JSON files of Uber's 2018 code (its gpu_implementation/configurations), translated to sections and keys of ours.
 
 What that code's genetic algorithm reads has a counterpart here: see KEYS, and selection_threshold = 0, which is random
-search. Evolution strategies, batch normalisation, Gymnasium environments and the maze have none in this version. As
-there, timesteps are steps of the network (4 frames on Atari) in population and validation episodes.
+search. Evolution strategies and batch normalisation have none in this version; its Gymnasium environments and its maze
+have some, but their networks and settings are not translated. As there, timesteps are steps of the network (4 frames
+on Atari) in population and validation episodes.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ KEYS = {  # theirs -> ours
     "load_population": "training.start_from",
 }
 _EVOLUTION_STRATEGIES_KEYS = ("optimizer", "return_proc_mode", "l2coeff", "load_from")
+_ELSEWHERE = "expected an Atari game in a file of the 2018 code; in a TOML file this is env.name = "
 _NETWORKS = {"Model": "model", "LargeModel": "large_model"}
 _OTHER_NETWORKS = ("ModelBN", "ModelVirtualBN", "SmallDQN", "LargeDQN", "LinearClassifier", "SimpleClassifier")
 _PICKLES = (".pkl", ".pickle", ".p")
@@ -86,9 +88,9 @@ def _known_keys(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any
 
 def _game_problem(game: str) -> str | None:
     if game.startswith("gym."):
-        return "this version has no Gymnasium environments; expected an Atari game (`neuroevo info` lists them)"
+        return _ELSEWHERE + inline(f"gymnasium:{game.removeprefix('gym.')}")
     if game == "maze":
-        return "this version does not have the maze; expected an Atari game (`neuroevo info` lists them)"
+        return _ELSEWHERE + '"HardMaze-v0"'
     return None
 
 

@@ -9,13 +9,12 @@ The lane runner here plays the same episodes as the TensorFlow graph, bit for bi
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from neuroevo.envs import EnvRecipe
-from neuroevo.episodes import Episode, Outcomes
+from neuroevo.episodes import Batch, Episode, Outcomes
 from neuroevo.layers import take_apart
 from neuroevo.native_calls import (
     Ended,
@@ -302,11 +301,8 @@ def run_episodes(
     returns, steps = np.zeros(len(episodes)), np.zeros(len(episodes), np.int64)
     handles = pool._handle, population._handle
     call("run_lanes", *handles, i64(lanes), i64(slots), i64(0), ref(request), returns, steps)
-    ended = sorted(pool.take_ended(), key=lambda each: each[0])
-    faults = {episode: fault for episode, fault, _ in ended if fault}
-    moments = None
-    if normalisers:
-        moments = np.zeros((len(episodes), 1 + 2 * math.prod(pool.observation_shape)))
-        for episode, _, own in ended:
-            moments[episode] = own
-    return Outcomes(returns, steps, faults, moments)
+    batch = Batch(len(episodes))
+    for ended in pool.take_ended():
+        batch.book_end(*ended)
+    batch.book(np.arange(len(episodes)), returns, steps)
+    return batch.outcomes

@@ -159,6 +159,8 @@ def check(network: Network, env: str, screens: bool | None = None, vector: bool 
         wrong("dtype", f"{env} shows numbers with fractions, expected float32")
     elif network.dtype == "int8" and network.activation == "tanh":
         wrong("dtype", f"{network.name} has tanh between its layers, expected a network with relu")
+    elif network.dtype == "int8" and vector and not network.action_bins:
+        wrong("dtype", f"an action in {env} is a vector, which ends in tanh; expected float32, or action_bins")
     if network.action_bins and vector is False:
         wrong("action_bins", f"an action in {env} is one of several, not a vector of numbers; expected 0")
     if network.normalise_observations and screens:

@@ -1,8 +1,9 @@
 """Normalisation of observations by running statistics, as in OpenAI's evolution strategies (Salimans et al. 2017,
 https://arxiv.org/abs/1703.03864): less the mean, divided by the standard deviation, clipped to [-5, 5].
 
-A generation plays with what the populations of all generations before it saw. Sums are taken in the order of the
-episodes, each over its own observations in the order of its steps, so that they do not depend on when episodes end.
+A generation plays with what the populations of all generations before it saw. A population's sums are taken in the
+order of its episodes, each over its own observations in the order of its steps, so that they do not depend on when
+episodes end.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from neuroevo.episodes import Outcomes
+from neuroevo.episodes import Outcomes, summed
 from neuroevo.errors import UserError
 
 CLIP = 5.0
@@ -59,19 +60,11 @@ class Moments:
     squares: np.ndarray = field(default_factory=_nothing)
 
     def after(self, outcomes: Outcomes) -> Moments:
-        """With what these episodes saw, in their order.
-
-        Those that failed are left out, as the numbers of a simulation that fails may be anything; likewise those whose
-        sums are not finite.
-        """
+        """With what these episodes saw. ValueError: they were not played with a normaliser."""
         if outcomes.moments is None:
             raise ValueError("the episodes have no moments, expected some that were played with a normaliser")
-        total = np.concatenate([[self.count], self.sums, self.squares])
-        if self.count == 0:
-            total = np.zeros(outcomes.moments.shape[1])
-        for episode, moments in enumerate(outcomes.moments):
-            if episode not in outcomes.faults and np.isfinite(moments).all():
-                total = total + moments
+        before = np.concatenate([[self.count], self.sums, self.squares]) if self.count else None
+        total = summed(before, outcomes.moments)
         n = len(total) // 2
         return Moments(int(total[0]), total[1 : 1 + n], total[1 + n :])
 

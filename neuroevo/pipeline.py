@@ -58,7 +58,7 @@ class Pipeline:
         _let_lanes_run_at_once(lanes)
         self._population_device = population_device
         with tf.device("/cpu:0"):
-            self.env_pool = _make_env_pool(env, lanes * slots)
+            self.env_pool = make_env_pool(env, lanes * slots)
             spec = ops.env_pool_spec(self.env_pool)
             observation_dtype = tf.as_dtype(spec.observation_dtype.numpy().decode())
             self.observation_dtype = tf.float32 if observation_dtype.is_floating else observation_dtype
@@ -68,6 +68,8 @@ class Pipeline:
             self.frame_skip = int(spec.frame_skip)
             observation = input_line(self.observation_dtype.name, self.observation_shape)
             vector = self._action_dtype == tf.float32
+            for bins in {network.action_bins for network in networks if vector}:
+                self._check_outputs(self.num_actions * (bins or 1))
             layers = [network.layers(observation, self.num_actions, vector) for network in networks]
             self.network_texts = [to_text(each) for each in layers]
             networks_alone = self._make_population(backend, dtype, rows=1)
@@ -211,6 +213,12 @@ class Pipeline:
                 "the population", lambda: tf_ops().population_make(**kind, rows=rows, float_rows=float_rows)
             )
 
+    def _check_outputs(self, width: int) -> None:
+        """UserError: networks of so many outputs cannot act, since bins need bounds and the action has none."""
+        none = tf.zeros([0, width])
+        act = functools.partial(tf_ops().env_actions, self.env_pool, none, T=self._action_dtype)
+        _in_core_words("the networks' actions", act)
+
     def _check_lanes(self) -> None:
         """Raises what stopped a lane, which has closed the queue for the others; RuntimeError: close() was called."""
         self._check_open()
@@ -240,7 +248,7 @@ def _let_lanes_run_at_once(lanes: int) -> None:
             threading_config.set_inter_op_parallelism_threads(lanes)
 
 
-def _make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:
+def make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:
     """The handle of a pool. UserError: the environment has no such option, mode or the like."""
     make = tf_ops().env_pool_make
     return _in_core_words(env.name, lambda: make(family=env.family, options=list(env.options), slots=slots))

@@ -33,7 +33,7 @@ class Player:
 
 @dataclass(frozen=True)
 class Rendered:
-    """What was written. outcomes: returns and steps of the episodes, [E, M], one after another. size: width, height."""
+    """What was written. outcomes: of the M players in the episodes, [E], one after another. size: width, height."""
 
     outcomes: list[Outcomes]
     frames: int
@@ -105,7 +105,8 @@ def render(
                 video.write(grid.picture(screens, _captions(players, moment), bright))
                 frames += 1
                 on_progress(len(outcomes), int(moment.steps.max()))
-            outcomes.append(Outcomes(moment.returns, moment.steps))
+            faults = {slot: fault for slot in range(len(players)) if (fault := replay.pool.fault(slot))}
+            outcomes.append(Outcomes(moment.returns, moment.steps, faults))
     return Rendered(outcomes, frames, fps, (width, height))
 
 

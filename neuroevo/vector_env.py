@@ -7,7 +7,7 @@ neuroevo/Ant-v5, neuroevo/HardMaze-v0, ... A step of all environments is one cal
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import fields
@@ -197,15 +197,15 @@ class NativeVectorEnv(VectorEnv):
     def _seeds_of(self, seed: int | Sequence[int | None] | None, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Seeds uint64 [N], and which environments of the mask are given one or have it drawn, bool [N]."""
         one = isinstance(seed, (int, np.integer))
-        if seed is None:
-            given = [None] * self.num_envs
+        if one:
+            given = [int(seed) + i for i in range(self.num_envs)]
         else:
-            given = [int(seed) + i for i in range(self.num_envs)] if one else list(seed)
+            given = list(seed) if isinstance(seed, Iterable) else [seed] * self.num_envs
         if len(given) != self.num_envs:
             raise ValueError(f"seed has {len(given)} values, expected one per environment: {self.num_envs}")
         for value in given:
-            if value is not None and not 0 <= operator.index(value) < _SEEDS:
-                raise ValueError(f"seed is {value}, expected one in [0, 2**63)")
+            if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value < _SEEDS):
+                raise ValueError(f"seed is {value}, expected an integer in [0, 2**63)")
         if one:
             super().reset(seed=int(seed))  # of np_random
         seeds, seeded = self._seeds.copy(), np.zeros(self.num_envs, bool)

@@ -57,22 +57,22 @@ class ToyTuple(Toy):
 
 
 class ToyImage(Toy):
-    """A small picture, which can also be seen: upside down."""
+    """A small picture, which can also be seen: upside down, or in grey."""
 
     observation_space = spaces.Box(0, 255, (4, 5, 3), np.uint8)
     action_space = spaces.MultiBinary([2, 2])
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
 
-    def __init__(self, render_mode=None):
+    def __init__(self, render_mode=None, grey=False):
         super().__init__()
-        self.render_mode = render_mode
+        self.render_mode, self.grey = render_mode, grey
 
     def observe(self):
         self.seen = super().observe()
         return self.seen
 
     def render(self):
-        return self.seen[::-1]
+        return self.seen[::-1, :, 0] if self.grey else self.seen[::-1]
 
 
 class ToyHalf(Toy):

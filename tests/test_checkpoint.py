@@ -1,5 +1,6 @@
 """One checkpoint file: every state comes back, and nothing that was not written so is taken for one."""
 
+import hashlib
 import json
 import pickle
 from dataclasses import dataclass
@@ -160,6 +161,16 @@ def test_foreign_files(data, message, tmp_path):
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match=message):
         load(path, State)
+
+
+def test_a_whole_file_of_something_else_is_refused():
+    content = b"[1, 2]\n"
+    head = {"format": "neuroevo checkpoint", "version": 3, "bytes": len(content)}
+    head["sha256"] = hashlib.sha256(content).hexdigest()
+    with pytest.raises(
+        CheckpointError, match=r"does not fit this run: its second line is \[1, 2\], expected an object"
+    ):
+        from_bytes(json.dumps(head).encode() + b"\n" + content, State)
 
 
 def test_another_algorithms_state_is_refused():

@@ -192,6 +192,13 @@ def test_the_settings_of_mlp_are_filled_in():
           "network.normalise_observations = true: frostbite shows screens, not numbers; expected false"]),
         ({**LEAST, "network": {"name": "mlp", "hidden": [8], "dtype": "int8"}},
          ['network.dtype = "int8": mlp has tanh between its layers, expected a network with relu']),
+        ({**LEAST, "env": {"name": "hard_maze"}},
+         ['network.name = "large_model": this network is for screens, and hard_maze shows numbers; expected mlp']),
+        ({**LEAST, "env": {"name": "hard_maze", "options": {"observation": "image"}},
+          "network": {"dtype": "int8", "normalise_observations": True}},
+         ['network.dtype = "int8": an action in hard_maze is a vector, which ends in tanh; expected float32, or '
+          "action_bins",
+          "network.normalise_observations = true: hard_maze shows screens, not numbers; expected false"]),
         ({**HOPPER, "network": {"name": "mlp", "hidden": []}},
          ["network.hidden = []: expected a list of one or more numbers in [1, 65536]"]),
         ({**HOPPER, "network": {"name": "mlp", "hidden": [64, 0]}},

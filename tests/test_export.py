@@ -94,6 +94,21 @@ def test_outputs_equal_numpy_for_random_layers(layers, seed):
     test_outputs_equal_numpy_for_any_layers("; ".join(layers), seed)
 
 
+def test_environments_of_any_name(tmp_path):
+    """A model's name may hold neither / nor :."""
+    import tensorflow as tf
+
+    for env in ("ALE/Frostbite-v5", "gymnasium:ALE/Pong-v5"):
+        network = Exported(
+            f"{env}_mlp_generation_0", "input float32 2; dense 3 1.0", np.ones(6, np.float32), GENOME, env
+        )
+        assert export.to_keras(network).name == env.replace(":", "_").replace("/", "_") + "_mlp_generation_0"
+        path = tmp_path / network.name.replace("/", "-")
+        export.FORMATS["savedmodel"].save(network, path)
+        (outputs,) = tf.saved_model.load(path).signatures["serving_default"](tf.constant([[1.0, 2.0]])).values()
+        assert outputs.numpy().tolist() == [[3.0, 3.0, 3.0]]
+
+
 def test_a_theta_that_does_not_fit():
     text = "input float32 3; dense 2 1.0; bias"
     for size, message in [(7, "theta has 7 weights, too few for"), (9, "theta has 9 weights, .* takes 8")]:

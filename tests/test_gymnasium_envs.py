@@ -295,6 +295,11 @@ def test_exceptions_reach_the_caller(what, raised, at):
         ("CartPole-v1", {"gravity": 1}, "got an unexpected keyword argument 'gravity'"),
         (f"{TOYS}ToyGraph-v0", {}, "TypeError: the observation space is Graph("),
         (f"{TOYS}ToyIntegerBox-v0", {}, "TypeError: the action space is Box(0, 3, (2,), int32), expected Discrete"),
+        (
+            f"{TOYS}ToyImage-v0",
+            {"render_mode": "rgb_array", "grey": True},
+            "TypeError: the screen is uint8 (4, 5), expected",
+        ),
         (f"{TOYS}ToyManyChoices-v0", {}, "has 18446744073709551616 combinations, expected at most 4096"),
     ],
 )
@@ -489,6 +494,31 @@ def test_ctrl_c_ends_a_run_whose_environment_hangs(tmp_path):
     assert run.returncode == 130
     assert "interrupted; go on with" in err
     assert gone(workers)
+
+
+@pytest.mark.parametrize(
+    ("toy", "network", "message"),
+    [
+        ("ToyImage", {"normalise_observations": True}, "network.normalise_observations = true: .* shows screens"),
+        ("ToyHalf", {"action_bins": 3}, r"action\[1\] lies between -2 and inf, expected finite bounds for its 3 bins"),
+        ("ToyLong", {"action_bins": 3}, "network.action_bins = 3: expected 0 where an action is one of 3"),
+    ],
+)
+def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, network, message):
+    from neuroevo.evaluator import LocalEvaluator
+    from neuroevo.networks import Network
+
+    with pytest.raises(UserError, match=message):
+        LocalEvaluator(f"gymnasium:{TOYS}{toy}-v0", Network("mlp", **network), lanes=1, slots=1)
+
+
+def test_what_bench_cannot_measure():
+    from neuroevo import bench
+
+    with pytest.raises(UserError, match=r"ToyHalf-v0 lies between \[-1.0, -2.0\] and \[1.0, inf\], expected finite"):
+        bench.env(f"gymnasium:{TOYS}ToyHalf-v0", 1, None, 0.1)
+    with pytest.raises(UserError, match="gymnasium:nothing:Nothing-v0 cannot be made: .*No module named 'nothing'"):
+        bench.env("gymnasium:nothing:Nothing-v0", 1, None, 0.1)
 
 
 def test_the_graph_and_the_lane_runner_play_the_same():

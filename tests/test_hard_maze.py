@@ -230,6 +230,8 @@ def test_other_maps(tmp_path, monkeypatch):
     [
         ("hart", "there is no such map; did you mean hard?, expected hard, medium or a path that begins with / . or ~"),
         ("./nothing.txt", "the map cannot be used: there is no /"),
+        ("/no\0such", "the map cannot be used: embedded null byte"),
+        ("~nosuchuser/maze.txt", "the map cannot be used: Could not determine home directory."),
         ("", "expected"),
         (7, "expected"),
     ],
@@ -257,6 +259,7 @@ def test_bad_actions():
 
 
 def test_configurations_explain_the_options():
-    text = documented(make_config({"env": {"name": "hard_maze"}, "training": {"timesteps": 1000}}))
+    tables = {"env": {"name": "hard_maze"}, "network": {"name": "mlp"}, "training": {"timesteps": 1000}}
+    text = documented(make_config(tables))
     assert "# Steps after which an episode is cut off.\n# max_episode_steps = 400\n" in text
     assert '\n# protocol = "lehman"\n' in text and "noop_max" not in text

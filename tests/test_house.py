@@ -17,6 +17,8 @@ ALGORITHMS_MAY_IMPORT = {
     "neuroevo.settings",
 }
 WITHOUT_TENSORFLOW = ("checkpoint", "checkpoints", "config", "config_files", "config_problems", "config_template")
+WITHOUT_TENSORFLOW += ("gymnasium_envs", "gymnasium_spaces", "gymnasium_worker", "hard_maze_tasks", "mujoco_tasks")
+WITHOUT_TENSORFLOW += ("networks", "normalisation")
 WITHOUT_TENSORFLOW += ("cutoff", "envs", "episodes", "errors", "facts", "files", "genome", "genome_json", "legacy")
 WITHOUT_TENSORFLOW += ("metrics", "metrics_files", "presets", "progress", "randomness", "run_folder", "run_reader")
 WITHOUT_TENSORFLOW += ("schedules", "settings", "state_codec", "statistics", "tensorboard", "train", "warm_start")

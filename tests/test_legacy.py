@@ -152,8 +152,8 @@ def test_evolution_strategies(problems):
     assert problems(ES_JSON) == [STRATEGIES, f'model = "ModelVirtualBN": {no_such}']
     assert problems(ES_GYM_JSON) == [
         STRATEGIES,
-        'game = "gym.CartPole-v1": this version has no Gymnasium environments; expected an Atari game '
-        "(`neuroevo info` lists them)",
+        'game = "gym.CartPole-v1": expected an Atari game in a file of the 2018 code; in a TOML file this is '
+        'env.name = "gymnasium:CartPole-v1"',
         f'model = "SimpleClassifier": {no_such}',
     ]
     assert problems(ES_JSON, ["network.name=model"]) == [STRATEGIES]
@@ -196,8 +196,8 @@ def test_every_problem_at_once_in_the_files_own_words(problems):
          "mutation_power.initial_p: missing, expected a value"),
         ({"model": 3}, "model = 3: expected a valid string"),
         ({"model": ["Model"]}, 'model = ["Model"]: expected a valid string'),
-        ({"game": "maze"}, 'game = "maze": this version does not have the maze; expected an Atari game '
-         "(`neuroevo info` lists them)"),
+        ({"game": "maze"}, 'game = "maze": expected an Atari game in a file of the 2018 code; in a TOML file this '
+         'is env.name = "HardMaze-v0"'),
     ],
 )  # fmt: skip
 def test_single_problems(problems, changes, expected):

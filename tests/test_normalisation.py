@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from neuroevo.algorithms.ga import GA
 from neuroevo.checkpoint import Checkpoint, from_bytes, to_bytes
 from neuroevo.config import Training
-from neuroevo.episodes import Outcomes
+from neuroevo.episodes import Batch, Outcomes
 from neuroevo.errors import SimulationError, UserError
 from neuroevo.metrics_files import read_elites, read_rows
 from neuroevo.normalisation import Moments, Normaliser
@@ -28,9 +28,13 @@ TRAINING = Training(seed=4, generations=5, validation_episodes=5, test_episodes=
 CHANGES = {"env": {"name": "Hopper-v5"}, "network": {"name": "mlp", "normalise_observations": True}}
 
 
-def outcomes_of(rows, faults=None):
-    rows = np.array(rows, np.float64)
-    return Outcomes(np.zeros(len(rows)), np.ones(len(rows), np.int64), faults or {}, rows)
+def outcomes_of(rows, faults=None, order=None):
+    """Of episodes with these moments, float64 [N, 1 + 2n], that end in an order, by default their own."""
+    batch = Batch(len(rows))
+    for index in range(len(rows)) if order is None else order:
+        batch.book_end(index, (faults or {}).get(index, ""), np.array(rows[index], np.float64))
+        batch.book(np.array([index]), np.zeros(1), np.ones(1, np.int64))
+    return batch.outcomes
 
 
 episodes_of_two = st.lists(
@@ -54,11 +58,36 @@ def test_mean_and_deviation_are_those_of_all_observations(episodes, split):
 
 def test_sums_are_taken_in_the_order_of_the_episodes():
     rows = np.random.default_rng(0).standard_normal((50, 5)) * 10.0 ** np.arange(-20, 30)[:, None]
-    seen, total = Moments().after(outcomes_of(rows[:20])).after(outcomes_of(rows[20:])), np.zeros(5)
-    for row in rows:
-        total = total + row
-    assert np.array_equal(np.concatenate([seen.sums, seen.squares]), total[1:])
-    assert not np.array_equal(rows[::-1].sum(axis=0), total)  # the order tells
+    seen, totals = Moments().after(outcomes_of(rows[:20])).after(outcomes_of(rows[20:])), np.zeros((2, 5))
+    for population, part in enumerate((rows[:20], rows[20:])):
+        for row in part:
+            totals[population] += row
+    assert np.array_equal(np.concatenate([seen.sums, seen.squares]), totals.sum(axis=0)[1:])
+    assert not np.array_equal(rows[::-1].sum(axis=0), totals.sum(axis=0))  # the order tells
+
+
+@given(st.integers(0, 10_000))
+def test_sums_do_not_depend_on_when_episodes_end_and_are_told_of(seed):
+    """Some have no normaliser; some of the others are told of before they are booked."""
+    rng = np.random.default_rng(seed)
+    order, without = rng.permutation(12).tolist(), set(np.flatnonzero(rng.random(12) < rng.random()).tolist())
+    rows = np.random.default_rng(1).standard_normal((12, 5)) * 10.0 ** np.arange(-4, 8)[:, None]
+    faults, batch, told, booked = {3: "NaN", 7: "inf"}, Batch(12), [], []
+    expected = None if without >= set(range(12)) else np.zeros(5)
+    for index in sorted(set(range(12)) - without - set(faults)):
+        expected = expected + rows[index]
+    while len(booked) < 12:
+        for index in order[len(told) : len(told) + rng.integers(5)]:
+            batch.book_end(index, faults.get(index, ""), np.zeros(0) if index in without else rows[index])
+            told.append(index)
+        over = told[len(booked) : len(booked) + rng.integers(4)]
+        batch.book(np.array(over, np.int64), np.zeros(len(over)), np.ones(len(over), np.int64))
+        booked += over
+        first = min(set(range(13)) - set(booked))
+        assert set(batch._waiting) == {index for index in told if index >= first} - without  # and no others
+        assert all(waiting.base is None for waiting in batch._waiting.values())  # nor what they were rows of
+    assert batch._waiting == {} and batch.left == 0 and batch.outcomes.faults == faults
+    assert np.array_equal(batch.outcomes.moments, expected)
 
 
 def test_what_a_network_sees():
@@ -80,6 +109,10 @@ def test_moments_that_do_not_count():
     good, other = [2.0, 1.0, 2.0, 0.5, 4.0], [3.0, 9.0, 9.0, 27.0, 27.0]
     seen = Moments().after(outcomes_of([other, good, [1.0, np.inf, 0.0, np.inf, 0.0]], {0: "it exploded"}))
     assert seen == Moments(2, np.array([1.0, 2.0]), np.array([0.5, 4.0]))
+    largest = [1.0, 0.0, 0.0, 1e308, 0.0]
+    once = Moments(1, np.zeros(2), np.array([1e308, 0.0]))
+    assert Moments().after(outcomes_of([largest, largest])) == Moments().after(outcomes_of([largest])) == once
+    assert once.after(outcomes_of([largest])) == once
     with pytest.raises(UserError, match="networks know have 2 numbers, those of its environment 3"):
         seen.normaliser(0, 3)
     with pytest.raises(ValueError, match="the episodes have no moments"):

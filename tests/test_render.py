@@ -16,11 +16,12 @@ from neuroevo.cli import app
 from neuroevo.episodes import Episode
 from neuroevo.errors import UserError
 from neuroevo.evaluate import episode_seeds
+from neuroevo.genome import Genome
 from neuroevo.grid import Grid
 from neuroevo.randomness import held_out_seeds
-from neuroevo.render import choose_players
+from neuroevo.render import Player, choose_players, render
 from neuroevo.run_reader import RunReader
-from tests.runs import new_run
+from tests.runs import config, new_run
 from tests.test_video import decode, fps_of
 from tests.toy import ToyEvaluator
 
@@ -216,6 +217,15 @@ def test_mistakes(path, tmp_path, monkeypatch, arguments, message):
     assert re.search(message, result.stderr), result.stderr
     assert "Traceback" not in result.stderr and result.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_failures_are_told(tmp_path):
+    players = [Player("good", Genome(1)), Player("bad", Genome(0, ((1, 3e38),)))]
+    maze = config(env={"name": "hard_maze"}, network={"name": "mlp", "hidden": [4]})
+    rendered = render(maze, players, [5, 6], tmp_path / "a.mp4", cutoff=10, scale=1)
+    for outcomes in rendered.outcomes:
+        assert outcomes.steps.tolist() == [10, 1]
+        assert outcomes.faults == {1: "action[0] is nan, expected a finite number"}
 
 
 def test_no_ffmpeg(path, tmp_path, monkeypatch):

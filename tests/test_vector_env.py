@@ -193,8 +193,10 @@ def test_wrong_actions_are_refused_and_change_nothing(name, actions, message):
 
 
 RESETS = [
-    ({"seed": -1}, "seed is -1, expected one in [0, 2**63)"),
-    ({"seed": 2**63 - 1}, "seed is 9223372036854775808, expected one in [0, 2**63)"),
+    ({"seed": -1}, "seed is -1, expected an integer in [0, 2**63)"),
+    ({"seed": 2**63 - 1}, "seed is 9223372036854775808, expected an integer in [0, 2**63)"),
+    ({"seed": 1.5}, "seed is 1.5, expected an integer in [0, 2**63)"),
+    ({"seed": [0, 2.0]}, "seed is 2.0, expected an integer in [0, 2**63)"),
     ({"seed": [1, 2, 3]}, "seed has 3 values, expected one per environment: 2"),
     ({"options": {"mask": 1}}, "options has the key 'mask', expected 'reset_mask' or nothing"),
     ({"options": {"reset_mask": [True, False]}}, "reset_mask is [True, False], expected a bool array [2]"),

@@ -62,8 +62,10 @@ def render(
                 reader.config, players, seeds, aside, **options, on_progress=lambda e, s: bar(e, f", step {s:,}")
             )
         for number, outcomes in enumerate(rendered.outcomes, start=1):
-            for player, value, steps in zip(players, outcomes.returns, outcomes.steps, strict=True):
-                print(f"episode {number}, {player.name}: return {value:,.1f} in {steps:,} steps")
+            for m, player in enumerate(players):
+                failed = f", then it failed: {outcomes.faults[m]}" if m in outcomes.faults else ""
+                played = f"return {outcomes.returns[m]:,.1f} in {outcomes.steps[m]:,} steps"
+                print(f"episode {number}, {player.name}: {played}{failed}")
         width, height = rendered.size
         print(
             f"wrote {out}: generation {generation} on {reader.config.env.name}, {rendered.frames:,} frames of "
