@@ -12,7 +12,9 @@ ALGORITHMS_MAY_IMPORT = {
     "pydantic",
     "neuroevo.algorithms",
     "neuroevo.genome",
+    "neuroevo.optimisers",
     "neuroevo.randomness",
+    "neuroevo.ranks",
     "neuroevo.schedules",
     "neuroevo.settings",
 }
@@ -20,7 +22,8 @@ WITHOUT_TENSORFLOW = ("checkpoint", "checkpoints", "config", "config_files", "co
 WITHOUT_TENSORFLOW += ("gymnasium_envs", "gymnasium_spaces", "gymnasium_worker", "hard_maze_tasks", "mujoco_tasks")
 WITHOUT_TENSORFLOW += ("networks", "normalisation")
 WITHOUT_TENSORFLOW += ("cutoff", "envs", "episodes", "errors", "facts", "files", "genome", "genome_json", "legacy")
-WITHOUT_TENSORFLOW += ("metrics", "metrics_files", "presets", "progress", "randomness", "run_folder", "run_reader")
+WITHOUT_TENSORFLOW += ("metrics", "metrics_files", "optimisers", "presets", "progress", "randomness", "ranks")
+WITHOUT_TENSORFLOW += ("run_folder", "run_reader")
 WITHOUT_TENSORFLOW += ("schedules", "settings", "state_codec", "statistics", "tensorboard", "train", "warm_start")
 STANDARD = {"__future__", "collections", "dataclasses", "typing", "math", "functools", "itertools"}
 

@@ -98,6 +98,18 @@ void ForEachBlock(uint64_t seed, int64_t begin, int64_t count, Full full, Partia
   }
 }
 
+// sums[i] += weights * lane i.
+inline void AddProducts(RawDoubles weights, Floats lanes, double* sums) {
+  constexpr int kHalf = kLanes / 2;
+  RawDoubles low, high;
+  memcpy(&low, sums, sizeof(low));
+  memcpy(&high, sums + kHalf, sizeof(high));
+  low += weights * HalfToDoubles<0>(lanes);
+  high += weights * HalfToDoubles<1>(lanes);
+  memcpy(sums, &low, sizeof(low));
+  memcpy(sums + kHalf, &high, sizeof(high));
+}
+
 }  // namespace
 
 void FillNoise(uint64_t seed, int64_t begin, int64_t count, float* out) {
@@ -133,6 +145,19 @@ void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const fl
           for (int64_t j = 0; j < n; ++j) out[i + j] = Fma(scale, values[j], in[i + j]);
         });
   }
+}
+
+void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums) {
+  const RawDoubles weights = RawDoubles{} + double{weight};
+  ForEachBlock(
+      seed, begin, count,
+      [=](int64_t i, const NormalPair<Floats>& block) {
+        AddProducts(weights, block.first, sums + i);
+        AddProducts(weights, block.second, sums + i + kLanes);
+      },
+      [=](int64_t i, const float* values, int64_t n) {
+        for (int64_t j = 0; j < n; ++j) sums[i + j] += double{weight} * double{values[j]};
+      });
 }
 
 }  // namespace neuroevo

@@ -51,6 +51,9 @@ void FillNoise(uint64_t seed, int64_t begin, int64_t count, float* out);
 // out[i] = in[i] + scale * noise, by one fused multiply-add; in == nullptr stands for zeros, in == out is allowed.
 void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out);
 
+// sums[i] += weight * noise in double, where the product of two floats is exact: each addition rounds once.
+void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums);
+
 }  // namespace neuroevo
 
 #endif  // NEUROEVO_CORE_NOISE_H_

@@ -40,6 +40,7 @@ typedef float RawFloats __attribute__((vector_size(4 * kLanes)));
 typedef uint32_t RawWords __attribute__((vector_size(4 * kLanes)));
 typedef int32_t RawInts __attribute__((vector_size(4 * kLanes)));
 typedef uint64_t RawLongs __attribute__((vector_size(4 * kLanes)));  // half as many lanes
+typedef double RawDoubles __attribute__((vector_size(4 * kLanes)));  // half as many lanes
 
 struct Floats {
   RawFloats v;
@@ -187,6 +188,18 @@ inline Floats UnsignedToFloat(Words a) {
 #else
   // Both halves convert exactly, so the sum is rounded once: to the nearest float.
   return Fma(SignedToFloat(a >> 16), Floats(65536.0f), SignedToFloat(a & Words(0xffffu)));
+#endif
+}
+
+// The first (0) or the second (1) half of the lanes.
+template <int kHalf>
+inline RawDoubles HalfToDoubles(Floats a) {
+#if defined(NEUROEVO_AVX512)
+  return _mm512_cvtps_pd(_mm512_extractf32x8_ps(a.v, kHalf));
+#elif defined(NEUROEVO_AVX2)
+  return _mm256_cvtps_pd(_mm256_extractf128_ps(a.v, kHalf));
+#else
+  return RawDoubles{a.v[2 * kHalf], a.v[2 * kHalf + 1]};
 #endif
 }
 

@@ -1,0 +1,59 @@
+#include "population/noise_sum.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/noise.h"
+
+namespace neuroevo {
+
+namespace {
+
+// Positions per task: its sums stay in the L1 cache while it goes through all terms. Fewer where there would be too few
+// tasks for the threads, but enough to be worth a seed's preparation; multiples of what noise.cc makes at once.
+constexpr int64_t kMaxChunk = 2048, kMinChunk = 256;
+constexpr int64_t kTasksPerThread = 8;
+
+constexpr int64_t kMaxEnd = int64_t{1} << 62;  // so that roundings up do not overflow
+
+int64_t ChunkFor(int64_t count, int threads) {
+  const int64_t share = count / (threads * kTasksPerThread) / kMinChunk * kMinChunk;
+  return std::clamp(share, kMinChunk, kMaxChunk);
+}
+
+}  // namespace
+
+NoiseTerms NonZeroTerms(const uint64_t* seeds, const float* weights, int64_t n) {
+  if (n < 0) ThrowInvalid("the number of seeds is ", n, ", expected 0 or more");
+  NoiseTerms terms;
+  for (int64_t i = 0; i < n; ++i) {
+    if (!std::isfinite(weights[i])) ThrowInvalid("weight ", i, " is ", weights[i], ", expected a finite number");
+    if (weights[i] == 0) continue;
+    terms.seeds.push_back(seeds[i]);
+    terms.weights.push_back(weights[i]);
+  }
+  return terms;
+}
+
+void CheckPositions(int64_t begin, int64_t count) {
+  if (begin < 0 || begin > kMaxEnd || count < 0 || count > kMaxEnd - begin) {
+    ThrowInvalid(count, " positions from ", begin, " on, expected 0 or more, from 0 or more on, that end by 2^62");
+  }
+}
+
+void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, float* out) {
+  CheckPositions(begin, count);
+  const int64_t chunk = ChunkFor(count, pool->threads());
+  pool->ParallelFor((count + chunk - 1) / chunk, [&](int64_t task) {
+    const int64_t first = task * chunk, n = std::min(chunk, count - first);
+    alignas(64) double sums[kMaxChunk];
+    std::fill_n(sums, n, 0.0);
+    for (size_t i = 0; i < terms.seeds.size(); ++i) {
+      AccumulateNoise(terms.seeds[i], begin + first, n, terms.weights[i], sums);
+    }
+    for (int64_t i = 0; i < n; ++i) out[first + i] = static_cast<float>(sums[i]);
+  });
+}
+
+}  // namespace neuroevo

@@ -1,0 +1,33 @@
+// The gradient of evolution strategies (Salimans et al. 2017): a weighted sum of noise vectors, made anew from their
+// seeds instead of being kept.
+#ifndef NEUROEVO_POPULATION_NOISE_SUM_H_
+#define NEUROEVO_POPULATION_NOISE_SUM_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/thread_pool.h"
+
+namespace neuroevo {
+
+struct NoiseTerms {
+  std::vector<uint64_t> seeds;
+  std::vector<float> weights;  // as many, finite and not zero
+};
+
+// The n terms without those whose weight is zero, which change no bit of a sum: one that begins with +0 never becomes
+// -0. Throws for a weight that is not finite, naming its index.
+NoiseTerms NonZeroTerms(const uint64_t* seeds, const float* weights, int64_t n);
+
+// Throws unless [begin, begin + count) are positions.
+void CheckPositions(int64_t begin, int64_t count);
+
+// out[i] = sum over the terms of weight * noise(seed, begin + i), for i in [0, count).
+//
+// Products are exact and added up in double, in the order of the terms, and the sum is rounded to float: the bits are
+// those of this description whatever the number of threads, the vectors' width and the split into calls.
+void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, float* out);
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_POPULATION_NOISE_SUM_H_

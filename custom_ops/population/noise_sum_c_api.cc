@@ -1,0 +1,11 @@
+#include "population/noise_sum_c_api.h"
+
+#include "core/c_call.h"
+#include "population/noise_sum.h"
+
+extern "C" int neuroevo_noise_sum(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t count,
+                                  float* out) {
+  return neuroevo::Guard([&] {
+    neuroevo::SumNoise(neuroevo::NonZeroTerms(seeds, weights, n), begin, count, neuroevo::ProcessPool().get(), out);
+  });
+}
