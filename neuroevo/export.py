@@ -2,7 +2,8 @@
 
 keras        one .keras file of built-in layers only, for keras.models.load_model
 savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
-npz          arrays for numpy.load: `conv_1.kernel`, `conv_1.bias`, ...; and, as text, `network` (the layer list that
+npz          arrays for numpy.load: `conv_1.kernel`, `conv_1.bias`, ... (of a vbn layer, which makes
+             (x - mean) * factor, `vbn_1.mean` and `vbn_1.factor`); and, as text, `network` (the layer list that
              custom_ops/population/network.h describes), `dtype`, `genome` (JSON) and `env`. Of a run in integers also
              what it played with: int8 `conv_1.kernel_int8` and `conv_1.exponent` (k of custom_ops/population/int8.h).
              Where observations are normalised `normaliser.mean` and `normaliser.std`, and where an action is a vector
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuroevo.config import Config
+from neuroevo.errors import UserError
 from neuroevo.genome import Genome
 from neuroevo.genome_json import genome_to_json
 from neuroevo.int8 import quantised
@@ -49,7 +51,8 @@ class Exported:
 
     dtype: what it was evaluated in there. observations: the dtype of its environment's observations, by default that of
     the network's input. normaliser: what it sees them through. action_low, action_high: float32 [A], bounds of an
-    action that is a vector; None for another. action_bins: bins of each of its numbers, or 0.
+    action that is a vector; None for another. action_bins: bins of each of its numbers, or 0. statistics: float32 [S]
+    of its vbn layers, without which a network that has some is not to be exported (native.Population.statistics).
     """
 
     name: str
@@ -63,11 +66,16 @@ class Exported:
     action_low: np.ndarray | None = None
     action_high: np.ndarray | None = None
     action_bins: int = 0
+    statistics: np.ndarray | None = None
 
     @property
     def layers(self) -> Layers:
-        """The network taken apart."""
-        return take_apart(self.text, self.theta)
+        """The network taken apart. UserError: the statistics of its vbn layers are not known."""
+        parts = take_apart(self.text, self.theta, self.statistics)
+        for layer in parts.layers:
+            if layer.kind == "vbn" and layer.mean is None:
+                raise UserError(f"{self.name} has vbn layers, expected their statistics beside its weights")
+        return parts
 
 
 def elite_network(config: Config, elite: Elite, name: str) -> Exported:
@@ -111,6 +119,9 @@ def to_keras(network: Exported) -> keras.Model:
             made.kernel.assign(layer.kernel)
         if layer.bias is not None:
             made.bias.assign(layer.bias)
+        if layer.kind == "vbn":
+            made.moving_mean.assign(layer.mean)
+            made.moving_variance.assign(layer.factor.astype(np.float64) ** -2 - made.epsilon)
     if len(x.shape) > 2:
         x = keras.layers.Flatten(name="flatten_outputs")(x)
     return keras.Model(inputs, x, name=re.sub(r"[^A-Za-z0-9_.-]", "_", network.name))  # all that TensorFlow takes
@@ -121,8 +132,8 @@ def to_arrays(network: Exported) -> dict[str, np.ndarray]:
     arrays = {
         f"{layer.name}.{what}": array
         for layer in network.layers.layers
-        for what, array in (("kernel", layer.kernel), ("bias", layer.bias))
-        if array is not None
+        for what in ("kernel", "bias", "mean", "factor")
+        if (array := getattr(layer, what)) is not None
     }
     if network.dtype == "int8":
         for layer in network.layers.layers:
@@ -176,6 +187,8 @@ def _keras_layer(layer: Layer, shape: tuple[int | None, ...]) -> keras.Layer:
         axes = string.ascii_letters[: len(shape)]
         equation, last = f"{axes},{axes[-1]}->{axes}", axes[-1]
         return keras.layers.EinsumDense(equation, shape[1:], bias_axes=last, kernel_initializer="ones", name=name)
+    if layer.kind == "vbn":
+        return keras.layers.BatchNormalization(center=False, scale=False, epsilon=1e-3, name=name)
     return keras.layers.Activation(layer.kind, name=name)
 
 

@@ -11,11 +11,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Layer:
-    """kind: conv, dense, bias, relu or tanh; name: the kind and a number from 1, counted for each kind.
+    """kind: conv, dense, bias, relu, tanh or vbn; name: the kind and a number from 1, counted for each kind.
 
     kernel: float32 [height, width, channels, filters] of a conv, which also has a stride and a padding ("same" or
     "valid"), and [inputs, units] of a dense layer, whose input is flattened. bias: float32 [channels]; it is added to
     what the kernel makes. A bias layer has no kernel: it follows neither conv nor dense.
+    mean, factor: float32 [channels] of a vbn layer, which makes (x - mean) * factor of x; None where they are unknown.
     """
 
     name: str
@@ -24,6 +25,8 @@ class Layer:
     bias: np.ndarray | None = None
     stride: int = 1
     padding: str = "valid"
+    mean: np.ndarray | None = None
+    factor: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,17 @@ class Layers:
     layers: tuple[Layer, ...]
 
 
-def take_apart(text: str, theta: np.ndarray) -> Layers:
-    """The layers of a network that a population has accepted, theta float32 [D]. ValueError: D does not fit."""
+def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = None) -> Layers:
+    """The layers of a network that a population has accepted, theta float32 [D].
+
+    statistics: float32 [S], of its vbn layers (native.Population.statistics); None where they are not known.
+    ValueError: D or S does not fit.
+    """
     (_, dtype, *dims), *lines = [line.split() for line in text.strip().rstrip(";").split(";")]
     shape = input_shape = tuple(map(int, dims))
     layers: list[Layer] = []
     numbers: Counter[str] = Counter()
-    used = 0
+    used = known = 0
 
     def take(*weights: int) -> np.ndarray:
         nonlocal used
@@ -53,6 +60,11 @@ def take_apart(text: str, theta: np.ndarray) -> Layers:
         if used > len(theta):
             raise ValueError(f"theta has {len(theta):,} weights, too few for the network '{text}'")
         return theta[used - math.prod(weights) : used].reshape(weights)
+
+    def next_statistics(channels: int) -> np.ndarray | None:
+        nonlocal known
+        known += channels
+        return None if statistics is None else statistics[known - channels : known]
 
     for kind, *words in lines:
         if kind == "bias" and layers and layers[-1].kernel is not None and layers[-1].bias is None:
@@ -70,7 +82,12 @@ def take_apart(text: str, theta: np.ndarray) -> Layers:
             shape = (int(words[0]),)
         elif kind == "bias":
             layer = replace(layer, bias=take(shape[-1]))
+        elif kind == "vbn":
+            mean = next_statistics(shape[-1])
+            layer = replace(layer, mean=mean, factor=next_statistics(shape[-1]))
         layers.append(layer)
     if used != len(theta):
         raise ValueError(f"theta has {len(theta):,} weights, the network '{text}' takes {used:,}")
+    if statistics is not None and known != len(statistics):
+        raise ValueError(f"statistics has {len(statistics):,} numbers, the network '{text}' takes {known:,}")
     return Layers(dtype, input_shape, math.prod(shape), tuple(layers))

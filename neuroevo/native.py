@@ -242,6 +242,29 @@ class Population:
         scales = shaped("scales", scales, np.float32, dst.shape)
         call("population_perturb", self._handle, dst, src, i64(len(dst)), seeds, scales)
 
+    def set_reference(self, observations: np.ndarray) -> None:
+        """What vbn layers take their statistics of: observations [B, *observation_shape], once. ValueError for others
+        than of observation_dtype."""
+        observations = np.ascontiguousarray(observations)
+        if observations.dtype != self.observation_dtype or observations.shape[1:] != self.observation_shape:
+            raise ValueError(
+                f"observations have dtype {observations.dtype} and shape {list(observations.shape)}, "
+                f"expected {self.observation_dtype} and {['B', *self.observation_shape]}"
+            )
+        call("population_set_reference", self._handle, *sized(observations))
+
+    def prepare(self, rows: Sequence[int]) -> None:
+        """Statistics of the rows' vbn layers: after each time that a row was filled, before it is played."""
+        call("population_prepare", self._handle, *sized(indices("rows", rows)))
+
+    def statistics(self, row: int) -> np.ndarray:
+        """Of a prepared row's vbn layers, as custom_ops/population/network.h orders them: float32 [S]."""
+        count = i64()
+        call("population_statistics", self._handle, i64(row), None, i64(0), ref(count))
+        out = np.zeros(count.value, np.float32)
+        call("population_statistics", self._handle, i64(row), out, count, ref(count))
+        return out
+
     def forward(self, rows: Sequence[int], observations: np.ndarray, outputs: int) -> np.ndarray:
         """Outputs float32 [K, outputs] of the rows' networks on the observations [K, *observation_shape].
 

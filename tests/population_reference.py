@@ -59,8 +59,9 @@ class ReferenceNetwork:
         # Shapes follow from an evaluation of zeros that notes the weights it would need.
         self.outputs = self._run(tf.zeros((1, *self.input_shape), tf.float64), self._new_weights).shape[1]
 
-    def forward(self, theta: np.ndarray, observations: np.ndarray) -> np.ndarray:
-        """float64 [K, outputs] for one theta [D] and observations [K, ...]."""
+    def forward(self, theta: np.ndarray, observations: np.ndarray, reference: np.ndarray | None = None) -> np.ndarray:
+        """float64 [K, outputs] for one theta [D] and observations [K, ...]; reference [B, ...]: what vbn layers take
+        their moments of."""
         parts = iter(self.parts)
 
         def weights(*_: object) -> tf.Tensor:
@@ -68,14 +69,17 @@ class ReferenceNetwork:
             return tf.constant(theta[part.begin : part.end].reshape(part.shape), tf.float64)
 
         scale = float(np.float32(1 / 255)) if self.dtype == "uint8" else 1.0
-        return self._run(tf.constant(observations, tf.float64) * scale, weights).numpy()
+        batch = 0 if reference is None else len(reference)
+        together = observations if reference is None else np.concatenate([reference, observations])
+        return self._run(tf.constant(together, tf.float64) * scale, weights, batch).numpy()[batch:]
 
     def _new_weights(self, shape: tuple[int, ...], std: float, fan_in: int) -> tf.Tensor:
         self.parts.append(Part(shape, self.dimension, std / np.sqrt(fan_in)))
         self.dimension = self.parts[-1].end
         return tf.zeros(shape, tf.float64)
 
-    def _run(self, x: tf.Tensor, weights) -> tf.Tensor:
+    def _run(self, x: tf.Tensor, weights, batch: int = 1) -> tf.Tensor:
+        """batch: how many of x are the reference batch."""
         for kind, *words in self._layers[1:]:
             if kind == "conv":
                 filters, height, width, stride = map(int, words[:4])
@@ -86,6 +90,9 @@ class ReferenceNetwork:
                 x = tf.matmul(x, weights((x.shape[1], int(words[0])), float(words[1]), x.shape[1]))
             elif kind == "bias":
                 x = x + weights((x.shape[-1],), 0.0, 1)
+            elif kind == "vbn":
+                mean, variance = tf.nn.moments(x[:batch], list(range(len(x.shape) - 1)))
+                x = tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3)
             else:
                 x = {"relu": tf.nn.relu, "tanh": tf.tanh}[kind](x)
         return tf.reshape(x, (x.shape[0], -1))

@@ -45,7 +45,8 @@ SCHEDULE = "algorithm.sigma={{type='{}Schedule', initial_p={}, final_p={}, sched
     ("change", "problem"),
     [
         ("network.name=larg_model",
-         'network.name = "larg_model": expected one of model, large_model, nature_dqn, mlp; did you mean large_model?'),
+         'network.name = "larg_model": expected one of model, large_model, nature_dqn, virtual_bn, mlp; '
+         "did you mean large_model?"),
         ("algorithm.name=random_serch",
          'algorithm.name = "random_serch": expected one of ga, random_search; did you mean random_search?'),
         ("algorithm.poplation=70", "algorithm.poplation = 70: there is no such key; did you mean population? "

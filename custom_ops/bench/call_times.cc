@@ -16,6 +16,8 @@ Times TimeForward(const Network& network, const std::vector<uint8_t>& images, in
   std::vector<int64_t> all(rows);
   std::iota(all.begin(), all.end(), 0);
   population->Init(all, std::vector<int32_t>(rows, 0), std::vector<uint64_t>(all.begin(), all.end()));
+  if (network.has_vbn()) population->SetReference(images.data(), kImages);
+  population->Prepare(all);
   std::vector<float> out(kImages * 18);
   std::vector<double> others, same, shared, many;
   const auto forward = [&](std::vector<int64_t> call) {
@@ -59,6 +61,27 @@ MakeTimes TimeMaking(const Network& network, int threads, int64_t rows, int repe
     perturb.push_back(Microseconds([&] { population->Perturb({dst}, {src}, {static_cast<uint64_t>(i)}, {0.002f}); }));
   }
   return {Median(copy) * 1e-3, Median(perturb) * 1e-3, Median(init) * 1e-3};
+}
+
+PrepareTimes TimePreparing(const Network& network, const std::vector<uint8_t>& images, int threads, int repeats) {
+  constexpr int kBatches = 16;  // of kImages, 128 observations
+  auto population = Population::Make("cpu", {network}, 2, std::make_shared<ThreadPool>(threads));
+  std::vector<uint8_t> batch;
+  for (int i = 0; i < kBatches; ++i) batch.insert(batch.end(), images.begin(), images.end());
+  population->SetReference(batch.data(), kBatches * kImages);
+  population->Init({0}, {0}, {1});
+  std::vector<float> out(network.output_size());
+  std::vector<double> prepare, forwards;
+  for (int i = 0; i < repeats; ++i) {
+    population->Perturb({1}, {0}, {static_cast<uint64_t>(i)}, {0.02f});
+    prepare.push_back(Microseconds([&] { population->Prepare({1}); }));
+    forwards.push_back(Microseconds([&] {
+      for (int k = 0; k < kBatches * kImages; ++k) {
+        population->Forward({1}, images.data() + k % kImages * kImageBytes, out.data());
+      }
+    }));
+  }
+  return {Median(prepare) * 1e-3, Median(forwards) * 1e-3};
 }
 
 }  // namespace neuroevo

@@ -1,4 +1,5 @@
-// Whole calls of a population, timed: forward, and making weights (Init, Perturb) against copying them.
+// Whole calls of a population, timed: forward, making weights (Init, Perturb) against copying them, and preparing rows
+// with vbn against forward.
 #ifndef NEUROEVO_BENCH_CALL_TIMES_H_
 #define NEUROEVO_BENCH_CALL_TIMES_H_
 
@@ -23,6 +24,14 @@ struct MakeTimes {
 };
 
 MakeTimes TimeMaking(const Network& network, int threads, int64_t rows, int repeats);
+
+// Milliseconds to prepare a row with 128 observations, and of as many forward calls of one slot with that row, in
+// turns.
+struct PrepareTimes {
+  double prepare, forwards;
+};
+
+PrepareTimes TimePreparing(const Network& network, const std::vector<uint8_t>& images, int threads, int repeats);
 
 }  // namespace neuroevo
 

@@ -1,5 +1,5 @@
 // What the CPU backend reaches of the machine's limits, measured in turns on one core: every layer of LargeModel and
-// Model, whole forward calls, and making weights (Init, Perturb) against copying them.
+// Model, whole forward calls, making weights (Init, Perturb) against copying them, and preparing a row of VirtualBN.
 //
 //   build/native/bench/forward_bench [--json] [--repeats N] [--observations FILE]
 //
@@ -36,6 +36,11 @@ const std::pair<const char*, const char*> kNetworks[] = {
      "input uint8 84 84 4; conv 16 8 8 4 same 1.0; bias; relu; conv 32 4 4 2 same 1.0; bias; relu; "
      "dense 256 1.0; bias; relu; dense 18 0.1; bias"}};
 
+// Its layers are Model's.
+const char kVirtualBn[] =
+    "input uint8 84 84 4; conv 16 8 8 4 same 1.0; vbn; bias; relu; conv 32 4 4 2 same 1.0; vbn; bias; relu; "
+    "dense 256 1.0; vbn; bias; relu; dense 18 1.0; bias";
+
 // An image of flat rectangles on a black and grey ground, as games have them; the four frames a little apart.
 std::vector<uint8_t> Image(uint64_t seed) {
   std::vector<uint8_t> image(kImageBytes, 0);
@@ -70,6 +75,11 @@ std::vector<uint8_t> Observations(const char* file) {
   return images;
 }
 
+// So many rows that one played long ago is in no cache.
+int64_t RowsBeyondCaches(const Network& network) {
+  return 8 + 4 * CacheSizes().l3 / (network.dimension() * static_cast<int64_t>(sizeof(float)));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -95,14 +105,19 @@ int main(int argc, char** argv) {
   for (const auto& [name, text] : kNetworks) {
     const Network network = Network::Parse(text);
     TimeLayers(name, network, images, repeats, &limits, &results);
-    const int64_t rows = 8 + 4 * CacheSizes().l3 / (network.dimension() * static_cast<int64_t>(sizeof(float)));
-    forwards.emplace_back(name, TimeForward(network, images, rows, repeats));
+    forwards.emplace_back(name, TimeForward(network, images, RowsBeyondCaches(network), repeats));
   }
+  const Network virtual_bn = Network::Parse(kVirtualBn);
+  forwards.emplace_back("virtual_bn", TimeForward(virtual_bn, images, RowsBeyondCaches(virtual_bn), repeats));
   FindLimits(limits, &results);
   const Network large = Network::Parse(kNetworks[0].second);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::pair<int, MakeTimes>> making = {{1, TimeMaking(large, 1, 16, repeats)}};
   if (cores > 1) making.emplace_back(cores, TimeMaking(large, cores, 16, repeats));
+  std::vector<std::pair<int, PrepareTimes>> preparing;
+  for (const auto& [threads, times] : making) {
+    preparing.emplace_back(threads, TimePreparing(virtual_bn, images, threads, repeats));
+  }
 
   std::printf(
       json ? "{\"float_lanes\": %d, \"limits\": {\"fma_gflops\": %.4g" : "vectors of %d floats; FMA %.4g GFLOP/s",
@@ -149,6 +164,14 @@ int main(int argc, char** argv) {
     std::printf(json ? "%s{\"threads\": %d, \"copy_ms\": %.4g, \"perturb_ms\": %.4g, \"init_ms\": %.4g}"
                      : "%slarge_model, %d threads: copying %.2f ms, perturbing %.2f ms, initialising %.2f ms\n",
                 separator, threads, ms.copy, ms.perturb, ms.init);
+    if (json) separator = ", ";
+  }
+  std::printf(json ? "], \"preparing\": [" : "\n");
+  separator = "";
+  for (const auto& [threads, ms] : preparing) {
+    std::printf(json ? "%s{\"threads\": %d, \"prepare_ms\": %.4g, \"forwards_ms\": %.4g}"
+                     : "%svirtual_bn, %d threads: preparing a row %.2f ms, 128 forward calls of a slot %.2f ms\n",
+                separator, threads, ms.prepare, ms.forwards);
     if (json) separator = ", ";
   }
   if (json) std::printf("]}\n");

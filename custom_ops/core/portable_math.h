@@ -43,6 +43,14 @@ NEUROEVO_HD inline float Add(float a, float b) {
 #endif
 }
 
+NEUROEVO_HD inline float Sub(float a, float b) {
+#ifdef __CUDA_ARCH__
+  return __fsub_rn(a, b);
+#else
+  return a - b;
+#endif
+}
+
 NEUROEVO_HD inline float Div(float a, float b) {
 #ifdef __CUDA_ARCH__
   return __fdiv_rn(a, b);

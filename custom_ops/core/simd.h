@@ -97,6 +97,7 @@ inline Words ShiftRightSigned(Words a, int n) { return (RawWords)((RawInts)a.v >
 inline Words ToBits(Floats a) { return (RawWords)a.v; }
 inline Floats FromBits(Words a) { return (RawFloats)a.v; }
 inline Floats Add(Floats a, Floats b) { return a.v + b.v; }
+inline Floats Sub(Floats a, Floats b) { return a.v - b.v; }
 inline Floats Mul(Floats a, Floats b) { return a.v * b.v; }
 inline Floats Div(Floats a, Floats b) { return a.v / b.v; }
 

@@ -8,6 +8,7 @@
 
 #include "core/simd.h"
 #include "population/cpu_kernels.h"
+#include "population/vbn.h"
 
 namespace neuroevo {
 
@@ -104,10 +105,14 @@ void Convolve(const ConvPixel* pixels, const int32_t* places, const int32_t* row
   for (int v = 0; v < kVectors; ++v) {
     const int64_t first = channel + v * kLanes;
     const int lanes = static_cast<int>(std::min<int64_t>(kLanes, filters - first));
+    const bool normalises = epilogue.means != nullptr;
+    const Floats mean = normalises ? Floats::Load(epilogue.means + first) : Floats(0.0f);
+    const Floats factor = normalises ? Floats::Load(epilogue.factors + first) : Floats(1.0f);
     const Floats bias = epilogue.bias == nullptr ? Floats(0.0f) : Floats::Load(epilogue.bias + first);
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
       Floats value = sum[p][v];
+      if (normalises) value = vbn::Normalised(value, mean, factor);
       if (epilogue.bias != nullptr) value = Add(value, bias);
       if (epilogue.relu) value = Relu(value);
       value.StorePartial(pixels[p].out + first, lanes);

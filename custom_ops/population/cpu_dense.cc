@@ -3,6 +3,7 @@
 
 #include "core/simd.h"
 #include "population/cpu_kernels.h"
+#include "population/vbn.h"
 
 namespace neuroevo {
 
@@ -87,6 +88,10 @@ void Dense(int64_t inputs, int units, const float* weights, const Epilogue& epil
     for (int v = 0; v < vectors; ++v) {
       float* place = out + s * out_stride + v * kLanes;
       Floats value = Floats::Load(place);
+      if (epilogue.means != nullptr) {
+        value = vbn::Normalised(value, Floats::Load(epilogue.means + v * kLanes),
+                                Floats::Load(epilogue.factors + v * kLanes));
+      }
       if (epilogue.bias != nullptr) value = Add(value, Floats::Load(epilogue.bias + v * kLanes));
       if (epilogue.relu) value = Relu(value);
       value.Store(place);

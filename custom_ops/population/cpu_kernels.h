@@ -1,8 +1,8 @@
 // The vectorised layers of the CPU backend. Vectors go over output channels and units only, so every sum takes its
 // products in the reference's order and has the reference's bits (for finite weights; see reference.cc).
 //
-// Vector loads may run up to kLanes - 1 floats over the end of weights, biases and inputs; what they find there goes
-// into lanes that are never stored. Rows of a population and the scratch buffers have that slack.
+// Vector loads may run up to kLanes - 1 floats over the end of weights, statistics, biases and inputs; what they find
+// there goes into lanes that are never stored. Rows of a population and the scratch buffers have that slack.
 #ifndef NEUROEVO_POPULATION_CPU_KERNELS_H_
 #define NEUROEVO_POPULATION_CPU_KERNELS_H_
 
@@ -13,9 +13,10 @@
 
 namespace neuroevo {
 
-// What happens to a sum before it is stored.
+// What happens to a sum before it is stored, in this order. All but relu are one per channel, or none.
 struct Epilogue {
-  const float* bias = nullptr;  // one per channel, or none
+  const float *means = nullptr, *factors = nullptr;  // of a vbn layer
+  const float* bias = nullptr;
   bool relu = false;
 };
 

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks) Conv(Sums sums, ConvS
   const auto out_at = [&](int item) {
     return first_pixel + item < shape.pixels ? out + int64_t{first_pixel + item} * sums.units : nullptr;
   };
-  StoreTile<T>(sums, sums.bias < 0 ? nullptr : theta + sums.bias + first_filter, filters, out_at, sum);
+  StoreTile<T>(sums, theta + first_filter, filters, out_at, sum);
 }
 
 template <class T>

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
   const auto out_at = [&](int item) {
     return plays(item) ? Of<float>(sums.out, first_position + item) + first_unit : nullptr;
   };
-  StoreTile<T>(sums, sums.bias < 0 ? nullptr : theta + sums.bias + first_unit, units, out_at, sum);
+  StoreTile<T>(sums, theta + first_unit, units, out_at, sum);
 }
 
 template <class T>

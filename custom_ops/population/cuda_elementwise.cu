@@ -1,4 +1,4 @@
-// Steps without sums: a bias or activation that follows no convolution or dense layer, and uint8 inputs of dense
+// Steps without sums: a vbn, bias or activation that follows no convolution or dense layer, and uint8 inputs of dense
 // layers.
 #include "population/cuda_tile.h"
 
@@ -15,7 +15,9 @@ __global__ void __launch_bounds__(kThreads) Elementwise(Sums sums, int64_t value
   if (i >= values) return;
   const Value in = Of<const Value>(sums.in, position)[i];
   float value = sizeof(Value) == 1 ? FromByte(static_cast<unsigned>(in)) : static_cast<float>(in);
-  if (sums.bias >= 0) value = Add(value, sums.thetas[sums.rows[position] * sums.stride + sums.bias + i % sums.units]);
+  const float* theta = sums.thetas + sums.rows[position] * sums.stride + i % sums.units;
+  if (sums.vbn >= 0) value = vbn::Normalised(value, theta[sums.vbn], theta[sums.vbn + sums.units]);
+  if (sums.bias >= 0) value = Add(value, theta[sums.bias]);
   if (sums.activation == Activation::kRelu) value = value > 0 ? value : 0;
   if (sums.activation == Activation::kTanh) value = Tanh(value);
   Of<float>(sums.out, position)[i] = value;

@@ -19,13 +19,14 @@ struct Tensors {
   bool bytes = false;    // uint8, each to be multiplied by 1/255
 };
 
-// A step that sums: out = activation(in * weights + bias), a sum's products in order, one fused multiply-add each.
+// A step that sums: out = activation(vbn(in * weights) + bias), a sum's products in order, one fused multiply-add each.
 struct Sums {
   const float* thetas;  // device, [R, stride]
   int64_t stride;
   const int32_t* rows;  // device, [count]
-  int64_t weights;      // offset in theta of [terms, units]
-  int64_t bias;         // offset in theta of [units]; -1: none
+  int64_t weights;      // offset in a row of [terms, units]
+  int64_t vbn;          // offset in a row of [2, units], means and factors; -1: none
+  int64_t bias;         // offset in a row of [units]; -1: none
   int terms, units;
   Activation activation;
   Tensors in, out;
@@ -46,8 +47,25 @@ constexpr int kDenseTiles = 3;
 void LaunchDense(const Sums& sums, const int32_t* tiles, int64_t count, int size, int64_t positions,
                  int multiprocessors, device::Stream stream);
 
-// out = activation(in + bias), value by value; sums.terms is ignored, units are channels, the innermost dimension.
+// out = activation(vbn(in) + bias), value by value; sums.terms is ignored, units are channels, the innermost dimension.
+// in and out may be the same tensors.
 void LaunchElementwise(const Sums& sums, int64_t values, int64_t count, device::Stream stream);
+
+// A vbn layer of rows whose networks have seen a reference batch: position i of rows * observations is observation
+// i % observations as rows[i] has it.
+struct VbnInputs {
+  float* thetas;  // device, [R, stride]
+  int64_t stride;
+  const int32_t* rows;  // device, [rows * observations]
+  int64_t vbn;          // offset in a row of [2, channels], where means and factors go
+  int channels;
+  int64_t values;  // of each position
+  Tensors in;      // float
+};
+
+// The layer's means and factors (vbn.h) for `rows` rows. sums: device, [rows * observations, channels], for its own
+// use.
+void LaunchStatistics(const VbnInputs& inputs, int64_t rows, int64_t observations, double* sums, device::Stream stream);
 
 inline int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

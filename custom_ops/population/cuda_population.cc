@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t kRowAlignment = 256;   // bytes
 constexpr int64_t kScratchRows = 8;      // where int8 rows that keep no theta are made: one for each lane that refills
 constexpr int64_t kCopyBytes = 1 << 20;  // of observations, that one task copies
+// Of the memory in which rows are prepared together: 22 of VirtualBN with 128 observations, 2816 positions at once.
+constexpr int64_t kPrepareBytes = int64_t{128} << 20;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -95,7 +97,7 @@ CudaPopulation::CudaPopulation(std::vector<Network> networks, int64_t rows, std:
     : FloatPopulation(std::move(networks), rows, std::move(pool)) {
   int64_t longest = 0;
   for (const Network& network : networks_) {
-    longest = std::max(longest, network.dimension());
+    longest = std::max(longest, network.row_size());
     cuda_networks_.emplace_back(network);
   }
   const int64_t bytes = RoundUp(longest * static_cast<int64_t>(sizeof(float)), kRowAlignment);
@@ -148,6 +150,44 @@ void CudaPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
         mutations.clear();
       }
     }
+  });
+}
+
+void CudaPopulation::DoSetReference() {
+  calls_.Run([&](Calls::Call& call) {
+    const int64_t bytes = static_cast<int64_t>(reference_.size());
+    reference_on_device_.Grow(bytes);
+    device::CopyIn(reference_on_device_.data(), reference_.data(), bytes, call.stream);
+  });
+}
+
+void CudaPopulation::DoPrepare(const std::vector<int64_t>& rows) {
+  calls_.Run([&](Calls::Call& call) {
+    for (size_t n = 0; n < cuda_networks_.size(); ++n) {
+      const CudaNetwork& network = cuda_networks_[n];
+      std::vector<int32_t> all;
+      for (int64_t row : rows) {
+        if (row_network_[row] == static_cast<int32_t>(n)) all.push_back(static_cast<int32_t>(row));
+      }
+      if (all.empty()) continue;
+      const int64_t at_once = std::max<int64_t>(1, kPrepareBytes / network.PrepareBytes(1, reference_count_));
+      for (size_t first = 0; first < all.size(); first += at_once) {
+        const std::vector<int32_t> some(all.begin() + first, all.begin() + std::min(all.size(), first + at_once));
+        // The workspace of those before may still be read: memory only grows once that is over.
+        const int64_t bytes = network.PrepareBytes(static_cast<int64_t>(some.size()), reference_count_);
+        if (bytes > call.on_device.bytes()) device::Synchronize(call.stream);
+        call.on_device.Grow(bytes);
+        network.Prepare(Row(0), stride_, some, reference_on_device_.data(), reference_count_, call.on_device.data(),
+                        call.stream);
+      }
+    }
+  });
+}
+
+void CudaPopulation::DoReadStatistics(int64_t row, float* out, int64_t n) {
+  calls_.Run([&](Calls::Call& call) {
+    const int64_t bytes = n * static_cast<int64_t>(sizeof(float));
+    device::CopyOut(out, Row(row) + NetworkOf(row).dimension(), bytes, call.stream);
   });
 }
 

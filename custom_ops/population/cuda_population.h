@@ -33,6 +33,9 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
   void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
   void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
                  const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
+  void DoSetReference() override;
+  void DoPrepare(const std::vector<int64_t>& rows) override;
+  void DoReadStatistics(int64_t row, float* out, int64_t n) override;
   void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
 
   float* Row(int64_t row) const { return reinterpret_cast<float*>(memory_->data()) + row * stride_; }
@@ -40,6 +43,7 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
   std::vector<CudaNetwork> cuda_networks_;
   int64_t stride_ = 0;  // floats from row to row
   std::unique_ptr<RowsMemory> memory_;
+  device::Memory reference_on_device_{device::Where::kDevice};
   Calls calls_;
 };
 

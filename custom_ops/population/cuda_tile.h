@@ -14,6 +14,7 @@
 #include "core/cuda.h"
 #include "core/portable_math.h"
 #include "population/cuda_kernels.h"
+#include "population/vbn.h"
 
 namespace neuroevo::cuda {
 
@@ -237,18 +238,25 @@ class TileSums {
   uint32_t loaded_[kLoads];
 };
 
-// Adds the bias, activates and stores. bias: of the tile's first column, or null. out_at(item): where the item's value
-// of that column goes, null where there is no such item.
+// Normalises, adds the bias, activates and stores. theta: the row, at the tile's first column. out_at(item): where the
+// item's value of that column goes, null where there is no such item.
 template <class T, class OutAt>
-__device__ void StoreTile(const Sums& sums, const float* bias, int columns, const OutAt& out_at,
+__device__ void StoreTile(const Sums& sums, const float* theta, int columns, const OutAt& out_at,
                           float (&sum)[T::kThreadItems][T::kThreadColumns]) {
   if (static_cast<int>(threadIdx.x) >= T::kItemGroups * T::kColumnGroups) return;
 #pragma unroll
   for (int j = 0; j < T::kThreadColumns; ++j) {
-    const float add = bias != nullptr && T::Column(j) < columns ? bias[T::Column(j)] : 0;
+    const bool there = T::Column(j) < columns;
+    if (sums.vbn >= 0) {
+      const float* means = theta + sums.vbn + T::Column(j);
+      const float mean = there ? means[0] : 0, factor = there ? means[sums.units] : 0;
+#pragma unroll
+      for (int i = 0; i < T::kThreadItems; ++i) sum[i][j] = vbn::Normalised(sum[i][j], mean, factor);
+    }
+    const float add = sums.bias >= 0 && there ? theta[sums.bias + T::Column(j)] : 0;
 #pragma unroll
     for (int i = 0; i < T::kThreadItems; ++i) {
-      if (bias != nullptr) sum[i][j] = Add(sum[i][j], add);
+      if (sums.bias >= 0) sum[i][j] = Add(sum[i][j], add);
       if (sums.activation == Activation::kRelu) sum[i][j] = sum[i][j] > 0 ? sum[i][j] : 0;
     }
   }

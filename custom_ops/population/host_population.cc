@@ -18,10 +18,13 @@ constexpr int64_t kChunk = 1 << 15;
 
 HostPopulation::HostPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
     : FloatPopulation(std::move(networks), rows, std::move(pool)) {
-  int64_t longest = 0;
-  for (const Network& network : networks_) longest = std::max(longest, network.dimension());
+  int64_t longest = 0, floats = 0;
+  for (const Network& network : networks_) {
+    longest = std::max(longest, network.dimension());
+    floats = std::max(floats, network.row_size());
+  }
   chunks_ = (longest + kChunk - 1) / kChunk;
-  memory_ = std::make_unique<RowMemory>(rows_, longest * static_cast<int64_t>(sizeof(float)), longest);
+  memory_ = std::make_unique<RowMemory>(rows_, floats * static_cast<int64_t>(sizeof(float)), longest);
 }
 
 void HostPopulation::InitChunk(int64_t row, uint64_t seed, int64_t begin, int64_t end) {
@@ -77,6 +80,10 @@ void HostPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
       if (count > 0) AddNoiseTo(seeds[i], begin, count, scale[i], Row(src[i]) + begin, Row(dst[i]) + begin);
     }
   });
+}
+
+void HostPopulation::DoReadStatistics(int64_t row, float* out, int64_t n) {
+  std::copy_n(Row(row) + NetworkOf(row).dimension(), n, out);
 }
 
 void HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) {

@@ -25,10 +25,13 @@ class HostPopulation : public FloatPopulation {
   // out[i] = in[i] + scale * noise(seed, begin + i) for i in [0, count); in == nullptr stands for zeros.
   virtual void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) = 0;
 
-  // outs[s][:A] = networks_[network] with weights theta applied to observations[s], for s in [0, slots),
+  // outs[s][:A] = networks_[network] with that row applied to observations[s], for s in [0, slots),
   // slots <= kMaxSlots. Runs as a task.
-  virtual void Evaluate(int network, const float* theta, int slots, const void* const* observations,
+  virtual void Evaluate(int network, const float* row, int slots, const void* const* observations,
                         float* const* outs) = 0;
+
+  // Theta of the row and, behind it, the statistics of its vbn layers.
+  float* Row(int64_t row) const { return reinterpret_cast<float*>(memory_->Row(row)); }
 
  private:
   void DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;
@@ -36,9 +39,9 @@ class HostPopulation : public FloatPopulation {
   void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
   void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
                  const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
+  void DoReadStatistics(int64_t row, float* out, int64_t n) override;
   void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
 
-  float* Row(int64_t row) const { return reinterpret_cast<float*>(memory_->Row(row)); }
   void InitChunk(int64_t row, uint64_t seed, int64_t begin, int64_t end);
 
   int64_t chunks_;                     // of the longest theta

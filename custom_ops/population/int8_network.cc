@@ -15,6 +15,8 @@ const char* NameOf(Layer::Kind kind) {
       return "dense";
     case Layer::Kind::kBias:
       return "bias";
+    case Layer::Kind::kVbn:
+      return "vbn";
     case Layer::Kind::kRelu:
       return "relu";
     default:
@@ -38,6 +40,7 @@ Int8Network::Int8Network(const Network& network, int64_t index) {
     Int8Step step;
     step.layer = layers[i];
     if (step.layer.kind == Layer::Kind::kTanh) refuse(i + 1, "makes fractions, expected relu");
+    if (step.layer.kind == Layer::Kind::kVbn) refuse(i + 1, "makes fractions, expected a network without it");
     if (!step.dense() && step.layer.kind != Layer::Kind::kConv) {
       refuse(i + 1, "does not follow a conv or dense layer, each with at most one bias and then one relu");
     }

@@ -37,7 +37,7 @@ class Words {
       words_.push_back(word);
       text_ += (text_.empty() ? "" : " ") + word;
     }
-    if (words_.empty()) Throw("is empty, expected input, conv, dense, bias, relu or tanh");
+    if (words_.empty()) Throw("is empty, expected input, conv, dense, bias, relu, tanh or vbn");
   }
 
   size_t size() const { return words_.size(); }
@@ -174,13 +174,15 @@ Network Network::Parse(const std::string& text) {
       words.Expect(1, "bias");
       layer.kind = Layer::Kind::kBias;
       layer.weights = shape[2];
-    } else if (words[0] == "relu" || words[0] == "tanh") {
+    } else if (words[0] == "relu" || words[0] == "tanh" || words[0] == "vbn") {
       words.Expect(1, words[0].c_str());
-      layer.kind = words[0] == "relu" ? Layer::Kind::kRelu : Layer::Kind::kTanh;
+      layer.kind = words[0] == "relu"   ? Layer::Kind::kRelu
+                   : words[0] == "tanh" ? Layer::Kind::kTanh
+                                        : Layer::Kind::kVbn;
     } else if (words[0] == "input") {
       words.Throw("input may only be the first layer");
     } else {
-      words.Throw("'", words[0], "' is not a layer, expected conv, dense, bias, relu or tanh");
+      words.Throw("'", words[0], "' is not a layer, expected conv, dense, bias, relu, tanh or vbn");
     }
     network.dimension_ += layer.weights;
     if (network.dimension_ > kMaxWeights) words.Throw("is too large: a network may have ", kMaxWeights, " weights");
@@ -191,6 +193,14 @@ Network Network::Parse(const std::string& text) {
     ThrowInvalid("network '", text, "' has no weights, expected a conv, dense or bias layer");
   }
   network.output_size_ = static_cast<int>(Size(shape));
+  network.row_size_ = network.dimension_;
+  for (Layer& layer : network.layers_) {
+    if (layer.kind != Layer::Kind::kVbn) continue;
+    layer.statistics = network.row_size_;
+    network.row_size_ += 2 * int64_t{layer.out[2]};
+    if (network.row_size_ > kMaxWeights)
+      ThrowInvalid("network '", text, "' is too large for the statistics of its vbn");
+  }
   return network;
 }
 

@@ -7,7 +7,13 @@
 //          dense UNITS STD                     flattens its input, weights [IN, UNITS]
 //          bias                                one weight per channel (last dimension), initially 0
 //          relu, tanh
+//          vbn                                 virtual batch normalisation (Salimans et al. 2016), with no weights
 // theta is the concatenation of the layers' weights in list order, each row-major: float32, length D.
+//
+// vbn turns the values x of channel c (last dimension) into (x - mean_c) / sqrt(variance_c + 1e-3), with mean and
+// variance of the channel's values at all positions of B reference observations, as this very network makes them: those
+// of a second vbn are of what the first has normalised. What it does to the bit is in vbn.h. A row holds its statistics
+// behind its theta: of each vbn, in list order, the means of all channels, then the factors 1 / sqrt(variance + 1e-3).
 #ifndef NEUROEVO_POPULATION_NETWORK_H_
 #define NEUROEVO_POPULATION_NETWORK_H_
 
@@ -21,7 +27,7 @@
 namespace neuroevo {
 
 struct Layer {
-  enum class Kind { kConv, kDense, kBias, kRelu, kTanh };
+  enum class Kind { kConv, kDense, kBias, kRelu, kTanh, kVbn };
   Kind kind;
   std::array<int, 3> in;                       // height, width, channels; a flat tensor of n values is {1, 1, n}
   std::array<int, 3> out;                      // likewise
@@ -30,6 +36,7 @@ struct Layer {
   float init_scale = 0;                        // conv, dense: std / sqrt(fan_in); bias: 0
   int64_t offset = 0;                          // of the layer's weights in theta
   int64_t weights = 0;                         // how many
+  int64_t statistics = 0;                      // vbn: where its means, then its factors are in a row
 };
 
 class Network {
@@ -43,6 +50,8 @@ class Network {
   int64_t input_size() const { return input_size_; }  // values per observation
   int output_size() const { return output_size_; }    // values per output, A
   int64_t dimension() const { return dimension_; }    // D
+  int64_t row_size() const { return row_size_; }      // floats of a row: D and the statistics of vbn
+  bool has_vbn() const { return row_size_ > dimension_; }
   const std::vector<Layer>& layers() const { return layers_; }
 
  private:
@@ -52,6 +61,7 @@ class Network {
   int64_t input_size_ = 0;
   int output_size_ = 0;
   int64_t dimension_ = 0;
+  int64_t row_size_ = 0;
   std::vector<Layer> layers_;
 };
 

@@ -17,6 +17,7 @@ namespace neuroevo {
 namespace {
 
 constexpr int64_t kMaxRows = 1 << 24;
+constexpr int64_t kMaxReference = 1 << 20;  // observations; the paper's batch has 128
 
 void CheckSize(const char* what, size_t size, const char* other, size_t expected) {
   if (size != expected) ThrowInvalid(what, " has ", size, " entries, expected ", expected, " as in ", other);
@@ -36,6 +37,10 @@ std::string InputOf(const Network& network) {
   std::string text = NameOf(network.input_dtype());
   for (int dim : network.input_shape()) text += " " + std::to_string(dim);
   return text;
+}
+
+[[noreturn]] void ThrowNoVbn() {
+  throw Error(Error::Kind::kInternal, "this backend takes no networks with vbn, and has one");
 }
 
 std::map<std::string, Population::Maker>& Makers() {
@@ -86,6 +91,12 @@ Population::Population(std::vector<Network> networks, int64_t rows, std::shared_
     }
   }
   row_network_.assign(rows_, -1);
+  prepared_.assign(rows_, 0);
+}
+
+void Population::SetNetwork(int64_t row, int32_t network) {
+  row_network_[row] = network;
+  prepared_[row] = 0;
 }
 
 void Population::CheckTheta(int64_t, bool) const {}
@@ -97,6 +108,12 @@ void Population::CheckRow(const char* what, int64_t row) const { CheckIndex(what
 void Population::CheckFilled(int64_t row) const {
   if (row_network_[row] < 0) {
     ThrowInvalid("row ", row, " has no network yet: fill it with Init, Assign or Perturb first");
+  }
+}
+
+void Population::CheckPrepared(int64_t row) const {
+  if (NetworkOf(row).has_vbn() && !prepared_[row]) {
+    ThrowInvalid("row ", row, " is of a network with vbn and was not prepared since it was filled: call Prepare first");
   }
 }
 
@@ -115,7 +132,7 @@ void Population::Init(const std::vector<int64_t>& rows, const std::vector<int32_
   const trace::Scope scope("init", static_cast<int64_t>(rows.size()));
   CheckFill(rows, network);
   CheckSize("seeds", seeds.size(), "rows", rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) row_network_[rows[i]] = network[i];
+  for (size_t i = 0; i < rows.size(); ++i) SetNetwork(rows[i], network[i]);
   DoInit(rows, seeds);
 }
 
@@ -124,7 +141,7 @@ void Population::Assign(const std::vector<int64_t>& rows, const std::vector<int3
   CheckFill(rows, network);
   CheckPointer("thetas", thetas, rows.size());
   for (int32_t index : network) CheckStride(stride, networks_[index]);
-  for (size_t i = 0; i < rows.size(); ++i) row_network_[rows[i]] = network[i];
+  for (size_t i = 0; i < rows.size(); ++i) SetNetwork(rows[i], network[i]);
   DoAssign(rows, thetas, stride);
 }
 
@@ -160,8 +177,61 @@ void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int6
     filled[dst[i]] = network[i];
   }
   CheckChains(dst, src);
-  for (const auto& [row, index] : filled) row_network_[row] = index;
+  for (const auto& [row, index] : filled) SetNetwork(row, index);
   DoPerturb(dst, src, network, seeds, scale);
+}
+
+void Population::SetReference(const void* observations, int64_t count) {
+  if (count < 1 || count > kMaxReference) {
+    ThrowInvalid("the reference batch has ", count, " observations, expected 1 to ", kMaxReference);
+  }
+  CheckPointer("observations", observations, static_cast<size_t>(count));
+  if (reference_count_ > 0) {
+    ThrowInvalid("the reference batch is set already, to ", reference_count_, " observations, expected it once");
+  }
+  const Network& network = networks_.front();  // all have the same input
+  const char* bytes = static_cast<const char*>(observations);
+  const int64_t size = network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
+  reference_.assign(bytes, bytes + count * size);
+  reference_count_ = count;
+  try {
+    DoSetReference();
+  } catch (...) {
+    reference_count_ = 0;
+    throw;
+  }
+}
+
+void Population::Prepare(const std::vector<int64_t>& rows) {
+  const trace::Scope scope("prepare", static_cast<int64_t>(rows.size()));
+  std::vector<int64_t> unprepared;
+  std::unordered_set<int64_t> seen;
+  for (int64_t row : rows) {
+    CheckRow("row", row);
+    CheckFilled(row);
+    if (!NetworkOf(row).has_vbn() || prepared_[row] || !seen.insert(row).second) continue;
+    if (reference_count_ == 0) {
+      ThrowInvalid("row ", row, " is of a network with vbn, and there is no reference batch: call SetReference first");
+    }
+    unprepared.push_back(row);
+  }
+  if (unprepared.empty()) return;
+  DoPrepare(unprepared);
+  for (int64_t row : unprepared) prepared_[row] = 1;
+}
+
+void Population::DoPrepare(const std::vector<int64_t>&) { ThrowNoVbn(); }
+
+void Population::DoReadStatistics(int64_t, float*, int64_t) { ThrowNoVbn(); }
+
+std::vector<float> Population::Statistics(int64_t row) {
+  CheckRow("row", row);
+  CheckFilled(row);
+  CheckPrepared(row);
+  const Network& network = NetworkOf(row);
+  std::vector<float> statistics(network.row_size() - network.dimension());
+  if (!statistics.empty()) DoReadStatistics(row, statistics.data(), static_cast<int64_t>(statistics.size()));
+  return statistics;
 }
 
 void Population::CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out) const {
@@ -170,6 +240,7 @@ void Population::CheckForward(const std::vector<int64_t>& rows, const void* obse
   for (int64_t row : rows) {
     CheckRow("row", row);
     CheckFilled(row);
+    CheckPrepared(row);
   }
 }
 

@@ -60,9 +60,21 @@ class Population {
   void Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<uint64_t>& seeds,
                const std::vector<float>& scale);
 
+  // The B observations (dtype and shape of the input) whose statistics the vbn layers of all rows take. Once, before
+  // any row is prepared and while no other call runs. Copied.
+  void SetReference(const void* observations, int64_t count);
+
+  // Computes the statistics of the rows' vbn layers by running each row's network over the reference batch; they are
+  // kept with the row until it is filled anew. Rows may repeat; a row that is prepared already or whose network has no
+  // vbn costs nothing. A call of its own, so that rows that are never played, as parents, go without.
+  void Prepare(const std::vector<int64_t>& rows);
+
+  // The statistics of a prepared row's vbn layers, in the order of network.h; empty where its network has none.
+  std::vector<float> Statistics(int64_t row);
+
   // out[k, :] (float32, A values) = network of rows[k] applied to observations[k] (dtype and shape of the input), for
-  // k < rows.size(). Rows may repeat: slots that share a row share its weight reads. No other row is touched. The
-  // result for k depends only on its row and its observation.
+  // k < rows.size(). Rows whose network has vbn must be prepared. Rows may repeat: slots that share a row share its
+  // weight reads. No other row is touched. The result for k depends only on its row and its observation.
   void Forward(const std::vector<int64_t>& rows, const void* observations, float* out);
 
  protected:
@@ -76,6 +88,12 @@ class Population {
   virtual void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
                          const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds,
                          const std::vector<float>& scale) = 0;
+  // reference_ has been set.
+  virtual void DoSetReference() {}
+  // rows: different, of networks with vbn; reference_count_ > 0.
+  virtual void DoPrepare(const std::vector<int64_t>& rows);
+  // Copies the n floats behind the row's theta.
+  virtual void DoReadStatistics(int64_t row, float* out, int64_t n);
   virtual void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) = 0;
 
   // What Forward checks.
@@ -87,17 +105,28 @@ class Population {
   // Throws where the rows that the chains of a Perturb call go through are too many for what there is to make them in.
   virtual void CheckChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src) const;
 
+  // One of the reference batch, b < reference_count_.
+  const char* ReferenceObservation(int64_t b) const {
+    return reference_.data() + b * (static_cast<int64_t>(reference_.size()) / reference_count_);
+  }
+
   const Network& NetworkOf(int64_t row) const { return networks_[row_network_[row]]; }
 
   std::vector<Network> networks_;
   int64_t rows_;
   std::shared_ptr<ThreadPool> pool_;
   std::vector<int32_t> row_network_;  // [R], index into networks_; -1: not filled yet
+  std::vector<char> reference_;       // [B] observations
+  int64_t reference_count_ = 0;       // B; 0: not set yet
 
  private:
   void CheckRow(const char* what, int64_t row) const;
   void CheckFilled(int64_t row) const;
+  void CheckPrepared(int64_t row) const;
   void CheckFill(const std::vector<int64_t>& rows, const std::vector<int32_t>& network) const;
+  void SetNetwork(int64_t row, int32_t network);
+
+  std::vector<uint8_t> prepared_;  // [R], whether the row's statistics are those of its theta; of networks with vbn
 };
 
 }  // namespace neuroevo

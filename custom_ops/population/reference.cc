@@ -11,6 +11,7 @@
 
 #include "core/noise.h"
 #include "population/host_population.h"
+#include "population/vbn.h"
 
 namespace neuroevo {
 
@@ -50,6 +51,26 @@ void Dense(int64_t inputs, int units, const float* weights, const float* in, flo
   }
 }
 
+// The means and factors of a vbn layer whose inputs are batch; see vbn.h for the order of the sums.
+void MeansAndFactors(int channels, const std::vector<std::vector<float>>& batch, float* means, float* factors) {
+  const int64_t count = static_cast<int64_t>(batch.size() * batch[0].size() / channels);
+  for (int channel = 0; channel < channels; ++channel) {
+    double sum = 0, squares = 0;
+    for (const std::vector<float>& values : batch) {
+      double own = 0;
+      for (size_t i = channel; i < values.size(); i += channels) own += vbn::Term(values[i]);
+      sum += own;
+    }
+    means[channel] = vbn::Mean(sum, count);
+    for (const std::vector<float>& values : batch) {
+      double own = 0;
+      for (size_t i = channel; i < values.size(); i += channels) own += vbn::SquareTerm(values[i], means[channel]);
+      squares += own;
+    }
+    factors[channel] = vbn::Factor(squares, count);
+  }
+}
+
 int64_t Size(const std::array<int, 3>& shape) { return int64_t{1} * shape[0] * shape[1] * shape[2]; }
 
 class ReferencePopulation : public HostPopulation {
@@ -62,40 +83,71 @@ class ReferencePopulation : public HostPopulation {
     for (int64_t i = 0; i < count; ++i) out[i] = Fma(scale, Noise(seed, begin + i), in == nullptr ? 0.0f : in[i]);
   }
 
-  void Evaluate(int network, const float* theta, int slots, const void* const* observations,
+  void Evaluate(int network, const float* row, int slots, const void* const* observations,
                 float* const* outs) override {
-    for (int s = 0; s < slots; ++s) EvaluateOne(networks_[network], theta, observations[s], outs[s]);
+    for (int s = 0; s < slots; ++s) EvaluateOne(networks_[network], row, observations[s], outs[s]);
   }
 
-  static void EvaluateOne(const Network& network, const float* theta, const void* observation, float* out) {
+  static void EvaluateOne(const Network& network, const float* row, const void* observation, float* out) {
+    std::vector<float> values = Input(network, observation);
+    for (const Layer& layer : network.layers()) values = Apply(layer, row, values);
+    std::copy(values.begin(), values.end(), out);
+  }
+
+  void DoPrepare(const std::vector<int64_t>& rows) override {
+    pool_->ParallelFor(static_cast<int64_t>(rows.size()), [&](int64_t task) { PrepareOne(rows[task]); });
+  }
+
+  // All of the reference batch goes through a layer before the next one.
+  void PrepareOne(int64_t row) {
+    const Network& network = NetworkOf(row);
+    std::vector<std::vector<float>> batch;
+    for (int64_t b = 0; b < reference_count_; ++b) batch.push_back(Input(network, ReferenceObservation(b)));
+    for (const Layer& layer : network.layers()) {
+      if (layer.kind == Layer::Kind::kVbn) {
+        float* statistics = Row(row) + layer.statistics;
+        MeansAndFactors(layer.out[2], batch, statistics, statistics + layer.out[2]);
+      }
+      for (std::vector<float>& values : batch) values = Apply(layer, Row(row), values);
+    }
+  }
+
+  static std::vector<float> Input(const Network& network, const void* observation) {
     std::vector<float> values(network.input_size());
     for (int64_t i = 0; i < network.input_size(); ++i) {
       values[i] = network.input_dtype() == DType::kUint8 ? static_cast<const uint8_t*>(observation)[i] * (1.0f / 255)
                                                          : static_cast<const float*>(observation)[i];
     }
-    for (const Layer& layer : network.layers()) {
-      const float* weights = theta + layer.offset;
-      std::vector<float> next(Size(layer.out));
-      switch (layer.kind) {
-        case Layer::Kind::kConv:
-          Conv(layer, weights, values.data(), next.data());
-          break;
-        case Layer::Kind::kDense:
-          Dense(Size(layer.in), layer.out[2], weights, values.data(), next.data());
-          break;
-        case Layer::Kind::kBias:
-          for (size_t i = 0; i < next.size(); ++i) next[i] = values[i] + weights[i % layer.out[2]];
-          break;
-        case Layer::Kind::kRelu:
-          for (size_t i = 0; i < next.size(); ++i) next[i] = values[i] > 0 ? values[i] : 0;
-          break;
-        case Layer::Kind::kTanh:
-          for (size_t i = 0; i < next.size(); ++i) next[i] = Tanh(values[i]);
-          break;
-      }
-      values.swap(next);
+    return values;
+  }
+
+  static std::vector<float> Apply(const Layer& layer, const float* row, const std::vector<float>& values) {
+    const float *weights = row + layer.offset, *statistics = row + layer.statistics;
+    const int channels = layer.out[2];
+    std::vector<float> next(Size(layer.out));
+    switch (layer.kind) {
+      case Layer::Kind::kConv:
+        Conv(layer, weights, values.data(), next.data());
+        break;
+      case Layer::Kind::kDense:
+        Dense(Size(layer.in), channels, weights, values.data(), next.data());
+        break;
+      case Layer::Kind::kBias:
+        for (size_t i = 0; i < next.size(); ++i) next[i] = values[i] + weights[i % channels];
+        break;
+      case Layer::Kind::kRelu:
+        for (size_t i = 0; i < next.size(); ++i) next[i] = values[i] > 0 ? values[i] : 0;
+        break;
+      case Layer::Kind::kTanh:
+        for (size_t i = 0; i < next.size(); ++i) next[i] = Tanh(values[i]);
+        break;
+      case Layer::Kind::kVbn:
+        for (size_t i = 0; i < next.size(); ++i) {
+          next[i] = vbn::Normalised(values[i], statistics[i % channels], statistics[channels + i % channels]);
+        }
+        break;
     }
-    std::copy(values.begin(), values.end(), out);
+    return next;
   }
 };
 

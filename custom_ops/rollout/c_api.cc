@@ -9,13 +9,11 @@
 #include "core/c_call.h"
 #include "core/error.h"
 #include "core/trace.h"
+#include "rollout/c_api_population.h"
 #include "rollout/lane_runner.h"
 
 struct neuroevo_env_pool {
   neuroevo::EnvPool object;
-};
-struct neuroevo_population {
-  std::unique_ptr<neuroevo::Population> object;
 };
 
 namespace neuroevo {

@@ -171,6 +171,28 @@ const Tensor& CheckedObservations(OpKernelContext* ctx, const Population& popula
   return Checked(ctx, "observations", ToTf(network.input_dtype()), shape);
 }
 
+class PopulationSetReferenceOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
+      Population& population = LookupPopulation(ctx);
+      const Tensor& batch = ctx->input(1);
+      const int64_t count = batch.dims() > 0 ? batch.dim_size(0) : 0;
+      population.SetReference(CheckedObservations(ctx, population, count).tensor_data().data(), count);
+    });
+  }
+};
+
+// Unlike what fills rows, this need not wait for TensorFlow's stream: nothing there reads rows that are not prepared.
+class PopulationPrepareOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] { LookupPopulation(ctx).Prepare(Values<int64_t>(ctx, "rows")); });
+  }
+};
+
 class PopulationForwardOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -217,6 +239,8 @@ REGISTER_KERNEL_BUILDER(Name("PopulationInit").Device(tensorflow::DEVICE_CPU), P
 REGISTER_KERNEL_BUILDER(Name("PopulationAssign").Device(tensorflow::DEVICE_CPU), PopulationAssignOp);
 REGISTER_KERNEL_BUILDER(Name("PopulationRead").Device(tensorflow::DEVICE_CPU), PopulationReadOp);
 REGISTER_KERNEL_BUILDER(Name("PopulationPerturb").Device(tensorflow::DEVICE_CPU), PopulationPerturbOp);
+REGISTER_KERNEL_BUILDER(Name("PopulationSetReference").Device(tensorflow::DEVICE_CPU), PopulationSetReferenceOp);
+REGISTER_KERNEL_BUILDER(Name("PopulationPrepare").Device(tensorflow::DEVICE_CPU), PopulationPrepareOp);
 REGISTER_KERNEL_BUILDER(Name("PopulationForward").Device(tensorflow::DEVICE_CPU), PopulationForwardOp);
 
 #define ON_GPU(op) Name(op).Device(tensorflow::DEVICE_GPU).HostMemory("handle")
@@ -230,6 +254,8 @@ REGISTER_KERNEL_BUILDER(ON_GPU("PopulationRead").HostMemory("rows").HostMemory("
 REGISTER_KERNEL_BUILDER(
     ON_GPU("PopulationPerturb").HostMemory("dst").HostMemory("src").HostMemory("seeds").HostMemory("scales"),
     PopulationPerturbOp);
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationSetReference").HostMemory("observations"), PopulationSetReferenceOp);
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationPrepare").HostMemory("rows"), PopulationPrepareOp);
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationForward").HostMemory("rows"), PopulationForwardGpuOp);
 #undef ON_GPU
 

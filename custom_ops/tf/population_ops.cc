@@ -118,6 +118,33 @@ dst, src: [K], in [0, R).
 seeds, scales: [K].
 )doc");
 
+REGISTER_OP("PopulationSetReference")
+    .Input("handle: resource")
+    .Input("observations: T")
+    .Attr("T: {uint8, float}")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle observations;
+      return c->WithRankAtLeast(c->input(1), 2, &observations);
+    })
+    .Doc(R"doc(
+Sets what the vbn layers of all rows take their statistics of; once, before any row is prepared.
+
+observations: [B, ...], of the networks' input dtype and shape.
+)doc");
+
+REGISTER_OP("PopulationPrepare")
+    .Input("handle: resource")
+    .Input("rows: int64")
+    .SetIsStateful()
+    .SetShapeFn(VectorsIn)
+    .Doc(R"doc(
+Computes the statistics of the rows' vbn layers by running each row's network over the reference batch. Rows whose
+networks have vbn must be prepared after they are filled and before they are played.
+
+rows: [K], in [0, R), filled; may repeat. One that is prepared already or whose network has no vbn costs nothing.
+)doc");
+
 REGISTER_OP("PopulationForward")
     .Input("handle: resource")
     .Input("rows: int64")

@@ -177,6 +177,7 @@ TEST(StepsFuseWhatFollows) {
     std::string all;
     for (const Step& step : cuda::StepsOf(Network::Parse(text))) {
       all += step.kind == Step::Kind::kConv ? "c" : step.kind == Step::Kind::kDense ? "d" : "n";
+      if (step.vbn >= 0) all += "v" + std::to_string(step.vbn);
       if (step.bias >= 0) all += "b" + std::to_string(step.bias);
       if (step.activation != Activation::kNone) all += step.activation == Activation::kRelu ? "r" : "t";
       all += " ";
@@ -185,6 +186,7 @@ TEST(StepsFuseWhatFollows) {
   };
   CHECK_EQ(kinds(kLargeModel), "cb8192r cb40992r cb77920r db4042912r db4052640 ");
   CHECK_EQ(kinds("input float32 3; dense 2 1"), "d ");
+  CHECK_EQ(kinds("input float32 3; vbn; dense 2 1; vbn; bias; relu; vbn; bias; vbn"), "nv10 dv16b6r nv20b8 nv24 ");
   CHECK_EQ(kinds("input uint8 3; dense 2 1; tanh"), "n dt ");
   CHECK_EQ(kinds("input uint8 3; bias; relu; dense 2 1; relu; bias; bias; tanh; relu"), "nb0r dr nb9 nb11t nr ");
   CHECK_EQ(kinds("input float32 4 4 1; relu; relu; bias; conv 2 1 1 1 same 1; bias"), "nr nr nb0 cb3 ");

@@ -56,6 +56,18 @@ TEST(LargeModel) {
 
 TEST(SmallModel) { CHECK_EQ(Network::Parse(kModel).dimension(), 1008450); }
 
+TEST(StatisticsLieBehindTheta) {
+  const Network network = Network::Parse("input float32 5 4 3; vbn; conv 7 2 2 1 valid 1; vbn; bias; dense 2 1");
+  const int64_t dimension = 2 * 2 * 3 * 7 + 7 + 4 * 3 * 7 * 2;
+  CHECK_EQ(network.dimension(), dimension);
+  CHECK_EQ(network.layers()[0].statistics, dimension);
+  CHECK_EQ(network.layers()[2].statistics, dimension + 2 * 3);
+  CHECK_EQ(network.row_size(), dimension + 2 * 3 + 2 * 7);
+  CHECK(network.has_vbn());
+  CHECK(!Network::Parse(kModel).has_vbn());
+  CHECK_EQ(Network::Parse(kModel).row_size(), 1008450);
+}
+
 TEST(PaddingIsTensorFlows) {
   CheckConv("input uint8 84 84 4; conv 32 8 8 4 same 1", 21, 21, 2, 2);
   CheckConv("input uint8 21 21 32; conv 64 4 4 2 same 1", 11, 11, 1, 1);
@@ -97,6 +109,8 @@ TEST(Errors) {
   CHECK_THROWS(parse("input uint8 3; input uint8 3"), "input may only be the first layer");
   CHECK_THROWS(parse("input uint8 3; relu 3; dense 1 1"), "has 2 words, expected 1: relu");
   CHECK_THROWS(parse("input uint8 3; relu"), "has no weights");
+  CHECK_THROWS(parse("input uint8 3; vbn"), "has no weights");
+  CHECK_THROWS(parse("input uint8 3; vbn 128; dense 1 1"), "has 2 words, expected 1: vbn");
   CHECK_THROWS(parse("input uint8 9 9; conv 1 2 2 1 same 1"), "needs an input of height, width and channels");
   CHECK_THROWS(parse("input uint8 9 9 1; dense 4 1; conv 1 2 2 1 same 1"), "layer 2 'conv 1 2 2 1 same 1': needs");
   CHECK_THROWS(parse("input uint8 9 9 1; conv 1 2 2 1 sme 1"), "padding is 'sme', expected same or valid");
