@@ -116,6 +116,11 @@ def test_outputs_of_a_wrong_width(name, shape, message):
         tf_ops().env_actions(handle, np.zeros(shape, np.float32), T=tf.as_dtype(pool.action_dtype))
 
 
+def test_many_outputs_of_no_width():
+    with pytest.raises(ERRORS, match="the networks have 0 outputs, expected one per action: 3"):
+        tf_ops().env_actions(shared("Hopper-v5")[0], tf.zeros([2**62, 0]), T=tf.float32)
+
+
 def test_outputs_of_a_wrong_rank_or_kind():
     handle, pool = shared("Hopper-v5")
     with pytest.raises(ValueError, match=r"outputs has shape \[3\], expected \[K, W\]"):

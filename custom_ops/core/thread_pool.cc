@@ -137,6 +137,17 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
   }
 }
 
+void ThreadPool::ParallelFor(int64_t n, int64_t per_task, const std::function<void(int64_t)>& body) {
+  if (per_task < 1) ThrowInvalid("per_task is ", per_task, ", expected 1 or more");
+  if (n <= 0) return;
+  const int64_t tasks = (n - 1) / per_task + 1, size = n / tasks, longer = n % tasks;  // the first ones have one more
+  const auto run = [&](int64_t task) {
+    const int64_t begin = task * size + std::min(task, longer), end = begin + size + (task < longer ? 1 : 0);
+    for (int64_t i = begin; i < end; ++i) body(i);
+  };
+  ParallelFor(tasks, std::ref(run));  // it would not fit a std::function without an allocation
+}
+
 double ThreadPool::BusySeconds() {
   std::lock_guard<std::mutex> lock(mutex_);
   return static_cast<double>(busy_ns_) * 1e-9;

@@ -34,6 +34,10 @@ class ThreadPool {
   // exception of a task; tasks that have not started by then are skipped. Must not be called from a task.
   void ParallelFor(int64_t n, const std::function<void(int64_t)>& body);
 
+  // The same with tasks of up to per_task (1 or more) numbers each, as even as can be and one after another. After an
+  // exception, what is left of its task is skipped too.
+  void ParallelFor(int64_t n, int64_t per_task, const std::function<void(int64_t)>& body);
+
   // Time spent in tasks so far, summed over the threads.
   double BusySeconds();
 

@@ -12,7 +12,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 bool Bounded(const EnvSpec& spec, int64_t action) {
-  return std::isfinite(spec.action_low[action]) && std::isfinite(spec.action_high[action]);
+  return std::isfinite(spec.action_high[action] - spec.action_low[action]);  // nor beyond what a float may be
 }
 
 float Scaled(float x, float low, float high) {

@@ -15,8 +15,9 @@ void CheckOutputs(const EnvSpec& spec, int64_t width);
 
 // actions (int32 [k], or float32 [k, num_actions]) from outputs [k, width], which CheckOutputs has found good.
 // Discrete: the index of the first maximum. A number per action: low + (clip(x, -1, 1) + 1) / 2 * (high - low) where
-// both bounds are finite, x itself where they are not. B bins per action: low + b * (high - low) / (B - 1), where b is
-// the index of the first maximum of the action's B outputs. Where a number's outputs are all NaN, so is the number.
+// both bounds and their difference are finite, x itself where they are not. B bins per action: low + b * (high - low) /
+// (B - 1), where b is the index of the first maximum of the action's B outputs. Where a number's outputs are all NaN,
+// so is the number.
 void ToActions(const EnvSpec& spec, const float* outputs, int64_t k, int64_t width, void* actions);
 
 // The greedy policy: index of the first maximum of every row of outputs [n, size]. NaN is passed over; 0 if there is

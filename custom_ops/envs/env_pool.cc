@@ -1,6 +1,7 @@
 #include "envs/env_pool.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/error.h"
@@ -11,8 +12,7 @@
 namespace neuroevo {
 namespace {
 
-// Copying out an observation takes a few microseconds, about as long as waking a worker: a task takes several.
-constexpr int64_t kCopiesPerTask = 8;
+constexpr int64_t kCopiesPerTask = 8;  // of behaviours, screens and states
 
 int64_t FirstOf(const std::vector<int64_t>& slots) { return slots.empty() ? -1 : slots.front(); }
 
@@ -63,13 +63,11 @@ class EnvPool::Hold {
 };
 
 template <class Check, class Body>
-void EnvPool::Run(const std::vector<int64_t>& slots, Check check, int64_t grain, Body body) {
+void EnvPool::Run(const std::vector<int64_t>& slots, Check check, int64_t per_task, Body body) {
   const Hold hold(&slots_, slots);
   for (size_t k = 0; k < slots.size(); ++k) check(k, slots[k], slots_[slots[k]]);
-  const int64_t count = static_cast<int64_t>(slots.size());
-  pool_->ParallelFor((count + grain - 1) / grain, [&](int64_t task) {
-    for (int64_t k = task * grain; k < std::min(count, (task + 1) * grain); ++k) body(k, slots_[slots[k]]);
-  });
+  const auto run = [&](int64_t k) { body(k, slots_[slots[k]]); };
+  pool_->ParallelFor(static_cast<int64_t>(slots.size()), per_task, std::ref(run));
 }
 
 void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
@@ -96,7 +94,7 @@ void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_
     if (slot.normaliser) slot.moments.Start(slot.normaliser->size());
     slot.started = slot.live = true;
   };
-  Run(slots, check, 1, body);
+  Run(slots, check, spec().steps_per_task, body);
 }
 
 void EnvPool::Actions(const float* outputs, int64_t k, int64_t width, void* actions) const {
@@ -127,22 +125,23 @@ void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, doubl
     slot.live = !result.done;
     if (result.done) NoteEnd(slot);
   };
-  Run(slots, check, 1, body);
+  Run(slots, check, spec.steps_per_task, body);
 }
 
 template <class Write>
-void EnvPool::CopyOut(const char* what, const std::vector<int64_t>& slots, void* out, int64_t bytes, Write write) {
+void EnvPool::CopyOut(const char* what, const std::vector<int64_t>& slots, void* out, int64_t bytes, Write write,
+                      int64_t per_task) {
   auto check = [what](size_t, int64_t index, const Slot& slot) {
     if (!slot.started) ThrowInvalid("slot ", index, " has no ", what, ": it was never reset");
   };
   auto body = [out, bytes, write](int64_t k, Slot& slot) { write(*slot.env, static_cast<char*>(out) + k * bytes); };
-  Run(slots, check, kCopiesPerTask, body);
+  Run(slots, check, per_task, body);
 }
 
 void EnvPool::Observe(const std::vector<int64_t>& slots, void* out) {
   const trace::Scope scope("observe", FirstOf(slots), out);
   auto write = [](const Env& env, void* one) { env.Observe(one); };
-  CopyOut("observation", slots, out, spec().observation_bytes(), write);
+  CopyOut("observation", slots, out, spec().observation_bytes(), write, spec().observations_per_task);
 }
 
 int64_t EnvPool::ObservationSize() const {
@@ -176,7 +175,7 @@ void EnvPool::ObserveNormalised(const std::vector<int64_t>& slots, float* out) {
   auto body = [out, n, show = doubles ? &ShowNormalised<double> : &ShowNormalised<float>](int64_t k, Slot& slot) {
     show(&slot, n, out + k * n);
   };
-  Run(slots, check, kCopiesPerTask, body);
+  Run(slots, check, spec().observations_per_task, body);
 }
 
 void EnvPool::SetNormaliser(int64_t number, std::vector<double> mean, std::vector<double> std) {
@@ -192,17 +191,17 @@ void EnvPool::SetNormaliser(int64_t number, std::vector<double> mean, std::vecto
 
 void EnvPool::Behaviour(const std::vector<int64_t>& slots, void* out) {
   auto write = [](const Env& env, void* one) { env.Behaviour(one); };
-  CopyOut("behaviour", slots, out, spec().behaviour_bytes(), write);
+  CopyOut("behaviour", slots, out, spec().behaviour_bytes(), write, kCopiesPerTask);
 }
 
 void EnvPool::Render(const std::vector<int64_t>& slots, uint8_t* out) {
   auto write = [](const Env& env, void* one) { env.Render(static_cast<uint8_t*>(one)); };
-  CopyOut("screen", slots, out, spec().render_bytes(), write);
+  CopyOut("screen", slots, out, spec().render_bytes(), write, kCopiesPerTask);
 }
 
 void EnvPool::State(const std::vector<int64_t>& slots, double* out) {
   auto write = [](const Env& env, void* one) { env.State(static_cast<double*>(one)); };
-  CopyOut("state", slots, out, spec().state_bytes(), write);
+  CopyOut("state", slots, out, spec().state_bytes(), write, kCopiesPerTask);
 }
 
 std::string EnvPool::Fault(int64_t slot) {

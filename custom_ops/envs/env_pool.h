@@ -92,12 +92,13 @@ class EnvPool {
 
   // Marks the slots as busy for as long as it lives; all or none.
   class Hold;
-  // Checks with `check`, runs body(k, slot) for every k on the pool.
+  // Checks with `check`, runs body(k, slot) for every k on the pool, so many per task.
   template <class Check, class Body>
-  void Run(const std::vector<int64_t>& slots, Check check, int64_t grain, Body body);
+  void Run(const std::vector<int64_t>& slots, Check check, int64_t per_task, Body body);
   // Calls write(env, out + k * bytes) for every k.
   template <class Write>
-  void CopyOut(const char* what, const std::vector<int64_t>& slots, void* out, int64_t bytes, Write write);
+  void CopyOut(const char* what, const std::vector<int64_t>& slots, void* out, int64_t bytes, Write write,
+               int64_t per_task);
   // The values of an observation, for what needs them to be float32 or float64; else throws.
   int64_t ObservationSize() const;
   template <class T>

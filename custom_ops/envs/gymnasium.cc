@@ -222,10 +222,11 @@ const bool registered = RegisterEnvFamily(
 
 extern "C" {
 
-// Kills the workers that have been at work on one request for longer than so many seconds; those who wait for them get
-// an error. For the end of a run whose environment hangs.
+// Kills the workers that have been at work on one request for longer than so many seconds, from 0 to kMaxTimeout; those
+// who wait for them get an error. For the end of a run whose environment hangs.
 __attribute__((visibility("default"))) void neuroevo_gymnasium_end_stuck(double seconds) {
-  neuroevo::GymnasiumWorkers::EndStuck(std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds)));
+  const double within = std::fmin(std::fmax(seconds, 0), neuroevo::kMaxTimeout);  // a NaN too
+  neuroevo::GymnasiumWorkers::EndStuck(std::chrono::milliseconds(static_cast<int64_t>(1000 * within)));
 }
 
 }  // extern "C"

@@ -88,9 +88,9 @@ void ChildProcess::Kill() {
   if (!ended_) kill(id_, SIGKILL);
 }
 
-std::string ChildProcess::AwaitEnd(std::chrono::milliseconds time) {
+std::string ChildProcess::AwaitEnd(std::chrono::steady_clock::time_point limit) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!changed_.wait_for(lock, time, [&] { return ended_; })) return "";
+  if (!changed_.wait_until(lock, limit, [&] { return ended_; })) return "";
   if (WIFSIGNALED(status_)) return Concat("was killed by signal ", WTERMSIG(status_));
   return Concat("ended with exit code ", WEXITSTATUS(status_));
 }

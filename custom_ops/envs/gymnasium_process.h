@@ -27,8 +27,8 @@ class ChildProcess {
   pid_t id() const { return id_; }
   bool mine() const;  // false in a fork of the process that started it
   void Kill();
-  // Waits so long for its end; how it ended, "" if it has not.
-  std::string AwaitEnd(std::chrono::milliseconds time);
+  // Waits for its end, up to then; how it ended, "" if it has not.
+  std::string AwaitEnd(std::chrono::steady_clock::time_point limit);
 
  private:
   void Keep(const std::vector<std::string>& command, int input);

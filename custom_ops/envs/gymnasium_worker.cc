@@ -19,7 +19,8 @@ constexpr std::chrono::seconds kLast{1};     // between the end of what it sends
 constexpr double kStart = 300;               // seconds that its start may take, if an answer may not take longer
 constexpr size_t kBufferBytes = 1 << 16;
 
-int64_t Now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+using Clock = std::chrono::steady_clock;
+int64_t Now() { return Clock::now().time_since_epoch().count(); }
 
 }  // namespace
 
@@ -56,6 +57,9 @@ class GymnasiumWorker::Turn {
   Turn(GymnasiumWorker* worker, const char* doing, int64_t slot) : worker_(worker), lock_(worker->mutex_) {
     worker_->doing_ = doing;
     worker_->slot_ = slot;
+    if (!worker_->process_.mine()) {
+      worker_->Throw(Error::Kind::kInternal, "it is the worker of the process that this one is a fork of");
+    }
     if (!worker_->broken_.empty()) worker_->Break(worker_->broken_);
     worker_->busy_since_ = Now();
   }
@@ -79,7 +83,7 @@ GymnasiumWorker::GymnasiumWorker(const GymnasiumSettings& settings, int64_t inde
 
 GymnasiumWorker::~GymnasiumWorker() {
   Leave();
-  if (process_.mine()) process_.AwaitEnd(kGoodbye);
+  if (process_.mine()) process_.AwaitEnd(left_at_ + kGoodbye);
 }
 
 std::string GymnasiumWorker::Description() {
@@ -103,12 +107,14 @@ void GymnasiumWorker::Call(int64_t slot, const char* doing, const std::string& r
 }
 
 void GymnasiumWorker::Leave() {
-  if (process_.mine()) shutdown(socket_.ours(), SHUT_RDWR);
+  if (!process_.mine() || left_at_ != Clock::time_point()) return;
+  left_at_ = Clock::now();
+  shutdown(socket_.ours(), SHUT_RDWR);
 }
 
 void GymnasiumWorker::EndIfStuck(std::chrono::milliseconds time) {
   const int64_t since = busy_since_;
-  if (since != 0 && Now() - since > std::chrono::nanoseconds(time).count()) process_.Kill();
+  if (process_.mine() && since != 0 && Now() - since > std::chrono::nanoseconds(time).count()) process_.Kill();
 }
 
 void GymnasiumWorker::Introduce() {
@@ -170,7 +176,7 @@ void GymnasiumWorker::BreakSilent() {
     Break(Concat("no answer within ", description_.empty() ? std::max(kStart, settings_.timeout) : settings_.timeout,
                  " s"));
   }
-  const std::string end = process_.AwaitEnd(kLast);
+  const std::string end = process_.AwaitEnd(Clock::now() + kLast);
   Break(end.empty() ? "the worker closed its connection" : Concat("the worker ", end));
 }
 

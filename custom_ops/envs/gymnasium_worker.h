@@ -44,6 +44,7 @@ class SocketPair {
 
 // Used by one thread after another; those that come meanwhile wait. Throws what its environments raised, after which it
 // goes on, and why there is no answer (it died, or took too long and was killed), after which every call throws that.
+// In a fork of the process that started it every call throws: the answers are the other's.
 class GymnasiumWorker {
  public:
   // Starts the process, without waiting for it to be ready. settings: must outlive the worker.
@@ -59,7 +60,7 @@ class GymnasiumWorker {
   void Call(int64_t slot, const char* doing, const std::string& request,
             const std::function<void(MessageReader*)>& read);
 
-  // Tells it to end, without waiting for that.
+  // Tells it to end, without waiting for that. One that takes too long for it is killed by the destructor.
   void Leave();
 
   // Kills it if it has worked on one request for longer than that.
@@ -78,7 +79,8 @@ class GymnasiumWorker {
   const int64_t index_;
   SocketPair socket_;
   ChildProcess process_;
-  std::atomic<int64_t> busy_since_{0};  // by the steady clock; 0: it is not at work
+  std::chrono::steady_clock::time_point left_at_{};  // when it was told to end
+  std::atomic<int64_t> busy_since_{0};               // by the steady clock; 0: it is not at work
 
   std::mutex mutex_;        // of what follows
   const char* doing_ = "";  // what is asked for, and for which slot; -1: for none

@@ -131,6 +131,8 @@ class HardMazeFactory : public EnvFactory {
     spec_.behaviour_shape = {2};
     spec_.render_shape = {maze_->screen->height(), maze_->screen->width(), 3};
     spec_.state_size = 5;
+    spec_.steps_per_task = 64;
+    if (!maze_->image) spec_.observations_per_task = 64;
   }
 
   const EnvSpec& spec() const override { return spec_; }

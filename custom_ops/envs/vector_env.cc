@@ -1,5 +1,6 @@
 #include "envs/vector_env.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -48,10 +49,12 @@ uint64_t VectorEnv::EpisodeSeed(uint64_t seed, uint64_t episode) {
   return (random.word[0] | static_cast<uint64_t>(random.word[1]) << 32) >> 1;
 }
 
-void VectorEnv::ForEach(const char* what, const std::function<void(int64_t, Slot&)>& body) {
+int64_t VectorEnv::PerTask() const { return std::min(spec().steps_per_task, spec().observations_per_task); }
+
+void VectorEnv::ForEach(const char* what, int64_t per_task, const std::function<void(int64_t, Slot&)>& body) {
   const trace::Scope scope(what, num_envs());
   try {
-    pool_->ParallelFor(num_envs(), [&](int64_t index) { body(index, slots_[index]); });
+    pool_->ParallelFor(num_envs(), per_task, [&](int64_t index) { body(index, slots_[index]); });
   } catch (...) {
     for (Slot& slot : slots_) slot.started = false;  // some have gone on and others have not
     throw;
@@ -83,7 +86,7 @@ void VectorEnv::Reset(const bool* mask, const bool* seeded, const uint64_t* seed
       ThrowInvalid("environment ", i, " has no episode yet, and the mask leaves it out");
     if (mask[i] && !seeded[i] && !slots_[i].has_seed) ThrowInvalid("environment ", i, " has no seed");
   }
-  ForEach("reset", [&](int64_t i, Slot& slot) {
+  ForEach("reset", PerTask(), [&](int64_t i, Slot& slot) {
     if (mask[i]) {
       slot.episode = seeded[i] ? 0 : slot.episode + 1;
       if (seeded[i]) slot.seed = seeds[i];
@@ -152,7 +155,7 @@ void VectorEnv::Step(const void* actions, const Output& out) {
   const Hold hold(&busy_);
   CheckActions(actions);
   const int64_t n = spec().num_actions;
-  ForEach("step", [&](int64_t i, Slot& slot) {
+  ForEach("step", PerTask(), [&](int64_t i, Slot& slot) {
     if (spec().discrete()) {
       const int32_t action = static_cast<int32_t>(static_cast<const int64_t*>(actions)[i]);
       StepOne(i, &action, out, &slot);
@@ -168,7 +171,7 @@ void VectorEnv::Render(uint8_t* out) {
   for (int64_t i = 0; i < num_envs(); ++i) {
     if (!slots_[i].started) ThrowInvalid("environment ", i, " has no episode: reset is to be called before render");
   }
-  ForEach("render", [&](int64_t i, Slot& slot) { slot.env->Render(out + i * bytes); });
+  ForEach("render", 1, [&](int64_t i, Slot& slot) { slot.env->Render(out + i * bytes); });
 }
 
 std::string VectorEnv::Fault(int64_t index) {

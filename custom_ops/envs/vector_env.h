@@ -1,6 +1,6 @@
 // N environments of one family as Gymnasium's vector interface has them: all are stepped by one call, and one whose
-// episode is over begins the next by itself. Everything an environment does in a call, its observation included, is one
-// task of the thread pool.
+// episode is over begins the next by itself. Everything an environment does in a call, its observation included, is
+// done in one task of the thread pool.
 #ifndef NEUROEVO_ENVS_VECTOR_ENV_H_
 #define NEUROEVO_ENVS_VECTOR_ENV_H_
 
@@ -77,8 +77,9 @@ class VectorEnv {
     std::string fault;
   };
 
-  class Hold;  // marks the object as in use for as long as it lives
-  void ForEach(const char* what, const std::function<void(int64_t, Slot&)>& body);
+  class Hold;               // marks the object as in use for as long as it lives
+  int64_t PerTask() const;  // environments that a task steps and observes
+  void ForEach(const char* what, int64_t per_task, const std::function<void(int64_t, Slot&)>& body);
   void CheckActions(const void* actions) const;
   void Begin(Slot* slot) const;
   void StepOne(int64_t index, const void* action, const Output& out, Slot* slot) const;

@@ -3,14 +3,25 @@
 #include <utility>
 
 #include "core/error.h"
+#include "envs/env_pool.h"
 
 namespace neuroevo {
+namespace {
+
+constexpr int64_t kMaxFirstRow = int64_t{1} << 40;  // which no population has, and far from where numbers end
+
+}  // namespace
 
 EpisodeQueue::EpisodeQueue(int64_t lanes, int64_t slots_per_lane, int64_t first_row)
     : slots_per_lane_(slots_per_lane), first_row_(first_row) {
   if (lanes < 1) ThrowInvalid("number of lanes is ", lanes, ", expected at least 1");
   if (slots_per_lane < 1) ThrowInvalid("slots per lane is ", slots_per_lane, ", expected at least 1");
-  if (first_row < 0) ThrowInvalid("first row is ", first_row, ", expected 0 or more");
+  if (slots_per_lane > EnvPool::kMaxSlots / lanes) {
+    ThrowInvalid(lanes, " lanes of ", slots_per_lane, " slots, expected at most ", EnvPool::kMaxSlots, " slots in all");
+  }
+  if (first_row < 0 || first_row > kMaxFirstRow) {
+    ThrowInvalid("first row is ", first_row, ", expected 0 to ", kMaxFirstRow);
+  }
   lanes_.resize(lanes);
   for (Lane& lane : lanes_) {
     lane.slots.resize(slots_per_lane);
@@ -108,6 +119,7 @@ std::vector<std::pair<std::function<void(Refill)>, Refill>> EpisodeQueue::ReadyT
 
 void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
   if (!episode.genome) ThrowInvalid("episode ", episode.id, " has no genome");
+  if (episode.id < 0) ThrowInvalid("episode id is ", episode.id, ", expected 0 or more");  // EnvPool's -1 is for none
   const GenomeRecipe& genome = *episode.genome;
   if (genome.id < 0) ThrowInvalid("genome id is ", genome.id, ", expected 0 or more");  // an empty row has id -1
   if (genome.source_row < -1 || genome.source_row >= first_row_) {

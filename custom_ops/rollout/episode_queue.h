@@ -70,6 +70,7 @@ struct Refill {
 
 class EpisodeQueue {
  public:
+  // Throws for less than one lane or slot, more slots in all than an env pool may have, and a first row out of range.
   EpisodeQueue(int64_t lanes, int64_t slots_per_lane, int64_t first_row);
 
   int64_t lanes() const { return static_cast<int64_t>(lanes_.size()); }
@@ -77,7 +78,7 @@ class EpisodeQueue {
 
   // Appends episodes. Those of a lower priority number are played first, those of the same in the order in which they
   // came: work with a high number fills the slots that nothing else wants. Throws, appending none, if the queue is
-  // closed, an id is negative, or a source_row is not one of the caller's rows.
+  // closed, an episode's or a genome's id is negative, or a source_row is not one of the caller's rows.
   void Submit(std::vector<QueuedEpisode> episodes, int64_t priority = 0);
 
   // Gives the lane's free slots their next episodes. Calls done from here, unless the lane has nothing live and there

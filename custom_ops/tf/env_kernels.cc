@@ -1,6 +1,7 @@
 // CPU kernels of the environment ops.
 #include <algorithm>
 
+#include "envs/actions.h"
 #include "envs/env_pool.h"
 #include "tf/kernel_util.h"
 
@@ -83,6 +84,7 @@ class EnvActionsOp : public OpKernel {
         ThrowInvalid("attr 'T' is ", tensorflow::DataTypeString(dtype_), ", expected ",
                      NameOf(pool.spec().action_dtype));
       }
+      CheckOutputs(pool.spec(), outputs.dim_size(1));  // or K may be any number, with W = 0: too much for a shape
       TensorShape shape({outputs.dim_size(0)});
       if (!pool.spec().discrete()) shape.AddDim(pool.spec().num_actions);
       void* actions = const_cast<char*>(Output(ctx, 0, shape)->tensor_data().data());

@@ -246,7 +246,7 @@ REGISTER_OP("EnvBehaviour")
     .SetShapeFn(OnePerSlot)
     .Doc(R"doc(
 What characterises the slots' environments as they are now, for novelty search: of Atari, the console's
-memory; of MuJoCo, x and y of the robot's torso, of what it moves, or of its fingertip.
+memory; of MuJoCo, x and y of the robot's torso, of what it moves, or of its fingertip; of a maze, those of the robot.
 
 slots: [K], different, in [0, S), each reset at least once.
 dtype, shape: of one behaviour, as EnvPoolSpec tells.

@@ -48,6 +48,7 @@ REGISTER_OP("EpisodeQueueSubmit")
     .Doc(R"doc(
 Appends E episodes of G genomes.
 
+episode_ids: [E], 0 or more.
 episode_genomes: [E], index in [0, G).
 episode_normalisers: [E], numbers given to EnvSetNormaliser, or -1 for none.
 genome_ids: [G]; equal ids mean equal weights for the life of the queue.

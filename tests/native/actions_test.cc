@@ -62,6 +62,7 @@ TEST(OneNumberPerAction) {
   const EnvSpec spec = Vector({-1, -3, 0, -kInf, -1}, {1, 3, 4, 2, kInf});
   CHECK_EQ(Numbers(spec, {0.5f, -1, 1, 7, -7, 2, -kInf, -0.5f, -9, 9}, 2),
            (std::vector<float>{0.5f, -3, 4, 7, -7, 1, -3, 1, -9, 9}));
+  CHECK_EQ(Numbers(Vector({-3e38f}, {3e38f}), {7}, 1), (std::vector<float>{7}));  // too far apart to scale
   const std::vector<float> strange = Numbers(spec, {kNan, kInf, kNan, kInf, kNan}, 1);
   CHECK(std::isnan(strange[0]) && std::isnan(strange[2]) && std::isnan(strange[4]));
   CHECK_EQ(strange[1], 3);

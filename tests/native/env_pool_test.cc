@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -134,6 +135,8 @@ class ToyFactory : public EnvFactory {
       spec_.render_shape = {1, 2, 3};
       spec_.state_size = 3;
     }
+    spec_.steps_per_task = options.Int("steps_per_task", 1, 1, 99);
+    spec_.observations_per_task = options.Int("observations_per_task", 8, 1, 99);
     options.Finish();
     spec_.observation_shape = {3};
     spec_.action_dtype = actions == "discrete" ? DType::kInt32 : DType::kFloat32;
@@ -200,9 +203,9 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 }  // namespace
 
 TEST(ValuesAreThoseOfTheEnvironments) {
-  for (int threads : {1, 3}) {
-    constexpr int64_t kSlots = 20;  // more than one task of observations
-    Toys toys(kSlots, {{"length", "7"}}, threads);
+  for (const auto& [threads, per_task] : {std::pair{1, "1"}, {3, "1"}, {3, "3"}, {3, "64"}}) {
+    constexpr int64_t kSlots = 20;  // more than one task, but for the last
+    Toys toys(kSlots, {{"length", "7"}, {"steps_per_task", per_task}, {"observations_per_task", per_task}}, threads);
     CHECK_EQ(toys.pool.slots(), kSlots);
     std::vector<int64_t> slots(kSlots);
     std::vector<uint64_t> seeds(kSlots);

@@ -312,7 +312,12 @@ TEST(PutErrorsBookNothing) {
 TEST(OtherErrors) {
   CHECK_THROWS(EpisodeQueue(0, 1, 0), "number of lanes is 0, expected at least 1");
   CHECK_THROWS(EpisodeQueue(1, -1, 0), "slots per lane is -1, expected at least 1");
-  CHECK_THROWS(EpisodeQueue(1, 1, -1), "first row is -1, expected 0 or more");
+  CHECK_THROWS(EpisodeQueue(1, 1, -1), "first row is -1, expected 0 to 1099511627776");
+  CHECK_THROWS(EpisodeQueue(1, 1, int64_t{1} << 62), "first row is 4611686018427387904, expected 0 to");
+  EpisodeQueue(3, 65536 / 3, 0);
+  CHECK_THROWS(EpisodeQueue(3, 65536 / 3 + 1, 0), "3 lanes of 21846 slots, expected at most 65536 slots in all");
+  CHECK_THROWS(EpisodeQueue(1, int64_t{1} << 40, 0), "1 lanes of 1099511627776 slots, expected at most 65536");
+  CHECK_THROWS(EpisodeQueue(int64_t{1} << 40, 1, 0), "1099511627776 lanes of 1 slots, expected at most 65536");
   EpisodeQueue queue(1, 2, 3);
   const auto ignore = [](Refill) {};
   CHECK_THROWS(queue.Take(1, ignore), "lane 1 is out of range [0, 1)");
@@ -320,6 +325,7 @@ TEST(OtherErrors) {
   const Genome good = MakeGenome(1);
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(-1))}), "genome id is -1, expected 0 or more");
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, nullptr)}), "episode 1 has no genome");
+  CHECK_THROWS(queue.Submit({Episode(0, good), Episode(-1, good)}), "episode id is -1, expected 0 or more");
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {}, 3))}),
                "source row 3 of genome 2 is out of range [-1, 3)");
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {}, -2))}), "source row -2 of genome 2");

@@ -1,7 +1,9 @@
 // The Gymnasium family without Python: its messages, and workers that are shell scripts which say what they should not.
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -12,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "core/error.h"
@@ -22,6 +25,8 @@
 #include "native/check.h"
 
 using namespace neuroevo;
+
+extern "C" void neuroevo_gymnasium_end_stuck(double seconds);
 
 namespace {
 
@@ -244,12 +249,54 @@ TEST(ProcessesEnd) {
     ChildProcess child({"/bin/sleep", "60"}, 0);
     id = child.id();
     CHECK_EQ(kill(id, 0), 0);
-    CHECK_EQ(child.AwaitEnd(std::chrono::milliseconds(1)), "");
+    CHECK_EQ(child.AwaitEnd(std::chrono::steady_clock::now()), "");
   }
   CHECK(kill(id, 0) == -1 && errno == ESRCH);  // nor is it a zombie
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   ChildProcess ended({"/bin/sh", "-c", "exit 9"}, 0);
-  CHECK_EQ(ended.AwaitEnd(std::chrono::minutes(1)), "ended with exit code 9");
+  CHECK_EQ(ended.AwaitEnd(soon), "ended with exit code 9");
   CHECK(kill(ended.id(), 0) == -1 && errno == ESRCH);
   ended.Kill();
-  CHECK_EQ(ended.AwaitEnd(std::chrono::minutes(1)), "ended with exit code 9");
+  CHECK_EQ(ended.AwaitEnd(soon), "ended with exit code 9");
+}
+
+// A fork has the socket too, and would get the answers that this process waits for.
+TEST(ForksMayNotAsk) {
+  auto pool = Pool(Start() + Hear(kReset) + Say(Result(0)) + "exec sleep 60");
+  const pid_t fork_id = fork();
+  if (fork_id == 0) {
+    neuroevo_gymnasium_end_stuck(0);  // nor kill the other's worker
+    try {
+      pool->Reset({0}, {7}, {0});
+    } catch (const Error& error) {
+      _exit(std::strstr(error.what(), "it is the worker of the process that this one is a fork of") ? 3 : 4);
+    }
+    _exit(5);
+  }
+  int status = 0;
+  CHECK_EQ(waitpid(fork_id, &status, 0), fork_id);
+  CHECK(WIFEXITED(status));
+  CHECK_EQ(WEXITSTATUS(status), 3);
+  pool->Reset({0}, {7}, {0});
+}
+
+// Those who wait get an error. No number of seconds does harm.
+TEST(StuckWorkersAreEnded) {
+  auto pool = Pool(Start() + Hear(kReset) + "exec sleep 60");
+  std::string error;
+  std::atomic<bool> over{false};
+  std::thread waiting([&] {
+    try {
+      pool->Reset({0}, {7}, {0});
+    } catch (const Error& thrown) {
+      error = thrown.what();
+    }
+    over = true;
+  });
+  while (!over) {
+    neuroevo_gymnasium_end_stuck(INFINITY);
+    neuroevo_gymnasium_end_stuck(NAN);  // as 0
+  }
+  waiting.join();
+  CHECK(error.find("the worker was killed by signal 9") != std::string::npos);
 }

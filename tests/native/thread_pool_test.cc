@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -56,6 +57,37 @@ TEST(EveryIndexOnce) {
       for (const auto& count : runs) CHECK_EQ(count.load(), 1);
     }
   }
+}
+
+TEST(TasksOfSeveralNumbers) {
+  // Three tasks of up to 4: the first numbers of all wait for each other, so that each task has a thread of its own.
+  ThreadPool pool(3);
+  const std::vector<int64_t> begins = {0, 4, 7, 10};
+  std::vector<std::thread::id> threads(10);
+  std::vector<int> runs(10);
+  std::atomic<int> begun{0};
+  pool.ParallelFor(10, 4, [&](int64_t i) {
+    if (i == 0 || i == 4 || i == 7) {
+      for (++begun; begun < 3;) std::this_thread::yield();
+    } else {
+      CHECK_EQ(runs[i - 1], 1);
+    }
+    ++runs[i];
+    threads[i] = std::this_thread::get_id();
+  });
+  CHECK_EQ(runs, std::vector<int>(10, 1));
+  for (int task = 0; task < 3; ++task) {
+    for (int64_t i = begins[task]; i < begins[task + 1]; ++i) CHECK(threads[i] == threads[begins[task]]);
+  }
+  CHECK_EQ(std::set<std::thread::id>(threads.begin(), threads.end()).size(), 3);
+  for (int64_t n : {0, 1, 2, 5, 16, 17, 100}) {
+    for (int64_t per_task : {int64_t{1}, int64_t{3}, int64_t{16}, std::numeric_limits<int64_t>::max()}) {
+      std::vector<std::atomic<int>> all(n);
+      pool.ParallelFor(n, per_task, [&](int64_t i) { ++all.at(i); });
+      for (const auto& count : all) CHECK_EQ(count.load(), 1);
+    }
+  }
+  CHECK_THROWS(pool.ParallelFor(1, 0, [](int64_t) {}), "per_task is 0, expected 1 or more");
 }
 
 TEST(NothingToDo) {

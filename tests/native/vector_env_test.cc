@@ -72,7 +72,7 @@ class TellingToy : public Toy, public EpisodeInfo {
 template <class Kind>
 class ToyFactory : public EnvFactory {
  public:
-  explicit ToyFactory(bool discrete) {
+  explicit ToyFactory(bool discrete, int64_t per_task = 1) {
     spec_.observation_dtype = DType::kFloat64;
     spec_.observation_shape = {2};
     spec_.action_dtype = discrete ? DType::kInt32 : DType::kFloat32;
@@ -80,6 +80,7 @@ class ToyFactory : public EnvFactory {
     if (!discrete) spec_.action_low = spec_.action_high = {0, 0};
     spec_.frame_skip = 2;
     if (discrete) spec_.render_shape = {1, 1, 3};
+    spec_.steps_per_task = per_task;
   }
   const EnvSpec& spec() const override { return spec_; }
   std::unique_ptr<Env> Make() override { return std::make_unique<Kind>(); }
@@ -91,6 +92,7 @@ class ToyFactory : public EnvFactory {
 const bool registered =
     RegisterEnvFamily("toy", [](const EnvOptions&) { return std::make_unique<ToyFactory<Toy>>(true); }) &&
     RegisterEnvFamily("telling", [](const EnvOptions&) { return std::make_unique<ToyFactory<TellingToy>>(true); }) &&
+    RegisterEnvFamily("fours", [](const EnvOptions&) { return std::make_unique<ToyFactory<TellingToy>>(true, 4); }) &&
     RegisterEnvFamily("vector", [](const EnvOptions&) { return std::make_unique<ToyFactory<Toy>>(false); });
 
 // N environments and what their calls write.
@@ -205,6 +207,27 @@ TEST(of_a_family_that_does_not_tell_an_end_is_a_termination) {
   CHECK_EQ(two.truncations(), (Ints{0, 0}));
 }
 
+TEST(environments_may_share_a_task) {
+  Vector ten(10, Mode::kSameStep, 3, "fours"), alone(10, Mode::kSameStep, 3);
+  std::vector<uint64_t> seeds(10);
+  std::vector<int64_t> actions(10);
+  for (int64_t i = 0; i < 10; ++i) seeds[i] = 100 + i;
+  for (Vector* vector : {&ten, &alone}) vector->Reset(seeds);
+  for (int64_t step = 0; step < 8; ++step) {
+    for (int64_t i = 0; i < 10; ++i) actions[i] = (i + step) % 3;
+    for (Vector* vector : {&ten, &alone}) vector->Step(actions);
+    CHECK_EQ(ten.observations, alone.observations);
+    CHECK_EQ(ten.rewards, alone.rewards);
+    CHECK_EQ(ten.terminations(), alone.terminations());
+    CHECK_EQ(ten.truncations(), alone.truncations());
+    CHECK_EQ(ten.final_observations, alone.final_observations);
+    CHECK_EQ(ten.infos, alone.infos);
+  }
+  actions[5] = kStepThrows;
+  CHECK_THROWS(ten.Step(actions), "the toy broke");
+  ten.Reset(seeds);
+}
+
 TEST(seeds_of_episodes_differ) {
   std::set<uint64_t> seen;
   for (uint64_t seed : {uint64_t{0}, uint64_t{1}, uint64_t{2}, uint64_t{1} << 62}) {
@@ -280,7 +303,7 @@ TEST(screens) {
   CHECK_EQ(screens, (std::vector<uint8_t>{5, 5, 5, 6, 6, 6}));
   Vector vector(1, Mode::kNextStep, 0, "vector");
   vector.Reset({5});
-  CHECK_THROWS(vector.env.Render(screens.data()), "");
+  CHECK_THROWS(vector.env.Render(screens.data()), "rendering is not supported by this environment");
 }
 
 TEST(bad_arguments) {
