@@ -53,7 +53,7 @@ class Rollout:
         if threads is not None:
             ops.set_threads(threads)
         self.threads = ops.get_threads()
-        default_lanes, default_slots = default_layout(self.threads, chosen)
+        default_lanes, default_slots = default_layout(self.threads, chosen, envs.kind_of(game)[0] is False)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self.facts = {
             "game": recipe.name,
