@@ -2,7 +2,8 @@
 
 The first line is JSON: the format's name and version, and the length and SHA-256 sum of everything after it. The second
 line is JSON: the version again, what of the configuration decides results, how long the run's files were, the loop's
-and the algorithm's state with genomes as seeds. Then come dense arrays, if there are any, in NumPy's .npy format.
+and the algorithm's state with genomes as seeds. Then come dense arrays, if there are any, in NumPy's .npy format:
+centres of evolution strategies among them, each under its name.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
         "untested": untested,
         "moments": moments,
         "genomes": encoded.genomes,
+        "centres": encoded.centres,
         "arrays": len(encoded.arrays),
     }
     rest = io.BytesIO()
@@ -111,7 +113,8 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
         arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]
         values = [body["algorithm"], body.get("untested", []), body.get("moments")]
         kinds = state_kind, tuple[Untested, ...], Moments
-        algorithm, untested, moments = decode(Encoded(values, body["genomes"], arrays), *kinds)
+        encoded = Encoded(values, body["genomes"], arrays, body.get("centres", {}))
+        algorithm, untested, moments = decode(encoded, *kinds)
         state = TrainState(
             algorithm=algorithm,
             generation=body["generation"],

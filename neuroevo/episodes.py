@@ -13,6 +13,7 @@ from neuroevo.errors import SimulationError
 from neuroevo.genome import Genome
 
 if TYPE_CHECKING:
+    from neuroevo.algorithms.algorithm import Weights
     from neuroevo.normalisation import Normaliser
 
 
@@ -47,6 +48,7 @@ class Outcomes:
     steps: np.ndarray
     faults: Mapping[int, str] = field(default_factory=dict)
     moments: np.ndarray | None = None
+    behaviours: np.ndarray | None = None
 
     @property
     def counted(self) -> np.ndarray:
@@ -89,6 +91,7 @@ class Batch:
         self.returns, self.steps = np.zeros(episodes), np.zeros(episodes, np.int64)
         self.faults: dict[int, str] = {}
         self.moments: np.ndarray | None = None
+        self.behaviours: np.ndarray | None = None
         self.over = 0
         self._is_over = np.zeros(episodes, bool)
         self._added = 0  # the first episode whose moments are not in the sum
@@ -104,10 +107,14 @@ class Batch:
                 self.moments = summed(self.moments, self._waiting.pop(self._added))
             self._added += 1
 
-    def book_end(self, index: int, fault: str, moments: np.ndarray) -> None:
+    def book_end(self, index: int, fault: str, moments: np.ndarray, behaviour: np.ndarray | None = None) -> None:
         """Notes how an episode ended: why it failed, or ""; and its moments, float64 [1 + 2n], or [0]."""
         if fault:
             self.faults[index] = fault
+        if behaviour is not None:
+            if self.behaviours is None:
+                self.behaviours = np.zeros((len(self.steps), len(behaviour)), behaviour.dtype)
+            self.behaviours[index] = behaviour
         if len(moments):
             self._waiting[index] = np.zeros_like(moments) if fault else moments.copy()  # it may be a row of many
 
@@ -119,7 +126,7 @@ class Batch:
     @property
     def outcomes(self) -> Outcomes:
         """The results, once all episodes are over."""
-        return Outcomes(self.returns, self.steps, self.faults, self.moments)
+        return Outcomes(self.returns, self.steps, self.faults, self.moments, self.behaviours)
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,7 @@ class Evaluator(Protocol):
     frame_skip: int  # emulator frames per step
     observation_size: int  # numbers of an observation
     device: str  # where networks are evaluated: "cpu" or "gpu"
+    weights: Weights  # of its networks
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
         """Takes the episodes and returns at once. Those of a lower priority number are played first.

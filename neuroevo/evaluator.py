@@ -20,6 +20,7 @@ from neuroevo.networks import Network, check, named
 from neuroevo.normalisation import Normaliser
 from neuroevo.parent_rows import ParentRows
 from neuroevo.pipeline import Pipeline
+from neuroevo.weights import NativeWeights
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
 _GPU_LANES = 3
@@ -74,6 +75,7 @@ class LocalEvaluator:
         )
         # Of some environments it is only known now what they show.
         _check(networks, env, screens=True if self._pipeline.observation_dtype == "uint8" else None)
+        self.weights = NativeWeights(self._pipeline.network_texts, self.device)
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
         self.frame_skip = self._pipeline.frame_skip

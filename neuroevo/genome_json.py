@@ -4,7 +4,8 @@
 
 means: the first 40 mutations of the genome before, which has the same base and network, then these. Relatives share
 nearly everything, so the elites of G generations take O(G) instead of O(G squared) numbers. Seeds need 63 bits, which a
-reader that makes floats of numbers does not keep.
+reader that makes floats of numbers does not keep. A base that is a centre is its name, "sha256:..."; its weights are
+kept elsewhere.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from neuroevo.genome import SEED_BITS, Genome
+from neuroevo.genome import CENTRE_PREFIX, SEED_BITS, Centre, Genome
 
 
 def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
@@ -22,17 +23,26 @@ def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, An
         pairs = zip(before.chain, genome.chain, strict=False)
         same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(before.chain), len(genome.chain)))
     chain = [list(mutation) for mutation in genome.chain[same:]]
-    return {"base": genome.base, "network": genome.network, "same": same, "chain": chain}
+    base = genome.base.name if isinstance(genome.base, Centre) else genome.base
+    return {"base": base, "network": genome.network, "same": same, "chain": chain}
 
 
-def genome_from_json(value: Mapping[str, Any], before: Genome | None = None) -> Genome:
-    """The genome that genome_to_json wrote, given the same `before`. ValueError: it is not one."""
+def genome_from_json(
+    value: Mapping[str, Any], before: Genome | None = None, centres: Mapping[str, Centre] | None = None
+) -> Genome:
+    """The genome that genome_to_json wrote, given the same `before`. ValueError: it is not one.
+
+    centres: by their names; of others the name is all that the genome has.
+    """
     try:
         base, network, same = value["base"], value.get("network", 0), value.get("same", 0)
         chain = tuple((seed, float(scale)) for seed, scale in value["chain"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"this is not a genome: {str(value)[:80]} ({error!r})") from None
-    for what, number in (("base", base), *(("seed", seed) for seed, _ in chain)):
+    if isinstance(base, str) and base.startswith(CENTRE_PREFIX):
+        base = (centres or {}).get(base) or Centre.named(base)
+    numbers = [] if isinstance(base, Centre) else [("base", base)]
+    for what, number in (*numbers, *(("seed", seed) for seed, _ in chain)):
         if not isinstance(number, int) or not 0 <= number < 2**SEED_BITS:
             raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
     if same:
@@ -48,9 +58,9 @@ def genomes_to_json(genomes: Sequence[Genome]) -> list[dict[str, Any]]:
     return [genome_to_json(genome, before) for before, genome in zip([None, *genomes], genomes, strict=False)]
 
 
-def genomes_from_json(values: Sequence[Mapping[str, Any]]) -> list[Genome]:
+def genomes_from_json(values: Sequence[Mapping[str, Any]], centres: Mapping[str, Centre] | None = None) -> list[Genome]:
     """The genomes that genomes_to_json wrote. ValueError: they are not."""
     genomes: list[Genome] = []
     for value in values:
-        genomes.append(genome_from_json(value, genomes[-1] if genomes else None))
+        genomes.append(genome_from_json(value, genomes[-1] if genomes else None, centres))
     return genomes

@@ -21,10 +21,14 @@ class Purpose(IntEnum):
     INITIAL_WEIGHTS = 0  # bases of fresh genomes
     PARENTS = 1  # which parent each offspring has
     MUTATIONS = 2  # noise seeds of mutations
+    PAIRS = 3  # noise seeds of antithetic pairs
+    CENTRES = 4  # which member of a meta-population goes on
+    ARCHIVE = 5  # who enters an archive of behaviours
     POPULATION_EPISODES = 10
     VALIDATION_EPISODES = 11
     TEST_EPISODES = 12
     HELD_OUT_EPISODES = 13
+    REFERENCE = 14  # random play, for virtual batch normalisation
 
 
 def raw(count: int, seed: int, generation: int, purpose: int) -> np.ndarray:
@@ -41,6 +45,11 @@ def draw_indices(count: int, bound: int, seed: int, generation: int, purpose: in
     """`count` indices, uniform in [0, bound), by multiplying the upper 32 bits; bound at most 2**32."""
     upper = raw(count, seed, generation, purpose) >> np.uint64(32)
     return ((upper * np.uint64(bound)) >> np.uint64(32)).tolist()
+
+
+def draw_uniforms(count: int, seed: int, generation: int, purpose: int) -> np.ndarray:
+    """`count` numbers, float64 [count], uniform in [0, 1): the upper 53 bits of each."""
+    return (raw(count, seed, generation, purpose) >> np.uint64(11)) * 2.0**-53
 
 
 def held_out_seeds(count: int) -> list[int]:

@@ -18,6 +18,7 @@ from neuroevo.normalisation import Normaliser
 from neuroevo.replay import Moment, Replay
 from neuroevo.run_reader import RunReader
 from neuroevo.video import VideoWriter
+from neuroevo.weights import NativeWeights
 
 FRAMES_PER_S = 60  # emulator frames of an Atari console
 
@@ -58,7 +59,8 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
             f"the members of generation {generation} are not known any more, since the checkpoint before it is gone; "
             f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
         )
-    genomes = reader.config.algorithm.ask(reader.state(generation).algorithm)
+    weights = NativeWeights([Replay(reader.config, [elite.genome]).network])
+    genomes = reader.config.algorithm.ask(reader.state(generation).algorithm, weights)
     ranks = np.argsort(-np.array(row["fitness"]), kind="stable")
     others = [
         Player(f"#{rank}", genomes[index], elite.normaliser)

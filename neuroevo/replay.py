@@ -12,6 +12,7 @@ from neuroevo.config import Config
 from neuroevo.genome import Genome
 from neuroevo.networks import input_line, to_text
 from neuroevo.normalisation import Normaliser
+from neuroevo.weights import NativeWeights
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,9 @@ class Replay:
         vector = self.pool.action_dtype == np.float32
         self.network = to_text(config.network.layers(observation, self.pool.num_actions, vector))
         self.population = native.Population([self.network], len(genomes), dtype=config.network.dtype)
-        self.population.init(range(len(genomes)), [0] * len(genomes), [genome.base for genome in genomes])
-        mutations = [(row, seed, scale) for row, genome in enumerate(genomes) for seed, scale in genome.chain]
-        rows, seeds, scales = zip(*mutations, strict=True) if mutations else ((), (), ())
-        self.population.perturb(rows, rows, seeds, scales)
+        weights = NativeWeights([self.network])
+        thetas = np.stack([weights.theta(genome) for genome in genomes])
+        self.population.assign(range(len(genomes)), [0] * len(genomes), thetas)
         self._slots = np.arange(len(genomes))
         self._normalisers = None if normaliser is None else [0] * len(genomes)
         if normaliser is not None:

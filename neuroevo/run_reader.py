@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from neuroevo.checkpoint import CheckpointError
 from neuroevo.checkpoints import Checkpoints
 from neuroevo.config import Config, load_config
 from neuroevo.errors import UserError
+from neuroevo.genome import Centre, Genome
 from neuroevo.metrics_files import ELITES, METRICS, Elite, elites, rows
 from neuroevo.train import TrainState
 
@@ -30,7 +32,10 @@ class RunReader:
             return list(rows(self.path, fitness))
 
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
-        """A finished generation, by default the last one, and its elite."""
+        """A finished generation, by default the last one, and its elite, with the weights of its centre if it has one.
+
+        UserError: there is no such generation, or no checkpoint of that time that holds those weights.
+        """
         last, wanted = -1, None
         with self._readable(ELITES):
             for last, elite in enumerate(elites(self.path)):  # noqa: B007 (needed after the loop)
@@ -40,7 +45,8 @@ class RunReader:
             raise UserError(f"no generation of the run in {self.path} is finished yet")
         if wanted is None:
             raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
-        return last if generation is None else generation, wanted
+        number = last if generation is None else generation
+        return number, replace(wanted, genome=self._with_weights(wanted.genome, number))
 
     def state(self, finished: int | None = None) -> TrainState:
         """The state after so many finished generations, by default of the newest checkpoint that can be used."""
@@ -58,6 +64,30 @@ class RunReader:
             there = ", ".join(map(str, checkpoints.generations())) or "none"
             path = checkpoints.path(finished)
             raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
+
+    def _with_weights(self, genome: Genome, generation: int) -> Genome:
+        """A generation's elite with its centre's vector, if it has a centre. UserError: no checkpoint holds that."""
+        if not isinstance(genome.base, Centre):
+            return genome
+        checkpoints = Checkpoints(self.path / "checkpoints", self.config.checkpoints)
+        there = [number for number in checkpoints.generations() if number > 0]
+        for number in sorted(there, key=lambda number: abs(number - (generation + 1))):  # its own comes first
+            try:
+                state = self.state(number)
+            except UserError:
+                continue
+            for other in (
+                self.config.algorithm.elite(state.algorithm),
+                *(each.record.elite for each in state.untested),
+            ):
+                if other.base == genome.base:
+                    return replace(genome, base=other.base)
+        known = ", ".join(str(number - 1) for number in there) or "none"
+        raise UserError(
+            f"the weights of generation {generation}'s elite are not known any more, since the checkpoint after it is "
+            f"gone; expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many "
+            "stay)"
+        )
 
     @contextmanager
     def _readable(self, name: str) -> Iterator[None]:

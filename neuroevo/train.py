@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.algorithms import Algorithm
+from neuroevo.algorithms.algorithm import Played
 from neuroevo.config import Training
 from neuroevo.cutoff import parse_cutoff
 from neuroevo.elite_tests import EliteTests, Untested, episode_priority
@@ -129,33 +130,32 @@ def run_generation(
         """Each genome plays the episodes of its seeds, [genomes][episodes each]."""
         pairs = [(genome, seed) for genome, own in zip(genomes, seeds, strict=True) for seed in own]
         if not pairs:
-            return _Phase(_NOTHING, np.zeros(0), 0.0)
+            return _Phase(_NOTHING, Played([], np.zeros(0)), 0.0)
         episodes = [Episode(genome, seed, state.cutoff, normaliser) for genome, seed in pairs]
         phase = purpose.name.removesuffix("_EPISODES").lower()
         watcher.phase(generation, phase, len(episodes))
         begun = time.perf_counter()
         outcomes = evaluator.wait(evaluator.submit(episodes, episode_priority(generation)), watcher.progress)
         try:
-            fitness = outcomes.counted.reshape(len(genomes), -1).mean(axis=1)
+            played = _played(genomes, outcomes)
         except SimulationError as error:
             raise SimulationError(f"{phase} of generation {generation}: {error}") from None
-        return _Phase(outcomes, fitness, time.perf_counter() - begun)
+        return _Phase(outcomes, played, time.perf_counter() - begun)
 
     def seeds(purpose: Purpose, count: int) -> list[int]:
         return draw_seeds(count, training.seed, generation, purpose)
 
-    genomes = algorithm.ask(state.algorithm)
+    genomes = algorithm.ask(state.algorithm, evaluator.weights)
     each = training.episodes
     own = np.reshape(seeds(Purpose.POPULATION_EPISODES, len(genomes) * each), (len(genomes), each)).tolist()
     population = play(Purpose.POPULATION_EPISODES, genomes, own)
-    candidates = algorithm.candidates(state.algorithm, genomes, population.fitness)
+    told = algorithm.tell(state.algorithm, population.played, evaluator.weights)
+    candidates = algorithm.candidates(told)
     shared = seeds(Purpose.VALIDATION_EPISODES, training.validation_episodes)
     validation = play(Purpose.VALIDATION_EPISODES, candidates, [shared] * len(candidates))
-
-    steps = population.steps + validation.steps
-    figures = algorithm.metrics(state.algorithm)
-    told = algorithm.tell(state.algorithm, genomes, population.fitness, candidates, validation.fitness, steps)
+    told = algorithm.tell_validation(told, validation.played)
     elite = algorithm.elite(told)
+    steps = population.played.steps + validation.played.steps
 
     seconds, done = time.perf_counter() - started, evaluator.work()
     after = replace(
@@ -171,12 +171,12 @@ def run_generation(
         generation=generation,
         cutoff=state.cutoff,
         elite=elite,
-        fitness=population.fitness,
-        validation=float(validation.fitness[candidates.index(elite)]) if elite in candidates else None,
+        fitness=population.played.fitness,
+        validation=float(validation.played.fitness[candidates.index(elite)]) if elite in candidates else None,
         test_mean=None,
         test_standard_error=None,
-        steps_population=population.steps,
-        steps_validation=validation.steps,
+        steps_population=population.played.steps,
+        steps_validation=validation.played.steps,
         steps_test=0,
         steps_total=after.steps,
         frames_total=after.steps * evaluator.frame_skip,
@@ -186,7 +186,7 @@ def run_generation(
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
-        figures=figures,
+        figures=algorithm.metrics(state.algorithm, told),
         normaliser=normaliser,
         faults_population=len(population.outcomes.faults),
         faults_validation=len(validation.outcomes.faults),
@@ -201,12 +201,27 @@ _NOTHING = Outcomes(np.zeros(0, np.float64), np.zeros(0, np.int64))
 
 @dataclass(frozen=True)
 class _Phase:
-    """Outcomes of equally many episodes for each genome, the genomes' mean returns, float64 [G], and the wall time."""
+    """Outcomes of equally many episodes for each genome, what the genomes are told of them, and the wall time."""
 
     outcomes: Outcomes
-    fitness: np.ndarray
+    played: Played
     seconds: float
 
-    @property
-    def steps(self) -> int:
-        return int(np.sum(self.outcomes.steps))
+
+def _played(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
+    """Of the outcomes of each genome's episodes, in order. SimulationError: all episodes failed."""
+    fitness = outcomes.counted.reshape(len(genomes), -1).mean(axis=1)
+    steps, behaviours = int(np.sum(outcomes.steps)), outcomes.behaviours
+    if behaviours is not None:
+        behaviours = behaviours.astype(np.float32 if behaviours.dtype == np.uint8 else np.float64)
+        behaviours[list(outcomes.faults)] = np.nan
+        if len(behaviours) > len(genomes):
+            behaviours = _means(behaviours.reshape(len(genomes), -1, behaviours.shape[1]))
+    return Played(genomes, fitness, steps, behaviours)
+
+
+def _means(behaviours: np.ndarray) -> np.ndarray:
+    """[N, B] of those of the behaviours [N, E, B] that are not NaN; NaN where all are."""
+    known = ~np.isnan(behaviours)
+    with np.errstate(invalid="ignore"):
+        return np.where(known, behaviours, 0).sum(axis=1) / known.sum(axis=1).astype(behaviours.dtype)

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from neuroevo import bench, envs, native
+from neuroevo.algorithms.algorithm import Played
 from neuroevo.cli import app
 from neuroevo.config import load_config
 from neuroevo.episodes import Episode
@@ -120,9 +121,10 @@ def test_statistics_and_fitness_are_those_of_a_replay_by_numpy(hopper):
         returns = stepped(reader.config.network, genomes, episodes, normaliser, seen)
         fitness = returns.reshape(6, 2).mean(axis=1)
         assert fitness.tolist() == rows[generation]["fitness"]
-        candidates = algorithm.candidates(algorithm_state, genomes, fitness)
+        algorithm_state = algorithm.tell(algorithm_state, Played(genomes, fitness))
+        candidates = algorithm.candidates(algorithm_state)
         validation = np.array([float(candidate == elites[generation].genome) for candidate in candidates])
-        algorithm_state = algorithm.tell(algorithm_state, genomes, fitness, candidates, validation, 0)
+        algorithm_state = algorithm.tell_validation(algorithm_state, Played(candidates, validation))
     assert len(seen) > 500
 
 

@@ -1,13 +1,15 @@
-"""Genomes: chains grow and shrink, and JSON keeps every bit of the seeds."""
+"""Genomes: chains grow and shrink, JSON keeps every bit of the seeds, and centres are known by their weights."""
 
+import hashlib
 import json
+import struct
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroevo.genome import Genome
+from neuroevo.genome import Centre, Genome
 from neuroevo.genome_json import genome_from_json, genome_to_json, genomes_from_json, genomes_to_json
 
 seeds = st.integers(0, 2**63 - 1)
@@ -80,3 +82,54 @@ def test_a_line_of_descent_takes_one_mutation_each():
 def test_what_is_not_a_genome(value, message):
     with pytest.raises(ValueError, match=message):
         genome_from_json(value)
+
+
+def test_a_centre_is_named_by_its_weights():
+    vector = np.array([0.5, -2.0, 1e-3])
+    centre = Centre(vector)
+    assert centre.name == "sha256:" + hashlib.sha256(struct.pack("<3f", 0.5, -2.0, 1e-3)).hexdigest()
+    assert centre.vector.dtype == np.float32
+    vector[0] = 9.0  # it has a copy
+    assert centre.vector.tolist() == [0.5, -2.0, float(np.float32(1e-3))]
+    with pytest.raises(ValueError, match="read-only"):
+        centre.vector[0] = 1.0
+    same, other = Centre(centre.vector), Centre([0.5, -2.0, 2e-3])
+    assert same == centre and hash(same) == hash(centre) and other != centre
+    assert {Genome(centre).child(3, 0.5)} == {Genome(same).child(3, 0.5)}
+    assert centre != centre.name
+
+
+def test_a_centre_of_which_only_the_name_is_known():
+    centre = Centre([1.0])
+    named = Centre.named(centre.name)
+    assert named == centre and centre.at_hand and not named.at_hand
+    with pytest.raises(LookupError, match=f"the weights of the centre {centre.name} are not at hand"):
+        _ = named.vector
+
+
+@pytest.mark.parametrize(
+    ("vector", "message"),
+    [
+        ([], r"shape \[0\], expected \[D\]"),
+        ([[1.0]], r"shape \[1, 1\], expected \[D\]"),
+        (3.0, r"shape \[\], expected \[D\]"),
+        ([1.0, np.nan], "weight 1 of a centre is nan, expected a number that is finite in 32 bits"),
+        ([-1e39, 1.0], r"weight 0 of a centre is -1e\+39"),
+    ],
+)
+def test_what_is_not_a_centre(vector, message):
+    with pytest.raises(ValueError, match=message):
+        Centre(vector)
+
+
+def test_json_names_a_centre():
+    centre = Centre([1.0, 2.0])
+    line = [Genome(centre), Genome(centre).child(4, -0.5), Genome(5)]
+    text = json.dumps(genomes_to_json(line))
+    assert json.loads(text)[1] == {"base": centre.name, "network": 0, "same": 0, "chain": [[4, -0.5]]}
+    again = genomes_from_json(json.loads(text), {centre.name: centre})
+    assert again == line and again[1].base.vector is centre.vector
+    alone = genomes_from_json(json.loads(text))
+    assert alone == line and not alone[0].base.at_hand
+    with pytest.raises(ValueError, match="base of a genome is 'md5:12', expected a whole number"):
+        genome_from_json({"base": "md5:12", "chain": []})

@@ -11,6 +11,7 @@ ALGORITHMS_MAY_IMPORT = {
     "numpy",
     "pydantic",
     "neuroevo.algorithms",
+    "neuroevo.behaviour",
     "neuroevo.genome",
     "neuroevo.optimisers",
     "neuroevo.randomness",

@@ -118,7 +118,7 @@ def test_members_side_by_side(path, tmp_path):
         path, "--members", 5, "--generation", 3, "--cutoff", cutoff, "--scale", 1, out=tmp_path / "a.gif"
     )
     # The elite, and then the generation from the best fitness on.
-    genomes = reader.config.algorithm.ask(reader.state(3).algorithm)
+    genomes = reader.config.algorithm.ask(reader.state(3).algorithm, None)
     fitness = np.array(reader.rows()[3]["fitness"])
     elite = reader.elite(3)[1].genome
     ranked = [genomes[i] for i in sorted(range(len(genomes)), key=lambda i: (-fitness[i], i))]
@@ -155,7 +155,7 @@ def test_members_need_their_checkpoint(path, tmp_path):
     assert choose_players(reader, 1, 1)[1][0].genome == reader.elite(1)[1].genome  # the elite alone needs none
     others = [player.genome for player in choose_players(reader, 4, 12)[1][1:]]
     assert len(set(others)) == 11 and reader.elite(4)[1].genome not in others
-    most = 12 if reader.elite(4)[1].genome in reader.config.algorithm.ask(reader.state(4).algorithm) else 13
+    most = 12 if reader.elite(4)[1].genome in reader.config.algorithm.ask(reader.state(4).algorithm, None) else 13
     assert len(choose_players(reader, 4, most)[1]) == most
     with pytest.raises(UserError, match=f"members is {most + 1}, expected at most {most} in generation 4"):
         choose_players(reader, 4, most + 1)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from neuroevo.algorithms.algorithm import Played
 from neuroevo.algorithms.ga import GA
 from neuroevo.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule, value_at
 
@@ -45,15 +46,17 @@ def test_sigma_in_the_2018_syntax():
     sigmas = []
     for _ in range(4):
         genomes = ga.ask(state)
-        sigmas.append(ga.metrics(state)["sigma"])
+        told = ga.tell(state, Played(genomes, np.arange(4.0), 7))
+        best = ga.candidates(told)
+        after = ga.tell_validation(told, Played(best, np.zeros(len(best)), 3))
+        sigmas.append(ga.metrics(state, after)["sigma"])
         assert all(genome.chain == () or genome.chain[-1][1] == sigmas[-1] for genome in genomes)
-        best = ga.candidates(state, genomes, np.arange(4.0))
-        state = ga.tell(state, genomes, np.arange(4.0), best, np.zeros(len(best)), 10)
+        state = after
     assert sigmas == [0.5, 0.375, 0.25, 0.25]
 
 
 def test_sigma_is_a_float32_value():
-    assert GA().metrics(GA().init(0)) == {"sigma": 0.0020000000949949026}
+    assert GA().metrics(GA().init(0), GA().init(0)) == {"sigma": 0.0020000000949949026}
 
 
 @pytest.mark.parametrize(

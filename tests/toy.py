@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from neuroevo.episodes import Batch, Episode, Outcomes, Progress, Work
-from neuroevo.genome import Genome
+from neuroevo.genome import Centre, Genome
 
 TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
 
@@ -21,7 +21,22 @@ def noise(seed: int) -> np.ndarray:
 
 def theta(genome: Genome) -> np.ndarray:
     """float64 [8], as genome.py defines it, with 0.1 * noise as initial weights."""
-    return 0.1 * noise(genome.base) + sum(scale * noise(seed) for seed, scale in genome.chain)
+    base = genome.base.vector.astype(np.float64) if isinstance(genome.base, Centre) else 0.1 * noise(genome.base)
+    return base + sum(scale * noise(seed) for seed, scale in genome.chain)
+
+
+class ToyWeights:
+    """The Weights protocol, by NumPy."""
+
+    dimensions = (TARGET.size,)
+
+    def theta(self, genome: Genome) -> np.ndarray:
+        return theta(genome).astype(np.float32)
+
+    def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
+        assert dimension == TARGET.size
+        terms = [weight * noise(seed) for seed, weight in zip(seeds, weights, strict=True)]
+        return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
 
 
 def observations(episode: Episode) -> np.ndarray:
@@ -38,6 +53,7 @@ def moments(observed: np.ndarray) -> np.ndarray:
 class ToyEvaluator:
     """Return: minus the distance from theta to TARGET, plus a little noise of the episode's seed, which also says how
     many steps in [10, 30) it would take without the cut-off. With a normaliser it depends on what is seen through that.
+    Its behaviour is the first two weights, rounded to tenths.
     late: how many of the last submitted batches are only half over as long as nobody waits for them. faulty: what of an
     episode's simulation fails, by the episode; then its return is 10, which is better than all others."""
 
@@ -46,6 +62,7 @@ class ToyEvaluator:
     device = "cpu"
     dimension = TARGET.size
     num_actions = 3
+    weights = ToyWeights()
 
     def __init__(
         self,
@@ -80,7 +97,7 @@ class ToyEvaluator:
         batch = Batch(len(episodes))
         for index, episode in enumerate(episodes):
             seen = np.zeros(0) if episode.normaliser is None else moments(observations(episode))
-            batch.book_end(index, faults[index], seen)
+            batch.book_end(index, faults[index], seen, np.round(theta(episode.genome)[:2], 1))
         self._playing.append((batch, returns, steps))
         self._book()
         return batch

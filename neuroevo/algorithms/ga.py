@@ -6,12 +6,13 @@ Truncation selection, mutation by additive Gaussian noise, no crossover, and an 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 
+from neuroevo.algorithms.algorithm import Played, Weights
 from neuroevo.algorithms.selection import finite, pick_candidates, pick_elite, ranking
 from neuroevo.genome import Genome
 from neuroevo.randomness import Purpose, draw_indices, draw_seeds
@@ -21,13 +22,17 @@ from neuroevo.settings import Count, settings
 
 @dataclass(frozen=True)
 class GAState:
-    """Before a generation: its number, the training steps so far, its parents and the elite (none in the first one)."""
+    """Before a generation: its number, the training steps so far, its parents and the elite (none in the first one).
+
+    candidates: none, unless the generation waits for its validation.
+    """
 
     seed: int
     generation: int = 0
     steps: int = 0
     parents: tuple[Genome, ...] = ()
     elite: Genome | None = None
+    candidates: tuple[Genome, ...] = ()
 
 
 @settings
@@ -49,12 +54,13 @@ class GA:
             raise ValueError(f"parents = {self.parents}: expected at most the population, {self.population}")
 
     state_type: ClassVar[type] = GAState
+    behaviour: ClassVar[None] = None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> GAState:
         """The state before generation 0; of `genomes` the first becomes the elite and the first T the parents."""
         return GAState(seed, parents=tuple(genomes[: self.parents]), elite=next(iter(genomes), None))
 
-    def ask(self, state: GAState) -> list[Genome]:
+    def ask(self, state: GAState, weights: Weights | None = None) -> list[Genome]:
         """Without parents (generation 0): fresh genomes. With parents: a mutation of one of them each."""
         if not state.parents:
             bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
@@ -64,25 +70,26 @@ class GA:
         sigma = self._sigma(state)
         return [state.parents[parent].child(seed, sigma) for parent, seed in zip(parents, noise, strict=True)]
 
-    def candidates(self, state: GAState, genomes: Sequence[Genome], fitness: np.ndarray) -> list[Genome]:
-        """The best of the population, fitness float64 [N], with the previous elite first."""
-        return pick_candidates(genomes, fitness, self.validated, state.elite)
+    def tell(self, state: GAState, population: Played, weights: Weights | None = None) -> GAState:
+        """Selects parents by fitness; the candidates are the best too, with the previous elite first."""
+        genomes, fitness = population.genomes, population.fitness
+        return replace(
+            state,
+            steps=state.steps + population.steps,
+            candidates=tuple(pick_candidates(genomes, fitness, self.validated, state.elite)),
+            parents=tuple(genomes[i] for i in ranking(finite(fitness, len(genomes)))[: self.parents]),
+        )
 
-    def tell(
-        self,
-        state: GAState,
-        genomes: Sequence[Genome],
-        fitness: np.ndarray,
-        candidates: Sequence[Genome],
-        validation: np.ndarray,
-        steps: int,
-    ) -> GAState:
-        """Selects parents by fitness, float64 [N], and the elite by validation, float64 [C]; the elite is a parent."""
-        elite = pick_elite(candidates, validation)
-        parents = [genomes[i] for i in ranking(finite(fitness, len(genomes)))[: self.parents]]
+    def candidates(self, state: GAState) -> list[Genome]:
+        """The best of the population and the previous elite."""
+        return list(state.candidates)
+
+    def tell_validation(self, state: GAState, validation: Played) -> GAState:
+        """Selects the elite by validation; it is always a parent."""
+        elite, parents = pick_elite(validation.genomes, validation.fitness), state.parents
         if elite not in parents:
-            parents = [elite, *parents[: self.parents - 1]]
-        return GAState(state.seed, state.generation + 1, state.steps + steps, tuple(parents), elite)
+            parents = (elite, *parents[: self.parents - 1])
+        return GAState(state.seed, state.generation + 1, state.steps + validation.steps, parents, elite)
 
     def elite(self, state: GAState) -> Genome:
         """The winner of the last validation."""
@@ -94,9 +101,9 @@ class GA:
         """The elite, then the other parents."""
         return list(dict.fromkeys([self.elite(state), *state.parents]))
 
-    def metrics(self, state: GAState) -> dict[str, float]:
-        """sigma of the offspring that this generation has."""
-        return {"sigma": self._sigma(state)}
+    def metrics(self, before: GAState, after: GAState) -> dict[str, float]:
+        """sigma of the generation's offspring."""
+        return {"sigma": self._sigma(before)}
 
     def _sigma(self, state: GAState) -> float:
         return float(np.float32(value_at(self.sigma, state.generation, state.steps)))

@@ -6,13 +6,13 @@ Every generation is fresh; what lasts is the elite, kept by the GA's validation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.selection import finite, pick_candidates, pick_elite
+from neuroevo.algorithms.algorithm import Played, Weights
+from neuroevo.algorithms.selection import pick_candidates, pick_elite
 from neuroevo.genome import Genome
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.settings import Count, settings
@@ -20,11 +20,15 @@ from neuroevo.settings import Count, settings
 
 @dataclass(frozen=True)
 class RandomSearchState:
-    """Before a generation: its number and the elite (none in generation 0)."""
+    """Before a generation: its number and the elite (none in generation 0).
+
+    candidates: none, unless the generation waits for its validation.
+    """
 
     seed: int
     generation: int = 0
     elite: Genome | None = None
+    candidates: tuple[Genome, ...] = ()
 
 
 @settings
@@ -37,32 +41,30 @@ class RandomSearch:
     """The best that play validation episodes; the last of them gives way to the previous elite."""
 
     state_type: ClassVar[type] = RandomSearchState
+    behaviour: ClassVar[None] = None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RandomSearchState:
         """The state before generation 0; the first of `genomes` becomes the elite."""
         return RandomSearchState(seed, elite=next(iter(genomes), None))
 
-    def ask(self, state: RandomSearchState) -> list[Genome]:
+    def ask(self, state: RandomSearchState, weights: Weights | None = None) -> list[Genome]:
         """Fresh genomes."""
         bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
         return [Genome(base) for base in bases]
 
-    def candidates(self, state: RandomSearchState, genomes: Sequence[Genome], fitness: np.ndarray) -> list[Genome]:
-        """The best of the population, fitness float64 [N], with the previous elite first."""
-        return pick_candidates(genomes, fitness, self.validated, state.elite)
+    def tell(self, state: RandomSearchState, population: Played, weights: Weights | None = None) -> RandomSearchState:
+        """The candidates are the best, with the previous elite first."""
+        best = pick_candidates(population.genomes, population.fitness, self.validated, state.elite)
+        return replace(state, candidates=tuple(best))
 
-    def tell(
-        self,
-        state: RandomSearchState,
-        genomes: Sequence[Genome],
-        fitness: np.ndarray,
-        candidates: Sequence[Genome],
-        validation: np.ndarray,
-        steps: int,
-    ) -> RandomSearchState:
-        """Keeps the candidate with the best validation, float64 [C]."""
-        finite(fitness, len(genomes))
-        return RandomSearchState(state.seed, state.generation + 1, pick_elite(candidates, validation))
+    def candidates(self, state: RandomSearchState) -> list[Genome]:
+        """The best of the population and the previous elite."""
+        return list(state.candidates)
+
+    def tell_validation(self, state: RandomSearchState, validation: Played) -> RandomSearchState:
+        """Keeps the candidate with the best validation."""
+        elite = pick_elite(validation.genomes, validation.fitness)
+        return RandomSearchState(state.seed, state.generation + 1, elite)
 
     def elite(self, state: RandomSearchState) -> Genome:
         """The winner of the last validation."""
@@ -74,6 +76,6 @@ class RandomSearch:
         """The elite."""
         return [self.elite(state)]
 
-    def metrics(self, state: RandomSearchState) -> dict[str, float]:
+    def metrics(self, before: RandomSearchState, after: RandomSearchState) -> dict[str, float]:
         """Nothing: random search has no changing number."""
         return {}
