@@ -10,7 +10,8 @@ from neuroevo import legacy
 from neuroevo.errors import nearest
 from neuroevo.toml_text import inline
 
-_SCHEDULES = ("number", "int", "str", "ConstantSchedule", "LinearSchedule", "ExponentialSchedule")
+_TAGS = ("number", "int", "str", "ConstantSchedule", "LinearSchedule", "ExponentialSchedule")  # of schedules
+_TAGS += ("adam", "sgd")  # of optimisers
 
 _WORDS = {  # pydantic's and ours; the last two are the beginnings of many messages
     "Input should be greater than or equal to ": "at least ",
@@ -24,7 +25,7 @@ _WORDS = {  # pydantic's and ours; the last two are the beginnings of many messa
 
 def value_problem(section: str, detail: Mapping[str, Any]) -> str:
     """One of pydantic's errors about a section."""
-    where = [str(part) for part in detail["loc"] if part not in _SCHEDULES]
+    where = [str(part) for part in detail["loc"] if part not in _TAGS]
     key = ".".join([section, *where])
     if detail["type"] == "unexpected_keyword_argument":
         return f"{key} = {inline(detail['input'])}: there is no such key"

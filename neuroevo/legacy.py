@@ -1,15 +1,16 @@
 """The JSON files of Uber's 2018 code (its gpu_implementation/configurations), translated to sections and keys of ours.
 
-What that code's genetic algorithm reads has a counterpart here: see KEYS, and selection_threshold = 0, which is random
-search. Evolution strategies and batch normalisation have none in this version; its Gymnasium environments and its maze
-have some, but their networks and settings are not translated. As there, timesteps are steps of the network (4 frames
-on Atari) in population and validation episodes.
+KEYS are those of its genetic algorithm, of random search, which is selection_threshold = 0, and of its evolution
+strategies, whose files have an optimizer, return_proc_mode, l2coeff or load_from. Its other networks have no
+counterpart here; its Gymnasium environments and its maze have some, but their networks and settings are not translated.
+As there, timesteps are steps of the network (4 frames on Atari) in population and validation episodes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,20 @@ KEYS = {  # theirs -> ours
     "episode_cutoff_mode": "training.cutoff",
     "timesteps": "training.timesteps",
     "load_population": "training.start_from",
+    "l2coeff": "algorithm.l2",
+    "optimizer": "algorithm.optimiser",
+    "load_from": "training.start_from",
 }
-_EVOLUTION_STRATEGIES_KEYS = ("optimizer", "return_proc_mode", "l2coeff", "load_from")
+_GENETIC_KEYS = ("selection_threshold", "validation_threshold", "load_population")
+_RANKS_KEY = "return_proc_mode"  # whose counterpart here is not to be chosen
+_STRATEGIES_KEYS = (_RANKS_KEY, "l2coeff", "optimizer", "load_from")
+_ALL_KEYS = (*KEYS, _RANKS_KEY)
 _ELSEWHERE = "expected an Atari game in a file of the 2018 code; in a TOML file this is env.name = "
-_NETWORKS = {"Model": "model", "LargeModel": "large_model"}
-_OTHER_NETWORKS = ("ModelBN", "ModelVirtualBN", "SmallDQN", "LargeDQN", "LinearClassifier", "SimpleClassifier")
+_NETWORKS = {"Model": "model", "LargeModel": "large_model", "ModelVirtualBN": "virtual_bn"}
+_OTHER_NETWORKS = ("ModelBN", "SmallDQN", "LargeDQN", "LinearClassifier", "SimpleClassifier")
 _PICKLES = (".pkl", ".pickle", ".p")
+_RANKS = "centered_rank"
+_SIGN_MODES = ("sign", "centered_sign_rank")  # of that code for clusters
 
 
 @dataclass(frozen=True)
@@ -50,9 +59,13 @@ def translate(values: Mapping[str, Any]) -> Translation:
 
     Values that are the same on both sides are not checked here but with our own configuration.
     """
-    of = Translation(names={ours: theirs for theirs, ours in KEYS.items()})
+    of = Translation()
     values = _known_keys(values, of.problems)
-    if values.get("selection_threshold") == 0 and values["selection_threshold"] is not False:
+    of.names.update({KEYS[key]: key for key in (*KEYS, *values) if key in KEYS})  # the file's own go before others
+    if any(key in _STRATEGIES_KEYS for key in values):
+        of.tables["algorithm"] = {"name": "es"}
+        values = _strategies(values, of.problems)
+    elif values.get("selection_threshold") == 0 and values["selection_threshold"] is not False:
         of.tables["algorithm"] = {"name": "random_search"}
         values = {key: value for key, value in values.items() if key not in ("selection_threshold", "mutation_power")}
     for key, value in values.items():
@@ -67,23 +80,36 @@ def translate(values: Mapping[str, Any]) -> Translation:
 
 
 def _known_keys(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
-    """The values whose keys have a counterpart; a misspelt key counts as what was probably meant."""
-    strategies = [key for key in values if key in _EVOLUTION_STRATEGIES_KEYS]
-    if strategies:
-        problems.append(
-            f"{', '.join(strategies)}: of evolution strategies, which this version does not have; expected the "
-            "genetic algorithm (selection_threshold of at least 1) or random search (selection_threshold = 0)"
-        )
-    known = {key: value for key, value in values.items() if key in KEYS}
+    """The values whose keys are known; a misspelt key counts as what was probably meant."""
+    known = {key: value for key, value in values.items() if key in _ALL_KEYS}
     for key, value in values.items():
-        if key in KEYS or key in strategies:
+        if key in _ALL_KEYS:
             continue
-        near = nearest(key, KEYS)
+        near = nearest(key, _ALL_KEYS)
         hint = f"; did you mean {near}?" if near else ""
-        problems.append(f"{key} = {inline(value)}: there is no such key{hint} (keys: {', '.join(KEYS)})")
+        problems.append(f"{key} = {inline(value)}: there is no such key{hint} (keys: {', '.join(_ALL_KEYS)})")
         if near:
             known.setdefault(near, value)
     return known
+
+
+def _strategies(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """The values of a file of evolution strategies that have a counterpart, with the optimizer as we write it."""
+    own = [key for key in values if key in _STRATEGIES_KEYS]
+    for key in [key for key in values if key in _GENETIC_KEYS]:
+        problems.append(
+            f"{key} = {inline(values[key])}: of the genetic algorithm, in a file that has {', '.join(own)}, of "
+            "evolution strategies; expected the keys of one of them"
+        )
+    kept = {key: value for key, value in values.items() if key not in (*_GENETIC_KEYS, _RANKS_KEY)}
+    mode = values.get(_RANKS_KEY, _RANKS)
+    if mode != _RANKS:
+        signs = "it is about the signs of rewards, which nobody adds up here; " if mode in _SIGN_MODES else ""
+        problems.append(f'{_RANKS_KEY} = {inline(mode)}: {signs}expected "{_RANKS}"')
+    if isinstance(optimizer := kept.get("optimizer"), Mapping) and isinstance(optimizer.get("args"), Mapping):
+        rest = {key: value for key, value in optimizer.items() if key != "args"}
+        kept["optimizer"] = {**optimizer["args"], **rest}
+    return kept
 
 
 def _game_problem(game: str) -> str | None:
@@ -101,13 +127,18 @@ def _network_problem(model: str) -> str | None:
     return None if model in _NETWORKS else f"{expected}{did_you_mean(model, _NETWORKS)}"
 
 
-def _population_problem(path: str) -> str | None:
+def _saved_problem(what: str, path: str) -> str | None:
     if Path(path).suffix in _PICKLES or Path(path).is_file():
         return (
-            "a population of the 2018 code cannot be loaded: its seeds index that code's noise table, "
+            f"{what} of the 2018 code cannot be loaded: its seeds index that code's noise table, "
             "so its weights cannot be made here; expected the folder of a run of neuroevo"
         )
     return None
 
 
-_CHECKS = {"game": _game_problem, "model": _network_problem, "load_population": _population_problem}
+_CHECKS = {
+    "game": _game_problem,
+    "model": _network_problem,
+    "load_population": partial(_saved_problem, "a population"),
+    "load_from": partial(_saved_problem, "a genome"),
+}

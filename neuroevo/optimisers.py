@@ -1,8 +1,9 @@
 """Adam and SGD with momentum on flat float32 vectors, as evolution strategies use them: state in, state out.
 
-They are settings, which a configuration may hold: {type = "adam", stepsize = 0.01}. Gradients are those of a loss to be
-made smaller: evolution strategies, which maximise, hand over minus their estimate plus l2 * theta. All arithmetic on
-vectors is float32, element by element, so that the bits do not depend on the machine.
+They are settings, which a configuration may hold: {type = "adam", stepsize = 0.01}; without a type it is Adam.
+Gradients are those of a loss to be made smaller: evolution strategies, which maximise, hand over minus their estimate
+plus l2 * theta. All arithmetic on vectors is float32, element by element, so that the bits do not depend on the
+machine.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Discriminator, Field
+from pydantic import Discriminator, Field, Tag
 
 from neuroevo.settings import Positive32, nested_settings
 
@@ -87,7 +88,20 @@ class SGD:
         return np.float32(-self.stepsize) * velocity, OptimiserState(state.steps + 1, (velocity,))
 
 
-Optimiser = Annotated[Adam | SGD, Discriminator("type")]  # of a setting
+def _tag(value: object) -> str:
+    if isinstance(value, dict):
+        return str(value.get("type", "adam"))
+    return getattr(value, "type", "no table")
+
+
+Optimiser = Annotated[  # of a setting
+    Annotated[Adam, Tag("adam")] | Annotated[SGD, Tag("sgd")],
+    Discriminator(
+        _tag,
+        custom_error_type="optimiser",
+        custom_error_message='Input should be a table with type "adam" or "sgd"',
+    ),
+]
 
 
 def _mixed(stays: float, mean: np.ndarray, value: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroevo import limits
+from neuroevo.algorithms import ALGORITHMS
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.config import load_config, make_config
@@ -53,6 +54,7 @@ def test_the_papers_files():
 
 
 SECTIONS = "(sections: env, network, algorithm, training, hardware, checkpoints)"
+KNOWN = ", ".join(ALGORITHMS)
 GA_KEYS = '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validated)'
 
 
@@ -128,8 +130,8 @@ def test_an_algorithm_has_its_own_keys():
 @pytest.mark.parametrize(
     ("section", "table", "expected"),
     [
-        ("algorithm", {"name": "gaa"}, 'algorithm.name = "gaa": expected one of ga, random_search; did you mean ga?'),
-        ("algorithm", {"name": 3}, "algorithm.name = 3: expected one of ga, random_search"),
+        ("algorithm", {"name": "gaa"}, f'algorithm.name = "gaa": expected one of {KNOWN}; did you mean ga?'),
+        ("algorithm", {"name": 3}, f"algorithm.name = 3: expected one of {KNOWN}"),
         ("algorithm", {"population": 10}, "algorithm.parents = 20: expected at most the population, 10"),
         ("algorithm", {"validated": 1}, "algorithm.validated = 1: expected at least 2"),
         ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1}},

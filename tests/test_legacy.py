@@ -8,6 +8,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.cli import app
@@ -15,6 +16,7 @@ from neuroevo.config import load_config
 from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
 from neuroevo.metrics_files import read_rows
+from neuroevo.optimisers import SGD, Adam
 from neuroevo.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule
 from tests.runs import new_run
 
@@ -44,7 +46,8 @@ ES_JSON = {
 ES_GYM_JSON = {**ES_JSON, "game": "gym.CartPole-v1", "model": "SimpleClassifier"}
 KEYS = (
     "game, model, population_size, selection_threshold, mutation_power, validation_threshold, num_validation_episodes, "
-    "num_test_episodes, episode_cutoff_mode, timesteps, load_population"
+    "num_test_episodes, episode_cutoff_mode, timesteps, load_population, l2coeff, optimizer, load_from, "
+    "return_proc_mode"
 )
 
 
@@ -141,22 +144,77 @@ def test_a_2018_population_cannot_be_loaded(problems, tmp_path):
         ]
 
 
-STRATEGIES = (
-    "return_proc_mode, l2coeff, optimizer: of evolution strategies, which this version does not have; expected the "
-    "genetic algorithm (selection_threshold of at least 1) or random search (selection_threshold = 0)"
-)
+def test_evolution_strategies(written):
+    config = load_config(written(ES_JSON))
+    assert config.algorithm == ES(population=5000, sigma=0.02, optimiser=Adam(stepsize=0.01), l2=0.005)
+    assert (config.env.name, config.network.name) == ("frostbite", "virtual_bn")
+    training = config.training
+    assert (training.timesteps, training.cutoff, training.test_episodes) == (250_000_000, 5000, 200)
+    assert load_config(written(ES_JSON)) == load_config("es_frostbite")
 
 
-def test_evolution_strategies(problems):
-    no_such = "this version does not have that network; expected one of Model, LargeModel"
-    assert problems(ES_JSON) == [STRATEGIES, f'model = "ModelVirtualBN": {no_such}']
+@pytest.mark.parametrize("key", ["optimizer", "l2coeff", "return_proc_mode", "load_from"])
+def test_one_key_makes_a_file_one_of_evolution_strategies(written, key):
+    """What it lacks has our defaults, which are the same."""
+    given = {**ES_JSON, "load_from": "runs/before"}
+    others = {"optimizer", "l2coeff", "return_proc_mode", "load_from"} - {key}
+    config = load_config(written({name: value for name, value in given.items() if name not in others}))
+    assert config.algorithm == ES()
+    assert config.training.start_from == ("runs/before" if key == "load_from" else None)
+
+
+def test_strategies_settings(written):
+    power = {"type": "LinearSchedule", "initial_p": 0.5, "final_p": 0.25, "schedule": 9, "field": "iteration"}
+    changes = {
+        "mutation_power": power,
+        "l2coeff": 0,
+        "population_size": 40,
+        "episode_cutoff_mode": "adaptive:1000,0.5,1.5,20000",
+        "optimizer": {"type": "sgd", "args": {"stepsize": 0.5, "momentum": 0.25}},
+    }
+    config = load_config(written({**ES_JSON, **changes}))
+    assert config.algorithm == ES(40, LinearSchedule(0.5, 0.25, 9), SGD(stepsize=0.5, momentum=0.25), 0)
+    assert config.training.cutoff == "adaptive:1000,0.5,1.5,20000"
+    args = {"stepsize": 1, "beta1": 0.5, "beta2": 0.75, "epsilon": 1e-3}
+    config = load_config(written({**ES_JSON, "optimizer": {"type": "adam", "args": args}}))
+    assert config.algorithm.optimiser == Adam(1.0, 0.5, 0.75, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"return_proc_mode": "sign"}, 'return_proc_mode = "sign": it is about the signs of rewards, which nobody adds '
+         'up here; expected "centered_rank"'),
+        ({"return_proc_mode": "centered_sign_rank"}, 'return_proc_mode = "centered_sign_rank": it is about the signs '
+         'of rewards, which nobody adds up here; expected "centered_rank"'),
+        ({"return_proc_mode": 3}, 'return_proc_mode = 3: expected "centered_rank"'),
+        ({"population_size": 4999}, "population_size = 4999: expected a multiple of 2"),
+        ({"l2coeff": -0.5}, "l2coeff = -0.5: expected at least 0"),
+        ({"mutation_power": 0}, "mutation_power = 0: expected more than 0"),
+        ({"optimizer": "adam"}, 'optimizer = "adam": expected a table with type "adam" or "sgd"'),
+        ({"optimizer": {"type": "rmsprop", "args": {"stepsize": 1}}}, 'optimizer = {stepsize = 1, type = "rmsprop"}: '
+         'expected a table with type "adam" or "sgd"'),
+        ({"optimizer": {"type": "sgd", "args": {}}}, "optimizer.stepsize: missing, expected a value"),
+        ({"optimizer": {"type": "adam", "args": {"momentum": 1}}}, "optimizer.momentum = 1: there is no such key"),
+        ({"optimizer": {"type": "adam", "args": 1}}, "optimizer.args = 1: there is no such key"),
+        ({"load_from": "ga/snapshot.pkl"}, 'load_from = "ga/snapshot.pkl": a genome of the 2018 code cannot be loaded: '
+         "its seeds index that code's noise table, so its weights cannot be made here; expected the folder of a run of "
+         "neuroevo"),
+        ({"selection_threshold": 20}, "selection_threshold = 20: of the genetic algorithm, in a file that has "
+         "return_proc_mode, l2coeff, optimizer, of evolution strategies; expected the keys of one of them"),
+    ],
+)  # fmt: skip
+def test_single_problems_of_strategies(problems, changes, expected):
+    assert problems({**ES_JSON, **changes}) == [expected]
+
+
+def test_gymnasiums_environments_are_named_as_they_are_here(problems):
     assert problems(ES_GYM_JSON) == [
-        STRATEGIES,
         'game = "gym.CartPole-v1": expected an Atari game in a file of the 2018 code; in a TOML file this is '
         'env.name = "gymnasium:CartPole-v1"',
-        f'model = "SimpleClassifier": {no_such}',
+        'model = "SimpleClassifier": this version does not have that network; expected one of Model, LargeModel, '
+        "ModelVirtualBN",
     ]
-    assert problems(ES_JSON, ["network.name=model"]) == [STRATEGIES]
 
 
 def test_every_problem_at_once_in_the_files_own_words(problems):
@@ -173,7 +231,7 @@ def test_every_problem_at_once_in_the_files_own_words(problems):
     assert problems(values) == [
         f"poplation_size = 0: there is no such key; did you mean population_size? (keys: {KEYS})",
         f"zzz = None: there is no such key (keys: {KEYS})",
-        'model = "LargModel": expected one of Model, LargeModel; did you mean LargeModel?',
+        'model = "LargModel": expected one of Model, LargeModel, ModelVirtualBN; did you mean LargeModel?',
         "population_size = 0: expected at least 1",
         "mutation_power = nan: expected a finite number",
         'episode_cutoff_mode = "adaptive:1,2": expected steps of at least 1, "env_default" or '
@@ -242,14 +300,16 @@ def test_files_that_hold_something_else(tmp_path, text, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("values", [GA_JSON, RS_JSON], ids=["ga", "rs"])
+@pytest.mark.parametrize("values", [GA_JSON, RS_JSON, ES_JSON], ids=["ga", "rs", "es"])
 def test_a_2018_file_starts_a_run(written, tmp_path, values):
-    changes = ["algorithm.population=4", "algorithm.validated=2", "hardware.threads=2", "training.generations=1"]
-    changes += ["training.cutoff=20", "training.validation_episodes=1", "training.test_episodes=0"]
-    changes += ["algorithm.parents=2"] if values["selection_threshold"] else []
+    changes = ["algorithm.population=4", "hardware.threads=2", "training.generations=1", "training.cutoff=20"]
+    changes += ["training.validation_episodes=1", "training.test_episodes=0"]
+    validated = 2 if "validation_threshold" in values else 0
+    changes += ["algorithm.validated=2"] if validated else []
+    changes += ["algorithm.parents=2"] if values.get("selection_threshold") else []
     sets = [word for change in changes for word in ("--set", change)]
     result = CliRunner().invoke(app, ["train", str(written(values)), *sets, "--out", str(tmp_path / "run")])
     assert result.exit_code == 0, result.stderr
     assert "finished after 1 generations" in result.stdout
     (row,) = read_rows(tmp_path / "run")
-    assert (row["steps_population"], row["steps_validation"]) == (4 * 20, 2 * 20)  # nobody dies within 20 steps
+    assert (row["steps_population"], row["steps_validation"]) == (4 * 20, validated * 20)  # nobody dies within 20 steps

@@ -124,11 +124,13 @@ def test_bad_gradients_are_named(optimiser):
 def test_as_settings():
     read = TypeAdapter(Optimiser).validate_python
     assert read({"type": "adam", "stepsize": 0.02}) == Adam(stepsize=0.02)
+    assert read({"stepsize": 0.02}) == read(Adam(stepsize=0.02)) == Adam(stepsize=0.02)
     assert read({"type": "sgd", "stepsize": 1, "momentum": 0.5}) == SGD(stepsize=1.0, momentum=0.5)
     assert dataclasses.asdict(Adam()) == {
         "stepsize": 0.01, "beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "type": "adam"
     }  # fmt: skip
     for wrong in (
+        "adam",
         {"type": "lbfgs"},
         {"type": "sgd"},
         {"type": "adam", "stepsize": 0.0},

@@ -1,16 +1,19 @@
 """The presets: every one loads, describes itself, and starts; names that are none are explained."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.cli import app
 from neuroevo.config import load_config, make_config
 from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
 from neuroevo.metrics_files import read_rows
+from neuroevo.optimisers import Adam
 from neuroevo.presets import description, presets
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -22,6 +25,7 @@ def test_the_presets_are_the_files_of_experiments():
     assert {"frostbite_demo", "frostbite_ga", "frostbite_ga_gymnasium", "frostbite_random_search", "smoke"} <= {*NAMES}
     assert {"halfcheetah_ga", "ant_ga", "humanoid_ga", "inverted_pendulum", "hopper"} <= {*NAMES}
     assert {"hard_maze_ga", "hard_maze_image_ga"} <= {*NAMES}
+    assert {"es_frostbite", "es_humanoid", "es_inverted_pendulum"} <= {*NAMES}
     for name, path in presets().items():
         assert path.resolve() == EXPERIMENTS / f"{name}.toml"
 
@@ -37,6 +41,15 @@ def test_the_papers_humanoid():
     config = load_config("humanoid_ga")
     assert config.algorithm == GA(population=12_500, parents=625, sigma=0.00224, validated=10)
     assert (config.training.episodes, config.network.hidden, config.network.activation) == (5, (256, 256), "tanh")
+
+
+def test_the_papers_evolution_strategies():
+    """Such et al. 2017 on Atari; OpenAI's humanoid.json, whose 10,000 episodes are 5,000 pairs."""
+    atari, humanoid = load_config("es_frostbite"), load_config("es_humanoid")
+    assert atari.algorithm == ES(population=5000, sigma=0.02, optimiser=Adam(stepsize=0.01), l2=0.005)
+    assert humanoid.algorithm == replace(atari.algorithm, population=10_000)
+    assert (atari.network.name, atari.training.cutoff, atari.training.timesteps) == ("virtual_bn", 5000, 250_000_000)
+    assert (humanoid.network.hidden, humanoid.network.activation) == ((256, 256), "tanh")
 
 
 def test_descriptions_are_the_files_first_lines():
@@ -87,4 +100,5 @@ def test_every_preset_starts(tmp_path, monkeypatch, name):
     (run,) = (tmp_path / "runs").iterdir()
     assert run.name.startswith(f"{name}-20")
     (row,) = read_rows(run)
-    assert (row["steps_population"], row["steps_validation"]) == (4 * 3, 2 * 3)  # nobody dies within 3 steps
+    validated = 2 if hasattr(algorithm, "validated") else 0
+    assert (row["steps_population"], row["steps_validation"]) == (4 * 3, validated * 3)  # nobody dies within 3 steps
