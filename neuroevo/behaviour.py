@@ -11,15 +11,8 @@ class Behaviour:
     the position.
 
     every: 0 for the one at the episode's end. Else a trajectory: those after steps every, 2 * every, and so on.
-    samples: how many of them; those after the episode's end are the last one again.
+    samples: how many of a trajectory; those after the episode's end are the last one again.
     """
 
     every: int = 0
     samples: int = 1
-
-    def __post_init__(self) -> None:
-        for what, value, least in (("every", self.every, 0), ("samples", self.samples, 1)):
-            if value < least:
-                raise ValueError(f"{what} of a behaviour is {value}, expected at least {least}")
-        if self.every == 0 and self.samples != 1:
-            raise ValueError(f"samples of a behaviour is {self.samples}, expected 1 at the end of an episode")

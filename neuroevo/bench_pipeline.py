@@ -78,7 +78,7 @@ def shares(spans: trace.Spans, lanes: int, slots: int, begin: int, end: int) -> 
         share["other"] = 1 - own.covered_seconds() / seconds
         by_lane.append({name: None if value is None else round(value, 4) for name, value in share.items()})
     forwards = spans.where(calls & (spans.name == "forward"))
-    weights = spans.where(calls & np.isin(spans.name, ("init", "perturb")))
+    weights = spans.where(calls & np.isin(spans.name, ("init", "perturb", "prepare")))
     count = max(1, len(forwards))
     return {
         "gpu_busy": round(spans.where(kernels).covered_seconds() / seconds, 4) if on_gpu else None,

@@ -42,6 +42,8 @@ class Outcomes:
     their sums and their sums of squares, before they were normalised, added up in the order of the episodes; None if
     none had one. Those that failed are left out, as the numbers of a simulation that fails may be anything; likewise
     those whose sums are not finite.
+    behaviours: [N, B] in the environment's own dtype, of a trajectory one sample after another; anything where an
+    episode failed; None if they are not recorded.
     """
 
     returns: np.ndarray
@@ -84,7 +86,8 @@ class Batch:
 
     returns: float64 [N]. steps: int64 [N], decisions. Both are 0 where an episode is not over; over: how many are.
     faults: as Outcomes has them, of the episodes that are over at least. moments: as Outcomes has them, of the episodes
-    before the first that is not over; those of later ones are kept until it is their turn.
+    before the first that is not over; those of later ones are kept until it is their turn. behaviours: [N, B] as
+    Outcomes has them, 0 where an episode is not over; None until one is known.
     """
 
     def __init__(self, episodes: int):
@@ -108,15 +111,16 @@ class Batch:
             self._added += 1
 
     def book_end(self, index: int, fault: str, moments: np.ndarray, behaviour: np.ndarray | None = None) -> None:
-        """Notes how an episode ended: why it failed, or ""; and its moments, float64 [1 + 2n], or [0]."""
+        """Notes how an episode ended: why it failed, or ""; its moments, float64 [1 + 2n], or [0]; and its behaviour,
+        [B], or None or [0]."""
         if fault:
             self.faults[index] = fault
-        if behaviour is not None:
+        if len(moments):
+            self._waiting[index] = np.zeros_like(moments) if fault else moments.copy()  # it may be a row of many
+        if behaviour is not None and len(behaviour):
             if self.behaviours is None:
                 self.behaviours = np.zeros((len(self.steps), len(behaviour)), behaviour.dtype)
             self.behaviours[index] = behaviour
-        if len(moments):
-            self._waiting[index] = np.zeros_like(moments) if fault else moments.copy()  # it may be a row of many
 
     @property
     def left(self) -> int:

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroevo import envs, ops
+from neuroevo.behaviour import Behaviour
+from neuroevo.centres import base_seed, thetas_of, vector_of
 from neuroevo.episodes import Batch, Episode, Outcomes, Progress, Work
 from neuroevo.errors import UserError
-from neuroevo.genome import Genome
+from neuroevo.genome import Centre, Genome
 from neuroevo.networks import Network, check, named
 from neuroevo.normalisation import Normaliser
 from neuroevo.parent_rows import ParentRows
@@ -36,7 +38,11 @@ class LocalEvaluator:
     env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
     slots of each, by default chosen for the threads and the device. parent_rows: how many genomes to keep at hand as
     weights. device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both. backend: of
-    the population, instead of the device's. Its `device` is the one chosen, "cpu" or "gpu".
+    the population, instead of the device's. behaviour: what to record of each episode for Outcomes.behaviours; None:
+    nothing. reference: observations [B, ...] that the vbn layers of networks that have some take their statistics of;
+    by default it plays 128 itself, at random from seed 0. Its `device` is the one chosen, "cpu" or "gpu", its
+    `behaviour_size` how many numbers are recorded of an episode. UserError: a setting makes no sense, the environment
+    has no behaviour, or the like.
     """
 
     def __init__(
@@ -51,6 +57,8 @@ class LocalEvaluator:
         parent_rows: int | None = None,
         device: str = "auto",
         backend: str | None = None,
+        behaviour: Behaviour | None = None,
+        reference: np.ndarray | None = None,
     ):
         self.device = ops.choose_device(device)
         recipe = envs.resolve(env, env_options)
@@ -72,6 +80,8 @@ class LocalEvaluator:
             slots=self.slots,
             parent_rows=parent_rows,
             backend=backend or ops.BACKENDS[self.device],
+            behaviour=behaviour,
+            reference=reference,
         )
         # Of some environments it is only known now what they show.
         _check(networks, env, screens=True if self._pipeline.observation_dtype == "uint8" else None)
@@ -79,6 +89,7 @@ class LocalEvaluator:
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
         self.frame_skip = self._pipeline.frame_skip
+        self.behaviour_size = self._pipeline.behaviour_size
         self.observation_size = math.prod(self._pipeline.observation_shape)
         self._parents = ParentRows(self._pipeline.parent_rows)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
@@ -130,11 +141,16 @@ class LocalEvaluator:
 
     def _submit(self, episodes: Sequence[Episode], priority: int) -> Batch:
         batch = Batch(len(episodes))
+        if self.behaviour_size:
+            batch.behaviours = np.zeros((len(episodes), self.behaviour_size), self._pipeline.behaviour_dtype)
         if not episodes:
             return batch
         genomes = {genome: index for index, genome in enumerate(dict.fromkeys(e.genome for e in episodes))}
         self._bring_parents(genomes)
         sources = [self._parents.source(genome) for genome in genomes]
+        self._pipeline.prepare_rows([row for row, chain in sources if row is not None and not chain])
+        dense = [genome if row is None else None for genome, (row, _) in zip(genomes, sources, strict=True)]
+        genome_thetas, thetas = thetas_of(dense, self._pipeline.dimensions)
         first, self._next_id = self._next_id, self._next_id + len(episodes)
         first_genome, self._next_id = self._next_id, self._next_id + len(genomes)
         normalisers = self._set_normalisers(episode.normaliser for episode in episodes)
@@ -149,7 +165,9 @@ class LocalEvaluator:
             genome_ids=range(first_genome, first_genome + len(genomes)),
             genome_networks=[genome.network for genome in genomes],
             genome_sources=[-1 if row is None else row for row, _ in sources],
-            genome_seeds=[genome.base for genome in genomes],
+            genome_seeds=[base_seed(genome) for genome in genomes],
+            genome_thetas=genome_thetas,
+            thetas=thetas,
             chains=[chain for _, chain in sources],
             priority=priority,
         )
@@ -161,11 +179,18 @@ class LocalEvaluator:
         in_use = frozenset().union(*(playing.rows for playing in self._playing.values()))
         for fill in self._parents.require((parent for parent, count in children.items() if count > 1), in_use):
             if fill.source is None:
-                self._pipeline.init_row(fill.row, fill.genome.network, fill.genome.base)
+                self._fill_from_base(fill.row, fill.genome)
                 if fill.chain:
                     self._pipeline.perturb_row(fill.row, fill.row, fill.chain)
             else:
                 self._pipeline.perturb_row(fill.row, fill.source, fill.chain)
+
+    def _fill_from_base(self, row: int, genome: Genome) -> None:
+        if isinstance(genome.base, Centre):
+            vector = vector_of(genome.base, genome.network, self._pipeline.dimensions)
+            self._pipeline.assign_row(row, genome.network, vector)
+        else:
+            self._pipeline.init_row(row, genome.network, genome.base)
 
     def _set_normalisers(self, normalisers: Iterable[Normaliser | None]) -> dict[Normaliser | None, int]:
         """Makes a batch's normalisers known to the environments; their numbers there, which no other batch has."""
@@ -180,11 +205,12 @@ class LocalEvaluator:
     def _book_results(self, count: int) -> None:
         """Waits for `count` episodes or a short time, and books what has ended in its batches."""
         ids, returns, steps = self._pipeline.results(count, _WAIT_SECONDS)
-        episodes, faults, moments = self._pipeline.take_ended()  # later, so that none of the results' is missing
+        ended = self._pipeline.take_ended()  # later, so that none of the results' is missing
+        episodes, faults, moments, behaviours = ended
         for first, playing in list(self._playing.items()):
             batch = playing.batch
             for i in np.flatnonzero((episodes >= first) & (episodes < first + len(batch.steps))):
-                batch.book_end(int(episodes[i]) - first, faults[i].decode(), moments[i])
+                batch.book_end(int(episodes[i]) - first, faults[i].decode(), moments[i], behaviours[i])
             own = (ids >= first) & (ids < first + len(batch.steps))
             batch.book(ids[own] - first, returns[own], steps[own])
             if not batch.left:

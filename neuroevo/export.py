@@ -78,9 +78,12 @@ class Exported:
         return parts
 
 
-def elite_network(config: Config, elite: Elite, name: str) -> Exported:
-    """The network of an elite of a configuration's run. UserError: there is no such environment."""
-    replay = Replay(config, [elite.genome])
+def elite_network(config: Config, elite: Elite, name: str, reference: np.ndarray | None = None) -> Exported:
+    """The network of an elite of a configuration's run; reference: the run's, of what its vbn layers take statistics.
+
+    UserError: there is no such environment.
+    """
+    replay = Replay(config, [elite.genome], reference=reference)
     vector = replay.pool.action_dtype == np.float32
     return Exported(
         name,
@@ -94,6 +97,7 @@ def elite_network(config: Config, elite: Elite, name: str) -> Exported:
         action_low=replay.pool.action_low if vector else None,
         action_high=replay.pool.action_high if vector else None,
         action_bins=config.network.action_bins,
+        statistics=replay.population.statistics(0),
     )
 
 

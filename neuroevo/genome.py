@@ -22,7 +22,7 @@ class Centre:
     vector: D finite numbers, copied as float32 [D]. ValueError: they are not that.
     """
 
-    __slots__ = ("_vector", "name")
+    __slots__ = ("__weakref__", "_vector", "name")
 
     def __init__(self, vector: Sequence[float] | np.ndarray):
         with np.errstate(over="ignore"):

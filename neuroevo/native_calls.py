@@ -50,10 +50,14 @@ class Episodes(ctypes.Structure):
         ("genomes", ctypes.c_int64),
         ("networks", ctypes.c_void_p),
         ("sources", ctypes.c_void_p),
+        ("theta_of", ctypes.c_void_p),
         ("base_seeds", ctypes.c_void_p),
         ("chain_splits", ctypes.c_void_p),
         ("chain_seeds", ctypes.c_void_p),
         ("chain_scales", ctypes.c_void_p),
+        ("thetas", ctypes.c_int64),
+        ("theta_values", ctypes.c_void_p),
+        ("theta_size", ctypes.c_int64),
     ]
 
 
@@ -66,6 +70,8 @@ class Ended(ctypes.Structure):
         ("faults", ctypes.POINTER(ctypes.c_char_p)),
         ("moments_size", ctypes.c_int64),
         ("moments", ctypes.POINTER(ctypes.c_double)),
+        ("behaviour_bytes", ctypes.c_int64),
+        ("behaviours", ctypes.c_void_p),
     ]
 
 

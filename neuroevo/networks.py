@@ -104,7 +104,7 @@ class Network:
     """Who plays."""
 
     name: Annotated[str, one_of(NETWORKS)] = "large_model"
-    """The network; `neuroevo info` lists them. model, large_model and nature_dqn are for screens."""
+    """The network; `neuroevo info` lists them. All but mlp are for screens."""
     dtype: Annotated[str, one_of(DTYPES)] = "float32"
     """What the network is evaluated in: float32, or int8 for 8-bit integers, which are faster and the
     same bits on every machine. Mutations are of float32 weights either way."""
@@ -126,6 +126,11 @@ class Network:
 
     def __str__(self) -> str:
         return self.name if self.dtype == "float32" else f"{self.name} in {self.dtype}"
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether it has vbn layers, which take statistics of a reference batch (reference.py)."""
+        return "vbn" in NETWORKS[self.name](input_line("uint8", (84, 84, 4)), 1)
 
     def layers(self, observation: str, actions: int, vector: bool) -> list[str]:
         """The layer list for observations as input_line() says and one of `actions` actions, or a vector of so many.
@@ -163,8 +168,6 @@ def check(network: Network, env: str, screens: bool | None = None, vector: bool 
     def wrong(key: str, reason: str) -> None:
         problems.append(f"network.{key} = {inline(getattr(network, key))}: {reason}")
 
-    if network.name == "virtual_bn":
-        wrong("name", "only neuroevo.native can prepare its rows so far, no run can; expected another network")
     if network.name != "mlp":
         if screens is False:
             wrong("name", f"this network is for screens, and {env} shows numbers; expected mlp")
@@ -173,6 +176,8 @@ def check(network: Network, env: str, screens: bool | None = None, vector: bool 
                 wrong(key, f"{network.name} has its own layers, expected mlp, or no such key")
     if network.dtype == "int8" and screens is False:
         wrong("dtype", f"{env} shows numbers with fractions, expected float32")
+    elif network.dtype == "int8" and network.needs_reference:
+        wrong("dtype", f"{network.name} normalises between its layers, which needs fractions; expected float32")
     elif network.dtype == "int8" and network.activation == "tanh":
         wrong("dtype", f"{network.name} has tanh between its layers, expected a network with relu")
     elif network.dtype == "int8" and vector and not network.action_bins:

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from neuroevo.genome import Genome
+from neuroevo.genome import Centre, Genome
 
 
 @dataclass(frozen=True)
 class Fill:
-    """How to make a genome's weights: in row `row`, from row `source` (None: initial weights), by these mutations."""
+    """How to make a genome's weights: in row `row`, from row `source` (None: from its base), by these mutations."""
 
     genome: Genome
     row: int
@@ -41,7 +41,7 @@ class ParentRows:
         return self._rows.get(genome)
 
     def source(self, genome: Genome) -> tuple[int | None, tuple[tuple[int, float], ...]]:
-        """Row of the longest prefix of the genome that is at hand (None: start from initial weights), and the rest."""
+        """Row of the longest prefix of the genome that is at hand (None: start from its base), and the rest."""
         prefix = _longest_prefix(genome, self._rows)
         return (None, genome.chain) if prefix is None else (self._rows[prefix], genome.chain[len(prefix.chain) :])
 
@@ -53,7 +53,7 @@ class ParentRows:
         needed = list(dict.fromkeys(genomes))[: self._capacity]
         for genome in needed:
             if genome in self._rows:
-                self._rows[genome] = self._rows.pop(genome)  # now the most recently needed
+                self._rows[_key(genome)] = self._rows.pop(genome)  # now the most recently needed
         missing = [genome for genome in needed if genome not in self._rows]
         plan = _plan(missing, self._rows)
         users = Counter(source for _, source in plan)  # fills that want to start from this genome
@@ -64,7 +64,7 @@ class ParentRows:
             row = self._make_room(keep, users, in_use)
             if row is None:
                 continue
-            self._rows[genome] = row
+            self._rows[_key(genome)] = row
             yield Fill(genome, row, source, chain)
 
     def _make_room(self, keep: set[Genome], users: Counter[Genome | None], in_use: Collection[int]) -> int | None:
@@ -116,6 +116,13 @@ def _common_prefix(one: Genome, other: Genome) -> Genome:
     pairs = zip(one.chain, other.chain, strict=False)
     length = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one.chain), len(other.chain)))
     return Genome(one.base, one.chain[:length], one.network)
+
+
+def _key(genome: Genome) -> Genome:
+    """An equal genome without its dense vector, if it has one: a row is remembered for long, and vectors are large."""
+    if isinstance(genome.base, Centre):
+        return Genome(Centre.named(genome.base.name), genome.chain, genome.network)
+    return genome
 
 
 def _chain(genome: Genome) -> tuple[tuple[int, float], ...]:

@@ -1,13 +1,13 @@
-"""Lanes of slots that play episodes: the TensorFlow graph loop, its threads, and the queue that feeds it.
+"""Lanes of slots that play episodes: environments, population, the queue that feeds them, and a thread per lane.
 
-A lane is one graph loop (observe, forward, actions, step, book, refill) that runs until the queue is closed, without
-any Python per step. While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool
-of worker threads.
+A lane is one graph loop (lane_graph.py) that runs until the queue is closed. While one lane's networks are evaluated,
+the other lanes' emulators run: all lanes share one pool of worker threads.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import os
 import re
 import threading
@@ -17,10 +17,13 @@ from contextlib import suppress
 import numpy as np
 import tensorflow as tf
 
+from neuroevo.behaviour import Behaviour
 from neuroevo.envs import EnvRecipe
 from neuroevo.errors import UserError
+from neuroevo.lane_graph import lane_function
 from neuroevo.networks import Network, input_line, to_text
 from neuroevo.ops import end_stuck_environments, tf_ops
+from neuroevo.reference import reference as play_reference
 
 _PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
 _MAX_PARENT_ROWS = 2048
@@ -35,7 +38,9 @@ class Pipeline:
     lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the caller's; by default as many as
     600 MB hold, at least 2. backend: "cpu", "reference", or "cuda" for a GPU. population_device: TensorFlow's device
     that the population's ops are placed on; on "/gpu:0", with "cuda", observations and outputs are tensors of the GPU,
-    and rows are in TensorFlow's part of its memory.
+    and rows are in TensorFlow's part of its memory. behaviour: what to record of each episode; None: nothing.
+    reference: observations [B, ...] that vbn layers take statistics of, by default of random play from seed 0;
+    networks without such layers need none.
     UserError: there is no such mode of the environment, a network cannot be evaluated in integers, or the like.
     """
 
@@ -49,6 +54,8 @@ class Pipeline:
         parent_rows: int | None = None,
         backend: str = "cpu",
         population_device: str = "/cpu:0",
+        behaviour: Behaviour | None = None,
+        reference: np.ndarray | None = None,
     ):
         dtypes = {network.dtype for network in networks}
         if len(dtypes) > 1:
@@ -66,12 +73,19 @@ class Pipeline:
             self.observation_shape = tuple(spec.observation_shape.numpy().tolist())
             self.num_actions = int(spec.num_actions)
             self.frame_skip = int(spec.frame_skip)
+            self.behaviour_dtype = np.dtype(spec.behaviour_dtype.numpy().decode())
+            self.behaviour_size = 0  # B, numbers recorded of an episode
+            if behaviour is not None:
+                self._record(behaviour, env.name, spec.behaviour_shape.numpy())
             observation = input_line(self.observation_dtype.name, self.observation_shape)
             vector = self._action_dtype == tf.float32
             for bins in {network.action_bins for network in networks if vector}:
                 self._check_outputs(self.num_actions * (bins or 1))
             layers = [network.layers(observation, self.num_actions, vector) for network in networks]
             self.network_texts = [to_text(each) for each in layers]
+            self._prepares = any(network.needs_reference for network in networks)
+            if self._prepares:
+                reference = self._checked_reference(play_reference(env, 0) if reference is None else reference)
             networks_alone = self._make_population(backend, dtype, rows=1)
             with tf.device(population_device):
                 self.dimensions = ops.population_dimensions(networks_alone).numpy().tolist()
@@ -79,6 +93,9 @@ class Pipeline:
             # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
             rows = self.parent_rows + lanes * slots
             self.population = self._make_population(backend, dtype, rows=rows, float_rows=self.parent_rows)
+            if self._prepares:
+                with tf.device(population_device):
+                    ops.population_set_reference(self.population, reference)
             self.queue = ops.episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=self.parent_rows)
         self.total_steps = 0  # of all lanes so far, unfinished episodes included; as of the last results()
         self._lanes = lanes
@@ -88,7 +105,7 @@ class Pipeline:
     def start(self) -> None:
         """Starts the lanes. They wait, without using a core, until episodes are submitted."""
         played = self.observation_dtype, self.observation_shape, self._action_dtype
-        run = _lane_function(*played, self._population_device)
+        run = lane_function(*played, self._population_device, self._prepares)
         for lane in range(self._lanes):
             thread = threading.Thread(target=self._run_lane, args=(run, lane), name=f"lane {lane}", daemon=True)
             self._threads.append(thread)
@@ -107,15 +124,19 @@ class Pipeline:
         chains: Sequence[Sequence[tuple[int, float]]],
         priority: int = 0,
         episode_normalisers: Sequence[int] | None = None,
+        genome_thetas: Sequence[int] | None = None,
+        thetas: np.ndarray | None = None,
     ) -> None:
         """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome.
 
-        episode_normalisers: numbers given to set_normaliser(), or -1; by default all -1.
+        episode_normalisers: numbers given to set_normaliser(), or -1; by default all -1. genome_thetas: index in
+        thetas, float32 [V, max D], or -1; by default all -1.
         RuntimeError: the pipeline is closed.
         """
         self._check_lanes()
         mutations = [mutation for chain in chains for mutation in chain]
         normalisers = [-1] * len(episode_ids) if episode_normalisers is None else episode_normalisers
+        theta_of = [-1] * len(genome_ids) if genome_thetas is None else genome_thetas
         with tf.device("/cpu:0"):
             tf_ops().episode_queue_submit(
                 self.queue,
@@ -128,9 +149,11 @@ class Pipeline:
                 np.asarray(genome_networks, np.int32),
                 _int64(genome_sources),
                 _int64(genome_seeds),
+                _int64(theta_of),
                 np.concatenate([[0], np.cumsum([len(chain) for chain in chains], dtype=np.int64)]).astype(np.int64),
                 _int64([seed for seed, _ in mutations]),
                 np.asarray([scale for _, scale in mutations], np.float32),
+                np.zeros([0, 0], np.float32) if thetas is None else thetas,
                 _int64(priority),
             )
 
@@ -147,15 +170,18 @@ class Pipeline:
         self.total_steps = int(total_steps)
         return tuple(outcomes)
 
-    def take_ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the episodes with a fault or a normaliser that have ended since the last call: ids int64 [E], why they
-        failed as bytes [E], empty where they did not, and moments float64 [E, 1 + 2n], [E, 0] without normalisers.
+    def take_ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Of the episodes that have ended since the last call (all if behaviours are recorded, else those with a fault
+        or a normaliser): ids int64 [E], why they failed as bytes [E], empty where they did not, moments float64
+        [E, 1 + 2n], [E, 0] without normalisers, and behaviours [E, B], 0 where they failed.
 
         Of an episode that results() has told of, it has been told too.
         """
         self._check_open()
         with tf.device("/cpu:0"):
-            return tuple(out.numpy() for out in tf_ops().env_take_ended(self.env_pool))
+            ids, faults, moments, behaviours = (out.numpy() for out in tf_ops().env_take_ended(self.env_pool))
+        behaviours = behaviours.view(self.behaviour_dtype).reshape(len(ids), self.behaviour_size)
+        return ids, faults, moments, behaviours
 
     def set_normaliser(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
         """Makes a normaliser known to the environments under a number; mean, std float64 [n]."""
@@ -175,6 +201,14 @@ class Pipeline:
         with tf.device(self._population_device):
             tf_ops().population_init(self.population, [row], [network], _int64([seed]))
 
+    def assign_row(self, row: int, network: int, vector: np.ndarray) -> None:
+        """Fills one of the caller's rows with given weights, float32 [D]."""
+        self._check_open()
+        theta = np.zeros((1, max(self.dimensions)), np.float32)
+        theta[0, : len(vector)] = vector
+        with tf.device(self._population_device):
+            tf_ops().population_assign(self.population, [row], [network], theta)
+
     def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
         """theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
 
@@ -191,6 +225,13 @@ class Pipeline:
                     _int64([seed for seed, _ in piece]),
                     np.asarray([scale for _, scale in piece], np.float32),
                 )
+
+    def prepare_rows(self, rows: Sequence[int]) -> None:
+        """Has the vbn layers of rows that are to be played in place take their statistics, where they have not yet."""
+        self._check_open()
+        if self._prepares:
+            with tf.device(self._population_device):
+                tf_ops().population_prepare(self.population, _int64(rows))
 
     def close(self) -> None:
         """Ends the lanes within a step, dropping what they play, and frees the native objects."""
@@ -212,6 +253,22 @@ class Pipeline:
             return _in_core_words(
                 "the population", lambda: tf_ops().population_make(**kind, rows=rows, float_rows=float_rows)
             )
+
+    def _checked_reference(self, reference: np.ndarray) -> np.ndarray:
+        """UserError: it is not a batch of what the networks see."""
+        dtype, shape = self.observation_dtype.as_numpy_dtype, self.observation_shape
+        if reference.dtype != dtype or reference.shape[1:] != shape or not len(reference):
+            raise UserError(
+                f"the reference batch has dtype {reference.dtype} and shape {list(reference.shape)}, "
+                f"expected {np.dtype(dtype)} and {['B', *shape]} as the environment's observations have"
+            )
+        return reference
+
+    def _record(self, behaviour: Behaviour, env: str, shape: np.ndarray) -> None:
+        every, samples = _int64(behaviour.every), _int64(behaviour.samples)
+        record = functools.partial(tf_ops().env_record_behaviours, self.env_pool, every, samples)
+        _in_core_words(f"behaviours of {env}", record, "recorded")
+        self.behaviour_size = math.prod(shape.tolist()) * (behaviour.samples if behaviour.every else 1)
 
     def _check_outputs(self, width: int) -> None:
         """UserError: networks of so many outputs cannot act, since bins need bounds and the action has none."""
@@ -254,13 +311,13 @@ def make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:
     return _in_core_words(env.name, lambda: make(family=env.family, options=list(env.options), slots=slots))
 
 
-def _in_core_words(what: str, make: Callable[[], tf.Tensor]) -> tf.Tensor:
+def _in_core_words(what: str, make: Callable[[], tf.Tensor], done: str = "made") -> tf.Tensor:
     """What `make` makes. UserError: the core's words, without what TensorFlow puts around them, on why it cannot be."""
     try:
         return make()
     except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as error:
         words = re.sub(r"^\{\{.*?\}\} | \[Op:\w+\].*$", "", error.message)
-        raise UserError(f"{what} cannot be made: {words}") from None
+        raise UserError(f"{what} cannot be {done}: {words}") from None
 
 
 def _default_parent_rows(dimension: int, dtype: str) -> int:
@@ -270,69 +327,3 @@ def _default_parent_rows(dimension: int, dtype: str) -> int:
 
 def _int64(values: Sequence[int] | float) -> np.ndarray:
     return np.asarray(values, np.int64)
-
-
-@functools.cache
-def _lane_function(
-    dtype: tf.DType, shape: tuple[int, ...], action_dtype: tf.DType, population_device: str
-) -> tf.types.experimental.ConcreteFunction:
-    """The graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
-
-    Observations are shown to networks as uint8, or normalised as float32.
-
-    The handles are arguments: a graph that captured them would keep the rows in memory until Python's garbage collector
-    finds it.
-    """
-    ops = tf_ops()
-    vector, scalar, handle = tf.TensorShape([None]), tf.TensorShape([]), tf.TensorSpec([], tf.resource)
-
-    @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int64), handle, handle, handle])
-    def run(lane: tf.Tensor, env_pool: tf.Tensor, population: tf.Tensor, queue: tf.Tensor) -> tf.Tensor:
-        def refill() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            take = ops.episode_queue_take(queue, lane)
-            with tf.device(population_device):
-                init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
-                with tf.control_dependencies([init]):
-                    perturb = ops.population_perturb(
-                        population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
-                    )
-            episodes = take.slots, take.seeds, take.max_frames, take.episodes, take.normalisers
-            reset = ops.env_reset(env_pool, *episodes)
-            with tf.control_dependencies([perturb, reset]):
-                return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.identity(take.closed)
-
-        def step(slots: tf.Tensor, rows: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            if dtype == tf.float32:
-                observations = ops.env_normalised_observation(env_pool, slots, shape=shape)
-            else:
-                observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
-            with tf.device(population_device):
-                outputs = ops.population_forward(population, rows, observations)
-            actions = ops.env_actions(env_pool, outputs, T=action_dtype)
-            rewards, dones = ops.env_step(env_pool, slots, actions)
-            put = ops.episode_queue_put(queue, lane, slots, rewards, dones)
-            return put.live_slots, put.live_rows, put.refill
-
-        def play(slots: tf.Tensor, rows: tf.Tensor, closed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            """Steps until slots want episodes. A loop of its own: TensorFlow visits every op of a branch not taken."""
-            *_, ended = tf.while_loop(
-                lambda slots, rows, refill: tf.logical_not(refill),
-                step,
-                (slots, rows, closed),
-                shape_invariants=(vector, vector, scalar),
-                parallel_iterations=1,
-            )
-            with tf.control_dependencies([ended]):
-                return refill()
-
-        with tf.device("/cpu:0"):
-            *_, running = tf.while_loop(
-                lambda slots, rows, closed: tf.logical_not(closed),
-                play,
-                refill(),
-                shape_invariants=(vector, vector, scalar),
-                parallel_iterations=1,
-            )
-            return running
-
-    return run.get_concrete_function()

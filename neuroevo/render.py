@@ -18,7 +18,6 @@ from neuroevo.normalisation import Normaliser
 from neuroevo.replay import Moment, Replay
 from neuroevo.run_reader import RunReader
 from neuroevo.video import VideoWriter
-from neuroevo.weights import NativeWeights
 
 FRAMES_PER_S = 60  # emulator frames of an Atari console
 
@@ -59,7 +58,7 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
             f"the members of generation {generation} are not known any more, since the checkpoint before it is gone; "
             f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
         )
-    weights = NativeWeights([Replay(reader.config, [elite.genome]).network])
+    weights = Replay(reader.config, [elite.genome], reference=reader.reference()).weights
     genomes = reader.config.algorithm.ask(reader.state(generation).algorithm, weights)
     ranks = np.argsort(-np.array(row["fitness"]), kind="stable")
     others = [
@@ -82,6 +81,7 @@ def render(
     scale: int = 2,
     fps: float | None = None,
     captions: bool = True,
+    reference: np.ndarray | None = None,
     on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
 ) -> Rendered:
     """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
@@ -89,9 +89,10 @@ def render(
     An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
     cutoff: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the console.
     on_progress is told how many episodes are over, and the steps of the one that is played. All players see through the
-    first one's normaliser, as all of a generation do. UserError: the environment has no screens.
+    first one's normaliser, as all of a generation do. reference: the run's, if its networks need one. UserError: the
+    environment has no screens.
     """
-    replay = Replay(config, [player.genome for player in players], players[0].normaliser)
+    replay = Replay(config, [player.genome for player in players], players[0].normaliser, reference)
     if not replay.pool.render_shape:
         raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
     screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)

@@ -29,20 +29,30 @@ class Moment:
 class Replay:
     """M genomes in the environment and with the network of a configuration: genome m has slot m and row m.
 
-    normaliser: what all of them see observations through. pool, population: native objects. network: the layer list in
-    text form. UserError: there is no such environment.
+    normaliser: what all of them see observations through. reference: what vbn layers take statistics of. pool,
+    population: native objects. network: the layer list in text form. weights: of its genomes. UserError: there is no
+    such environment.
     """
 
-    def __init__(self, config: Config, genomes: Sequence[Genome], normaliser: Normaliser | None = None):
+    def __init__(
+        self,
+        config: Config,
+        genomes: Sequence[Genome],
+        normaliser: Normaliser | None = None,
+        reference: np.ndarray | None = None,
+    ):
         self.pool = native.EnvPool(envs.resolve(config.env.name, config.env.options), len(genomes))
         observation = input_line(self.pool.observation_dtype.name, self.pool.observation_shape)
         vector = self.pool.action_dtype == np.float32
         self.network = to_text(config.network.layers(observation, self.pool.num_actions, vector))
         self.population = native.Population([self.network], len(genomes), dtype=config.network.dtype)
-        weights = NativeWeights([self.network])
-        thetas = np.stack([weights.theta(genome) for genome in genomes])
+        self.weights = NativeWeights([self.network])
+        thetas = np.stack([self.weights.theta(genome) for genome in genomes])
         self.population.assign(range(len(genomes)), [0] * len(genomes), thetas)
         self._slots = np.arange(len(genomes))
+        if reference is not None:
+            self.population.set_reference(reference)
+        self.population.prepare(self._slots)
         self._normalisers = None if normaliser is None else [0] * len(genomes)
         if normaliser is not None:
             self.pool.set_normaliser(0, normaliser.mean, normaliser.std)

@@ -13,11 +13,15 @@ from neuroevo.run_folder import RunFolder, log
 from neuroevo.train import TrainState, Watcher, spent, train
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from neuroevo.evaluator import LocalEvaluator
 
 
-def make_evaluator(config: Config) -> LocalEvaluator:
+def make_evaluator(config: Config, reference: np.ndarray | None = None) -> LocalEvaluator:
     """The evaluator that a configuration describes; loads TensorFlow, which takes seconds.
+
+    reference: the run's, where its networks need one (RunFolder.reference, RunReader.reference()).
 
     UserError: there is no such environment or network, or an option is wrong.
     """
@@ -32,6 +36,8 @@ def make_evaluator(config: Config) -> LocalEvaluator:
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
+        behaviour=config.algorithm.behaviour,
+        reference=reference,
     )
 
 

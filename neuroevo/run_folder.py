@@ -1,6 +1,7 @@
 """The folder of a run: what it holds, how it grows, and how a run goes on from it.
 
 config.toml     the configuration with every default filled in
+reference.npy   the reference batch of a network with virtual batch normalisation, see reference
 info.json       command, seed, versions, git commit, machine, and the same of every time the run was resumed
 metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
 checkpoints/    what the run can go on from, see checkpoints
@@ -20,6 +21,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from neuroevo import reference
 from neuroevo.checkpoint import Checkpoint
 from neuroevo.checkpoints import Checkpoints, Unusable, generations, set_aside
 from neuroevo.config import Config, load_config
@@ -31,7 +35,7 @@ from neuroevo.metrics_files import METRICS, MetricsFiles, check
 from neuroevo.tensorboard import TensorBoardWriter
 from neuroevo.toml_text import said
 from neuroevo.train import TrainState, spent
-from neuroevo.warm_start import first_state
+from neuroevo.warm_start import first_reference, first_state
 
 CONFIG, INFO, LOG, CHECKPOINTS = "config.toml", "info.json", "log.txt", "checkpoints"
 log = logging.getLogger("neuroevo")
@@ -40,11 +44,19 @@ log = logging.getLogger("neuroevo")
 class RunFolder:
     """A run's folder while the run goes. Make it with create() or resume(), then open() it; close() it at the end.
 
+    reference: observations that the network's vbn layers take statistics of, [128, ...]; None where it has none.
     unusable: newer checkpoints that resume() passed over.
     """
 
-    def __init__(self, path: Path, config: Config, state: TrainState, lengths: Mapping[str, int] | None):
-        self.path, self.config = path, config
+    def __init__(
+        self,
+        path: Path,
+        config: Config,
+        state: TrainState,
+        lengths: Mapping[str, int] | None,
+        reference: np.ndarray | None = None,
+    ):
+        self.path, self.config, self.reference = path, config, reference
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
         self.unusable: list[Unusable] = []
@@ -67,7 +79,7 @@ class RunFolder:
         """
         if path is not None:
             check_free(path)
-        folder = cls(Path(path or default_path(name)), config, first_state(config), None)
+        folder = cls(Path(path or default_path(name)), config, first_state(config), None, first_reference(config))
         folder._default_name = name if path is None else None
         return folder
 
@@ -92,10 +104,11 @@ class RunFolder:
             if checkpoint is None:
                 found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
                 raise UserError(f"{path} has no checkpoint to go on from:{found}")
+            batch = reference.load(path, config)
         except BaseException:
             os.close(lock)
             raise
-        folder = cls(path, config, checkpoint.state, checkpoint.lengths)
+        folder = cls(path, config, checkpoint.state, checkpoint.lengths, batch)
         folder.unusable, folder._lock = unusable, lock
         return folder
 
@@ -184,12 +197,14 @@ class RunFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock = _locked(self.path)
         check_free(self.path)
-        for stale in (INFO, LOG):  # of a run that was killed before it had a configuration
+        for stale in (INFO, LOG, reference.REFERENCE):  # of a run that was killed before it had a configuration
             (self.path / stale).unlink(missing_ok=True)
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         self._metrics = MetricsFiles(self.path)
         self._after = self.state, self._metrics.lengths
         self._write_info({**facts(command), "seed": self.config.training.seed, **extra, "resumed": []})
+        if self.reference is not None:
+            reference.save(self.path, self.reference)
         self._save()
         # Last: with it the folder is a run, and everything that resuming needs is there.
         write_atomically(self.path / CONFIG, self.config.toml().encode())

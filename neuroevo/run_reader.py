@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from neuroevo import reference
 from neuroevo.checkpoint import CheckpointError
 from neuroevo.checkpoints import Checkpoints
 from neuroevo.config import Config, load_config
@@ -47,6 +50,10 @@ class RunReader:
             raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
         number = last if generation is None else generation
         return number, replace(wanted, genome=self._with_weights(wanted.genome, number))
+
+    def reference(self) -> np.ndarray | None:
+        """The reference batch of its network, which reference.load() describes; None where the network needs none."""
+        return reference.load(self.path, self.config)
 
     def state(self, finished: int | None = None) -> TrainState:
         """The state after so many finished generations, by default of the newest checkpoint that can be used."""

@@ -29,9 +29,9 @@ _SPAN = np.dtype(
 @dataclass(frozen=True)
 class Spans:
     """N spans. name: object [N]. begin, end: int64 [N], nanoseconds of time.perf_counter_ns(). argument: int64 [N], the
-    first slot of "observe", "step" and "reset", the number of rows of "forward", "init" and "perturb"; of a task, which
-    of its job it is. link: uint64 [N], the same for an "observe" and the "forward" of its observations. thread, kind:
-    int32 [N]; kind is CALL, TASK or DEVICE. dropped: how many more there were."""
+    first slot of "observe", "step" and "reset", the number of rows of "forward", "init", "perturb" and "prepare"; of a
+    task, which of its job it is. link: uint64 [N], the same for an "observe" and the "forward" of its observations.
+    thread, kind: int32 [N]; kind is CALL, TASK or DEVICE. dropped: how many more there were."""
 
     name: np.ndarray
     begin: np.ndarray
@@ -123,7 +123,7 @@ def chrome_json(spans: Spans, lanes: int, slots: int, begin: int, end: int) -> d
         events.append(_label("thread_name", f"lane {lane}", 1, lane))
         own = spans.where((lane_of == lane) & (spans.kind == CALL))
         events.extend(_events(_with_gaps(own, begin, end), begin, 1, lane))
-    by_threads = (spans.kind == TASK) | ((spans.kind == CALL) & np.isin(spans.name, ("init", "perturb")))
+    by_threads = (spans.kind == TASK) | ((spans.kind == CALL) & np.isin(spans.name, ("init", "perturb", "prepare")))
     for number, thread in enumerate(np.unique(spans.thread[by_threads])):
         events.append(_label("thread_name", f"thread {number}", 2, number))
         own = spans.where(by_threads & (spans.thread == thread))

@@ -1,9 +1,12 @@
-"""The state that a run begins with: nothing, or the best genomes of another run, training.start_from."""
+"""What a run begins with: nothing, or the best genomes of another run, training.start_from."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 
+import numpy as np
+
+from neuroevo import envs, reference
 from neuroevo.config import Config
 from neuroevo.errors import UserError
 from neuroevo.normalisation import Moments
@@ -31,3 +34,16 @@ def first_state(config: Config) -> TrainState:
     other.elite()  # says when no generation is finished
     state = other.state()
     return start(config.algorithm, config.training, other.config.algorithm.best(state.algorithm), state.moments)
+
+
+def first_reference(config: Config) -> np.ndarray | None:
+    """The reference batch of a configuration's run, where its network needs one; see reference.py.
+
+    With another run's genomes comes its batch: they are what they are with its statistics. UserError: there is no such
+    run, or its batch cannot be read.
+    """
+    if config.training.start_from is not None:
+        return RunReader(config.training.start_from).reference()
+    if not config.network.needs_reference:
+        return None
+    return reference.reference(envs.resolve(config.env.name, config.env.options), config.training.seed)

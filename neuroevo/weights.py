@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroevo import native
+from neuroevo.centres import thetas_of
 from neuroevo.genome import Centre, Genome
 from neuroevo.noise import noise_sum
 
@@ -23,15 +24,14 @@ class NativeWeights:
         self.dimensions: Sequence[int] = self._population.dimensions
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """The genome's weights, float32 [D], the bits that a population plays it with."""
+        """The genome's weights, float32 [D], the bits that a population plays.
+
+        UserError: its centre has another size.
+        """
         population, network = self._population, genome.network
         if isinstance(genome.base, Centre):
-            vector = genome.base.vector
-            if vector.size != self.dimensions[network]:
-                raise ValueError(f"a centre has {vector.size:,} weights, expected {self.dimensions[network]:,}")
-            padded = np.zeros((1, max(self.dimensions)), np.float32)
-            padded[0, : vector.size] = vector
-            population.assign([0], [network], padded)
+            _, thetas = thetas_of([genome], self.dimensions)
+            population.assign([0], [network], thetas)
         else:
             population.init([0], [network], [genome.base])
         seeds, scales = zip(*genome.chain, strict=True) if genome.chain else ((), ())

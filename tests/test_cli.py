@@ -51,7 +51,7 @@ def config(tmp_path):
 def invoke(monkeypatch, *arguments, toy=None):
     """Runs the command in this process with a ToyEvaluator, which comes back with the result."""
     toy = toy or ToyEvaluator()
-    monkeypatch.setattr(run_module, "make_evaluator", lambda config: toy)
+    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference: toy)
     return CliRunner().invoke(app, [str(argument) for argument in arguments]), toy
 
 
@@ -187,7 +187,7 @@ def test_a_real_sigint(config, tmp_path):
         "    def submit(self, *a):\n"
         "        print('playing', flush=True); time.sleep(60)\n"
         "    def close(self): print('closed', flush=True)\n"
-        "run.make_evaluator = lambda config: Slow()\n"
+        "run.make_evaluator = lambda config, reference: Slow()\n"
         f"sys.argv = ['neuroevo', 'train', {str(config)!r}, '--out', {str(tmp_path / 'run')!r}]\n"
         "cli.main()\n"
     )

@@ -149,7 +149,7 @@ def test_shapes_in_a_graph():
         "seen": [None, 11],
         "number": [None],
         "vector": [None, None],
-        "ended": [[None], [None], [None, None]],
+        "ended": [[None], [None], [None, None], [None, None]],
     }
 
 
@@ -194,8 +194,9 @@ def test_normalised_observations_and_moments_are_those_of_numpy():
         assert pool.step(slots, actions)[1].tolist() == [step == 3] * 3
         tf_ops().env_step(handle, slots, actions)
     assert clipped
-    ended = {episode: (fault, moments) for episode, fault, moments in pool.take_ended()}
-    episodes, faults, moments = tf_ops().env_take_ended(handle)
+    ended = {episode: (fault, moments) for episode, fault, moments, _ in pool.take_ended()}
+    episodes, faults, moments, behaviours = tf_ops().env_take_ended(handle)
+    assert behaviours.shape == (2, 0)  # nobody asked for them
     assert sorted(episodes.numpy()) == sorted(ended) == [40, 41]
     for k, episode in enumerate((40, 41)):
         of_op = moments[episodes.numpy().tolist().index(episode)]
@@ -210,7 +211,7 @@ def test_what_ends_without_a_normaliser():
     actions = np.array([[0, np.nan, 0], [0, 0, 0]], np.float32)
     pool.reset([0, 1], [1, 2], [4, 4], [8, 9])
     assert pool.step([0, 1], actions)[1].tolist() == [True, True]
-    ((episode, fault, moments),) = pool.take_ended()  # 9 has nothing to tell
+    ((episode, fault, moments, _),) = pool.take_ended()  # 9 has nothing to tell
     assert (episode, fault, moments.shape) == (8, "action[1] is nan, expected a finite number", (0,))
     tf_ops().env_reset(handle, int64(0, 1), int64(1, 2), int64(4, 4), int64(8, 9), NONE)
     tf_ops().env_step(handle, int64(0, 1), actions)
@@ -373,9 +374,10 @@ def test_the_queue_hands_normalisers_to_the_slots():
 
     def submit(episodes, normalisers):
         each = int64(*([0] * len(episodes)))
-        genome = int64(1), np.zeros(1, np.int32), int64(-1), int64(5), int64(0, 0), NONE, np.zeros(0, np.float32)
+        genome = int64(1), np.zeros(1, np.int32), int64(-1), int64(5), int64(-1)
+        chain, thetas = (int64(0, 0), NONE, np.zeros(0, np.float32)), np.zeros((0, 0), np.float32)
         tf_ops().episode_queue_submit(
-            queue, int64(*episodes), each, each, each, int64(*normalisers), *genome, int64(0)[0]
+            queue, int64(*episodes), each, each, each, int64(*normalisers), *genome, *chain, thetas, int64(0)[0]
         )
 
     with pytest.raises(ERRORS, match=r"input 'episode_normalisers' has shape \[1\], expected \[2\]"):

@@ -240,6 +240,7 @@ def test_handles_of_another_kind(pool):
             lambda handle: ops.env_set_normaliser(handle, 0, [0.0], [1.0]),
             lambda handle: ops.env_drop_normalisers(handle, int64(0)),
             lambda handle: ops.env_take_ended(handle),
+            lambda handle: ops.env_record_behaviours(handle, 0, 1),
         ):
             with pytest.raises(ERRORS, match="input 'handle' is not a handle of an env pool"):
                 call(handle)

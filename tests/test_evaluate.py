@@ -97,7 +97,7 @@ def test_numbers():
 def with_toy(monkeypatch, path, *arguments, **options):
     toy = ToyEvaluator(**options)
     made = []
-    monkeypatch.setattr(run_module, "make_evaluator", lambda config: made.append(config) or toy)
+    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference: made.append(config) or toy)
     result = command(path, *arguments)
     assert toy.closed
     return result, toy, made[0]

@@ -8,7 +8,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroevo import export, native, ops
+from neuroevo import export, native, ops, trace
 from neuroevo.errors import UserError
 from neuroevo.export import Exported
 from neuroevo.genome import Genome
@@ -57,8 +57,8 @@ def test_the_network_of_the_2018_code():
         "dense 256 1.0", "vbn", "bias", "relu", "dense 18 1.0", "bias",
     ]  # fmt: skip
     assert NETWORKS["virtual_bn"] is virtual_bn
-    (problem,) = check(Network("virtual_bn"), "frostbite", True, False)
-    assert problem.startswith('network.name = "virtual_bn": only neuroevo.native can prepare its rows so far')
+    assert check(Network("virtual_bn"), "frostbite", True, False) == []
+    assert [name for name in NETWORKS if Network(name).needs_reference] == ["virtual_bn"]
     assert OpPopulation([to_text(layers)], 1).dimensions == [1_008_450]
 
 
@@ -194,6 +194,20 @@ def test_threads_and_company_change_nothing(threads):
         bits(population.forward([1, 0, 1, 2, 1], batch[:5], 6)[[0, 2, 4]]),
         bits(expected.forward([0] * 3, batch[[0, 2, 4]], 6)),
     )
+
+
+def test_a_trace_tells_of_the_rows_that_were_prepared():
+    population = Population([DENSE], 3)
+    population.init(range(3), [0] * 3, range(3))
+    population.set_reference(np.ones((4, 5), np.float32))
+    trace.start()
+    try:
+        for rows in ([2, 0, 2], [0, 1], [0, 1, 2], []):
+            population.prepare(rows)
+    finally:
+        spans = trace.stop()
+    calls = spans.where(spans.kind == trace.CALL)
+    assert calls.name.tolist() == ["prepare"] * 2 and calls.argument.tolist() == [2, 1]
 
 
 def test_constant_reference_frames(backends):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from neuroevo import native
+from neuroevo.errors import UserError
 from neuroevo.genome import Centre, Genome
 from neuroevo.weights import NativeWeights
 
@@ -49,5 +50,5 @@ def test_antithetic_children_lie_on_both_sides(weights):
 
 
 def test_a_centre_of_another_size(weights):
-    with pytest.raises(ValueError, match="a centre has 3 weights, expected 26"):
+    with pytest.raises(UserError, match="a genome starts from 3 weights, expected 26 as network 1 has"):
         weights.theta(Genome(Centre([1.0, 2.0, 3.0]), (), 1))

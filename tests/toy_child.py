@@ -19,5 +19,5 @@ class SlowToyEvaluator(ToyEvaluator):
 
 
 if __name__ == "__main__":
-    run.make_evaluator = lambda config: SlowToyEvaluator(nan_at=3 if config.training.seed == 13 else None)
+    run.make_evaluator = lambda config, reference: SlowToyEvaluator(nan_at=3 if config.training.seed == 13 else None)
     child.run(sys.argv[1:])

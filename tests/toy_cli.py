@@ -5,5 +5,5 @@ from neuroevo.cli import main
 from tests.toy import ToyEvaluator
 
 if __name__ == "__main__":
-    run.make_evaluator = lambda config: ToyEvaluator()
+    run.make_evaluator = lambda config, reference: ToyEvaluator()
     main()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <utility>
 
 #include "core/error.h"
@@ -90,6 +91,7 @@ void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_
     slot.fault.clear();
     slot.env->Reset(seeds[k], max_frames[k]);
     slot.episode = episodes.empty() ? -1 : episodes[k];
+    if (plan_.records() && slot.episode >= 0) slot.behaviours.Start(plan_);
     slot.normaliser = found.empty() ? nullptr : found[k];
     if (slot.normaliser) slot.moments.Start(slot.normaliser->size());
     slot.started = slot.live = true;
@@ -122,8 +124,12 @@ void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, doubl
     const StepResult result = slot.fault.empty() ? slot.env->Step(action) : StepResult{0, true};
     rewards[k] = result.reward;
     dones[k] = result.done;
-    slot.live = !result.done;
-    if (result.done) NoteEnd(slot);
+    if (result.done) {
+      NoteEnd(&slot);
+    } else {
+      if (plan_.every > 0 && slot.episode >= 0) slot.behaviours.Add(plan_, *slot.env);
+      slot.live = true;
+    }
   };
   Run(slots, check, spec.steps_per_task, body);
 }
@@ -204,6 +210,19 @@ void EnvPool::State(const std::vector<int64_t>& slots, double* out) {
   CopyOut("state", slots, out, spec().state_bytes(), write, kCopiesPerTask);
 }
 
+void EnvPool::RecordBehaviours(int64_t every, int64_t samples) {
+  const BehaviourPlan plan(spec(), every, samples);
+  std::vector<int64_t> all(slots_.size());
+  std::iota(all.begin(), all.end(), 0);
+  const Hold hold(&slots_, all);
+  for (int64_t slot : all) {
+    if (!slots_[slot].started) continue;
+    ThrowInvalid("slot ", slot, " was reset already: behaviours are recorded from the first on");
+  }
+  std::lock_guard<std::mutex> lock(ended_mutex_);
+  plan_ = plan;
+}
+
 std::string EnvPool::Fault(int64_t slot) {
   const std::vector<int64_t> slots = {slot};
   const Hold hold(&slots_, slots);
@@ -212,10 +231,15 @@ std::string EnvPool::Fault(int64_t slot) {
 
 std::string EnvPool::FaultOf(const Slot& slot) { return slot.fault.empty() ? slot.env->Fault() : slot.fault; }
 
-void EnvPool::NoteEnd(const Slot& slot) {
-  if (slot.episode < 0) return;
-  Ended ended{slot.episode, FaultOf(slot), slot.normaliser ? slot.moments.values() : std::vector<double>()};
-  if (ended.fault.empty() && ended.moments.empty()) return;
+void EnvPool::NoteEnd(Slot* slot) {
+  if (slot->episode < 0) return;
+  Ended ended{slot->episode, FaultOf(*slot), {}, {}};
+  if (slot->normaliser) ended.moments = slot->moments.values();
+  if (plan_.records()) {
+    ended.behaviours = slot->behaviours.Finish(plan_, *slot->env, !ended.fault.empty());
+  } else if (ended.fault.empty() && ended.moments.empty()) {
+    return;
+  }
   std::lock_guard<std::mutex> lock(ended_mutex_);
   ended_.push_back(std::move(ended));
 }
@@ -227,12 +251,16 @@ EndedEpisodes EnvPool::TakeEnded() {
     std::lock_guard<std::mutex> lock(ended_mutex_);
     all.swap(ended_);
     taken.moments_size = moments_size_;
+    taken.behaviour_bytes = plan_.bytes();
   }
+  taken.behaviours.reserve(all.size() * taken.behaviour_bytes);
   for (Ended& ended : all) {
     taken.episodes.push_back(ended.episode);
     taken.faults.push_back(std::move(ended.fault));
     ended.moments.resize(taken.moments_size);  // zeros without a normaliser
     taken.moments.insert(taken.moments.end(), ended.moments.begin(), ended.moments.end());
+    taken.behaviours.insert(taken.behaviours.end(), ended.behaviours.begin(), ended.behaviours.end());
+    std::vector<uint8_t>().swap(ended.behaviours);  // a trajectory may be megabytes
   }
   return taken;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/thread_pool.h"
+#include "envs/behaviour_record.h"
 #include "envs/env.h"
 #include "envs/normaliser.h"
 
@@ -21,6 +22,8 @@ struct EndedEpisodes {
   std::vector<std::string> faults;  // [E], why an episode was broken off; "" where it was not
   int64_t moments_size = 0;         // 1 + 2n for observations of n values; 0 if the pool never had a normaliser
   std::vector<double> moments;      // [E, moments_size], see Moments; count 0 where the episode had no normaliser
+  int64_t behaviour_bytes = 0;      // of an episode; 0 if the pool records none
+  std::vector<uint8_t> behaviours;  // [E, behaviour_bytes], see RecordBehaviours; zeros where the episode failed
 };
 
 class EnvPool {
@@ -65,11 +68,16 @@ class EnvPool {
   void SetNormaliser(int64_t number, std::vector<double> mean, std::vector<double> std);
   void DropNormalisers(const std::vector<int64_t>& numbers) { normalisers_.Drop(numbers); }
 
+  // Records the behaviour of every numbered episode, as BehaviourPlan describes, for TakeEnded. Throws as that does,
+  // and once a slot has been reset.
+  void RecordBehaviours(int64_t every, int64_t samples);
+
   // Why the slot's episode was broken off, where an action was not finite or its simulation failed; "" where not.
   std::string Fault(int64_t slot);
 
-  // The numbered episodes with a fault or a normaliser that have ended since the last call, in any order. An episode is
-  // among them before the Step that ended it returns. Those that are reset before their end are not.
+  // The numbered episodes that have ended since the last call, in any order: all if behaviours are recorded, else those
+  // with a fault or a normaliser. An episode is among them before the Step that ended it returns. Those that are reset
+  // before their end are not.
   EndedEpisodes TakeEnded();
 
  private:
@@ -83,11 +91,13 @@ class EnvPool {
     Moments moments;                               // with a normaliser
     std::vector<double> observation;               // room for a raw one
     std::string fault;                             // of an action; the environment knows its own
+    BehaviourRecord behaviours;                    // if they are recorded
   };
   struct Ended {
     int64_t episode;
     std::string fault;
-    std::vector<double> moments;  // empty without a normaliser
+    std::vector<double> moments;      // empty without a normaliser
+    std::vector<uint8_t> behaviours;  // empty if none are recorded
   };
 
   // Marks the slots as busy for as long as it lives; all or none.
@@ -104,7 +114,7 @@ class EnvPool {
   template <class T>
   static void ShowNormalised(Slot* slot, int64_t n, float* out);
   static std::string FaultOf(const Slot& slot);
-  void NoteEnd(const Slot& slot);
+  void NoteEnd(Slot* slot);
 
   std::unique_ptr<EnvFactory> factory_;
   std::vector<Slot> slots_;
@@ -113,6 +123,7 @@ class EnvPool {
   std::mutex ended_mutex_;
   std::vector<Ended> ended_;
   int64_t moments_size_ = 0;
+  BehaviourPlan plan_;  // written under ended_mutex_ and while all slots are held: either of them is enough to read it
 };
 
 }  // namespace neuroevo

@@ -9,12 +9,14 @@
 
 namespace neuroevo {
 
-// Rows to be filled that depend on no other part: first by Init, then by Perturb; or one row that is assigned.
+// Rows to be filled that depend on no other part: first by Assign and Init, then by Perturb.
 struct Int8Population::Part {
+  std::vector<int64_t> assign_rows;
+  std::vector<int32_t> assign_networks;
+  std::vector<const float*> assign_thetas;
   std::vector<int64_t> init_rows;
   std::vector<int32_t> init_networks;
   std::vector<uint64_t> init_seeds;
-  const float* theta = nullptr;  // what is assigned to the only target, or null
   std::vector<int64_t> dst, src;
   std::vector<uint64_t> seeds;
   std::vector<float> scales;
@@ -52,20 +54,22 @@ class Int8Population::ThetaRows {
 };
 
 void Int8Population::Fill(const Part& part) {
-  const ThetaRows theta_rows(this, {&part.init_rows, &part.dst, &part.src, &part.targets});
+  const ThetaRows theta_rows(this, {&part.assign_rows, &part.init_rows, &part.dst, &part.src, &part.targets});
   const auto places = [&](const std::vector<int64_t>& rows) {
     std::vector<int64_t> found;
     for (int64_t row : rows) found.push_back(theta_rows.Of(row));
     return found;
   };
+  for (size_t i = 0; i < part.assign_rows.size(); ++i) {
+    const int32_t network = part.assign_networks[i];
+    const int64_t dimension = networks_[network].dimension();
+    thetas_->Assign({theta_rows.Of(part.assign_rows[i])}, {network}, part.assign_thetas[i], dimension);
+  }
   thetas_->Init(places(part.init_rows), part.init_networks, part.init_seeds);
   thetas_->Perturb(places(part.dst), places(part.src), part.seeds, part.scales);
   std::vector<Target> targets;
   for (int64_t row : part.targets) {
-    const int32_t network = row_network_[row];
-    const int64_t place = theta_rows.Of(row);
-    if (part.theta != nullptr) thetas_->Assign({place}, {network}, part.theta, networks_[network].dimension());
-    targets.push_back({row, network, thetas_->Theta(place)});
+    targets.push_back({row, row_network_[row], thetas_->Theta(theta_rows.Of(row))});
   }
   QuantiseRows(targets);
 }
@@ -81,15 +85,15 @@ Int8Population::Int8Population(std::unique_ptr<FloatPopulation> thetas, int64_t 
     : Population(thetas->networks(), rows, thetas->pool()),
       thetas_(std::move(thetas)),
       float_rows_(FloatRows(float_rows, rows)),
-      init_seed_(rows_) {
+      origins_(rows_) {
   for (int64_t row = thetas_->rows() - 1; row >= float_rows_; --row) free_scratch_.push_back(row);
   scratch_rows_ = free_scratch_.size();
 }
 
 void Int8Population::CheckTheta(int64_t row, bool in_place) const {
-  if (KeepsTheta(row) || (in_place && init_seed_[row])) return;
+  if (KeepsTheta(row) || (in_place && OriginOf(row).index() != 0)) return;
   ThrowInvalid("row ", row, " keeps no float32 weights to be read or perturbed: only rows [0, ", float_rows_,
-               ") do, and what Init has filled can be perturbed in place");
+               ") do, and what Init or Assign has filled can be perturbed in place");
 }
 
 void Int8Population::CheckChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src) const {
@@ -111,7 +115,7 @@ void Int8Population::CheckChains(const std::vector<int64_t>& dst, const std::vec
 void Int8Population::DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) {
   std::vector<Part> parts(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    init_seed_[rows[i]] = seeds[i];
+    SetOrigin(rows[i], seeds[i]);
     parts[i].init_rows = parts[i].targets = {rows[i]};
     parts[i].init_networks = {row_network_[rows[i]]};
     parts[i].init_seeds = {seeds[i]};
@@ -122,9 +126,14 @@ void Int8Population::DoInit(const std::vector<int64_t>& rows, const std::vector<
 void Int8Population::DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) {
   std::vector<Part> parts(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
-    init_seed_[rows[i]].reset();
-    parts[i].targets = {rows[i]};
-    parts[i].theta = thetas + static_cast<int64_t>(i) * stride;
+    const int32_t network = row_network_[rows[i]];
+    const float* theta = thetas + static_cast<int64_t>(i) * stride;
+    if (!KeepsTheta(rows[i])) {
+      SetOrigin(rows[i], std::make_shared<const std::vector<float>>(theta, theta + networks_[network].dimension()));
+    }
+    parts[i].assign_rows = parts[i].targets = {rows[i]};
+    parts[i].assign_networks = {network};
+    parts[i].assign_thetas = {theta};
   }
   for (const Part& part : parts) Fill(part);
 }
@@ -137,14 +146,26 @@ void Int8Population::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
                                const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds,
                                const std::vector<float>& scale) {
   std::vector<Part> parts;
+  std::vector<Origin> origins;  // keeps the thetas that the parts point to
   for (const std::vector<int32_t>& chain : PerturbChains(dst, src)) {
     Part part;
     std::unordered_set<int64_t> filled;
     for (int32_t i : chain) {
-      if (!KeepsTheta(src[i]) && filled.count(src[i]) == 0) {  // as checked, src is dst and holds what Init made
-        part.init_rows.push_back(src[i]);
-        part.init_networks.push_back(network[i]);
-        part.init_seeds.push_back(init_seed_[src[i]].value_or(0));  // there, unless another call fills it now
+      if (!KeepsTheta(src[i]) && filled.count(src[i]) == 0) {  // as checked, src is dst and has an origin
+        origins.push_back(OriginOf(src[i]));
+        const auto* theta = std::get_if<std::shared_ptr<const std::vector<float>>>(&origins.back());
+        const auto* seed = std::get_if<uint64_t>(&origins.back());
+        const auto dimension = static_cast<size_t>(networks_[network[i]].dimension());
+        // One of them is there and fits, unless another call fills the row now.
+        if (theta != nullptr && (*theta)->size() == dimension) {
+          part.assign_rows.push_back(src[i]);
+          part.assign_networks.push_back(network[i]);
+          part.assign_thetas.push_back((*theta)->data());
+        } else {
+          part.init_rows.push_back(src[i]);
+          part.init_networks.push_back(network[i]);
+          part.init_seeds.push_back(seed == nullptr ? 0 : *seed);
+        }
         filled.insert(src[i]);
       }
       part.dst.push_back(dst[i]);
@@ -158,8 +179,18 @@ void Int8Population::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
     }
     parts.push_back(std::move(part));
   }
-  for (int64_t row : dst) init_seed_[row].reset();
+  for (int64_t row : dst) SetOrigin(row, {});
   for (const Part& part : parts) Fill(part);
+}
+
+Int8Population::Origin Int8Population::OriginOf(int64_t row) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return origins_[row];
+}
+
+void Int8Population::SetOrigin(int64_t row, Origin origin) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  origins_[row].swap(origin);  // what it was is freed without the lock
 }
 
 std::vector<int64_t> Int8Population::TakeScratchRows(size_t count) {

@@ -2,8 +2,8 @@
 // so that Forward finds bytes only, and a row is the same whichever way its theta came about.
 //
 // Rows [0, float_rows) keep their theta. Of the others it is made in a scratch row, for a few chains at a time, and
-// forgotten; what Init put there is remembered as its seed, so that a chain can start from it. A subclass says where
-// the integers are and what computes with them.
+// forgotten; what Init or Assign put there is remembered, as its seed or in the host's memory, so that a chain can
+// start from it. A subclass says where the integers are and what computes with them.
 #ifndef NEUROEVO_POPULATION_INT8_POPULATION_H_
 #define NEUROEVO_POPULATION_INT8_POPULATION_H_
 
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <variant>
 #include <vector>
 
 #include "population/float_population.h"
@@ -43,6 +43,8 @@ class Int8Population : public Population {
  private:
   struct Part;
   class ThetaRows;
+  // What a row was last filled from that keeps no theta: something else, the seed of Init, or the theta of Assign.
+  using Origin = std::variant<std::monostate, uint64_t, std::shared_ptr<const std::vector<float>>>;
 
   void CheckTheta(int64_t row, bool in_place) const override;
   void CheckChains(const std::vector<int64_t>& dst, const std::vector<int64_t>& src) const override;
@@ -53,15 +55,16 @@ class Int8Population : public Population {
                  const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
 
   bool KeepsTheta(int64_t row) const { return row < float_rows_; }
+  Origin OriginOf(int64_t row) const;
+  void SetOrigin(int64_t row, Origin origin);
   std::vector<int64_t> TakeScratchRows(size_t count);  // at most scratch_rows_
   void Fill(const Part& part);
 
   std::unique_ptr<FloatPopulation> thetas_;
   int64_t float_rows_;
-  std::vector<std::optional<uint64_t>> init_seed_;  // [R], of the other rows, while they hold what Init made of it
-
   size_t scratch_rows_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::vector<Origin> origins_;  // [R]
   std::condition_variable scratch_given_back_;
   std::vector<int64_t> free_scratch_;  // the last one given back is taken first: it is in the cache, and few get used
 };

@@ -203,7 +203,6 @@ void Population::SetReference(const void* observations, int64_t count) {
 }
 
 void Population::Prepare(const std::vector<int64_t>& rows) {
-  const trace::Scope scope("prepare", static_cast<int64_t>(rows.size()));
   std::vector<int64_t> unprepared;
   std::unordered_set<int64_t> seen;
   for (int64_t row : rows) {
@@ -216,6 +215,7 @@ void Population::Prepare(const std::vector<int64_t>& rows) {
     unprepared.push_back(row);
   }
   if (unprepared.empty()) return;
+  const trace::Scope scope("prepare", static_cast<int64_t>(unprepared.size()));
   DoPrepare(unprepared);
   for (int64_t row : unprepared) prepared_[row] = 1;
 }

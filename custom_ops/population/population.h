@@ -22,8 +22,8 @@ class Population {
   // system: a row never written costs no memory.
   // dtype: kFloat32, or kInt8 for networks evaluated in integers (int8.h), one byte a weight. Then only rows
   // [0, float_rows) hold their theta too, for Read and as what Perturb starts from; of the others Perturb can start
-  // from what Init put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold theta.
-  // memory: where a backend on a GPU takes the rows' memory from; null: from the GPU. Others do not look at it.
+  // from what Init or Assign put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold
+  // theta. memory: where a backend on a GPU takes the rows' memory from; null: from the GPU. Others do not look at it.
   static std::unique_ptr<Population> Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
                                           std::shared_ptr<ThreadPool> pool, DType dtype = DType::kFloat32,
                                           int64_t float_rows = -1, std::shared_ptr<MemorySource> memory = nullptr);

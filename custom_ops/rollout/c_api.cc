@@ -39,6 +39,7 @@ DType WeightDType(const std::string& name) {
 }
 
 std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
+  const auto thetas = SplitThetas(in.theta_values, in.thetas, in.theta_size);
   std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
   for (int64_t g = 0; g < in.genomes; ++g) {
     auto genome = std::make_shared<GenomeRecipe>();
@@ -46,6 +47,7 @@ std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
     genome->source_row = in.sources[g];
     genome->network = in.networks[g];
     genome->seed = in.base_seeds[g];
+    if (in.theta_of != nullptr) genome->theta = ThetaOf(in.theta_of[g], thetas);
     for (int64_t m = in.chain_splits[g]; m < in.chain_splits[g + 1]; ++m) {
       genome->chain.emplace_back(in.chain_seeds[m], in.chain_scales[m]);
     }
@@ -176,6 +178,10 @@ int neuroevo_env_drop_normalisers(neuroevo_env_pool* pool, const int64_t* number
   return Guard([&] { pool->object.DropNormalisers(Vector(numbers, n)); });
 }
 
+int neuroevo_env_record_behaviours(neuroevo_env_pool* pool, int64_t every, int64_t samples) {
+  return Guard([&] { pool->object.RecordBehaviours(every, samples); });
+}
+
 int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours) {
   return Guard([&] { pool->object.Behaviour(Vector(slots, k), behaviours); });
 }
@@ -203,8 +209,13 @@ int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended) {
     taken = pool->object.TakeEnded();
     faults.clear();
     for (const std::string& fault : taken.faults) faults.push_back(fault.c_str());
-    *ended = {static_cast<int64_t>(faults.size()), taken.episodes.data(), faults.data(), taken.moments_size,
-              taken.moments.data()};
+    *ended = {static_cast<int64_t>(faults.size()),
+              taken.episodes.data(),
+              faults.data(),
+              taken.moments_size,
+              taken.moments.data(),
+              taken.behaviour_bytes,
+              taken.behaviours.data()};
   });
 }
 

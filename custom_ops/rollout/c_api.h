@@ -73,6 +73,9 @@ int neuroevo_env_observe_normalised(neuroevo_env_pool* pool, const int64_t* slot
 int neuroevo_env_set_normaliser(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
                                 int64_t n);
 int neuroevo_env_drop_normalisers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n);
+/* Before the first reset: records every numbered episode's behaviour, at its end for every = 0, else after so many
+ * steps again and again, samples of them (envs/behaviour_record.h). */
+int neuroevo_env_record_behaviours(neuroevo_env_pool* pool, int64_t every, int64_t samples);
 int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours);
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens);
 int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states);
@@ -82,11 +85,13 @@ typedef struct {
   int64_t count;           /* E */
   const int64_t* episodes; /* [E] */
   const char* const* faults;
-  int64_t moments_size;  /* 1 + 2n for observations of n values; 0 if the pool never had a normaliser */
-  const double* moments; /* [E, moments_size]: count, sums, sums of squares; 0 where an episode had no normaliser */
+  int64_t moments_size;      /* 1 + 2n for observations of n values; 0 if the pool never had a normaliser */
+  const double* moments;     /* [E, moments_size]: count, sums, sums of squares; 0 where an episode had no normaliser */
+  int64_t behaviour_bytes;   /* of an episode; 0 if none are recorded */
+  const uint8_t* behaviours; /* [E, behaviour_bytes], of the environment's behaviour_dtype; 0 where an episode failed */
 } neuroevo_ended;
-/* The numbered episodes with a fault or a normaliser that have ended since the last call; valid until this thread's
- * next call. */
+/* The numbered episodes that have ended since the last call: all if behaviours are recorded, else those with a fault or
+ * a normaliser. Valid until this thread's next call. */
 int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended);
 
 /* networks: n layer lists in text form (see population/network.h). dtype: float32 or int8; float_rows: with int8, how
@@ -116,13 +121,18 @@ typedef struct {
   int64_t genomes;
   const int32_t* networks;     /* [genomes] */
   const int64_t* sources;      /* [genomes], row to start from or -1 */
+  const int64_t* theta_of;     /* [genomes], index in [0, thetas) of weights to start from, or -1; null for none */
   const uint64_t* base_seeds;  /* [genomes] */
   const int64_t* chain_splits; /* [genomes + 1] */
   const uint64_t* chain_seeds; /* [M] */
   const float* chain_scales;   /* [M] */
+  int64_t thetas;
+  const float* theta_values; /* [thetas, theta_size] */
+  int64_t theta_size;        /* at least D of each network that starts from one */
 } neuroevo_episodes;
 /* Plays the episodes on lanes * slots_per_lane slots; rows from first_row on are the lanes'. Writes returns [E] and
- * steps [E] in the order of the episodes; env_take_ended knows them by their indices. */
+ * steps [E] in the order of the episodes; env_take_ended knows them by their indices. Networks with vbn need their
+ * reference batch (vbn_c_api.h) before. */
 int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
                        int64_t first_row, const neuroevo_episodes* episodes, double* returns, int64_t* steps);
 

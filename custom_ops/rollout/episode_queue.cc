@@ -12,6 +12,21 @@ constexpr int64_t kMaxFirstRow = int64_t{1} << 40;  // which no population has, 
 
 }  // namespace
 
+std::vector<Theta> SplitThetas(const float* values, int64_t count, int64_t size) {
+  if (count < 0 || size < 0) ThrowInvalid(count, " thetas of ", size, " weights, expected 0 or more");
+  std::vector<Theta> thetas;
+  for (int64_t v = 0; v < count; ++v) {
+    thetas.push_back(std::make_shared<const std::vector<float>>(values + v * size, values + (v + 1) * size));
+  }
+  return thetas;
+}
+
+Theta ThetaOf(int64_t index, const std::vector<Theta>& thetas) {
+  if (index == -1) return nullptr;
+  CheckIndex("theta of a genome", index, static_cast<int64_t>(thetas.size()));
+  return thetas[index];
+}
+
 EpisodeQueue::EpisodeQueue(int64_t lanes, int64_t slots_per_lane, int64_t first_row)
     : slots_per_lane_(slots_per_lane), first_row_(first_row) {
   if (lanes < 1) ThrowInvalid("number of lanes is ", lanes, ", expected at least 1");
@@ -80,7 +95,12 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
   slot.row = first_row_ + lane_index * slots_per_lane_ + slot.lane_row;
   if (!fill) return;
   int64_t source = genome.source_row;
-  if (source < 0) {
+  if (genome.theta) {
+    refill->assign_rows.push_back(slot.row);
+    refill->assign_networks.push_back(genome.network);
+    refill->assign_thetas.push_back(genome.theta);
+    source = slot.row;
+  } else if (source < 0) {
     refill->init_rows.push_back(slot.row);
     refill->init_networks.push_back(genome.network);
     refill->init_seeds.push_back(genome.seed);
@@ -125,6 +145,9 @@ void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
   if (genome.source_row < -1 || genome.source_row >= first_row_) {
     throw Error(Error::Kind::kOutOfRange, Concat("source row ", genome.source_row, " of genome ", genome.id,
                                                  " is out of range [-1, ", first_row_, ")"));
+  }
+  if (genome.theta && genome.source_row != -1) {
+    ThrowInvalid("genome ", genome.id, " has a theta and source row ", genome.source_row, ", expected one of them");
   }
 }
 

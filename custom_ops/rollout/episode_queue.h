@@ -20,15 +20,24 @@
 
 namespace neuroevo {
 
-// How to put a genome into a row: the weights of source_row if it is not negative, else init(seed) of the network; then
-// the chain of (seed, scale). A source_row with an empty chain is played where it is.
+using Theta = std::shared_ptr<const std::vector<float>>;  // at least D weights of a network; shared by many genomes
+
+// How to put a genome into a row: theta if there is one, or the weights of source_row if it is not negative, else
+// init(seed) of the network; then the chain of (seed, scale). A source_row with an empty chain is played where it is.
 struct GenomeRecipe {
   int64_t id;  // equal ids mean equal weights, for the life of the queue
   int64_t source_row = -1;
   int32_t network = 0;
   uint64_t seed = 0;
   std::vector<std::pair<uint64_t, float>> chain;
+  Theta theta = nullptr;  // with source_row = -1
 };
+
+// V thetas of `size` weights each, one after another, as recipes have them. Throws for a negative count or size.
+std::vector<Theta> SplitThetas(const float* values, int64_t count, int64_t size);
+
+// The theta of that index, null for -1. Throws for another one out of range.
+Theta ThetaOf(int64_t index, const std::vector<Theta>& thetas);
 
 struct QueuedEpisode {
   int64_t id;
@@ -59,7 +68,10 @@ struct Refill {
   std::vector<uint64_t> seeds;
   std::vector<int64_t> max_frames;
   std::vector<int64_t> episodes, normalisers;
-  // Rows to initialise, then rows to perturb, in order.
+  // Rows to assign, then rows to initialise, then rows to perturb, in order.
+  std::vector<int64_t> assign_rows;
+  std::vector<int32_t> assign_networks;
+  std::vector<Theta> assign_thetas;
   std::vector<int64_t> init_rows;
   std::vector<int32_t> init_networks;
   std::vector<uint64_t> init_seeds;
@@ -78,7 +90,8 @@ class EpisodeQueue {
 
   // Appends episodes. Those of a lower priority number are played first, those of the same in the order in which they
   // came: work with a high number fills the slots that nothing else wants. Throws, appending none, if the queue is
-  // closed, an episode's or a genome's id is negative, or a source_row is not one of the caller's rows.
+  // closed, an episode's or a genome's id is negative, a source_row is not one of the caller's rows, or a genome
+  // starts from two things.
   void Submit(std::vector<QueuedEpisode> episodes, int64_t priority = 0);
 
   // Gives the lane's free slots their next episodes. Calls done from here, unless the lane has nothing live and there

@@ -67,8 +67,16 @@ class Lane {
       });
     });
     if (refill.closed) return false;
+    for (size_t i = 0; i < refill.assign_rows.size(); ++i) {
+      const std::vector<float>& theta = *refill.assign_thetas[i];
+      population_->Assign({refill.assign_rows[i]}, {refill.assign_networks[i]}, theta.data(),
+                          static_cast<int64_t>(theta.size()));
+    }
     population_->Init(refill.init_rows, refill.init_networks, refill.init_seeds);
     population_->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales);
+    population_->Prepare(refill.assign_rows);  // what vbn layers take of the reference batch; others cost nothing
+    population_->Prepare(refill.init_rows);
+    population_->Prepare(refill.perturb_dst);
     envs_->Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalisers);
     *live = std::move(refill.live);
     return true;

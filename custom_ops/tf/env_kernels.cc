@@ -133,6 +133,16 @@ class EnvDropNormalisersOp : public OpKernel {
   }
 };
 
+class EnvRecordBehavioursOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    RunSync(ctx, [&] {
+      Lookup<EnvPool>(ctx, kPool).RecordBehaviours(Scalar<int64_t>(ctx, "every"), Scalar<int64_t>(ctx, "samples"));
+    });
+  }
+};
+
 class EnvTakeEndedOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -141,8 +151,11 @@ class EnvTakeEndedOp : public OpKernel {
       const EndedEpisodes ended = Lookup<EnvPool>(ctx, kPool).TakeEnded();
       SetVector<int64_t>(ctx, 0, ended.episodes);
       SetVector<tensorflow::tstring>(ctx, 1, ended.faults);
-      auto* moments = Output(ctx, 2, {static_cast<int64_t>(ended.episodes.size()), ended.moments_size});
+      const int64_t count = static_cast<int64_t>(ended.episodes.size());
+      auto* moments = Output(ctx, 2, {count, ended.moments_size});
       std::copy(ended.moments.begin(), ended.moments.end(), moments->flat<double>().data());
+      auto* behaviours = Output(ctx, 3, {count, ended.behaviour_bytes});
+      std::copy(ended.behaviours.begin(), ended.behaviours.end(), behaviours->flat<uint8_t>().data());
     });
   }
 };
@@ -261,6 +274,7 @@ REGISTER_KERNEL_BUILDER(Name("EnvReset").Device(tensorflow::DEVICE_CPU), EnvRese
 REGISTER_KERNEL_BUILDER(Name("EnvActions").Device(tensorflow::DEVICE_CPU), EnvActionsOp);
 REGISTER_KERNEL_BUILDER(Name("EnvSetNormaliser").Device(tensorflow::DEVICE_CPU), EnvSetNormaliserOp);
 REGISTER_KERNEL_BUILDER(Name("EnvDropNormalisers").Device(tensorflow::DEVICE_CPU), EnvDropNormalisersOp);
+REGISTER_KERNEL_BUILDER(Name("EnvRecordBehaviours").Device(tensorflow::DEVICE_CPU), EnvRecordBehavioursOp);
 REGISTER_KERNEL_BUILDER(Name("EnvTakeEnded").Device(tensorflow::DEVICE_CPU), EnvTakeEndedOp);
 REGISTER_KERNEL_BUILDER(Name("EnvStep").Device(tensorflow::DEVICE_CPU), EnvStepOp);
 REGISTER_KERNEL_BUILDER(Name("EnvObservation").Device(tensorflow::DEVICE_CPU), EnvObservationOp);

@@ -133,26 +133,49 @@ Forgets normalisers. Episodes that have begun with one keep it.
 numbers: [M], each set before.
 )doc");
 
+REGISTER_OP("EnvRecordBehaviours")
+    .Input("handle: resource")
+    .Input("every: int64")
+    .Input("samples: int64")
+    .SetIsStateful()
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle scalar;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 0, &scalar));
+      return c->WithRank(c->input(2), 0, &scalar);
+    })
+    .Doc(R"doc(
+Records the behaviour of every episode with a number, for EnvTakeEnded; before the first EnvReset.
+
+every: 0 for the behaviour when the episode ends; else for a trajectory, one behaviour every so many steps.
+samples: of a trajectory; those after the episode's end are the last state once more.
+)doc");
+
 REGISTER_OP("EnvTakeEnded")
     .Input("handle: resource")
     .Output("episodes: int64")
     .Output("faults: string")
     .Output("moments: float64")
+    .Output("behaviours: uint8")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(InferenceContext::kUnknownDim));
       c->set_output(1, c->Vector(InferenceContext::kUnknownDim));
-      c->set_output(2, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
+      for (int i : {2, 3}) {
+        c->set_output(i, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
+      }
       return absl::OkStatus();
     })
     .Doc(R"doc(
-The numbered episodes with a fault or a normaliser that have ended since the last call, in any order. An episode is
-among them before the EnvStep that ended it is over. Those that are reset before their end are not.
+The numbered episodes that have ended since the last call, in any order: all after EnvRecordBehaviours, else those with
+a fault or a normaliser. An episode is among them before the EnvStep that ended it is over. Those that are reset before
+their end are not.
 
 episodes: [E], the numbers given to EnvReset.
 faults: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
 moments: [E, 1 + 2n], of the observations shown by EnvNormalisedObservation, before they were normalised: their count,
   the sums of their n values, the sums of squares. 0 where an episode had no normaliser; [E, 0] if the pool never had one.
+behaviours: [E, bytes], samples one after another, each of the behaviour_dtype and shape that EnvPoolSpec tells. 0 where
+  an episode failed; [E, 0] if they are not recorded.
 )doc");
 
 REGISTER_OP("EnvActions")

@@ -124,6 +124,7 @@ class PopulationAssignOp : public OpKernel {
       const int64_t k = static_cast<int64_t>(rows.size());
       const int64_t stride = MaxDimension(population);
       const auto networks = Values<int32_t>(ctx, "networks", k);
+      if (k == 0) return;  // as most refills of a lane are, whose thetas may have any width then
       const auto& thetas = Checked(ctx, "thetas", tensorflow::DT_FLOAT, {k, stride});
       WaitForStream(ctx);
       population.Assign(rows, networks, thetas.flat<float>().data(), stride);

@@ -87,7 +87,7 @@ Fills rows with given weights.
 
 rows: [K], different, in [0, R).
 networks: [K], index of each row's network.
-thetas: [K, max D]; of each the first D of its network are used.
+thetas: [K, max D]; of each the first D of its network are used. For K = 0, of any width.
 )doc");
 
 REGISTER_OP("PopulationRead")

@@ -68,6 +68,8 @@ class EpisodeQueueSubmitOp : public OpKernel {
     const auto chain_seeds = Values<int64_t, uint64_t>(ctx, "chain_seeds");
     const int64_t mutations = static_cast<int64_t>(chain_seeds.size());
     const auto chain_scales = Values<float>(ctx, "chain_scales", mutations);
+    const auto theta_of = Values<int64_t>(ctx, "genome_thetas", count);
+    const std::vector<Theta> thetas = Thetas(ctx);
     std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
     genomes.reserve(count);
     for (int64_t g = 0; g < count; ++g) {
@@ -80,10 +82,21 @@ class EpisodeQueueSubmitOp : public OpKernel {
       genome->source_row = sources[g];
       genome->network = networks[g];
       genome->seed = seeds[g];
+      genome->theta = ThetaOf(theta_of[g], thetas);
       for (int64_t m = splits[g]; m < splits[g + 1]; ++m) genome->chain.emplace_back(chain_seeds[m], chain_scales[m]);
       genomes.push_back(std::move(genome));
     }
     return genomes;
+  }
+
+  static std::vector<Theta> Thetas(OpKernelContext* ctx) {
+    const tensorflow::Tensor* thetas;
+    const absl::Status status = ctx->input("thetas", &thetas);
+    if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
+    if (thetas->dims() != 2) {
+      ThrowInvalid("input 'thetas' has shape ", thetas->shape().DebugString(), ", expected [V, W]");
+    }
+    return SplitThetas(thetas->flat<float>().data(), thetas->dim_size(0), thetas->dim_size(1));
   }
 };
 
@@ -132,13 +145,28 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
     SetVector<int64_t>(ctx, 5, refill.max_frames);
     SetVector<int64_t>(ctx, 6, refill.episodes);
     SetVector<int64_t>(ctx, 7, refill.normalisers);
-    SetVector<int64_t>(ctx, 8, refill.init_rows);
-    SetVector<int32_t>(ctx, 9, refill.init_networks);
-    SetVector<int64_t>(ctx, 10, refill.init_seeds);
-    SetVector<int64_t>(ctx, 11, refill.perturb_dst);
-    SetVector<int64_t>(ctx, 12, refill.perturb_src);
-    SetVector<int64_t>(ctx, 13, refill.perturb_seeds);
-    SetVector<float>(ctx, 14, refill.perturb_scales);
+    SetVector<int64_t>(ctx, 8, refill.assign_rows);
+    SetVector<int32_t>(ctx, 9, refill.assign_networks);
+    SetThetas(ctx, 10, refill.assign_thetas);
+    SetVector<int64_t>(ctx, 11, refill.init_rows);
+    SetVector<int32_t>(ctx, 12, refill.init_networks);
+    SetVector<int64_t>(ctx, 13, refill.init_seeds);
+    SetVector<int64_t>(ctx, 14, refill.perturb_dst);
+    SetVector<int64_t>(ctx, 15, refill.perturb_src);
+    SetVector<int64_t>(ctx, 16, refill.perturb_seeds);
+    SetVector<float>(ctx, 17, refill.perturb_scales);
+  }
+
+  // [A, W], W the length of the longest; zeros after a shorter one.
+  static void SetThetas(OpKernelContext* ctx, int index, const std::vector<Theta>& thetas) {
+    size_t width = 0;
+    for (const Theta& theta : thetas) width = std::max(width, theta->size());
+    float* out =
+        Output(ctx, index, {static_cast<int64_t>(thetas.size()), static_cast<int64_t>(width)})->flat<float>().data();
+    for (const Theta& theta : thetas) {
+      std::fill(std::copy(theta->begin(), theta->end(), out), out + width, 0.0f);
+      out += width;
+    }
   }
 };
 

@@ -39,9 +39,11 @@ REGISTER_OP("EpisodeQueueSubmit")
     .Input("genome_networks: int32")
     .Input("genome_sources: int64")
     .Input("genome_seeds: int64")
+    .Input("genome_thetas: int64")
     .Input("chain_splits: int64")
     .Input("chain_seeds: int64")
     .Input("chain_scales: float")
+    .Input("thetas: float")
     .Input("priority: int64")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::NoOutputs)
@@ -53,7 +55,9 @@ episode_genomes: [E], index in [0, G).
 episode_normalisers: [E], numbers given to EnvSetNormaliser, or -1 for none.
 genome_ids: [G]; equal ids mean equal weights for the life of the queue.
 genome_sources: [G], a row of the population to start from, or -1 for the initial weights of genome_seeds.
+genome_thetas: [G], index in [0, V) of the weights to start from instead, with source -1; or -1.
 chain_splits: [G + 1], the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales.
+thetas: [V, W], weights; W is max D, as PopulationAssign takes them.
 priority: episodes of a lower number are played first, those of the same number in the order in which they came.
 )doc");
 
@@ -68,6 +72,9 @@ REGISTER_OP("EpisodeQueueTake")
     .Output("max_frames: int64")
     .Output("episodes: int64")
     .Output("normalisers: int64")
+    .Output("assign_rows: int64")
+    .Output("assign_networks: int32")
+    .Output("assign_thetas: float")
     .Output("init_rows: int64")
     .Output("init_networks: int32")
     .Output("init_seeds: int64")
@@ -79,6 +86,7 @@ REGISTER_OP("EpisodeQueueTake")
     .SetShapeFn([](InferenceContext* c) {
       TF_RETURN_IF_ERROR(VectorsOut(c));
       c->set_output(0, c->Scalar());
+      c->set_output(10, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
       return absl::OkStatus();
     })
     .Doc(R"doc(
@@ -87,7 +95,7 @@ Gives the lane's free slots their next episodes. Waits, without a thread, while 
 closed: the queue was closed: the lane must stop.
 live_slots, live_rows: [K], all slots that play after this, ascending, and their rows.
 slots, seeds, max_frames, episodes, normalisers: what to reset, as EnvReset takes it; the episodes' ids.
-init_*, perturb_*: rows to fill first, in order.
+assign_*, init_*, perturb_*: rows to fill first, in this order. assign_thetas: [A, max D], [0, 0] for none.
 )doc");
 
 REGISTER_OP("EpisodeQueuePut")

@@ -50,7 +50,7 @@ def evaluate(
         config = reader.config
         asked = {"device": device, "threads": threads}
         hardware = replace(config.hardware, **{key: value for key, value in asked.items() if value is not None})
-        evaluator = runs.make_evaluator(replace(config, hardware=hardware))
+        evaluator = runs.make_evaluator(replace(config, hardware=hardware), reader.reference())
         try:
             if not as_json:
                 print(

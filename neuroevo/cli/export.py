@@ -46,7 +46,7 @@ def export(
             raise UserError(f"--out {path}: expected a name that ends in {chosen.suffix}, as --format is {form}")
         name = f"{reader.config.env.name}_{reader.config.network.name}_generation_{generation}"
         with written_aside(path, force, chosen.mark) as aside:
-            network = elite_network(reader.config, elite, name)
+            network = elite_network(reader.config, elite, name, reader.reference())
             chosen.save(network, aside)
         print(f"wrote {path}: elite of generation {generation}, {network.theta.size:,} weights, as {form}", flush=True)
         if network.dtype == "int8":

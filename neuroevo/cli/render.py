@@ -55,7 +55,7 @@ def render(
         check_format(out)
         reader = RunReader(run)
         generation, players = choose_players(reader, generation, members)
-        options = {"cutoff": cutoff, "scale": scale, "fps": fps, "captions": captions}
+        options = {"cutoff": cutoff, "scale": scale, "fps": fps, "captions": captions, "reference": reader.reference()}
         with written_aside(out, force) as aside, progress_bar(episodes) as bar:
             seeds = episode_seeds(episodes, seed)
             rendered = play(

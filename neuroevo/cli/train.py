@@ -68,7 +68,7 @@ def train_run(folder: RunFolder) -> None:
     config = folder.config
     for unusable in folder.unusable:
         print(f"neuroevo: passed over {unusable}", file=sys.stderr, flush=True)
-    evaluator = make_evaluator(config)
+    evaluator = make_evaluator(config, folder.reference)
     try:
         facts = {"parameters": evaluator.dimension, "actions": evaluator.num_actions, "device": evaluator.device}
         with folder.open(sys.argv, facts), make_watcher() as watcher:

@@ -28,15 +28,19 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Genome = std::shared_ptr<const GenomeRecipe>;
 
-Genome MakeGenome(int64_t id, std::vector<std::pair<uint64_t, float>> chain = {}, int64_t source_row = -1) {
+Genome MakeGenome(int64_t id, std::vector<std::pair<uint64_t, float>> chain = {}, int64_t source_row = -1,
+                  Theta theta = nullptr) {
   auto genome = std::make_shared<GenomeRecipe>();
   genome->id = id;
   genome->source_row = source_row;
   genome->network = static_cast<int32_t>(id % 2);
   genome->seed = 1000 + id;
   genome->chain = std::move(chain);
+  genome->theta = std::move(theta);
   return genome;
 }
+
+Theta MakeTheta(float value) { return std::make_shared<const std::vector<float>>(2, value); }
 
 QueuedEpisode Episode(int64_t id, Genome genome) { return {id, 500 + static_cast<uint64_t>(id), 10 * id, genome}; }
 
@@ -56,9 +60,15 @@ EpisodeQueue::PutResult PutOnes(EpisodeQueue* queue, int64_t lane, const Ints& s
   return queue->Put(lane, slots, rewards.data(), dones.get());
 }
 
-// What a row holds: network, seed or source row, and the mutations since.
+// What a row holds that was assigned.
+std::string Text(int32_t network, const Theta& theta) {
+  return "theta " + std::to_string(network) + " " + std::to_string(theta->at(1));
+}
+
+// What a row holds: a source row, or network and theta or seed, and the mutations since.
 std::string Text(const GenomeRecipe& genome) {
-  std::string text = genome.source_row >= 0
+  std::string text = genome.theta ? Text(genome.network, genome.theta)
+                     : genome.source_row >= 0
                          ? "row " + std::to_string(genome.source_row)
                          : "init " + std::to_string(genome.network) + " " + std::to_string(genome.seed);
   for (const auto& [seed, scale] : genome.chain) text += " " + std::to_string(seed) + "*" + std::to_string(scale);
@@ -72,6 +82,9 @@ class Rows {
     for (int64_t r = 0; r < first_row; ++r) rows_[r] = "row " + std::to_string(r);
   }
   void Fill(const Refill& refill) {
+    for (size_t i = 0; i < refill.assign_rows.size(); ++i) {
+      rows_[refill.assign_rows[i]] = Text(refill.assign_networks.at(i), refill.assign_thetas.at(i));
+    }
     for (size_t i = 0; i < refill.init_rows.size(); ++i) {
       rows_[refill.init_rows[i]] =
           "init " + std::to_string(refill.init_networks.at(i)) + " " + std::to_string(refill.init_seeds.at(i));
@@ -91,6 +104,7 @@ class Rows {
 // Rows that a refill writes.
 std::set<int64_t> Written(const Refill& refill) {
   std::set<int64_t> rows(refill.init_rows.begin(), refill.init_rows.end());
+  rows.insert(refill.assign_rows.begin(), refill.assign_rows.end());
   rows.insert(refill.perturb_dst.begin(), refill.perturb_dst.end());
   return rows;
 }
@@ -156,6 +170,59 @@ TEST(SourceRows) {
   CHECK_EQ(next.live.rows[0], row);
   CHECK_EQ(next.perturb_dst, Ints{});  // already in its row
   CHECK_EQ(next.init_rows, (Ints{next.live.rows[2]}));
+}
+
+TEST(Thetas) {
+  EpisodeQueue queue(2, 2, 3);
+  Theta theta = MakeTheta(4);
+  const std::weak_ptr<const std::vector<float>> alive = theta;
+  Genome plain = MakeGenome(1, {}, -1, theta), mutated = MakeGenome(2, {{7, 1.f}, {8, 2.f}}, -1, theta);
+  queue.Submit({Episode(0, plain), Episode(1, plain), Episode(2, mutated), Episode(3, plain)}, 5);
+  queue.Submit({Episode(4, mutated)}, 1);  // more urgent
+  theta.reset();
+  plain = mutated = nullptr;
+  {
+    const Refill first = TakeNow(&queue, 0);
+    CHECK_EQ(first.episodes, (Ints{4, 0}));
+    const int64_t row_m = first.live.rows[0], row_p = first.live.rows[1];
+    CHECK(row_m != row_p && std::min(row_m, row_p) == 3 && std::max(row_m, row_p) == 4);
+    CHECK_EQ(first.assign_rows, (Ints{row_m, row_p}));
+    CHECK_EQ(first.assign_networks, (std::vector<int32_t>{0, 1}));
+    CHECK_EQ(first.assign_thetas.size(), 2);
+    for (const Theta& each : first.assign_thetas) CHECK_EQ(*each, (std::vector<float>{4, 4}));
+    CHECK_EQ(first.init_rows, Ints{});
+    CHECK_EQ(first.perturb_dst, (Ints{row_m, row_m}));
+    CHECK_EQ(first.perturb_src, (Ints{row_m, row_m}));
+    const Refill second = TakeNow(&queue, 1);  // its own rows
+    CHECK_EQ(second.episodes, (Ints{1, 2}));
+    CHECK_EQ(second.assign_rows, second.live.rows);
+    CHECK(second.live.rows[0] >= 5 && second.live.rows[0] != second.live.rows[1]);
+
+    PutOnes(&queue, 0, {0, 1}, {0});
+    const Refill third = TakeNow(&queue, 0);  // another episode of what slot 1 plays: its row is shared
+    CHECK_EQ(third.episodes, (Ints{3}));
+    CHECK_EQ(third.live.rows, (Ints{row_p, row_p}));
+    CHECK_EQ(Written(third).size(), 0);
+  }
+  CHECK(!alive.expired());
+  PutOnes(&queue, 0, {0, 1}, {0, 1});
+  CHECK(!alive.expired());
+  PutOnes(&queue, 1, {2, 3}, {2, 3});
+  CHECK(alive.expired());  // freed with the last episode that starts from it
+}
+
+TEST(ThetasOfPointers) {
+  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+  const auto thetas = SplitThetas(values.data(), 2, 3);
+  CHECK_EQ(thetas.size(), 2);
+  CHECK_EQ(*ThetaOf(0, thetas), (std::vector<float>{1, 2, 3}));
+  CHECK_EQ(*ThetaOf(1, thetas), (std::vector<float>{4, 5, 6}));
+  CHECK(ThetaOf(-1, thetas) == nullptr);
+  CHECK_EQ(SplitThetas(nullptr, 0, 0).size(), 0);
+  CHECK_THROWS(ThetaOf(2, thetas), "theta of a genome 2 is out of range [0, 2)");
+  CHECK_THROWS(ThetaOf(-2, thetas), "theta of a genome -2 is out of range [0, 2)");
+  CHECK_THROWS(SplitThetas(values.data(), -1, 3), "-1 thetas of 3 weights");
+  CHECK_THROWS(SplitThetas(values.data(), 1, -3), "1 thetas of -3 weights");
 }
 
 TEST(ARowIsKeptWhileItIsPlayedAndUntilItIsNeeded) {
@@ -329,6 +396,8 @@ TEST(OtherErrors) {
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {}, 3))}),
                "source row 3 of genome 2 is out of range [-1, 3)");
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {}, -2))}), "source row -2 of genome 2");
+  CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {}, 1, MakeTheta(0)))}),
+               "genome 2 has a theta and source row 1, expected one of them");
   int calls = 0;  // none of these submitted anything
   queue.Take(0, [&](Refill) { ++calls; });
   CHECK_EQ(calls, 0);
@@ -421,7 +490,8 @@ TEST(EveryLiveSlotPlaysItsGenome) {
     for (uint32_t g = 0; g < genomes; ++g) {
       std::vector<std::pair<uint64_t, float>> chain;
       for (uint32_t m = random() % 4; m > 0; --m) chain.emplace_back(random() % 9, 0.5f);
-      all.push_back(MakeGenome(g, chain, static_cast<int64_t>(random() % (first_row + 1)) - 1));
+      const int64_t source = static_cast<int64_t>(random() % (first_row + 1)) - 1;
+      all.push_back(MakeGenome(g, chain, source, source < 0 && random() % 2 == 0 ? MakeTheta(float(g)) : nullptr));
     }
     int64_t submitted = 0, started = 0, ended = 0;
     while (ended < 100) {
@@ -481,8 +551,9 @@ TEST(LanesInThreads) {
   EpisodeQueue queue(kLanes, kSlots, kFirstRow);
   std::vector<Genome> genomes;
   for (int64_t g = 0; g < kGenomes; ++g) {
-    genomes.push_back(g % 10 == 0 ? MakeGenome(g, {}, g / 10 % kFirstRow)
-                                  : MakeGenome(g, {{uint64_t(g), 1.f}}, g % 3 - 1));
+    genomes.push_back(g % 10 == 0  ? MakeGenome(g, {}, g / 10 % kFirstRow)
+                      : g % 6 == 3 ? MakeGenome(g, {{uint64_t(g), 1.f}}, -1, MakeTheta(float(g)))
+                                   : MakeGenome(g, {{uint64_t(g), 1.f}}, g % 3 - 1));
   }
   const auto length_of = [](int64_t id) { return 1 + id * 7919 % 6; };
   std::mutex mutex;

@@ -122,7 +122,8 @@ TEST(NetworksOfDifferentSizesInOneCallAndPoisonedRows) {
 
 TEST(ManyThreadsFillRowsThatKeepNoTheta) {
   NotForThreadSanitizer();  // which sees the same bookkeeping in the CPU's tests
-  // As lanes that refill at once: chains from parents and from seeds, over the few rows in which thetas are made.
+  // As lanes that refill at once: chains from parents, seeds and given weights, over the few rows in which thetas are
+  // made.
   constexpr int kThreads = 12;
   const std::string text = FullSize() ? std::string(kLargeModel) : kNetworks.back();
   for (int64_t float_rows : {0, 2}) {
@@ -135,10 +136,12 @@ TEST(ManyThreadsFillRowsThatKeepNoTheta) {
       threads.emplace_back([&, t] {
         try {
           const int64_t row = parents + t * own;
+          const std::vector<float> theta(both.gpu.D(0), 0.01f * static_cast<float>(t - 5));
           for (uint64_t i = 0; i < (FullSize() ? 4 : 2); ++i) {
             const uint64_t seed = 100 * t + i;
             both.Do([&](Population& population) {
-              population.Init({row, row + 1, row + 2}, {0, 0, 0}, {seed, seed + 1, seed + 2});
+              population.Init({row, row + 2}, {0, 0}, {seed, seed + 2});
+              population.Assign({row + 1}, {0}, theta.data(), static_cast<int64_t>(theta.size()));
               population.Perturb({row, row, row + 1}, {row, row, row + 1}, {seed, 5, 6}, {0.01f, 0.01f, 0.02f});
               if (float_rows > 0) population.Perturb({row + 2}, {t % parents}, {seed}, {0.01f});
             });

@@ -291,6 +291,47 @@ TEST(ARowIsTheSameWhicheverWayItIsFilled) {
   CheckSame(rows.Read(0), rows.Read(1));
 }
 
+TEST(WhatIsAssignedCanBePerturbedInPlace) {
+  // Rows that keep no theta (from 2 on) against rows that do, of networks of different sizes.
+  const std::vector<std::string> texts = {
+      "input uint8 6 6 4; conv 32 3 3 1 same 1; bias; relu; dense 4 1; bias",
+      "input uint8 6 6 4; dense 100 1; bias; relu; dense 4 1",
+  };
+  Rows rows("cpu", texts, 8, 2);
+  const auto observation = Observations(rows.population->networks()[0], 1, 5);
+  const int64_t stride = std::max(rows.D(0), rows.D(1));
+  for (int32_t network : {0, 1}) {
+    std::vector<float> theta(stride, 99);  // of which the smaller network's rest is nobody's
+    for (int64_t i = 0; i < rows.D(network); ++i) theta[i] = static_cast<float>(i % 17 - 8) / 40;
+    std::vector<float> twice = theta;
+    twice.insert(twice.end(), theta.begin(), theta.end());
+    rows.Assign({0, 2}, {network, network}, twice);
+    CheckSame(rows.Forward({2}, observation), rows.Forward({0}, observation));
+    std::fill(twice.begin(), twice.end(), 0.0f);  // the caller's memory is not looked at any more
+    rows.Perturb({0, 0, 2, 2}, {0, 0, 2, 2}, {21, 22, 21, 22}, {0.1f, 0.2f, 0.1f, 0.2f});
+    const auto expected = rows.Forward({0}, observation);
+    CheckSame(rows.Forward({2}, observation), expected);
+    CHECK_THROWS(rows.Perturb({2}, {2}, {1}, {1.0f}), "row 2 keeps no float32 weights");
+    // From one row without theta to another within a call, beside one that Init filled, and back into one with theta.
+    rows.Assign({3}, {network}, theta);
+    rows.Init({5}, {1 - network}, {7});
+    rows.Perturb({3, 5, 4, 1}, {3, 5, 3, 4}, {21, 9, 22, 1}, {0.1f, 0.5f, 0.2f, 0.0f});
+    CheckSame(rows.Forward({4}, observation), expected);
+    CheckSame(rows.Forward({1}, observation), expected);
+    CheckSame(rows.Read(1, network), rows.Read(0, network));
+    // The last fill counts.
+    rows.Assign({6, 7}, {network, network}, twice);
+    rows.Init({6}, {network}, {7});
+    rows.Init({1}, {network}, {7});
+    rows.Perturb({6, 1}, {6, 1}, {3, 3}, {0.3f, 0.3f});
+    CheckSame(rows.Forward({6}, observation), rows.Forward({1}, observation));
+    rows.Init({7}, {1 - network}, {8});
+    rows.Assign({7}, {network}, theta);
+    rows.Perturb({7, 7}, {7, 7}, {21, 22}, {0.1f, 0.2f});
+    CheckSame(rows.Forward({7}, observation), expected);
+  }
+}
+
 TEST(ManyRowsAreFilledWithFewScratchRows) {
   const std::string text = "input uint8 40; dense 1000 1; relu; dense 2 1";
   Rows rows("cpu", {text}, 201, 1, 3), one("reference", {text}, 1);

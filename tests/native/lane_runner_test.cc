@@ -17,13 +17,14 @@
 #include "core/error.h"
 #include "native/check.h"
 #include "rollout/c_api.h"
+#include "rollout/vbn_c_api.h"
 
 using namespace neuroevo;
 
 namespace {
 
 const char kNetwork[] = "input float32 4; dense 8 1.0; bias; tanh; dense 3 1.0; bias";
-const char kWideNetwork[] = "input float32 4; dense 20 1.0; bias; relu; dense 3 1.0; bias";
+const char kWideNetwork[] = "input float32 4; dense 20 1.0; vbn; bias; relu; dense 3 1.0; bias";
 
 // Somebody to tell when a toy has been stepped so often; for tests that act in the middle of a run.
 struct Bell {
@@ -109,18 +110,41 @@ class WalkFactory : public EnvFactory {
 const bool registered =
     RegisterEnvFamily("walk", [](const EnvOptions& options) { return std::make_unique<WalkFactory>(options); });
 
-constexpr int64_t kParents = 2;
+constexpr int64_t kParents = 2, kReference = 11;
+
+// Observations for the vbn layer's statistics.
+std::vector<float> Reference() {
+  std::vector<float> values(4 * kReference);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(Mix(i) & 0xffff) / 32768 - 1;
+  return values;
+}
 
 std::unique_ptr<Population> MakePopulation(const std::string& backend, int64_t rows,
                                            const std::shared_ptr<ThreadPool>& pool) {
   auto population =
       Population::Make(backend, {Network::Parse(kNetwork), Network::Parse(kWideNetwork)}, kParents + rows, pool);
   population->Init({0, 1}, {0, 1}, {71, 72});
+  population->SetReference(Reference().data(), kReference);
+  population->Prepare({0, 1});
   return population;
 }
 
+constexpr int64_t kThetas = 3, kThetaSize = 163;  // D of the wide network; the other one takes a part of it
+
+// [kThetas, kThetaSize]
+std::vector<float> ThetaValues() {
+  std::vector<float> values;
+  for (int64_t i = 0; i < kThetas * kThetaSize; ++i)
+    values.push_back(static_cast<float>(Mix(static_cast<uint64_t>(i) + 1) % 201) / 100 - 1);
+  return values;
+}
+
+// Which theta a genome starts from, or -1; most do so with a chain.
+int64_t ThetaIndex(int64_t genome) { return genome % 5 != 0 && genome % 3 == 1 ? genome / 3 % kThetas : -1; }
+
 // 64 genomes of all kinds and 120 episodes, several of some genomes.
 std::vector<QueuedEpisode> Episodes() {
+  const std::vector<Theta> thetas = SplitThetas(ThetaValues().data(), kThetas, kThetaSize);
   std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
   for (int64_t g = 0; g < 64; ++g) {
     auto genome = std::make_shared<GenomeRecipe>();
@@ -128,6 +152,7 @@ std::vector<QueuedEpisode> Episodes() {
     genome->source_row = g % 5 == 0 ? g / 5 % kParents : -1;
     genome->network = static_cast<int32_t>(g % 2);
     genome->seed = g % 7;
+    genome->theta = ThetaOf(ThetaIndex(g), thetas);
     for (int64_t m = 0; m < g % 4; ++m) genome->chain.emplace_back(g * 10 + m, 0.5f);
     genomes.push_back(std::move(genome));
   }
@@ -149,12 +174,17 @@ std::map<int64_t, EpisodeOutcome> PlayInTurn(const std::vector<QueuedEpisode>& e
     int64_t row = genome.source_row;
     if (row < 0) {
       row = kRow;
-      population->Init({row}, {genome.network}, {genome.seed});
+      if (genome.theta) {
+        population->Assign({row}, {genome.network}, genome.theta->data(), kThetaSize);
+      } else {
+        population->Init({row}, {genome.network}, {genome.seed});
+      }
     }
     for (const auto& [seed, scale] : genome.chain) {
       population->Perturb({kRow}, {row}, {seed}, {scale});
       row = kRow;
     }
+    population->Prepare({row});
     EpisodeOutcome outcome{episode.id, 0, 0};
     walk.Reset(episode.seed, episode.max_frames);
     for (bool over = false; !over;) {
@@ -355,7 +385,7 @@ TEST(TheCInterface) {
   std::vector<QueuedEpisode> queued = Episodes();
   std::map<int64_t, const GenomeRecipe*> genomes;
   for (const QueuedEpisode& episode : queued) genomes[episode.genome->id] = episode.genome.get();
-  std::vector<int64_t> genome_of, max_frames, sources, splits = {0};
+  std::vector<int64_t> genome_of, max_frames, sources, theta_of, splits = {0};
   std::vector<uint64_t> seeds, base_seeds, chain_seeds;
   std::vector<int32_t> networks;
   std::vector<float> chain_scales;
@@ -368,6 +398,7 @@ TEST(TheCInterface) {
     CHECK_EQ(id, static_cast<int64_t>(networks.size()));  // all of 0 ... 63 occur
     networks.push_back(genome->network);
     sources.push_back(genome->source_row);
+    theta_of.push_back(ThetaIndex(id));
     base_seeds.push_back(genome->seed);
     for (const auto& [seed, scale] : genome->chain) {
       chain_seeds.push_back(seed);
@@ -375,6 +406,7 @@ TEST(TheCInterface) {
     }
     splits.push_back(static_cast<int64_t>(chain_seeds.size()));
   }
+  const std::vector<float> thetas = ThetaValues();
   neuroevo_episodes episodes = {120,
                                 genome_of.data(),
                                 seeds.data(),
@@ -383,10 +415,14 @@ TEST(TheCInterface) {
                                 64,
                                 networks.data(),
                                 sources.data(),
+                                theta_of.data(),
                                 base_seeds.data(),
                                 splits.data(),
                                 chain_seeds.data(),
-                                chain_scales.data()};
+                                chain_scales.data(),
+                                kThetas,
+                                thetas.data(),
+                                kThetaSize};
 
   neuroevo_env_pool* envs = nullptr;
   neuroevo_population* population = nullptr;
@@ -398,6 +434,8 @@ TEST(TheCInterface) {
   const int32_t parent_networks[] = {0, 1};
   const uint64_t parent_seeds[] = {71, 72};
   CHECK_EQ(neuroevo_population_init(population, parents, 2, parent_networks, parent_seeds), 0);
+  CHECK_EQ(neuroevo_population_set_reference(population, Reference().data(), kReference), 0);
+  CHECK_EQ(neuroevo_population_prepare(population, parents, 2), 0);
   std::vector<double> returns(120);
   std::vector<int64_t> steps(120);
   CHECK_EQ(neuroevo_run_lanes(envs, population, 2, 3, kParents, &episodes, returns.data(), steps.data()), 0);
@@ -410,6 +448,14 @@ TEST(TheCInterface) {
   genome_of[3] = 64;
   CHECK(neuroevo_run_lanes(envs, population, 2, 3, kParents, &episodes, returns.data(), steps.data()) != 0);
   CHECK_EQ(std::string(neuroevo_last_error()), "genome of an episode 64 is out of range [0, 64)");
+  genome_of[3] = 0;
+  theta_of[5] = kThetas;
+  CHECK(neuroevo_run_lanes(envs, population, 2, 3, kParents, &episodes, returns.data(), steps.data()) != 0);
+  CHECK_EQ(std::string(neuroevo_last_error()), "theta of a genome 3 is out of range [0, 3)");
+  theta_of[5] = -1;
+  episodes.theta_size = 100;  // too few for the wide network
+  CHECK(neuroevo_run_lanes(envs, population, 2, 3, kParents, &episodes, returns.data(), steps.data()) != 0);
+  CHECK_EQ(std::string(neuroevo_last_error()), "stride is 100, expected at least the network's D = 163");
   neuroevo_population_free(population);
   neuroevo_env_pool_free(envs);
 }

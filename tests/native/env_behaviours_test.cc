@@ -1,0 +1,290 @@
+// The behaviours that an env pool records: at the end and as trajectories, on a toy whose behaviour is its seed, its
+// steps and the sum of its actions.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "envs/env_pool.h"
+#include "native/check.h"
+
+using namespace neuroevo;
+
+namespace {
+
+constexpr uint64_t kBreaks = 1000, kBehaviourThrows = 2000;  // from these seeds on
+
+// Ends after seed % 10 + 1 steps.
+class Trail : public Env {
+ public:
+  void Reset(uint64_t seed, int64_t) override {
+    seed_ = seed;
+    steps_ = 0;
+    sum_ = 0;
+  }
+  StepResult Step(const void* action) override {
+    ++steps_;
+    sum_ += *static_cast<const float*>(action);
+    return {1, steps_ > static_cast<int64_t>(seed_ % 10)};
+  }
+  void Observe(void* out) const override { *static_cast<float*>(out) = 0; }
+  void Behaviour(void* out) const override {
+    if (seed_ >= kBehaviourThrows) ThrowInvalid("the trail is lost");
+    const double values[] = {static_cast<double>(seed_), static_cast<double>(steps_), sum_};
+    std::memcpy(out, values, sizeof(values));
+  }
+  std::string Fault() const override { return seed_ >= kBreaks && seed_ < kBehaviourThrows ? "broken" : ""; }
+
+ private:
+  uint64_t seed_ = 0;
+  int64_t steps_ = 0;
+  double sum_ = 0;
+};
+
+class TrailFactory : public EnvFactory {
+ public:
+  explicit TrailFactory(const EnvOptions& given) {
+    OptionReader options("trail", given);
+    if (options.Bool("show", true)) spec_.behaviour_shape = {3};
+    options.Finish();
+    spec_.behaviour_dtype = DType::kFloat64;
+    spec_.observation_shape = {1};
+    spec_.action_dtype = DType::kFloat32;
+    spec_.num_actions = 1;
+    spec_.action_low = {-9};
+    spec_.action_high = {9};
+  }
+  const EnvSpec& spec() const override { return spec_; }
+  std::unique_ptr<Env> Make() override { return std::make_unique<Trail>(); }
+
+ private:
+  EnvSpec spec_;
+};
+
+const bool registered =
+    RegisterEnvFamily("trail", [](const EnvOptions& options) { return std::make_unique<TrailFactory>(options); });
+
+using Ints = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+
+struct Trails {
+  EnvPool pool;
+
+  explicit Trails(int64_t slots, int threads = 2, const EnvOptions& options = {})
+      : pool("trail", options, slots, std::make_shared<ThreadPool>(threads)) {}
+  void Reset(const Ints& slots, const std::vector<uint64_t>& seeds, const Ints& episodes = {}) {
+    pool.Reset(slots, seeds, Ints(slots.size(), 0), episodes);
+  }
+  // Whether the episode is over.
+  bool Step(int64_t slot, float action) {
+    double reward;
+    bool done;
+    pool.Step({slot}, &action, &reward, &done);
+    return done;
+  }
+  // Plays to the end with actions 1, 2, 3, ...
+  void Play(int64_t slot, uint64_t seed, int64_t episode) {
+    Reset({slot}, {seed}, {episode});
+    for (float action = 1; !Step(slot, action); ++action) {
+    }
+  }
+  // By number; each at most once.
+  std::map<int64_t, std::pair<std::string, Doubles>> Take() {
+    const EndedEpisodes ended = pool.TakeEnded();
+    CHECK_EQ(ended.faults.size(), ended.episodes.size());
+    CHECK_EQ(ended.behaviours.size(), ended.episodes.size() * ended.behaviour_bytes);
+    std::map<int64_t, std::pair<std::string, Doubles>> all;
+    for (size_t e = 0; e < ended.episodes.size(); ++e) {
+      Doubles behaviour(ended.behaviour_bytes / sizeof(double));
+      std::memcpy(behaviour.data(), ended.behaviours.data() + e * ended.behaviour_bytes, ended.behaviour_bytes);
+      CHECK(all.emplace(ended.episodes[e], std::pair{ended.faults[e], behaviour}).second);
+    }
+    return all;
+  }
+};
+
+// Of an episode that Play() played, after the steps of the samples, none of which is after its end.
+Doubles Expected(uint64_t seed, const Ints& steps) {
+  Doubles all;
+  for (int64_t step : steps) {
+    all.insert(all.end(),
+               {static_cast<double>(seed), static_cast<double>(step), static_cast<double>(step * (step + 1) / 2)});
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST(TheBehaviourAtTheEnd) {
+  Trails trails(3);
+  trails.pool.RecordBehaviours(0, 7);  // samples are of trajectories
+  trails.Play(2, 4, 10);
+  trails.Play(0, 0, 11);
+  trails.Play(2, 9, 12);
+  trails.Play(1, 3, -1);  // no number
+  auto ended = trails.Take();
+  CHECK_EQ(ended.size(), 3);
+  CHECK_EQ(ended.at(10).second, Expected(4, {5}));
+  CHECK_EQ(ended.at(11).second, Expected(0, {1}));
+  CHECK_EQ(ended.at(12).second, Expected(9, {10}));
+  CHECK_EQ(ended.at(12).first, "");
+  CHECK_EQ(trails.Take().size(), 0);
+  CHECK_EQ(trails.pool.TakeEnded().behaviour_bytes, 24);
+}
+
+TEST(Trajectories) {
+  const std::map<std::pair<int64_t, int64_t>, std::map<uint64_t, Ints>> expected = {
+      // every, samples -> seed (of seed + 1 steps) -> steps of the samples
+      {{1, 3}, {{0, {1, 1, 1}}, {1, {1, 2, 2}}, {2, {1, 2, 3}}, {3, {1, 2, 3}}, {9, {1, 2, 3}}}},
+      {{2, 3}, {{0, {1, 1, 1}}, {1, {2, 2, 2}}, {2, {2, 3, 3}}, {3, {2, 4, 4}}, {5, {2, 4, 6}}, {9, {2, 4, 6}}}},
+      {{4, 2}, {{2, {3, 3}}, {3, {4, 4}}, {4, {4, 5}}, {6, {4, 7}}, {7, {4, 8}}, {8, {4, 8}}}},
+      {{3, 1}, {{1, {2}}, {2, {3}}, {8, {3}}}},
+      {{int64_t{1} << 60, 2}, {{7, {8, 8}}}},
+  };
+  for (const auto& [plan, episodes] : expected) {
+    Trails trails(1);
+    trails.pool.RecordBehaviours(plan.first, plan.second);
+    for (int round = 0; round < 2; ++round) {  // one episode after another in the same slot
+      for (const auto& [seed, steps] : episodes) {
+        trails.Play(0, seed, static_cast<int64_t>(seed));
+        CHECK_EQ(trails.Take().at(static_cast<int64_t>(seed)).second, Expected(seed, steps));
+      }
+    }
+  }
+}
+
+TEST(AnEpisodeThatIsResetBeforeItsEnd) {
+  Trails trails(1);
+  trails.pool.RecordBehaviours(2, 3);
+  trails.Reset({0}, {9}, {1});
+  for (int step = 0; step < 5; ++step) trails.Step(0, 100);
+  trails.Play(0, 2, 2);  // nothing of the 100s, and the samples start anew
+  trails.Reset({0}, {9}, {3});
+  trails.Step(0, 100);
+  trails.Step(0, 100);
+  trails.Play(0, 5, -1);
+  trails.Play(0, 6, 4);
+  const auto ended = trails.Take();
+  CHECK_EQ(ended.size(), 2);
+  CHECK_EQ(ended.at(2).second, Expected(2, {2, 3, 3}));
+  CHECK_EQ(ended.at(4).second, Expected(6, {2, 4, 6}));
+}
+
+TEST(FailedEpisodesHaveZeros) {
+  for (int64_t every : {0, 1, 2}) {
+    Trails trails(2);
+    trails.pool.RecordBehaviours(every, 2);
+    trails.Play(0, kBreaks + 3, 1);
+    trails.Reset({1}, {8}, {2});
+    trails.Step(1, 5);
+    trails.Step(1, 6);
+    CHECK(trails.Step(1, std::numeric_limits<float>::quiet_NaN()));
+    trails.Play(0, 4, 3);  // nothing of the failure is left
+    const auto ended = trails.Take();
+    const size_t size = every == 0 ? 3 : 6;
+    CHECK_EQ(ended.at(1).first, "broken");
+    CHECK_EQ(ended.at(1).second, Doubles(size));
+    CHECK_EQ(ended.at(2).first, "action[0] is nan, expected a finite number");
+    CHECK_EQ(ended.at(2).second, Doubles(size));
+    CHECK_EQ(ended.at(3).second, Expected(4, every == 0 ? Ints{5} : every == 1 ? Ints{1, 2} : Ints{2, 4}));
+  }
+}
+
+TEST(BesideMoments) {
+  Trails trails(2);
+  trails.pool.SetNormaliser(0, {0}, {1});
+  trails.pool.RecordBehaviours(0, 1);
+  trails.pool.Reset({0, 1}, {0, 0}, {0, 0}, {5, 6}, {0, -1});
+  float shown[2];
+  trails.pool.ObserveNormalised({0, 1}, shown);
+  trails.Step(0, 1);
+  trails.Step(1, 1);
+  const EndedEpisodes ended = trails.pool.TakeEnded();
+  CHECK_EQ(ended.episodes, (Ints{5, 6}));
+  CHECK_EQ(ended.moments, (Doubles{1, 0, 0, 0, 0, 0}));
+  CHECK_EQ(ended.behaviours.size(), 48);
+}
+
+TEST(NothingIsRecordedUnasked) {
+  Trails trails(1);
+  trails.Play(0, 4, 1);
+  CHECK_EQ(trails.Take().size(), 0);
+  trails.Play(0, kBreaks, 2);
+  const EndedEpisodes ended = trails.pool.TakeEnded();
+  CHECK_EQ(ended.episodes, Ints{2});
+  CHECK_EQ(ended.behaviour_bytes, 0);
+  CHECK_EQ(ended.behaviours.size(), 0);
+}
+
+TEST(Errors) {
+  Trails blind(1, 1, {{"show", "false"}});
+  CHECK_THROWS(blind.pool.RecordBehaviours(0, 1), "behaviour is not supported by this environment");
+  Trails trails(3);
+  CHECK_THROWS(trails.pool.RecordBehaviours(-1, 1), "every is -1, expected 0 (at the end) or a number of steps");
+  CHECK_THROWS(trails.pool.RecordBehaviours(1, 0), "samples is 0, expected 1 to 699050 of 24 bytes each");
+  CHECK_THROWS(trails.pool.RecordBehaviours(0, -2), "samples is -2, expected 1 to");
+  CHECK_THROWS(trails.pool.RecordBehaviours(5, 699051), "samples is 699051, expected 1 to 699050");
+  CHECK_THROWS(trails.pool.RecordBehaviours(1, std::numeric_limits<int64_t>::max()), "expected 1 to 699050");
+  trails.pool.RecordBehaviours(5, 699050);
+  trails.pool.RecordBehaviours(0, 1);  // the last one counts
+  trails.Play(1, 3, 1);
+  CHECK_EQ(trails.Take().at(1).second, Expected(3, {4}));
+  CHECK_THROWS(trails.pool.RecordBehaviours(0, 1), "slot 1 was reset already");
+}
+
+TEST(AnExceptionOfTheEnvironment) {
+  for (int64_t every : {0, 1}) {
+    Trails trails(1);
+    trails.pool.RecordBehaviours(every, 2);
+    trails.Reset({0}, {kBehaviourThrows + 1 - every}, {1});
+    if (every == 0) trails.Step(0, 1);
+    CHECK_THROWS(trails.Step(0, 1), "the trail is lost");
+    CHECK_THROWS(trails.Step(0, 1), "slot 0 is not live");
+    trails.Play(0, 2, 2);
+    const auto ended = trails.Take();
+    CHECK_EQ(ended.size(), 1);
+    CHECK_EQ(ended.at(2).second, Expected(2, every == 0 ? Ints{3} : Ints{1, 2}));
+  }
+}
+
+TEST(TakenWhileOthersPlay) {
+  constexpr int kThreads = 3, kRounds = 200;
+  Trails trails(kThreads);
+  trails.pool.RecordBehaviours(3, 2);
+  std::atomic<int> running{kThreads};
+  std::vector<std::string> failures(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      try {
+        for (int round = 0; round < kRounds; ++round) {
+          trails.Play(t, static_cast<uint64_t>(10 * round + t) % kBreaks, t * kRounds + round);
+        }
+      } catch (const std::exception& e) {
+        failures[t] = e.what();
+      }
+      --running;
+    });
+  }
+  std::map<int64_t, Doubles> all;
+  while (running > 0) {
+    for (const auto& [episode, ended] : trails.Take()) CHECK(all.emplace(episode, ended.second).second);
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& [episode, ended] : trails.Take()) CHECK(all.emplace(episode, ended.second).second);
+  for (const auto& failure : failures) CHECK_EQ(failure, "");
+  CHECK_EQ(all.size(), kThreads * kRounds);
+  for (const auto& [episode, behaviour] : all) {
+    const auto seed = static_cast<uint64_t>(10 * (episode % kRounds) + episode / kRounds) % kBreaks;
+    const int64_t last = static_cast<int64_t>(seed % 10) + 1;
+    CHECK_EQ(behaviour, Expected(seed, {std::min<int64_t>(3, last), std::min<int64_t>(6, last)}));
+  }
+}
