@@ -13,6 +13,7 @@ ALGORITHMS_MAY_IMPORT = {
     "neuroevo.algorithms",
     "neuroevo.behaviour",
     "neuroevo.genome",
+    "neuroevo.novelty",
     "neuroevo.optimisers",
     "neuroevo.randomness",
     "neuroevo.ranks",

@@ -94,11 +94,16 @@ def test_every_preset_starts(tmp_path, monkeypatch, name):
     changes = {"population": 4, "parents": 2, "validated": 2}
     sets = [f"algorithm.{key}={value}" for key, value in changes.items() if hasattr(algorithm, key)]
     sets += ["training.cutoff=3", "training.validation_episodes=1", "training.test_episodes=0", "training.episodes=1"]
-    sets += ["training.generations=1", "hardware.threads=2"]
+    sets += ["training.generations=2", "hardware.threads=2"]
     result = CliRunner().invoke(app, ["train", name, *(word for change in sets for word in ("--set", change))])
     assert result.exit_code == 0, result.stderr
     (run,) = (tmp_path / "runs").iterdir()
     assert run.name.startswith(f"{name}-20")
-    (row,) = read_rows(run)
-    validated = 2 if hasattr(algorithm, "validated") else 0
-    assert (row["steps_population"], row["steps_validation"]) == (4 * 3, validated * 3)  # nobody dies within 3 steps
+    first, second = read_rows(run)
+    centres, validated = getattr(algorithm, "centres", None), 2 if hasattr(algorithm, "validated") else 0
+    played = (4, validated), (4, validated)
+    if centres is not None:  # novelty-seeking strategies play them all first, then pairs of one, which moves
+        played = (centres, centres), (4, 1)
+    for row, (population, validation) in zip((first, second), played, strict=True):
+        assert (row["steps_population"], row["steps_validation"]) == (population * 3, validation * 3)
+    # Nobody dies within 3 steps.
