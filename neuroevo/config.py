@@ -7,7 +7,7 @@ name = "frostbite"
 name = "large_model"
 
 [algorithm]
-name = "ga"            # the other keys are the algorithm's own fields, see neuroevo/algorithms/
+name = "ga"            # or module:class of your own; the other keys are its own fields, see neuroevo/algorithms/
 
 [training]
 timesteps = 250e6      # at least one of timesteps, generations and minutes
@@ -28,11 +28,12 @@ import tomli_w
 from pydantic import PlainValidator, ValidationError
 
 from neuroevo import envs, networks
+from neuroevo.algorithm_names import find_algorithm
 from neuroevo.algorithms import ALGORITHMS, Algorithm
 from neuroevo.config_files import read
 from neuroevo.config_problems import in_their_words, key_of, respell, value_problem
 from neuroevo.cutoff import parse_cutoff
-from neuroevo.errors import UserError, did_you_mean
+from neuroevo.errors import UserError
 from neuroevo.legacy import Translation
 from neuroevo.limits import MAX_SLOTS
 from neuroevo.networks import Network
@@ -236,8 +237,8 @@ def _algorithm(tables: Mapping[str, Any], problems: list[str]) -> tuple[str, typ
     """Name and class of the algorithm; no class, after adding to `problems`, when there is none of that name."""
     table = tables.get("algorithm", {})
     name = table.get("name", "ga") if isinstance(table, Mapping) else "ga"
-    if isinstance(name, str) and name in ALGORITHMS:
-        return name, ALGORITHMS[name]
-    hint = did_you_mean(name, ALGORITHMS) if isinstance(name, str) else ""
-    problems.append(f"algorithm.name = {inline(name)}: expected one of {', '.join(ALGORITHMS)}{hint}")
-    return str(name), None
+    try:
+        return str(name), find_algorithm(name)
+    except UserError as error:
+        problems.append(f"algorithm.name = {inline(name)}: {error}")
+        return str(name), None

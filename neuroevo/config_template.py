@@ -34,7 +34,8 @@ def documented(config: Config) -> str:
         settings, table = getattr(config, name), tables.get(name, {})
         own = [f"[{name}]"]
         if name == "algorithm":
-            own += [f"# One of {', '.join(ALGORITHMS)}; the other keys are its own.", f"name = {inline(table['name'])}"]
+            known = f"# One of {', '.join(ALGORITHMS)}, or module:class of your own; the other keys are its own."
+            own += [known, f"name = {inline(table['name'])}"]
         keys = [key for key in settings.__pydantic_fields__ if key != "options"]
         parts.append([*_comment(settings.__doc__), *own, *_keys(settings, table, keys)])
         if name == "env":

@@ -130,8 +130,9 @@ def test_an_algorithm_has_its_own_keys():
 @pytest.mark.parametrize(
     ("section", "table", "expected"),
     [
-        ("algorithm", {"name": "gaa"}, f'algorithm.name = "gaa": expected one of {KNOWN}; did you mean ga?'),
-        ("algorithm", {"name": 3}, f"algorithm.name = 3: expected one of {KNOWN}"),
+        ("algorithm", {"name": "gaa"},
+         f'algorithm.name = "gaa": expected one of {KNOWN}, or module:class of your own; did you mean ga?'),
+        ("algorithm", {"name": 3}, f"algorithm.name = 3: expected one of {KNOWN}, or module:class of your own"),
         ("algorithm", {"population": 10}, "algorithm.parents = 20: expected at most the population, 10"),
         ("algorithm", {"validated": 1}, "algorithm.validated = 1: expected at least 2"),
         ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1}},

@@ -107,6 +107,6 @@ def test_info_lists_what_a_configuration_can_name():
     assert f"algorithms: {', '.join(ALGORITHMS)}" in lines
     assert "networks: model, large_model, nature_dqn, virtual_bn, mlp" in lines
     assert "dtypes: float32, int8" in lines
-    assert any(line.startswith("presets: ant_ga, frostbite_demo, ") for line in lines)
+    assert any(line.startswith("presets: ant_ga, cma_es, es_frostbite, ") for line in lines)
     assert any(line.startswith("games (104): adventure, ") and ", frostbite, " in line for line in lines)
     assert any(line.startswith("tasks (11): HalfCheetah-v5, Ant-v5, ") for line in lines)

@@ -49,7 +49,8 @@ SCHEDULE = "algorithm.sigma={{type='{}Schedule', initial_p={}, final_p={}, sched
          'network.name = "larg_model": expected one of model, large_model, nature_dqn, virtual_bn, mlp; '
          "did you mean large_model?"),
         ("algorithm.name=random_serch",
-         f'algorithm.name = "random_serch": expected one of {", ".join(ALGORITHMS)}; did you mean random_search?'),
+         f'algorithm.name = "random_serch": expected one of {", ".join(ALGORITHMS)}, or module:class of your own; '
+         "did you mean random_search?"),
         ("algorithm.poplation=70", "algorithm.poplation = 70: there is no such key; did you mean population? "
          '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validated)'),
         ("algorithm.poplation_size=70",

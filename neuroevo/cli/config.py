@@ -71,7 +71,9 @@ def summary(config: Config) -> str:
         )
         if value is not None
     ]
+    population = getattr(config.algorithm, "population", None)  # an algorithm of the user's own may have none
     return (
         f"{config.algorithm_name} on {config.env.name} with {config.network}, "
-        f"population {config.algorithm.population:,}, ends after {' or '.join(ends)}"
+        + ("" if population is None else f"population {population:,}, ")
+        + f"ends after {' or '.join(ends)}"
     )
