@@ -1,6 +1,6 @@
 """`make bench`: this machine's limits, peers and neuroevo in one run, in turns; medians and ratios of the rounds.
 
-    python -m experiments.bench [--only SECTION] [--seconds S] [--rounds N] [--threads T] [--json FILE]
+    python -m experiments.bench [--only SECTION] [--task TASK] [--seconds S] [--rounds N] [--threads T] [--json FILE]
 
 Sections: limits, env, vector, mujoco, forward, rollout, layout, generation, memory. The peers (EnvPool, ale-py's vector
 environment, Gymnasium, PyTorch) live in build/peers, which `make bench` makes. Close other programs: what they take is
@@ -14,11 +14,13 @@ import os
 import subprocess
 import sys
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from experiments.bench.mujoco import STEPS, mujoco
 from experiments.bench.programs import PEERS_PYTHON, ROOT
 from experiments.bench.sections import SECTIONS
 
@@ -27,6 +29,7 @@ _WITH_PEERS = ("env", "vector", "mujoco", "rollout")
 
 def bench(
     only: Annotated[list[str] | None, typer.Option(help="Sections to run [default: all].")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Tasks of the section mujoco [default: all].")] = None,
     seconds: Annotated[float, typer.Option(min=0.2, help="Wall time of each measurement.")] = 3.0,
     rounds: Annotated[int, typer.Option(min=1, help="How often each measurement takes its turn.")] = 5,
     threads: Annotated[int, typer.Option(min=1, help="Threads of everybody.")] = len(os.sched_getaffinity(0)),
@@ -37,12 +40,16 @@ def bench(
     for name in names:
         if name not in SECTIONS:
             raise typer.BadParameter(f"section '{name}' is unknown, expected one of {', '.join(SECTIONS)}")
+    for name in task or []:
+        if name not in STEPS:
+            raise typer.BadParameter(f"task '{name}' is unknown, expected one of {', '.join(STEPS)}")
+    sections = SECTIONS | {"mujoco": partial(mujoco, tasks=task or tuple(STEPS))}
     if set(names) & set(_WITH_PEERS) and not PEERS_PYTHON.exists():
         sys.exit(f"there is no {PEERS_PYTHON}: `make bench` installs the peers")
     results = {"machine": _machine(), "seconds": seconds, "rounds": rounds, "threads": threads}
     for name in names:
         print(f"\n{name}: {SECTIONS[name].__doc__.strip()}\n", flush=True)
-        results[name] = SECTIONS[name](seconds, rounds, threads)
+        results[name] = sections[name](seconds, rounds, threads)
         if json_file is not None:
             json_file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 

@@ -12,13 +12,15 @@ import tensorflow as tf
 
 from neuroevo import envs, ops
 
+_STEPS_PER_ITERATION = 20  # of the graph's loop, whose own ops take as long as those of a step
+
 
 def replay(name: str, actions: str, slots: int, threads: int) -> Callable[[float], dict[str, Any]]:
     """Plays the actions in a file of mujoco_bench again and again: a lane for each thread, each a graph loop.
 
-    actions: float32 [steps, threads * slots, num_actions]. Seeds are those of mujoco_bench.cc. Returns a function of
-    seconds that gives steps_per_s and last_observations as mujoco_bench.cc does. Counted is what a lane has played from
-    the first step to the last while all lanes were at it.
+    actions: float32 [steps, threads * slots, num_actions]; steps is a multiple of 20. Seeds are those of
+    mujoco_bench.cc. Returns a function of seconds that gives steps_per_s and last_observations as mujoco_bench.cc does.
+    Counted is what a lane has played from the first step to the last while all lanes were at it.
     """
     ops.set_threads(threads)
     native, recipe = ops.tf_ops(), envs.resolve(name)
@@ -26,6 +28,8 @@ def replay(name: str, actions: str, slots: int, threads: int) -> Callable[[float
         pool = native.env_pool_make(family=recipe.family, options=list(recipe.options), slots=threads * slots)
         spec = native.env_pool_spec(pool)
         table = np.fromfile(actions, np.float32).reshape(-1, threads * slots, int(spec.num_actions))
+        if len(table) % _STEPS_PER_ITERATION:
+            raise ValueError(f"there are {len(table)} steps, expected a multiple of {_STEPS_PER_ITERATION}")
         lanes = [tf.constant(lane) for lane in np.array_split(np.arange(threads * slots), threads)]
         tables = [tf.constant(part) for part in np.array_split(table, threads, axis=1)]
         end = tf.Variable(0.0, dtype=tf.float64)  # of tf.timestamp()
@@ -55,24 +59,34 @@ def _replaying(dtype: str, shape: list[int]) -> tf.types.experimental.Polymorphi
 
     @tf.function(autograph=False)
     def run(pool: tf.Tensor, slots: tf.Tensor, table: tf.Tensor, end: tf.Variable) -> tuple[tf.Tensor, tf.Tensor]:
-        def restart(slots: tf.Tensor, before_step: tf.Tensor) -> tf.Operation:
+        def restart(slots: tf.Tensor, seeds: tf.Tensor) -> tf.Operation:
             none = tf.zeros([0], tf.int64)
-            return native.env_reset(pool, slots, slots + before_step * 2**20, tf.zeros_like(slots), none, none)
+            return native.env_reset(pool, slots, seeds, tf.zeros_like(slots), none, none)
 
-        def step(i: tf.Tensor) -> tuple[tf.Tensor]:
-            _, dones = native.env_step(pool, slots, tf.gather(table, i))
-            over = tf.gather(slots, tf.where(dones)[:, 0])
-            with tf.control_dependencies([restart(over, i + 1)]):
-                observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)
-            with tf.control_dependencies([observations]):  # every observation is made
+        def step(action: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
+            _, dones = native.env_step(pool, slots, action)
+            over = tf.where(dones)
+            with tf.control_dependencies([restart(tf.gather_nd(slots, over), tf.gather_nd(seeds, over))]):
+                return native.env_observation(pool, slots, dtype=dtype, shape=shape)
+
+        steps, _, size = table.shape
+        iterations = steps // _STEPS_PER_ITERATION
+        actions = tf.reshape(table, [iterations, _STEPS_PER_ITERATION, -1, size])
+        seeds = slots + 2**20 * tf.range(1, steps + 1, dtype=tf.int64)[:, None]
+        seeds = tf.reshape(seeds, [iterations, _STEPS_PER_ITERATION, -1])
+
+        def several(i: tf.Tensor) -> tuple[tf.Tensor]:
+            before: list[tf.Tensor] = []
+            for action, seed in zip(tf.unstack(actions[i]), tf.unstack(seeds[i]), strict=True):
+                with tf.control_dependencies(before):  # every observation is made
+                    before = [step(action, seed)]
+            with tf.control_dependencies(before):
                 return (i + 1,)
 
         def play(times: tf.Tensor, now: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            first = tf.constant(0, tf.int64)
-            with tf.control_dependencies([restart(slots, first)]):
-                start = (tf.identity(first),)
-            steps = tf.shape(table, tf.int64)[0]
-            (played,) = tf.while_loop(lambda i: i < steps, step, start, parallel_iterations=1)
+            with tf.control_dependencies([restart(slots, slots)]):
+                start = (tf.identity(tf.constant(0)),)
+            (played,) = tf.while_loop(lambda i: i < iterations, several, start, parallel_iterations=1)
             with tf.control_dependencies([played]):
                 return times + 1, tf.timestamp(), now
 
