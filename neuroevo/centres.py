@@ -16,9 +16,11 @@ def base_seed(genome: Genome) -> int:
 
 
 def vector_of(centre: Centre, network: int, dimensions: Sequence[int]) -> np.ndarray:
-    """float32 [D]. dimensions: D of each network. UserError: the vector does not fit the genome's network."""
+    """float32 [D]. dimensions: D of each network. UserError: there is no such network or the vector does not fit it."""
     vector = centre.vector
-    if 0 <= network < len(dimensions) and len(vector) != dimensions[network]:  # another network is the core's to refuse
+    if not 0 <= network < len(dimensions):
+        raise UserError(f"network {network} of a genome is out of range [0, {len(dimensions)})")
+    if len(vector) != dimensions[network]:
         raise UserError(
             f"a genome starts from {len(vector):,} weights, expected {dimensions[network]:,} as network {network} has"
         )

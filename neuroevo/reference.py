@@ -7,12 +7,14 @@ seeds (no-op starts) are those of randomness.REFERENCE. An episode's first obser
 it could be, since nothing said whether the step or the look at the screen came first.
 
 A network's outputs mean nothing without the batch that its statistics are of. So a run keeps it in its folder, as
-reference.npy, and does not play it again.
+reference.npy, and does not play it again; info.json has its SHA-256 sum.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ from neuroevo.native import EnvPool, NativeError
 from neuroevo.randomness import Purpose, draw_indices, draw_seeds, draw_uniforms
 
 REFERENCE = "reference.npy"
+_SUM = "reference_sha256"  # in info.json
 COUNT = 128  # observations, in both papers
 _ACTIONS, _EPISODES = range(2)  # what is drawn for, in place of a generation
 
@@ -57,10 +60,15 @@ def save(folder: Path, batch: np.ndarray) -> None:
     write_atomically(folder / REFERENCE, file.getvalue())
 
 
+def facts(batch: np.ndarray | None) -> dict[str, str]:
+    """What a run's info.json says of its batch: nothing where it has none."""
+    return {} if batch is None else {_SUM: _sum(batch)}
+
+
 def load(folder: Path, config: Config) -> np.ndarray | None:
     """The batch in the folder of a configuration's run; None where its network needs none.
 
-    UserError: it is missing or damaged, or it is not of the environment's observations.
+    UserError: it is missing or damaged, it is not of the environment's observations, or info.json has another's sum.
     """
     if not config.network.needs_reference:
         return None
@@ -74,13 +82,25 @@ def load(folder: Path, config: Config) -> np.ndarray | None:
         raise UserError(f"{path} is missing; {expected}") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; {expected}") from None
-    except (ValueError, EOFError) as error:
+    except Exception as error:  # NumPy's, of its header's Python and of zip files too
         raise UserError(f"{path} is damaged ({error}); {expected}") from None
     if not isinstance(batch, np.ndarray):
         raise UserError(f"{path} is an archive of arrays; {expected}")
     if batch.dtype != dtype or batch.shape != shape:
         raise UserError(f"{path} holds {batch.dtype} {list(batch.shape)}; {expected}")
+    try:
+        noted = json.loads((folder / "info.json").read_text(encoding="utf-8"))[_SUM]
+    except (OSError, ValueError, LookupError, TypeError):
+        return batch  # a run goes on without its info.json
+    if noted != _sum(batch):
+        raise UserError(
+            f"{path} is another batch than the run began with: its SHA-256 sum is {_sum(batch)}, not {noted}"
+        )
     return batch
+
+
+def _sum(batch: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(batch).tobytes()).hexdigest()
 
 
 def _pool(env: EnvRecipe) -> EnvPool:

@@ -202,7 +202,8 @@ class RunFolder:
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         self._metrics = MetricsFiles(self.path)
         self._after = self.state, self._metrics.lengths
-        self._write_info({**facts(command), "seed": self.config.training.seed, **extra, "resumed": []})
+        info = {**facts(command), "seed": self.config.training.seed, **reference.facts(self.reference), **extra}
+        self._write_info({**info, "resumed": []})
         if self.reference is not None:
             reference.save(self.path, self.reference)
         self._save()

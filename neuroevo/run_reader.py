@@ -17,6 +17,7 @@ from neuroevo.config import Config, load_config
 from neuroevo.errors import UserError
 from neuroevo.genome import Centre, Genome
 from neuroevo.metrics_files import ELITES, METRICS, Elite, elites, rows
+from neuroevo.state_codec import encode
 from neuroevo.train import TrainState
 
 
@@ -37,7 +38,8 @@ class RunReader:
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
         """A finished generation, by default the last one, and its elite, with the weights of its centre if it has one.
 
-        UserError: there is no such generation, or no checkpoint of that time that holds those weights.
+        Where no checkpoint has the last one's weights yet, as `every` of [checkpoints] may have it, the default is the
+        last with a checkpoint. UserError: there is no such generation, or no checkpoint of that time has those weights.
         """
         last, wanted = -1, None
         with self._readable(ELITES):
@@ -49,7 +51,13 @@ class RunReader:
         if wanted is None:
             raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
         number = last if generation is None else generation
-        return number, replace(wanted, genome=self._with_weights(wanted.genome, number))
+        try:
+            return number, replace(wanted, genome=self._with_weights(wanted.genome, number))
+        except UserError:
+            before = [known for known in self._with_checkpoints() if known < last]
+            if generation is not None or not before:
+                raise
+            return self.elite(before[-1])
 
     def reference(self) -> np.ndarray | None:
         """The reference batch of its network, which reference.load() describes; None where the network needs none."""
@@ -76,25 +84,27 @@ class RunReader:
         """A generation's elite with its centre's vector, if it has a centre. UserError: no checkpoint holds that."""
         if not isinstance(genome.base, Centre):
             return genome
-        checkpoints = Checkpoints(self.path / "checkpoints", self.config.checkpoints)
-        there = [number for number in checkpoints.generations() if number > 0]
+        there = [0, *(known + 1 for known in self._with_checkpoints())]
         for number in sorted(there, key=lambda number: abs(number - (generation + 1))):  # its own comes first
             try:
                 state = self.state(number)
             except UserError:
                 continue
-            for other in (
-                self.config.algorithm.elite(state.algorithm),
-                *(each.record.elite for each in state.untested),
-            ):
-                if other.base == genome.base:
-                    return replace(genome, base=other.base)
-        known = ", ".join(str(number - 1) for number in there) or "none"
+            # Of whatever it holds: parents of another run may have centres each, one of which the elite was made from.
+            held = encode(state.algorithm, state.untested)
+            if genome.base.name in held.centres:
+                return replace(genome, base=Centre(held.arrays[held.centres[genome.base.name]]))
+        known = ", ".join(map(str, self._with_checkpoints())) or "none"
         raise UserError(
             f"the weights of generation {generation}'s elite are not known any more, since the checkpoint after it is "
             f"gone; expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many "
             "stay)"
         )
+
+    def _with_checkpoints(self) -> list[int]:
+        """The generations after which there is a checkpoint, in order."""
+        numbers = Checkpoints(self.path / "checkpoints", self.config.checkpoints).generations()
+        return [number - 1 for number in numbers if number > 0]
 
     @contextmanager
     def _readable(self, name: str) -> Iterator[None]:

@@ -31,8 +31,9 @@ def first_state(config: Config) -> TrainState:
         if field.name != "dtype" and here != there:  # another dtype plays the same genomes
             its = "network" if field.name == "name" else f"network's {field.name}"
             raise UserError(f"training.start_from = {path}: its {its} is {said(there)}, this run's is {said(here)}")
-    other.elite()  # says when no generation is finished
     state = other.state()
+    if state.generation == 0:
+        raise UserError(f"training.start_from = {path}: it has no checkpoint after a finished generation yet")
     return start(config.algorithm, config.training, other.config.algorithm.best(state.algorithm), state.moments)
 
 

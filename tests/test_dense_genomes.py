@@ -154,11 +154,14 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
         evaluator.close()
     with LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator, pytest.raises(LookupError):
         evaluator.evaluate([Episode(Genome(Centre.named(right.base.name)), 0, 5)])
-    with (
-        LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator,
-        pytest.raises(Exception, match=r"network 3 is out of range \[0, 1\)"),
-    ):
-        evaluator.evaluate([Episode(Genome(right.base, (), 3), 0, 5)])
+    for network, centre in ((3, right.base), (-1, right.base), (1, Centre(np.ones(1_008_451)))):
+        genomes = [Genome(centre, (), network), *(Genome(centre, ((seed, SIGMA),), network) for seed in (1, 2))]
+        for some in (genomes[:1], genomes[1:]):  # one that plays, and one that is a parent
+            with (
+                LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator,
+                pytest.raises(UserError, match=rf"network {network} of a genome is out of range \[0, 1\)"),
+            ):
+                evaluator.evaluate([Episode(genome, 0, 5) for genome in some])
 
 
 def test_vectors_are_packed_once() -> None:

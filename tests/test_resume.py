@@ -10,6 +10,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tomli_w
 
@@ -18,6 +19,8 @@ from neuroevo.checkpoints import Checkpoints
 from neuroevo.config import CheckpointSettings, load_config
 from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
+from neuroevo.genome import Centre, Genome
+from neuroevo.genome_json import genome_to_json
 from neuroevo.metrics_files import read_elites, read_rows
 from neuroevo.run_folder import RunFolder
 from neuroevo.run_reader import RunReader
@@ -420,11 +423,46 @@ def test_what_one_cannot_start_from(tmp_path):
     with pytest.raises(UserError, match="there is no run in .*absent: expected .*absent/config.toml"):
         start(tmp_path / "absent")
     stopped(tmp_path / "begun", 0)
-    with pytest.raises(UserError, match="no generation of the run in .*begun is finished yet"):
+    with pytest.raises(UserError, match="start_from = .*begun: it has no checkpoint after a finished generation yet"):
         start(tmp_path / "begun")
     new_run(tmp_path / "large", network={"name": "large_model"})
     with pytest.raises(UserError, match="start_from = .*large: its network is large_model, this run's is model"):
         start(tmp_path / "large")
+
+
+ES = {"name": "es", "population": 8, "sigma": 0.1}
+
+
+def test_a_start_from_a_run_whose_newest_elite_is_in_no_checkpoint(tmp_path):
+    """As one is left that was killed between two checkpoints: what it goes on from is what others start from."""
+    first = tmp_path / "first"
+    new_run(first, algorithm=ES, checkpoints={"every": 2})
+    (first / "checkpoints" / "generation-000005.ckpt").unlink()
+    with pytest.raises(UserError, match="weights of generation 4's elite .* expected one of these generations: 1, 3 "):
+        RunReader(first).elite(4)
+    assert RunReader(first).elite() == RunReader(first).elite(3) and RunReader(first).elite()[0] == 3
+    centre = RunReader(first).state(4).algorithm.centre
+    folder = RunFolder.create(tmp_path / "second", config(algorithm=ES, training={"start_from": str(first)}))
+    assert folder.state.algorithm.centre == centre
+    assert np.array_equal(folder.state.algorithm.centre.base.vector, centre.base.vector)
+
+
+def test_elites_whose_centre_is_not_that_of_the_newest(tmp_path):
+    """Where the parents that a run began with have centres of their own, any checkpoint with all of them has these."""
+    ns_es = {"name": "ns_es", "population": 8, "sigma": 0.1, "centres": 3}
+    new_run(tmp_path / "first", algorithm=ns_es, training={"generations": 8})
+    training = {"start_from": str(tmp_path / "first"), "generations": 1}
+    path = tmp_path / "second"
+    new_run(path, training=training, checkpoints={"every": 10})
+    (path / "checkpoints" / "generation-000001.ckpt").unlink()  # the one that is left has no elite of this run
+    parents = RunReader(path).state().algorithm.parents
+    centres = [parent.base for parent in parents if isinstance(parent.base, Centre)]
+    assert len(set(centres)) > 1
+    for centre in centres:
+        line = {"generation": 0, "elite": genome_to_json(Genome(centre, ((5, 0.5),)))}
+        (path / "elites.jsonl").write_text(json.dumps(line) + "\n")
+        _, elite = RunReader(path).elite()
+        assert np.array_equal(elite.genome.base.vector, centre.vector) and elite.genome.chain == ((5, 0.5),)
 
 
 @pytest.mark.parametrize("network", [{"name": "model"}, {"name": "mlp"}])

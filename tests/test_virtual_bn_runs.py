@@ -328,6 +328,8 @@ def npy(array):
         (npy(np.zeros((128, 84, 84, 4), np.uint8))[:-1], "is damaged"),
         (npy(np.zeros(128, object)), "is damaged"),
         (pickle.dumps([1, 2]), "is damaged"),
+        (npy(np.zeros((128, 84, 84, 4), np.uint8)).replace(b"), }", b"(, }"), "is damaged"),  # no Python in its header
+        (b"PK\3\4 as a zip file begins", "is damaged"),
         (npy(np.zeros((127, 84, 84, 4), np.uint8)), r"holds uint8 \[127, 84, 84, 4\]"),
         (npy(np.zeros((128, 84, 84, 4), np.float32)), r"holds float32 \[128, 84, 84, 4\]"),
         (npy(np.uint8(3)), r"holds uint8 \[\]"),
@@ -341,6 +343,18 @@ def test_a_bad_batch_is_an_error(copied, data, message):
             call()
     result = CliRunner().invoke(app, ["evaluate", str(path)])
     assert result.exit_code == 2 and f"{path / 'reference.npy'} {message.split()[0]}" in result.stderr
+
+
+def test_another_runs_batch_is_an_error(copied):
+    path = copied(npy(reference.reference(FROSTBITE, 5)))
+    message = (
+        r"reference.npy is another batch than the run began with: its SHA-256 sum is [0-9a-f]{64}, not [0-9a-f]{64}"
+    )
+    for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference()):
+        with pytest.raises(UserError, match=message):
+            call()
+    (path / "info.json").unlink()
+    assert RunReader(path).reference().shape == (128, 84, 84, 4)
 
 
 def test_an_archive_is_no_batch(copied):
