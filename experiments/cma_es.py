@@ -8,8 +8,11 @@ modules. CMA-ES keeps a matrix [D, D] of covariances, so it is for networks of u
 
 A checkpoint holds numbers, text, arrays and genomes, but no objects. So the state is what the optimiser was told, and
 whoever needs the optimiser makes it anew and tells it all of that again: it draws no random numbers meanwhile, and ends
-up with the same bits. This works with any such library, but a generation takes longer by about a millisecond for each
-one before it (at 25 weights); for thousands of generations the state would rather hold the mean and the covariances.
+up with the same bits. From about 100 weights on these depend on how many threads NumPy's linear algebra has, which is
+as many as there are cores; OPENBLAS_NUM_THREADS=1 settles it.
+
+This works with any such library, but a generation takes longer by about a millisecond for each one before it (at 25
+weights); for thousands of generations the state would rather hold the mean and the covariances.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def documented(config: Config) -> str:
 def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
     """The lines of `keys`; settings: an object of their class, from which those that `table` lacks have the default."""
     for key in keys:
-        yield from _comment(settings.__pydantic_fields__[key].description)
+        yield from _comment(_description(type(settings), key))
         if key in table:
             yield f"{key} = {inline(table[key])}"
         else:
@@ -56,5 +56,12 @@ def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Itera
             yield f"# {key} =" if default is None else f"# {key} = {inline(default)}"
 
 
-def _comment(text: str) -> list[str]:
-    return ["# " + line for line in inspect.cleandoc(text).splitlines()]
+def _description(kind: type, key: str) -> str | None:
+    """The key's documentation, which pydantic knows of the class that declares it, but not of those derived from it."""
+    declared = [vars(each).get("__pydantic_fields__", {}).get(key) for each in kind.__mro__]
+    return next((field.description for field in declared if field is not None and field.description), None)
+
+
+def _comment(text: str | None) -> list[str]:
+    """None: an algorithm of the user's own says nothing about it."""
+    return ["# " + line for line in inspect.cleandoc(text or "").splitlines()]

@@ -11,20 +11,21 @@ kept elsewhere.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from neuroevo.genome import CENTRE_PREFIX, SEED_BITS, Centre, Genome
 
 
 def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
-    """A genome as plain values, relative to `before` where there is one."""
+    """A genome as plain values, relative to `before` where there is one. ValueError: a seed is none."""
     same = 0
     if before is not None and (before.base, before.network) == (genome.base, genome.network):
         pairs = zip(before.chain, genome.chain, strict=False)
         same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(before.chain), len(genome.chain)))
-    chain = [list(mutation) for mutation in genome.chain[same:]]
-    base = genome.base.name if isinstance(genome.base, Centre) else genome.base
-    return {"base": base, "network": genome.network, "same": same, "chain": chain}
+    chain = [[_seed("seed", seed), float(scale)] for seed, scale in genome.chain[same:]]
+    base = genome.base.name if isinstance(genome.base, Centre) else _seed("base", genome.base)
+    return {"base": base, "network": int(genome.network), "same": same, "chain": chain}
 
 
 def genome_from_json(
@@ -41,10 +42,10 @@ def genome_from_json(
         raise ValueError(f"this is not a genome: {str(value)[:80]} ({error!r})") from None
     if isinstance(base, str) and base.startswith(CENTRE_PREFIX):
         base = (centres or {}).get(base) or Centre.named(base)
-    numbers = [] if isinstance(base, Centre) else [("base", base)]
-    for what, number in (*numbers, *(("seed", seed) for seed, _ in chain)):
-        if not isinstance(number, int) or not 0 <= number < 2**SEED_BITS:
-            raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
+    if not isinstance(base, Centre):
+        _seed("base", base)
+    for seed, _ in chain:
+        _seed("seed", seed)
     if same:
         known = before is not None and (before.base, before.network) == (base, network) and same <= len(before.chain)
         if not known:
@@ -64,3 +65,10 @@ def genomes_from_json(values: Sequence[Mapping[str, Any]], centres: Mapping[str,
     for value in values:
         genomes.append(genome_from_json(value, genomes[-1] if genomes else None, centres))
     return genomes
+
+
+def _seed(what: str, number: object) -> int:
+    """The number, which may be one of NumPy's, as JSON takes it. ValueError: it is no seed."""
+    if not isinstance(number, Integral) or not 0 <= number < 2**SEED_BITS:
+        raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
+    return int(number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -186,7 +186,7 @@ def run_generation(
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
-        figures=algorithm.metrics(state.algorithm, told),
+        figures=_figures(algorithm.metrics(state.algorithm, told)),
         normaliser=normaliser,
         faults_population=len(population.outcomes.faults),
         faults_validation=len(validation.outcomes.faults),
@@ -218,6 +218,11 @@ def _played(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
         if len(behaviours) > len(genomes):
             behaviours = _means(behaviours.reshape(len(genomes), -1, behaviours.shape[1]))
     return Played(genomes, fitness, steps, behaviours)
+
+
+def _figures(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Python's numbers for NumPy's, which neither a checkpoint nor JSON holds."""
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in numbers.items()}
 
 
 def _means(behaviours: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuroevo.genome import Centre, Genome
@@ -48,6 +48,7 @@ def test_json_keeps_63_bit_seeds_and_float32_scales():
     )
 
 
+@settings(deadline=None)
 @given(st.lists(genomes, max_size=6), st.data())
 def test_lists_of_relatives_round_trip(first, data):
     family = list(first)
@@ -82,6 +83,25 @@ def test_a_line_of_descent_takes_one_mutation_each():
 def test_what_is_not_a_genome(value, message):
     with pytest.raises(ValueError, match=message):
         genome_from_json(value)
+
+
+def test_numpys_numbers_are_written_as_pythons():
+    genome = Genome(np.int64(2**62), ((np.uint64(5), np.float32(0.1)),), np.int32(1))
+    written = json.loads(json.dumps(genome_to_json(genome)))
+    assert genome_from_json(written) == genome == Genome(2**62, ((5, float(np.float32(0.1))),), 1)
+
+
+@pytest.mark.parametrize(
+    ("genome", "message"),
+    [
+        (Genome(-1), r"base of a genome is -1, expected a whole number in \[0, 2\*\*63\)"),
+        (Genome(1, ((0.5, 0.1),)), "seed of a genome is 0.5, expected a whole number"),
+        (Genome(1, ((2**63, 0.1),)), f"seed of a genome is {2**63}, expected a whole number"),
+    ],
+)
+def test_a_genome_that_could_not_be_read_again_is_not_written(genome, message):
+    with pytest.raises(ValueError, match=message):
+        genome_to_json(genome)
 
 
 def test_a_centre_is_named_by_its_weights():

@@ -72,6 +72,9 @@ def test_whole_numbers_too_large_for_exact_products_are_taken_one_by_one():
     points = np.full((1, 20), 2.0**53)
     others = np.vstack([points[0] - 2, points[0]])
     np.testing.assert_array_equal(nearest(points, others, 2), [[0.0, np.sqrt(20 * 4.0)]])
+    # Squares of this one are just beyond 2**53, and their sums are multiples of 16 or 32 in float64.
+    points = np.full((1, 17), 94_906_267.0)
+    np.testing.assert_array_equal(nearest(points, points - 1, 1), [[np.sqrt(17.0)]])
 
 
 def test_by_hand():
@@ -82,6 +85,12 @@ def test_by_hand():
     assert novelty(behaviours, archive, 1, peers=True).tolist() == [0.0, 5.0, 0.0, FAILED, FAILED]
     assert novelty(behaviours, archive, 3, peers=False).tolist() == [10.0, 5.0, 10.0, FAILED, FAILED]
     assert novelty(behaviours[:1], None, 3, peers=True).tolist() == [0.0]
+    assert novelty(np.array([[1e31], [-1e300], [0.0], [1.0]]), None, 3, peers=True).tolist() == [
+        FAILED,
+        FAILED,
+        1.0,
+        1.0,
+    ]
     assert FAILED < 0.0
 
 

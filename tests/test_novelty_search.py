@@ -14,6 +14,7 @@ from neuroevo.behaviour import Behaviour
 from neuroevo.genome import Centre, Genome
 from neuroevo.optimisers import SGD, Adam
 from neuroevo.randomness import Purpose, draw_seeds, draw_uniforms
+from neuroevo.schedules import LinearSchedule
 from neuroevo.state_codec import decode, encode
 from tests.toy import ToyWeights, noise, theta
 
@@ -73,8 +74,12 @@ def test_the_most_novel_competes_again_with_the_behaviour_it_had():
     _, second = generation(ga, first, [0, 0, 0], [[0], [1], [2]])
     assert second.parents == (leader,)
     children = ga.ask(second)
-    _, third = generation(ga, second, [0, 0, 0], [[50], [90], [51]])  # it is not new any more
+    told, third = generation(ga, second, [0, 0, 0], [[50], [90], [51]])  # it is not new any more
     assert third.parents == (children[1],)
+    # Nearest to 50, 90, 51 and the old one's 50: 0, 39, 1 and 0. The last is not of this generation.
+    assert (told.mean_novelty, told.max_novelty) == (pytest.approx(40 / 3), 39.0)
+    _, fourth = generation(ga, third, [0, 0, 0], [[90], [90], [90]])
+    assert fourth.parents == (children[1],)  # of equals the older one
 
 
 def test_the_archive_makes_what_was_there_old():
@@ -180,6 +185,14 @@ def test_a_step_by_hand(kind, share):
     assert found["centre"] == state.chosen
 
 
+def test_the_centres_archive_keeps_the_newest():
+    es = NSES(population=2, centres=2, k=5, archive_limit=3)
+    state = begun(es, [[0.0], [10.0]], validation=(1, 2))
+    for new, expected in ((20.0, [0, 10, 20]), (30.0, [10, 20, 30])):
+        _, state = generation(es, state, [0, 0], [[1], [2]], [0], [[new]])
+        assert state.archive.ravel().tolist() == expected
+
+
 def test_equal_novelty_and_no_l2_move_nothing():
     es = NSES(population=4, l2=0.0, centres=2, k=1)
     state = begun(es, [[0.0], [10.0]], validation=(1, 2))
@@ -199,6 +212,39 @@ def test_centres_play_as_often_as_they_are_novel():
     assert all(len(state.archive) == 2 for state in failed)
     told, _ = generation(es, failed[0], np.arange(5000), np.ones((5000, 1)))
     assert es.candidates(told) == [c for i, c in enumerate(told.centres) if i in (1, failed[0].chosen)]  # it may again
+
+
+def test_each_generation_draws_its_centre():
+    es = NSES(population=2, centres=3, k=1)
+    state, expected = begun(es, [[1.0], [1.0], [1.0]], seed=4), []
+    chosen = [state.chosen]
+    for _ in range(11):
+        _, state = generation(es, state, [0, 0], [[1], [1]], [0], [[1.0]])
+        chosen.append(state.chosen)
+    for number in range(1, 13):  # all alike: a third of [0, 1) is each one's
+        expected.append(int(3 * draw_uniforms(1, 4, number, Purpose.CENTRES)[0]))
+    assert chosen == expected
+    assert set(chosen) == {0, 1, 2}
+
+
+def test_pairs_that_failed_are_the_least_novel_and_count_for_no_mean():
+    es = NSES(population=4, optimiser=SGD(stepsize=1.0, momentum=0.0), l2=0.0, centres=1, k=1)
+    state = begun(es, [[0.0]], validation=[1])
+    one, two = draw_seeds(2, 0, 1, Purpose.PAIRS)
+    told, _ = generation(es, state, [0] * 4, [[np.nan], [0], [2], [4]])
+    assert (told.mean_novelty, told.max_novelty) == (2.0, 4.0)
+    moved = told.centres[0].base.vector - theta(state.centres[0])
+    np.testing.assert_allclose(moved, -(noise(one) + noise(two)) / 3 / 4, rtol=1e-5, atol=1e-6)
+
+
+def test_a_moved_centre_stays_of_its_network_and_sigma_follows_its_schedule():
+    es = NSES(population=2, sigma=LinearSchedule(0.5, 0.25, 2), centres=1, k=1)
+    state = es.init(0, [Genome(3, network=1)])
+    _, state = generation(es, state, [0], [[0]], [1], [[0.0]])
+    assert [scale for genome in es.ask(state, WEIGHTS) for _, scale in genome.chain] == [0.375, -0.375]
+    told, after = generation(es, state, [0, 1], [[1], [2]])
+    assert told.centres[0].network == 1
+    assert es.metrics(state, after)["sigma"] == 0.375
 
 
 def test_the_elite_is_the_best_of_all_generations():

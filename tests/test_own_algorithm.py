@@ -195,6 +195,65 @@ def test_a_module_in_the_current_folder_is_found(tmp_path):
     assert done.stdout.startswith("smoke is fine: half:HalfGA on ")
 
 
+def test_one_that_documents_nothing_and_uses_numpys_numbers(tmp_path, monkeypatch):
+    """The least that a newcomer writes, through the real evaluator: trained, stored and resumed."""
+    (tmp_path / "own_least.py").write_text(LEAST)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    try:
+        shown = invoke("config", "show", "--set", "algorithm.name=own_least:Least")
+        assert shown.exit_code == 0, shown.stderr
+        assert "\npopulation = 3\n" in shown.stdout
+        (tmp_path / "own.toml").write_text(
+            '[env]\nname = "InvertedPendulum-v5"\n[network]\nname = "mlp"\nhidden = [3]\n'
+            '[algorithm]\nname = "own_least:Least"\n[training]\ngenerations = 2\ntest_episodes = 1\n'
+        )
+        result = invoke("train", "own.toml", "--out", "run")
+        assert result.exit_code == 0, result.stderr
+        result = invoke("train", "--resume", "run", "--set=training.generations=3")
+        assert result.exit_code == 0, result.stderr
+        assert [row["highest"] for row in read_rows(tmp_path / "run")] == [0.5, 1.5, 2.5]
+    finally:
+        sys.modules.pop("own_least", None)
+
+
+LEAST = """
+from dataclasses import dataclass
+import numpy as np
+from neuroevo.algorithms.algorithm import Unvalidated
+from neuroevo.genome import Genome
+from neuroevo.settings import settings
+
+@dataclass(frozen=True)
+class State:
+    generation: int
+    elite: Genome
+
+@settings
+class Least(Unvalidated):
+    population: int = 3
+    state_type, behaviour = State, None
+
+    def init(self, seed, genomes=()):
+        return State(0, Genome(np.random.default_rng(seed).integers(2**63)))
+
+    def ask(self, state, weights):
+        seeds = np.random.default_rng(state.generation).integers(2**63, size=self.population)
+        return [state.elite.child(seed, np.float32(0.1)) for seed in seeds]
+
+    def tell(self, state, played, weights):
+        return State(state.generation + 1, played.genomes[np.argmax(played.fitness)])
+
+    def elite(self, state):
+        return state.elite
+
+    def best(self, state):
+        return [state.elite]
+
+    def metrics(self, before, after):
+        return {"highest": np.float32(before.generation + 0.5)}
+"""
+
 HEAD = "from neuroevo.algorithms.ga import GA\nfrom neuroevo.algorithms.algorithm import Unvalidated\n"
 MODULES = {
     "own_zero": "x = 1\ny = x / 0\n",

@@ -11,7 +11,7 @@ from neuroevo.genome import Genome
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.train import Watcher, spent, start, train
 from tests import runs
-from tests.toy import ToyEvaluator
+from tests.toy import ToyEvaluator, theta
 
 GA_SMALL = GA(population=8, parents=3, sigma=0.2, validated=3)
 
@@ -185,3 +185,22 @@ def test_starting_from_other_genomes():
 def test_the_best_are_the_elite_and_what_else_is_kept(algorithm):
     state = list(train(algorithm, ToyEvaluator(), settings()))[-1][0].algorithm
     assert set(algorithm.best(state)) == {algorithm.elite(state), *getattr(state, "parents", ())}
+
+
+def test_behaviours_of_episodes_that_failed_are_left_out_of_the_mean():
+    """A genome that failed in one of its two episodes, and one that failed in both."""
+    told = []
+
+    class Spy(RandomSearch):
+        def tell(self, state, population, weights=None):
+            told.append(population)
+            return super().tell(state, population, weights)
+
+    genomes = Spy(population=4).ask(Spy(population=4).init(0))
+    seeds = draw_seeds(8, 0, 0, Purpose.POPULATION_EPISODES)
+    failing = {(genomes[1], seeds[2]), (genomes[2], seeds[4]), (genomes[2], seeds[5])}
+    evaluator = ToyEvaluator(faulty=lambda episode: "lost" if (episode.genome, episode.seed) in failing else "")
+    list(train(Spy(population=4), evaluator, Training(generations=1, episodes=2, test_episodes=0)))
+    expected = np.array([np.round(theta(genome)[:2], 1) for genome in genomes])
+    expected[2] = np.nan
+    np.testing.assert_allclose(told[0].behaviours, expected, rtol=1e-6)

@@ -2,8 +2,9 @@
 
 A meta-population of centres shares an archive of the behaviours that they had. In each generation one of them, the more
 novel the more likely, moves along an estimate of where novelty grows (NS-ES), or novelty and reward (NSR-ES), and its
-behaviour after that enters the archive. The numbers are those of the paper's code
-(https://github.com/uber-research/deep-neuroevolution, es_distributed/nses.py), and so are the details, except that
+behaviour after that enters the archive. But for the population's size, the defaults are those of the paper's code
+(https://github.com/uber-research/deep-neuroevolution, es_distributed/nses.py, on Humanoid), and so are the details,
+except that
 
 - a centre's novelty is that of the behaviour it had when it was last played, which its own entry in the archive equals;
   the code plays all centres again in every generation;
@@ -11,6 +12,8 @@ behaviour after that enters the archive. The numbers are those of the paper's co
   step; of two episodes it compares what follows the shorter one with its last state too, but only up to the end of the
   longer one, where here the two last states count until the last sample;
 - the first centre to move is drawn as well; in the code it is number 0;
+- a centre's episodes have the cut-off of its pairs'; in the code they go on to the greatest of an adaptive one;
+- centres share the statistics that normalise observations; in the code each has its own;
 - equal novelties, or returns, share their rank (neuroevo/ranks.py).
 
 Behaviours in the archive are means over a centre's validation episodes. The code has one such episode on Atari, five on
