@@ -4,6 +4,8 @@
 // Whoever brings a job works on it: with as many lanes as threads and a slot each, a lane does all of its work itself
 // and no thread waits for another to wake up. Workers help where a job has more tasks and fewer threads than allowed
 // are at work, and make room after a task when a caller waits; callers get their turn in the order in which they came.
+// A caller that has just left counts as at work, since it mostly comes back at once: a worker that took its core in
+// the meantime would push it off.
 #ifndef NEUROEVO_CORE_THREAD_POOL_H_
 #define NEUROEVO_CORE_THREAD_POOL_H_
 
@@ -44,6 +46,8 @@ class ThreadPool {
  private:
   struct Job;
   void Help();
+  // Wakes workers for so many tasks, where there are places that no caller is expected back for. The lock is held.
+  void WakeHelpers(int64_t tasks);
   // Gives up a place among the running threads. The lock is held.
   void LeavePlace();
   // Runs the job's next task, which there must be. The lock is held, but not in the task; whoever calls this has been
@@ -58,6 +62,7 @@ class ThreadPool {
   std::deque<Job*> waiting_callers_;  // for a place, oldest first; empty while there is one
   int running_ = 0;                   // threads at work, at most threads_
   int waiting_workers_ = 0;
+  std::deque<int64_t> left_;  // when callers left that are not back yet, in ns, oldest first; the last threads_ of them
   int64_t busy_ns_ = 0;
   bool stop_ = false;
   std::vector<std::thread> workers_;

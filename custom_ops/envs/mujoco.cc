@@ -179,7 +179,8 @@ class MujocoFactory : public EnvFactory {
     spec_.behaviour_dtype = DType::kFloat64;
     spec_.behaviour_shape = {2};
     spec_.state_size = model.nq + model.nv;
-    spec_.observations_per_task = 32;  // a step of the lightest task takes 8 microseconds: one per task
+    spec_.steps_per_task = model.nv <= 5 ? 4 : 1;  // the pendulums', reacher's and swimmer's take 5 to 10 microseconds
+    spec_.observations_per_task = 32;
   }
 
   const EnvSpec& spec() const override { return spec_; }

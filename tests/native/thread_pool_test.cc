@@ -120,6 +120,27 @@ TEST(TasksOfOneJobRunTogether) {
   }
 }
 
+TEST(WorkersComeForThePlacesOfCallersThatStayAway) {
+  // Three callers leave at about the same time and do not come back: their places are kept for them for a moment only,
+  // and the job of a fourth one gets its helper when its first task is over, at the latest.
+  for (int run = 0; run < 20; ++run) {
+    ThreadPool pool(2);
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 3; ++caller) {
+      callers.emplace_back([&] { pool.ParallelFor(1, [](int64_t) {}); });
+    }
+    for (auto& caller : callers) caller.join();
+    std::atomic<int> inside{0};
+    Event all_in;
+    pool.ParallelFor(3, [&](int64_t i) {
+      if (i == 0) return std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (++inside == 2) all_in.Set();
+      all_in.Wait();
+    });
+    CHECK_EQ(inside.load(), 2);
+  }
+}
+
 TEST(NeverMoreTasksAtOnceThanThreads) {
   for (int threads : {1, 2, 3}) {
     ThreadPool pool(threads);
