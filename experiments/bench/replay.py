@@ -59,34 +59,35 @@ def _replaying(dtype: str, shape: list[int]) -> tf.types.experimental.Polymorphi
 
     @tf.function(autograph=False)
     def run(pool: tf.Tensor, slots: tf.Tensor, table: tf.Tensor, end: tf.Variable) -> tuple[tf.Tensor, tf.Tensor]:
-        def restart(slots: tf.Tensor, seeds: tf.Tensor) -> tf.Operation:
+        def restart(starts: tf.Tensor) -> tf.Operation:
+            """starts: [R, 3], the slots, seeds and cut-offs of the episodes."""
             none = tf.zeros([0], tf.int64)
-            return native.env_reset(pool, slots, seeds, tf.zeros_like(slots), none, none)
+            return native.env_reset(pool, *tf.unstack(starts, 3, axis=1), none, none)
 
-        def step(action: tf.Tensor, seeds: tf.Tensor) -> tf.Tensor:
+        def step(action: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
             _, dones = native.env_step(pool, slots, action)
-            over = tf.where(dones)
-            with tf.control_dependencies([restart(tf.gather_nd(slots, over), tf.gather_nd(seeds, over))]):
+            with tf.control_dependencies([restart(tf.gather_nd(starts, tf.where(dones)))]):
                 return native.env_observation(pool, slots, dtype=dtype, shape=shape)
 
         steps, _, size = table.shape
         iterations = steps // _STEPS_PER_ITERATION
         actions = tf.reshape(table, [iterations, _STEPS_PER_ITERATION, -1, size])
-        seeds = slots + 2**20 * tf.range(1, steps + 1, dtype=tf.int64)[:, None]
-        seeds = tf.reshape(seeds, [iterations, _STEPS_PER_ITERATION, -1])
+        seeds = slots + 2**20 * tf.range(steps + 1, dtype=tf.int64)[:, None]
+        starts = tf.stack([tf.zeros_like(seeds) + slots, seeds, tf.zeros_like(seeds)], axis=2)
+        again = tf.reshape(starts[1:], [iterations, _STEPS_PER_ITERATION, -1, 3])
 
         def several(i: tf.Tensor) -> tuple[tf.Tensor]:
             before: list[tf.Tensor] = []
-            for action, seed in zip(tf.unstack(actions[i]), tf.unstack(seeds[i]), strict=True):
+            for action, start in zip(tf.unstack(actions[i]), tf.unstack(again[i]), strict=True):
                 with tf.control_dependencies(before):  # every observation is made
-                    before = [step(action, seed)]
+                    before = [step(action, start)]
             with tf.control_dependencies(before):
                 return (i + 1,)
 
         def play(times: tf.Tensor, now: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            with tf.control_dependencies([restart(slots, slots)]):
-                start = (tf.identity(tf.constant(0)),)
-            (played,) = tf.while_loop(lambda i: i < iterations, several, start, parallel_iterations=1)
+            with tf.control_dependencies([restart(starts[0])]):
+                first = (tf.identity(tf.constant(0)),)
+            (played,) = tf.while_loop(lambda i: i < iterations, several, first, parallel_iterations=1)
             with tf.control_dependencies([played]):
                 return times + 1, tf.timestamp(), now
 
