@@ -16,3 +16,10 @@ class Behaviour:
 
     every: int = 0
     samples: int = 1
+
+
+def trajectory(every: int, samples: int) -> Behaviour:
+    """What the settings trajectory_every and trajectory_samples mean. ValueError: many samples, but no trajectory."""
+    if not every and samples != 1:
+        raise ValueError(f"trajectory_samples = {samples}: expected 1 where trajectory_every = 0")
+    return Behaviour(every, samples)

@@ -56,6 +56,12 @@ def novelty(behaviours: np.ndarray, archive: np.ndarray | None, k: int, *, peers
     return out
 
 
+def mean_and_highest(novelties: np.ndarray) -> tuple[float, float]:
+    """Of those that are known, of novelties [N]; 0 where none is."""
+    found = novelties[novelties != FAILED]
+    return (float(found.mean()), float(found.max())) if found.size else (0.0, 0.0)
+
+
 def nearest(points: np.ndarray, others: np.ndarray, count: int) -> np.ndarray:
     """Distances of the points [N, B] to the `count` nearest of the others [M, B], ascending.
 

@@ -34,6 +34,15 @@ def play(folder, evaluator=None):
         return run_module.run(folder.config, evaluator or ToyEvaluator(), folder, Watcher())
 
 
+def train(folder):
+    """The same with the real evaluator of its configuration."""
+    evaluator = run_module.make_evaluator(folder.config, folder.reference)
+    try:
+        return play(folder, evaluator)
+    finally:
+        evaluator.close()
+
+
 def new_run(path, evaluator=None, **changes):
     """A run from its start."""
     return play(RunFolder.create(path, config(**changes)), evaluator)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from neuroevo.algorithms import ALGORITHMS
-from neuroevo.run import make_evaluator
 from neuroevo.run_folder import RunFolder
 from tests import runs
 from tests.test_algorithms import SMALL
@@ -24,19 +23,11 @@ def config(name, **hardware):
     )
 
 
-def play(folder):
-    evaluator = make_evaluator(folder.config)
-    try:
-        return runs.play(folder, evaluator)
-    finally:
-        evaluator.close()
-
-
 def stopped_after(path, name, generation):
     """A run that was stopped after so many generations; what its last elite's test episodes gave is not known."""
     short = config(name)
     short = replace(short, training=replace(short.training, generations=generation))
-    play(RunFolder.create(path, short))
+    runs.train(RunFolder.create(path, short))
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -44,7 +35,7 @@ def test_the_same_on_any_hardware_and_after_any_interruption(name, tmp_path):
     found = []
     for lanes, slots, threads in LAYOUTS:
         path = tmp_path / f"{lanes}-{slots}-{threads}"
-        play(RunFolder.create(path, config(name, lanes=lanes, slots=slots, threads=threads)))
+        runs.train(RunFolder.create(path, config(name, lanes=lanes, slots=slots, threads=threads)))
         found.append(runs.results(path))
     assert found[1:] == found[:-1]
     assert len(found[0]["rows"]) == GENERATIONS
@@ -52,5 +43,5 @@ def test_the_same_on_any_hardware_and_after_any_interruption(name, tmp_path):
     for generation in range(1, GENERATIONS):
         path = tmp_path / f"stopped-{generation}"
         stopped_after(path, name, generation)
-        play(RunFolder.resume(path, [f"training.generations={GENERATIONS}", "hardware.threads=2"]))
+        runs.train(RunFolder.resume(path, [f"training.generations={GENERATIONS}", "hardware.threads=2"]))
         assert runs.results(path) == found[0]

@@ -2,23 +2,14 @@
 
 import pytest
 
-from neuroevo.run import make_evaluator
 from neuroevo.run_folder import RunFolder
-from tests.runs import config, play, results
+from tests.runs import config, results, train
 
 CHANGES = {
     "algorithm": {"sigma": 0.01},
     "training": {"cutoff": 60, "test_episodes": 0, "generations": 4},
     "hardware": {"threads": 1, "lanes": 1, "slots": 1},
 }
-
-
-def train(folder):
-    evaluator = make_evaluator(folder.config)
-    try:
-        play(folder, evaluator)
-    finally:
-        evaluator.close()
 
 
 @pytest.fixture(scope="module")

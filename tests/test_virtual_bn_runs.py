@@ -29,7 +29,7 @@ from neuroevo.run_folder import RunFolder
 from neuroevo.run_reader import RunReader
 from neuroevo.warm_start import first_reference
 from tests.population_reference import ReferenceNetwork, noise
-from tests.runs import config, play, results
+from tests.runs import config, results, train
 
 FROSTBITE = envs.resolve("frostbite")
 SIGMA = float(np.float32(0.05))
@@ -219,14 +219,6 @@ CHANGES = {
     "training": {"cutoff": 40, "generations": 3, "test_episodes": 4},
 }
 HARDWARE = {"threads": 1, "lanes": 1, "slots": 1, "device": "cpu"}
-
-
-def train(folder):
-    evaluator = make_evaluator(folder.config, folder.reference)
-    try:
-        play(folder, evaluator)
-    finally:
-        evaluator.close()
 
 
 @pytest.fixture(scope="module")

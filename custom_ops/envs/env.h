@@ -27,8 +27,9 @@ struct EnvSpec {
   std::vector<int64_t> render_shape;     // [height, width, 3]; empty: it cannot be rendered
   int64_t state_size = 0;                // numbers of a state; 0: the environment has none
 
-  // How many environments a task of the thread pool steps or resets, and how many it observes: as many as take some 10
-  // microseconds. To hand a task over takes half a microsecond, or several where a thread is to be woken for it.
+  // How many environments a task of the thread pool steps or resets, and how many it observes: as many as take some
+  // tens of microseconds at most. To hand a task over takes half a microsecond, or several where a thread is to be
+  // woken for it.
   int64_t steps_per_task = 1, observations_per_task = 8;
 
   bool discrete() const { return action_dtype == DType::kInt32; }

@@ -20,9 +20,9 @@ from pydantic import Field
 from neuroevo.algorithms.algorithm import Played, Weights
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
-from neuroevo.behaviour import Behaviour
+from neuroevo.behaviour import Behaviour, trajectory
 from neuroevo.genome import Genome
-from neuroevo.novelty import FAILED, checked, grown, known, novelty
+from neuroevo.novelty import FAILED, checked, grown, known, mean_and_highest, novelty
 from neuroevo.randomness import Purpose, draw_uniforms
 from neuroevo.settings import Count, CountOrZero, settings
 
@@ -66,15 +66,14 @@ class GANS(GA):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.trajectory_every and self.trajectory_samples != 1:
-            raise ValueError(f"trajectory_samples = {self.trajectory_samples}: expected 1 where trajectory_every = 0")
+        trajectory(self.trajectory_every, self.trajectory_samples)
 
     state_type: ClassVar[type] = GANSState
 
     @property
     def behaviour(self) -> Behaviour:
         """What of an episode is recorded."""
-        return Behaviour(self.trajectory_every, self.trajectory_samples)
+        return trajectory(self.trajectory_every, self.trajectory_samples)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> GANSState:
         """The state before generation 0; of `genomes` the first becomes the elite and the first T the parents."""
@@ -94,7 +93,7 @@ class GANS(GA):
             genomes, behaviours = [state.parents[0], *genomes], np.vstack([state.leader, behaviours])
         score = novelty(behaviours, state.archive, self.k, peers=True)
         best = ranking(score)[: self.parents]
-        found = score[-count:][score[-count:] != FAILED]
+        mean, highest = mean_and_highest(score[-count:])
         return replace(
             state,
             steps=state.steps + population.steps,
@@ -102,8 +101,8 @@ class GANS(GA):
             candidates=tuple(candidates),
             leader=behaviours[best[0]].copy() if score[best[0]] != FAILED else None,
             archive=archive,
-            mean_novelty=float(found.mean()) if found.size else 0.0,
-            max_novelty=float(found.max()) if found.size else 0.0,
+            mean_novelty=mean,
+            max_novelty=highest,
         )
 
     def tell_validation(self, state: GANSState, validation: Played) -> GANSState:

@@ -32,9 +32,9 @@ from pydantic import Field
 from neuroevo.algorithms.algorithm import Played, Weights
 from neuroevo.algorithms.ascent import L2, antithetic_pairs, ascend, estimate
 from neuroevo.algorithms.selection import finite
-from neuroevo.behaviour import Behaviour
+from neuroevo.behaviour import Behaviour, trajectory
 from neuroevo.genome import Centre, Genome
-from neuroevo.novelty import FAILED, checked, grown, known, novelty
+from neuroevo.novelty import checked, grown, known, mean_and_highest, novelty
 from neuroevo.optimisers import Adam, Optimiser, OptimiserState
 from neuroevo.randomness import Purpose, draw_seeds, draw_uniforms
 from neuroevo.ranks import centred_ranks
@@ -96,15 +96,14 @@ class NSES:
     """Samples of each episode; those after its end are the last one again."""
 
     def __post_init__(self) -> None:
-        if not self.trajectory_every and self.trajectory_samples != 1:
-            raise ValueError(f"trajectory_samples = {self.trajectory_samples}: expected 1 where trajectory_every = 0")
+        trajectory(self.trajectory_every, self.trajectory_samples)
 
     state_type: ClassVar[type] = NSESState
 
     @property
     def behaviour(self) -> Behaviour:
         """What of an episode is recorded."""
-        return Behaviour(self.trajectory_every, self.trajectory_samples)
+        return trajectory(self.trajectory_every, self.trajectory_samples)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> NSESState:
         """The state before generation 0; of `genomes` the first M are centres, the others are fresh."""
@@ -133,14 +132,14 @@ class NSES:
         theta = weights.theta(centre)
         gradient = estimate(shaped, population.genomes, weights, len(theta))
         theta, optimiser = ascend(theta, gradient, self.optimiser, optimiser, self.l2)
-        found = score[score != FAILED]
+        mean, highest = mean_and_highest(score)
         return replace(
             state,
             centres=_with(state.centres, state.chosen, Genome(Centre(theta), network=centre.network)),
             optimisers=_with(state.optimisers, state.chosen, optimiser),
             behaviours=_with(state.behaviours, state.chosen, None),
-            mean_novelty=float(found.mean()) if found.size else 0.0,
-            max_novelty=float(found.max()) if found.size else 0.0,
+            mean_novelty=mean,
+            max_novelty=highest,
         )
 
     def candidates(self, state: NSESState) -> list[Genome]:
