@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -125,5 +126,5 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
             moments=moments,
         )
         return Checkpoint(state, body["origin"], body["lengths"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, TokenError) as error:  # the last: an array's header is no Python
         raise CheckpointError(f"does not fit this run: {error}") from None

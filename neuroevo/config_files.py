@@ -91,6 +91,11 @@ def _json(text: str, path: Path | str) -> dict[str, Any]:
         raise UserError(
             f"{path} holds {_KINDS[type(values)]}: expected an object with the 2018 code's keys ({keys}, ...)"
         )
+    if (nearest_here := legacy.instead_of(values)) is not None:
+        raise UserError(
+            f"{path} is of the 2018 code for clusters, whose keys are not translated; expected a file of its code for "
+            f"GPUs, with game and model, or what is nearest here, with its own settings: neuroevo train {nearest_here}"
+        )
     return values
 
 

@@ -4,7 +4,8 @@ A family is a module: FAMILY, the native family's name; find(name), the environm
 suggestions; options_of(found), a settings class; problems(found, given name, values), what else is wrong; and
 native_options(found, values), texts "key=value". SCREENS and VECTOR say whether its observations are uint8 images and
 its actions vectors of numbers; a family whose environments differ in that has neither, and one in which options decide
-has screens(options) instead. To add one, write the module and name it in _FAMILIES.
+has screens(options) instead. One whose environments have screens for videos only where options say so has
+rendered(options), those that do. To add one, write the module and name it in _FAMILIES.
 """
 
 from __future__ import annotations
@@ -63,6 +64,13 @@ def options_of(name: str) -> type:
     """The class of an environment's options, of which [env.options] gives values; of an unknown one, that of Atari."""
     family, found = _find(name)
     return atari_games.AtariOptions if found is None else family.options_of(found)
+
+
+def rendered(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options with which an environment has screens for videos, if its family can have some."""
+    family, _ = _find(name)
+    change = getattr(family, "rendered", None)
+    return options if change is None else change(options)
 
 
 def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe:

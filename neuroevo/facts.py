@@ -32,7 +32,7 @@ def facts(command: Sequence[str]) -> dict[str, Any]:
 def versions() -> dict[str, str | None]:
     """Versions of Python, this package and what results depend on; None for what is not installed."""
     found: dict[str, str | None] = {"python": platform.python_version(), "neuroevo": neuroevo.__version__}
-    for package in ("tensorflow", "numpy", "ale-py", "mujoco"):
+    for package in ("tensorflow", "numpy", "ale-py", "mujoco", "gymnasium"):
         try:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -35,8 +35,8 @@ class GymnasiumOptions:
     """Options of an environment of Gymnasium: the table [env.options] of a configuration."""
 
     kwargs: dict[str, Any] = field(default_factory=dict)
-    """Keywords for gymnasium.make: max_episode_steps, render_mode ("rgb_array" for videos) and the like, and the
-    environment's own."""
+    """Keywords for gymnasium.make: max_episode_steps and the like, and the environment's own. Videos are made with
+    render_mode "rgb_array"."""
     workers: Threads | None = None
     """Processes that run the environments; one per core, but not more than slots, if it is left out."""
     timeout: Annotated[Positive, Field(le=1e6)] = 300.0
@@ -85,6 +85,11 @@ def native_options(found: str, values: Mapping[str, Any]) -> tuple[str, ...]:
         f"workers={options.workers or _cores()}",
         f"timeout={options.timeout}",
     )
+
+
+def rendered(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options with which environments have screens for videos."""
+    return {**options, "kwargs": {"render_mode": "rgb_array", **options.get("kwargs", {})}}
 
 
 def _cores() -> int:

@@ -1,13 +1,17 @@
 """The JSON files of Uber's 2018 code (its gpu_implementation/configurations), translated to sections and keys of ours.
 
 KEYS are those of its genetic algorithm, of random search, which is selection_threshold = 0, and of its evolution
-strategies, whose files have an optimizer, return_proc_mode, l2coeff or load_from. Its other networks have no
-counterpart here; its Gymnasium environments and its maze have some, but their networks and settings are not translated.
+strategies, whose files have an optimizer, return_proc_mode, l2coeff or load_from. A game gym.X is Gymnasium's X. Its
+other networks have no counterpart here; its maze has one, but not what its networks' outputs mean there.
 As there, timesteps are steps of the network (4 frames on Atari) in population and validation episodes.
+
+The files of its other half, for clusters (configurations), have other keys, of another way of counting, and are not
+translated; there are presets with settings like theirs.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,12 +41,28 @@ _GENETIC_KEYS = ("selection_threshold", "validation_threshold", "load_population
 _RANKS_KEY = "return_proc_mode"  # whose counterpart here is not to be chosen
 _STRATEGIES_KEYS = (_RANKS_KEY, "l2coeff", "optimizer", "load_from")
 _ALL_KEYS = (*KEYS, _RANKS_KEY)
-_ELSEWHERE = "expected an Atari game in a file of the 2018 code; in a TOML file this is env.name = "
-_NETWORKS = {"Model": "model", "LargeModel": "large_model", "ModelVirtualBN": "virtual_bn"}
-_OTHER_NETWORKS = ("ModelBN", "SmallDQN", "LargeDQN", "LinearClassifier", "SimpleClassifier")
+_GYM = "gym."  # before the name of an environment of Gymnasium
+_NETWORKS = {  # theirs -> our [network]
+    "Model": {"name": "model"},
+    "LargeModel": {"name": "large_model"},
+    "ModelVirtualBN": {"name": "virtual_bn"},
+    "SimpleClassifier": {"name": "mlp", "hidden": [16, 16], "activation": "relu"},
+}
+_OTHER_NETWORKS = ("ModelBN", "SmallDQN", "LargeDQN", "LinearClassifier")
 _PICKLES = (".pkl", ".pickle", ".p")
 _RANKS = "centered_rank"
 _SIGN_MODES = ("sign", "centered_sign_rank")  # of that code for clusters
+_CLUSTER_KEYS = ("env_id", "policy", "config")
+_CLUSTER_PRESETS = {  # (on Atari, algorithm) -> the nearest preset
+    (True, "ga"): "frostbite_ga",
+    (True, "es"): "es_frostbite",
+    (True, "ns"): "frostbite_ns_es",
+    (True, "nsr"): "frostbite_nsr_es",
+    (False, "ga"): "humanoid_ga",
+    (False, "es"): "es_humanoid",
+    (False, "ns"): "es_humanoid --set algorithm.name=ns_es",
+    (False, "nsr"): "es_humanoid --set algorithm.name=nsr_es",
+}
 
 
 @dataclass(frozen=True)
@@ -73,10 +93,27 @@ def translate(values: Mapping[str, Any]) -> Translation:
         problem = _CHECKS[key](value) if key in _CHECKS and isinstance(value, str) else None
         if problem is not None:
             of.problems.append(f"{key} = {inline(value)}: {problem}")
+        table = of.tables.setdefault(section, {})
         if key == "model" and isinstance(value, str):
-            value = _NETWORKS.get(value, value)
-        of.tables.setdefault(section, {})[ours] = value
+            table.update(_NETWORKS.get(value, {ours: value}))
+        elif key == "game" and isinstance(value, str) and value.startswith(_GYM):
+            table[ours] = f"gymnasium:{value.removeprefix(_GYM)}"
+        else:
+            table[ours] = value
     return of
+
+
+def instead_of(values: Mapping[str, Any]) -> str | None:
+    """What of `neuroevo train` is nearest to a file of the 2018 code for clusters; None if it is no such file."""
+    if "game" in values or not any(key in values for key in _CLUSTER_KEYS):
+        return None
+    env, policy = str(values.get("env_id", "")), values.get("policy")
+    kind = str(policy.get("type", "")) if isinstance(policy, Mapping) else ""
+    atari = "Atari" in kind if kind else "NoFrameskip" in env
+    algorithm = str(values.get("algo_type", "es" if "optimizer" in values else "ga"))
+    preset = _CLUSTER_PRESETS.get((atari, algorithm), _CLUSTER_PRESETS[atari, "es"])
+    name = re.sub(r"(NoFrameskip)?-v\d+$", "", env)
+    return preset if name in ("", "Frostbite", "Humanoid") else f"{preset} --set env.name={name}"
 
 
 def _known_keys(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
@@ -113,11 +150,12 @@ def _strategies(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any
 
 
 def _game_problem(game: str) -> str | None:
-    if game.startswith("gym."):
-        return _ELSEWHERE + inline(f"gymnasium:{game.removeprefix('gym.')}")
-    if game == "maze":
-        return _ELSEWHERE + '"HardMaze-v0"'
-    return None
+    if game != "maze":
+        return None
+    return (
+        "expected an Atari game, or gym. and the name of an environment; in a TOML file this is "
+        'env.name = "HardMaze-v0" with env.options.protocol = "uber", where networks\' outputs mean something else'
+    )
 
 
 def _network_problem(model: str) -> str | None:

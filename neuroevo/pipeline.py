@@ -20,6 +20,7 @@ import tensorflow as tf
 from neuroevo.behaviour import Behaviour
 from neuroevo.envs import EnvRecipe
 from neuroevo.errors import UserError
+from neuroevo.held_signals import held_signals
 from neuroevo.lane_graph import lane_function
 from neuroevo.networks import Network, input_line, to_text
 from neuroevo.ops import end_stuck_environments, tf_ops
@@ -105,7 +106,8 @@ class Pipeline:
     def start(self) -> None:
         """Starts the lanes. They wait, without using a core, until episodes are submitted."""
         played = self.observation_dtype, self.observation_shape, self._action_dtype
-        run = lane_function(*played, self._population_device, self._prepares)
+        with held_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
+            run = lane_function(*played, self._population_device, self._prepares)
         for lane in range(self._lanes):
             thread = threading.Thread(target=self._run_lane, args=(run, lane), name=f"lane {lane}", daemon=True)
             self._threads.append(thread)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from neuroevo import envs
 from neuroevo.checkpoints import Checkpoints
 from neuroevo.config import Config
 from neuroevo.episodes import Outcomes
 from neuroevo.errors import UserError
 from neuroevo.genome import Genome
 from neuroevo.grid import Grid
+from neuroevo.native import NativeError
 from neuroevo.normalisation import Normaliser
 from neuroevo.replay import Moment, Replay
 from neuroevo.run_reader import RunReader
@@ -92,7 +94,7 @@ def render(
     first one's normaliser, as all of a generation do. reference: the run's, if its networks need one. UserError: the
     environment has no screens.
     """
-    replay = Replay(config, [player.genome for player in players], players[0].normaliser, reference)
+    replay = _replay(config, players, reference)
     if not replay.pool.render_shape:
         raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
     screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
@@ -111,6 +113,19 @@ def render(
             faults = {slot: fault for slot in range(len(players)) if (fault := replay.pool.fault(slot))}
             outcomes.append(Outcomes(moment.returns, moment.steps, faults))
     return Rendered(outcomes, frames, fps, (width, height))
+
+
+def _replay(config: Config, players: Sequence[Player], reference: np.ndarray | None) -> Replay:
+    """Of an environment with screens, if its family can have some. UserError: this one cannot, and what it says."""
+    env = replace(config.env, options=dict(envs.rendered(config.env.name, config.env.options)))
+    genomes = [player.genome for player in players]
+    try:
+        return Replay(replace(config, env=env), genomes, players[0].normaliser, reference)
+    except NativeError as error:
+        if env == config.env:
+            raise
+        why = str(error).splitlines()[0]
+        raise UserError(f"env.name: {config.env.name} cannot be made with screens, for a video: {why}") from error
 
 
 def _captions(players: Sequence[Player], moment: Moment) -> list[str]:

@@ -249,9 +249,10 @@ def check_free(path: Path | str) -> None:
 def read_info(path: Path) -> dict[str, Any]:
     """info.json of a run; nothing where it is missing or damaged, since nothing depends on it."""
     try:
-        return json.loads((path / INFO).read_text(encoding="utf-8"))
+        info = json.loads((path / INFO).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
+    return info if isinstance(info, dict) and isinstance(info.get("resumed"), list) else {}
 
 
 def default_path(name: str) -> Path:

@@ -38,7 +38,7 @@ class RunReader:
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
         """A finished generation, by default the last one, and its elite, with the weights of its centre if it has one.
 
-        Where no checkpoint has the last one's weights yet, as `every` of [checkpoints] may have it, the default is the
+        Where there is no checkpoint after the last one yet, as `every` of [checkpoints] may have it, the default is the
         last with a checkpoint. UserError: there is no such generation, or no checkpoint of that time has those weights.
         """
         last, wanted = -1, None
@@ -54,8 +54,9 @@ class RunReader:
         try:
             return number, replace(wanted, genome=self._with_weights(wanted.genome, number))
         except UserError:
-            before = [known for known in self._with_checkpoints() if known < last]
-            if generation is not None or not before:
+            there = self._with_checkpoints()
+            before = [known for known in there if known < last]
+            if generation is not None or not before or last in there:  # a damaged one is not passed over in silence
                 raise
             return self.elite(before[-1])
 
@@ -65,7 +66,7 @@ class RunReader:
 
     def state(self, finished: int | None = None) -> TrainState:
         """The state after so many finished generations, by default of the newest checkpoint that can be used."""
-        checkpoints = Checkpoints(self.path / "checkpoints", self.config.checkpoints)
+        checkpoints = self._checkpoints()
         kind, origin = self.config.algorithm.state_type, self.config.origin()
         if finished is None:
             checkpoint, unusable = checkpoints.newest(kind, origin)
@@ -84,27 +85,32 @@ class RunReader:
         """A generation's elite with its centre's vector, if it has a centre. UserError: no checkpoint holds that."""
         if not isinstance(genome.base, Centre):
             return genome
-        there = [0, *(known + 1 for known in self._with_checkpoints())]
-        for number in sorted(there, key=lambda number: abs(number - (generation + 1))):  # its own comes first
-            try:
-                state = self.state(number)
-            except UserError:
+        kind, origin = self.config.algorithm.state_type, self.config.origin()
+        checkpoints, usable, why = self._checkpoints(), [], "the checkpoint after it is gone"
+        for number in sorted(checkpoints.generations(), key=lambda number: abs(number - (generation + 1))):
+            try:  # its own comes first
+                state = checkpoints.load(number, kind, origin).state
+            except CheckpointError as error:
+                if number == generation + 1:
+                    why = f"{checkpoints.path(number)} {error}"
                 continue
             # Of whatever it holds: parents of another run may have centres each, one of which the elite was made from.
             held = encode(state.algorithm, state.untested)
             if genome.base.name in held.centres:
                 return replace(genome, base=Centre(held.arrays[held.centres[genome.base.name]]))
-        known = ", ".join(map(str, self._with_checkpoints())) or "none"
+            usable.append(number)
+        known = ", ".join(str(number - 1) for number in sorted(usable) if number > 0) or "none"
         raise UserError(
-            f"the weights of generation {generation}'s elite are not known any more, since the checkpoint after it is "
-            f"gone; expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many "
-            "stay)"
+            f"the weights of generation {generation}'s elite are not known any more, since {why}; expected one of "
+            f"these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
         )
 
     def _with_checkpoints(self) -> list[int]:
         """The generations after which there is a checkpoint, in order."""
-        numbers = Checkpoints(self.path / "checkpoints", self.config.checkpoints).generations()
-        return [number - 1 for number in numbers if number > 0]
+        return [number - 1 for number in self._checkpoints().generations() if number > 0]
+
+    def _checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.path / "checkpoints", self.config.checkpoints)
 
     @contextmanager
     def _readable(self, name: str) -> Iterator[None]:

@@ -173,6 +173,14 @@ def test_a_whole_file_of_something_else_is_refused():
         from_bytes(json.dumps(head).encode() + b"\n" + content, State)
 
 
+def test_an_array_whose_header_is_no_python():
+    first, content = small().split(b"\n", 1)
+    content = content.replace(b", }", b"(, }", 1)
+    head = {**json.loads(first), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    with pytest.raises(CheckpointError, match="does not fit this run: "):
+        from_bytes(json.dumps(head).encode() + b"\n" + content, State)
+
+
 def test_another_algorithms_state_is_refused():
     with pytest.raises(CheckpointError, match=r"does not fit this run: .*Inner has the fields \['array'.*expected"):
         from_bytes(small(), Inner)

@@ -11,6 +11,7 @@ import types
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 from rich.console import Console
@@ -76,6 +77,7 @@ def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
     assert (info["parameters"], info["actions"], info["device"]) == (8, 3, "cpu")
     assert info["versions"]["neuroevo"] == neuroevo.__version__
     assert info["versions"]["numpy"] == np.__version__
+    assert info["versions"]["gymnasium"] == gymnasium.__version__
     assert info["machine"]["cores"] >= 1
     assert info["machine"]["memory_mib"] > 100
     log = (out / "log.txt").read_text().splitlines()

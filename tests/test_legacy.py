@@ -44,6 +44,12 @@ ES_JSON = {
     "optimizer": {"args": {"stepsize": 0.01}, "type": "adam"},
 }
 ES_GYM_JSON = {**ES_JSON, "game": "gym.CartPole-v1", "model": "SimpleClassifier"}
+CONFIGURATIONS = {  # all there are
+    "ga_atari_config": GA_JSON,
+    "rs_atari_config": RS_JSON,
+    "es_atari_config": ES_JSON,
+    "es_gym_config": ES_GYM_JSON,
+}
 KEYS = (
     "game, model, population_size, selection_threshold, mutation_power, validation_threshold, num_validation_episodes, "
     "num_test_episodes, episode_cutoff_mode, timesteps, load_population, l2coeff, optimizer, load_from, "
@@ -208,13 +214,51 @@ def test_single_problems_of_strategies(problems, changes, expected):
     assert problems({**ES_JSON, **changes}) == [expected]
 
 
-def test_gymnasiums_environments_are_named_as_they_are_here(problems):
-    assert problems(ES_GYM_JSON) == [
-        'game = "gym.CartPole-v1": expected an Atari game in a file of the 2018 code; in a TOML file this is '
-        'env.name = "gymnasium:CartPole-v1"',
-        'model = "SimpleClassifier": this version does not have that network; expected one of Model, LargeModel, '
-        "ModelVirtualBN",
+def test_gymnasiums_environments(written):
+    """SimpleClassifier has two hidden layers of 16 with ReLU, and the output's std of 0.1."""
+    config = load_config(written(ES_GYM_JSON))
+    assert config.env.name == "gymnasium:CartPole-v1"
+    assert (config.network.name, config.network.hidden, config.network.activation) == ("mlp", (16, 16), "relu")
+    assert config.algorithm == load_config("es_frostbite").algorithm
+    genetic = load_config(written({**GA_JSON, "game": "gym.Acrobot-v1", "model": "SimpleClassifier"}))
+    assert (genetic.env.name, genetic.algorithm) == ("gymnasium:Acrobot-v1", load_config("frostbite_ga").algorithm)
+
+
+def test_an_environment_that_gymnasium_has_not(problems):
+    values = {**ES_GYM_JSON, "model": "LinearClassifier"}
+    assert problems({**values, "game": "gym."}) == [
+        'model = "LinearClassifier": this version does not have that network; expected one of Model, LargeModel, '
+        "ModelVirtualBN, SimpleClassifier",
+        'game = "gymnasium:": expected the id of an environment, such as gymnasium:CartPole-v1',
     ]
+    (old,) = problems({**ES_GYM_JSON, "game": "gym.LunarLander-v2"})
+    assert old.startswith('game = "gymnasium:LunarLander-v2": ') and "LunarLander-v3" in old
+
+
+@pytest.mark.parametrize(
+    ("values", "nearest"),
+    [
+        ({"env_id": "FrostbiteNoFrameskip-v4", "optimizer": {}, "policy": {"type": "ESAtariPolicy"}}, "es_frostbite"),
+        ({"env_id": "FrostbiteNoFrameskip-v4", "num_elites": 1, "policy": {"type": "GAAtariPolicy"}}, "frostbite_ga"),
+        ({"env_id": "FrostbiteNoFrameskip-v4", "optimizer": {}, "algo_type": "ns"}, "frostbite_ns_es"),
+        ({"env_id": "PongNoFrameskip-v4", "algo_type": "nsr"}, "frostbite_nsr_es --set env.name=Pong"),
+        ({"env_id": "Humanoid-v1", "optimizer": {}, "policy": {"type": "MujocoPolicy"}}, "es_humanoid"),
+        ({"env_id": "Humanoid-v1", "algo_type": "ns"}, "es_humanoid --set algorithm.name=ns_es"),
+        ({"env_id": "Humanoid-v1", "algo_type": "nsr"}, "es_humanoid --set algorithm.name=nsr_es"),
+        ({"env_id": "Walker2d-v1", "num_elites": 1}, "humanoid_ga --set env.name=Walker2d"),
+        ({"config": 3, "policy": "x", "algo_type": ["?"]}, "es_humanoid"),
+    ],
+)  # fmt: skip
+def test_files_for_clusters_have_one_message_and_a_preset_that_loads(written, values, nearest):
+    path = written(values)
+    with pytest.raises(UserError) as caught:
+        load_config(path)
+    assert str(caught.value) == (
+        f"{path} is of the 2018 code for clusters, whose keys are not translated; expected a file of its code for "
+        f"GPUs, with game and model, or what is nearest here, with its own settings: neuroevo train {nearest}"
+    )
+    preset, *changes = nearest.split(" --set ")
+    load_config(preset, changes)
 
 
 def test_every_problem_at_once_in_the_files_own_words(problems):
@@ -231,7 +275,8 @@ def test_every_problem_at_once_in_the_files_own_words(problems):
     assert problems(values) == [
         f"poplation_size = 0: there is no such key; did you mean population_size? (keys: {KEYS})",
         f"zzz = None: there is no such key (keys: {KEYS})",
-        'model = "LargModel": expected one of Model, LargeModel, ModelVirtualBN; did you mean LargeModel?',
+        'model = "LargModel": expected one of Model, LargeModel, ModelVirtualBN, SimpleClassifier; did you mean '
+        "LargeModel?",
         "population_size = 0: expected at least 1",
         "mutation_power = nan: expected a finite number",
         'episode_cutoff_mode = "adaptive:1,2": expected steps of at least 1, "env_default" or '
@@ -254,8 +299,9 @@ def test_every_problem_at_once_in_the_files_own_words(problems):
          "mutation_power.initial_p: missing, expected a value"),
         ({"model": 3}, "model = 3: expected a valid string"),
         ({"model": ["Model"]}, 'model = ["Model"]: expected a valid string'),
-        ({"game": "maze"}, 'game = "maze": expected an Atari game in a file of the 2018 code; in a TOML file this '
-         'is env.name = "HardMaze-v0"'),
+        ({"game": "maze"}, 'game = "maze": expected an Atari game, or gym. and the name of an environment; in a TOML '
+         'file this is env.name = "HardMaze-v0" with env.options.protocol = "uber", where networks\' outputs mean '
+         "something else"),
     ],
 )  # fmt: skip
 def test_single_problems(problems, changes, expected):
@@ -300,9 +346,10 @@ def test_files_that_hold_something_else(tmp_path, text, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("values", [GA_JSON, RS_JSON, ES_JSON], ids=["ga", "rs", "es"])
-def test_a_2018_file_starts_a_run(written, tmp_path, values):
-    changes = ["algorithm.population=4", "hardware.threads=2", "training.generations=1", "training.cutoff=20"]
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_every_2018_file_starts_a_run(written, tmp_path, name):
+    values, cutoff = CONFIGURATIONS[name], 5
+    changes = ["algorithm.population=4", "hardware.threads=2", "training.generations=1", f"training.cutoff={cutoff}"]
     changes += ["training.validation_episodes=1", "training.test_episodes=0"]
     validated = 2 if "validation_threshold" in values else 0
     changes += ["algorithm.validated=2"] if validated else []
@@ -311,5 +358,5 @@ def test_a_2018_file_starts_a_run(written, tmp_path, values):
     result = CliRunner().invoke(app, ["train", str(written(values)), *sets, "--out", str(tmp_path / "run")])
     assert result.exit_code == 0, result.stderr
     assert "finished after 1 generations" in result.stdout
-    (row,) = read_rows(tmp_path / "run")
-    assert (row["steps_population"], row["steps_validation"]) == (4 * 20, validated * 20)  # nobody dies within 20 steps
+    (row,) = read_rows(tmp_path / "run")  # no game and no pole ends within 5 steps
+    assert (row["steps_population"], row["steps_validation"]) == (4 * cutoff, validated * cutoff)

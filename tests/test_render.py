@@ -20,6 +20,7 @@ from neuroevo.genome import Genome
 from neuroevo.grid import Grid
 from neuroevo.randomness import held_out_seeds
 from neuroevo.render import Player, choose_players, render
+from neuroevo.replay import Replay
 from neuroevo.run_reader import RunReader
 from tests.runs import config, new_run
 from tests.test_video import decode, fps_of
@@ -217,6 +218,34 @@ def test_mistakes(path, tmp_path, monkeypatch, arguments, message):
     assert re.search(message, result.stderr), result.stderr
     assert "Traceback" not in result.stderr and result.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_gymnasiums_environments_are_made_with_screens(tmp_path):
+    """Of a run that was made without; what the toy shows is what it observes, upside down."""
+    name, genome = "gymnasium:tests.gymnasium_toys:ToyImage-v0", Genome(3)
+    toy = config(env={"name": name, "options": {"workers": 1}}, network={"name": "mlp", "hidden": [4]})
+    rendered = render(toy, [Player("elite", genome)], [5], tmp_path / "a.gif", cutoff=3, scale=1, captions=False)
+    assert "render_mode" not in str(toy.env.options)
+    replay = Replay(toy, [genome])
+    returns, seen = zip(
+        *((now.returns[0], replay.pool.observe([0])[0, ::-1]) for now in replay.play(5, 3)), strict=True
+    )
+    assert (rendered.outcomes[0].returns[0], rendered.frames) == (returns[-1], 4)
+    place = Grid(1, 4, 5, 1, False).place(0)
+    assert np.array_equal([picture[place] for picture in decode(tmp_path / "a.gif")], seen)
+
+
+def test_an_environment_of_gymnasium_without_screens(tmp_path):
+    toy = config(env={"name": "gymnasium:tests.gymnasium_toys:ToyDict-v0"}, network={"name": "mlp", "hidden": [4]})
+    with pytest.raises(UserError, match=r"^env.name: gymnasium:\S+ cannot be made with screens, .* 'render_mode'"):
+        render(toy, [Player("elite", Genome(3))], [5], tmp_path / "a.gif", cutoff=3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mode_of_rendering_that_was_asked_for_stays():
+    options = {"kwargs": {"render_mode": "ansi", "g": 9.0}, "workers": 2}
+    assert envs.rendered("gymnasium:CartPole-v1", options) == options
+    assert envs.rendered("frostbite", {"mode": 1}) == {"mode": 1}
 
 
 def test_failures_are_told(tmp_path):

@@ -123,6 +123,15 @@ def test_what_the_folder_tells_about_resuming(tmp_path):
     assert log.count("generation 4: fitness mean") == 1
 
 
+@pytest.mark.parametrize("damaged", ['{"command": ', "[]", "null", '{"resumed": null}'])
+def test_a_damaged_info_stops_nothing(tmp_path, damaged):
+    path = stopped(tmp_path / "run", 2)
+    (path / "info.json").write_text(damaged)
+    play(RunFolder.resume(path))
+    info = json.loads((path / "info.json").read_text())
+    assert [again["generation"] for again in info["resumed"]] == [2]
+
+
 def test_which_checkpoints_stay(tmp_path):
     new_run(tmp_path / "run", training={"generations": 9}, checkpoints={"keep_last": 2, "keep_every": 3})
     names = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())
@@ -445,6 +454,23 @@ def test_a_start_from_a_run_whose_newest_elite_is_in_no_checkpoint(tmp_path):
     folder = RunFolder.create(tmp_path / "second", config(algorithm=ES, training={"start_from": str(first)}))
     assert folder.state.algorithm.centre == centre
     assert np.array_equal(folder.state.algorithm.centre.base.vector, centre.base.vector)
+
+
+@pytest.mark.parametrize("how", ["truncated", "bit-flipped", "newer version"])
+def test_an_elite_whose_checkpoint_cannot_be_used(tmp_path, how):
+    """It is neither said to be gone nor passed over for an older one in silence."""
+    path = tmp_path / "run"
+    new_run(path, algorithm=ES)
+    for generation in (4, 5):
+        damage(path / "checkpoints" / f"generation-00000{generation}.ckpt", how)
+    for generation in (None, 4):
+        with pytest.raises(
+            UserError,
+            match=f"the weights of generation 4's elite are not known any more, since {path}/checkpoints/"
+            f"generation-000005.ckpt {DAMAGES[how]}.*; expected one of these generations: 2 ",
+        ):
+            RunReader(path).elite(generation)
+    assert RunReader(path).elite(2)[1].genome.base.at_hand
 
 
 def test_elites_whose_centre_is_not_that_of_the_newest(tmp_path):

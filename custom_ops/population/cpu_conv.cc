@@ -1,9 +1,10 @@
 // Convolution: a block of output pixels by a few vectors of channels, all in registers, goes over the taps.
 //
 // A tap is a place in the kernel's window: row, column, channel. ReLU and black screens make many inputs zero, mostly
-// the same channels in neighbouring pixels: a block lists the taps that are not zero in all of its windows, and then
-// goes over the list without a test. Screens have large flat areas: a pixel whose window holds what its left
-// neighbour's holds is copied from it.
+// the same channels in neighbouring pixels: a block leaves out the taps that are zero in all of its windows, which it
+// sees in the image's marks, 64 taps at a time. Screens have large flat areas: a pixel whose window holds what its left
+// neighbour's holds is copied from it. Weights that the L1 cache does not hold are taken in chunks, all pixels with one
+// before the next; sums wait in the output meanwhile.
 #include <algorithm>
 
 #include "core/simd.h"
@@ -14,130 +15,142 @@ namespace neuroevo {
 
 namespace {
 
+constexpr int kWord = ImageMarks::kWord;
+constexpr int64_t kLine = 64 / sizeof(float);  // floats of a cache line
+
 // The most vectors of channels in a block.
 constexpr int kWidest = kVectorRegisters == 32 ? 4 : 2;
 
-// Pixels of a block: enough sums to hide the latency of fused multiply-adds and to make up for the loads of weights,
-// yet few pixels, since fewer have more zeros in common. By forward_bench.
-constexpr int BlockPixels(int vectors) {
-  if (kVectorRegisters == 32) return vectors == 4 ? 5 : vectors == 2 ? 7 : 8;
+// Pixels of a block: enough sums to hide the latency of fused multiply-adds and to make up for the loads of weights.
+// Fewer waste less on zeros that only some of them have. By forward_bench.
+constexpr int BlockPixels(int vectors, bool dense) {
+  if (kVectorRegisters == 32) return vectors == 4 ? (dense ? 5 : 3) : vectors == 2 ? (dense ? 10 : 6) : 8;
   return vectors == 2 ? 6 : 12;
 }
 
-// Where weights come from the L2 cache, in rows with gaps, they are prefetched that many taps ahead.
-constexpr int kTapsAhead = 8;
-
-// Floats of weights that are on their way from memory while windows are compared; more gain nothing.
-constexpr int64_t kFirstWeights = 8192;
+// Bytes of weights that all pixels use before the next ones: what stays in the L1 cache beside the inputs and outputs
+// that pass. Shorter vectors are fed well from the L2 cache.
+constexpr int64_t kChunkBytes = kVectorRegisters == 32 ? 48 << 10 : 256 << 10;
 
 struct Shape {
-  int64_t in_pitch;
-  int kernel_h;
-  int64_t row_taps;  // per row of the kernel: adjacent in the image as in the weights
+  int64_t in_pitch, marks_pitch;
+  int64_t row_taps;   // per row of the kernel: adjacent in the image as in the weights
+  int64_t row_words;  // of marks
   int64_t filters;
+
+  // The weights of a word's first tap, words being counted over all rows of the kernel.
+  int64_t WeightsOf(int64_t word) const { return (word / row_words * row_taps + word % row_words * kWord) * filters; }
 };
 
-// Whether two windows hold the same values; false also for differences in what is loaded beyond their ends.
-bool SameWindow(const Shape& shape, const float* a, const float* b) {
-  for (int kh = 0; kh < shape.kernel_h; ++kh, a += shape.in_pitch, b += shape.in_pitch) {
-    for (int64_t i = 0; i < shape.row_taps; i += kLanes) {
-      if (NonZero(FromBits(ToBits(Floats::Load(a + i)) ^ ToBits(Floats::Load(b + i)))) != 0) return false;
-    }
-  }
-  return true;
-}
+// The words of a chunk.
+struct Chunk {
+  int64_t row, tap;  // of the first one
+  int64_t words;
+  bool begins, ends;  // the sums
+};
 
-// Lists the taps that are not zero in all of the block's windows: where they are in a window, and the same as rows of
-// the weights. Returns how many.
-template <int kPixels>
-int64_t ListTaps(const Shape& shape, const ConvPixel* pixels, int32_t* places, int32_t* rows) {
-  const float* window[kPixels];
-  for (int p = 0; p < kPixels; ++p) window[p] = pixels[p].window;
-  int64_t count = 0;
-  for (int kh = 0; kh < shape.kernel_h; ++kh) {
-    for (int64_t tap = 0; tap < shape.row_taps; tap += kLanes) {
-      const int64_t place = kh * shape.in_pitch + tap;
-      Words any(0u);
-#pragma GCC unroll 16
-      for (int p = 0; p < kPixels; ++p) any = any | ToBits(Floats::Load(window[p] + place));
-      LaneMask wanted = NonZero(FromBits(any));
-      if (shape.row_taps - tap < kLanes) wanted &= FirstLanes(shape.row_taps - tap);
-      const Words lanes = LanesOf(wanted);
-      (lanes + Words(static_cast<uint32_t>(place))).Store(places + count);
-      (lanes + Words(static_cast<uint32_t>(kh * shape.row_taps + tap))).Store(rows + count);
-      count += __builtin_popcount(wanted);
-    }
-  }
-  return count;
-}
-
-// kPixels x (kVectors * kLanes) outputs, the first one being that channel.
+// Adds a chunk's taps to kPixels x (kVectors * kLanes) outputs, the first one being that channel.
 template <int kPixels, int kVectors>
-void Convolve(const ConvPixel* pixels, const int32_t* places, const int32_t* rows, int64_t count, const float* weights,
-              int64_t filters, const Epilogue& epilogue, int channel) {
+inline void Convolve(const Shape& shape, const ConvPixel* pixels, const Chunk& chunk, const float* weights,
+                     const Epilogue& epilogue, int channel) {
+  const uint8_t* marks[kPixels];
   const float* window[kPixels];
   Floats sum[kPixels][kVectors];
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
-    window[p] = pixels[p].window;
+    marks[p] = pixels[p].non_zero + chunk.row * shape.marks_pitch;
+    window[p] = pixels[p].window + chunk.row * shape.in_pitch;
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) sum[p][v] = Floats(0.0f);
-  }
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t place = places[i];
-    const float* row = weights + rows[i] * filters + channel;
-    if (kVectors == 4) {
-      const float* later = weights + rows[i + kTapsAhead] * filters + channel;  // after the last one, of any old list
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) __builtin_prefetch(later + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      sum[p][v] = chunk.begins ? Floats(0.0f) : Floats::Load(pixels[p].out + channel + v * kLanes);
     }
-    Floats weight[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) weight[v] = Floats::Load(row + v * kLanes);
+  }
+  const float* kernel_row = weights + chunk.row * shape.row_taps * shape.filters + channel;
+  int64_t tap = chunk.tap;
+  for (int64_t w = chunk.words; w > 0; --w) {
+    const float *rows = kernel_row + tap * shape.filters, *values[kPixels];
+    uint64_t wanted = 0;
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
-      const Floats value(window[p][place]);
+      values[p] = window[p] + tap;
+      wanted |= ImageMarks::Read(marks[p] + tap / 8);
+    }
+    wanted &= ImageMarks::FirstOf(shape.row_taps - tap);
+    for (; wanted != 0; wanted &= wanted - 1) {
+      const int64_t i = __builtin_ctzll(wanted);
+      const float* row = rows + i * shape.filters;
+      Floats weight[kVectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sum[p][v] = Fma(value, weight[v], sum[p][v]);
+      for (int v = 0; v < kVectors; ++v) weight[v] = Floats::Load(row + v * kLanes);
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) {
+        const Floats value(values[p][i]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sum[p][v] = Fma(value, weight[v], sum[p][v]);
+      }
+    }
+    tap += kWord;
+    if (tap >= shape.row_taps) {
+      tap = 0;
+      kernel_row += shape.row_taps * shape.filters;
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) {
+        marks[p] += shape.marks_pitch;
+        window[p] += shape.in_pitch;
+      }
     }
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     const int64_t first = channel + v * kLanes;
-    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, filters - first));
-    const bool normalises = epilogue.means != nullptr;
+    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, shape.filters - first));
+    const bool normalises = chunk.ends && epilogue.means != nullptr, biases = chunk.ends && epilogue.bias != nullptr;
+    const bool relu = chunk.ends && epilogue.relu;
     const Floats mean = normalises ? Floats::Load(epilogue.means + first) : Floats(0.0f);
     const Floats factor = normalises ? Floats::Load(epilogue.factors + first) : Floats(1.0f);
-    const Floats bias = epilogue.bias == nullptr ? Floats(0.0f) : Floats::Load(epilogue.bias + first);
+    const Floats bias = biases ? Floats::Load(epilogue.bias + first) : Floats(0.0f);
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
       Floats value = sum[p][v];
       if (normalises) value = vbn::Normalised(value, mean, factor);
-      if (epilogue.bias != nullptr) value = Add(value, bias);
-      if (epilogue.relu) value = Relu(value);
+      if (biases) value = Add(value, bias);
+      if (relu) value = Relu(value);
       value.StorePartial(pixels[p].out + first, lanes);
     }
   }
 }
 
-// All pixels, in blocks of those that a layer with blocks of kVectors vectors has.
-template <int kVectors>
-void ConvolveAll(const Shape& shape, const float* weights, const Epilogue& epilogue, int64_t count,
-                 const ConvPixel* pixels, int32_t* places, int32_t* rows) {
-  constexpr int kPixels = BlockPixels(kVectors);
-  for (int64_t i = 0; i < count; i += kPixels) {
-    ConvPixel block[kPixels];  // the last one again where there are no more
-    for (int p = 0; p < kPixels; ++p) block[p] = pixels[std::min(i + p, count - 1)];
-    const int64_t taps = ListTaps<kPixels>(shape, block, places, rows);
-    int channel = 0;
-    const auto sweep = [&](auto convolve, int vectors) {
-      for (; channel + (vectors - 1) * kLanes < shape.filters; channel += vectors * kLanes) {
-        convolve(block, places, rows, taps, weights, shape.filters, epilogue, channel);
+// All pixels, in blocks of those that a layer with blocks of kVectors vectors has. After the last pixel there are as
+// many copies of it as a block may still take.
+template <int kVectors, bool kDense>
+void ConvolveAll(const Shape& shape, int64_t words, const float* weights, const Epilogue& epilogue,
+                 const ConvPixel* pixels, int64_t count) {
+  constexpr int kPixels = BlockPixels(kVectors, kDense);
+  static_assert(kPixels <= kMostBlockPixels, "");
+  const int64_t word_bytes = std::min<int64_t>(kWord, shape.row_taps) * shape.filters * sizeof(float);
+  const int64_t chunk_words = std::max<int64_t>(1, kChunkBytes / word_bytes);
+  for (int64_t first = 0; first < words; first += chunk_words) {
+    const int64_t last = std::min(words, first + chunk_words);
+    const Chunk chunk = {first / shape.row_words, first % shape.row_words * kWord, last - first, first == 0,
+                         last == words};
+    // Meanwhile the next chunk comes, a few lines a block.
+    const float* next = weights + shape.WeightsOf(last);
+    const float* next_end = weights + shape.WeightsOf(std::min(words, last + chunk_words));
+    const int64_t ahead = ((next_end - next) * kPixels / count / kLine + 1) * kLine;
+    for (int64_t i = 0; i < count; i += kPixels) {
+      for (const float* end = std::min(next_end, next + ahead); next < end; next += kLine) {
+        __builtin_prefetch(next, 0, 2);
       }
-    };
-    sweep(Convolve<kPixels, kVectors>, kVectors);
-    if (kVectors > 2) sweep(Convolve<kPixels, 2>, 2);
-    if (kVectors > 1) sweep(Convolve<kPixels, 1>, 1);
+      int channel = 0;
+      const auto sweep = [&](auto convolve, int vectors) {
+        for (; channel + (vectors - 1) * kLanes < shape.filters; channel += vectors * kLanes) {
+          convolve(shape, pixels + i, chunk, weights, epilogue, channel);
+        }
+      };
+      sweep(Convolve<kPixels, kVectors>, kVectors);
+      if (kVectors > 2) sweep(Convolve<kPixels, 2>, 2);
+      if (kVectors > 1) sweep(Convolve<kPixels, 1>, 1);
+    }
   }
 }
 
@@ -146,36 +159,68 @@ void ConvolveAll(const Shape& shape, const float* weights, const Epilogue& epilo
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
              float* out, int64_t out_pitch, ConvScratch* scratch) {
   const auto [height, width, filters] = layer.out;
-  const Shape shape = {in_pitch, layer.kernel_h, int64_t{layer.kernel_w} * layer.in[2], filters};
-  const size_t taps = static_cast<size_t>(shape.kernel_h * shape.row_taps + std::max(kLanes, kTapsAhead));
-  scratch->pixels.resize(static_cast<size_t>(height) * width);
-  if (scratch->places.size() < taps) {
-    scratch->places.resize(taps);
-    scratch->rows.resize(taps);
-  }
-  // Pixels to be computed from the front, pixels to be copied from the back.
+  const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2], row_words = (row_taps + kWord - 1) / kWord;
   const int64_t step = int64_t{layer.stride} * layer.in[2];
-  ConvPixel* pixels = scratch->pixels.data();
-  ConvPixel *front = pixels, *end = pixels + scratch->pixels.size(), *back = end;
-  const int64_t ahead = std::min(layer.weights, kFirstWeights) / height + 1;
-  for (int y = 0; y < height; ++y) {
-    for (int64_t i = 0; i < ahead; i += 64 / sizeof(float)) __builtin_prefetch(weights + y * ahead + i);
-    for (int x = 0; x < width; ++x) {
-      const ConvPixel pixel = {in + y * layer.stride * in_pitch + x * step, out + y * out_pitch + int64_t{x} * filters};
-      if (x > 0 && SameWindow(shape, pixel.window, pixel.window - step)) {
-        *--back = pixel;
-      } else {
-        *front++ = pixel;
-      }
+  const int64_t in_rows = int64_t{height - 1} * layer.stride + layer.kernel_h,
+                in_values = (width - 1) * step + row_taps;
+  ImageMarks &non_zero = scratch->non_zero, &differs = scratch->differs;
+  non_zero.Reset(in_rows, in_values, step);
+  int64_t values = 0;
+  const int64_t ahead = std::min<int64_t>(layer.weights, kChunkBytes / sizeof(float)) / in_rows + 1;
+  for (int64_t y = 0; y < in_rows; ++y) {
+    for (int64_t i = 0; i < ahead; i += kLine) __builtin_prefetch(weights + y * ahead + i);  // meanwhile
+    const float* row = in + y * in_pitch;
+    values += non_zero.SetRow(y, [&](int64_t i) { return NonZero(Floats::Load(row + i)); });
+  }
+  // Where many values are zeros, equal windows mostly are of zeros and cost nothing anyway.
+  const bool dense = 3 * values > 2 * in_rows * in_values, finds_copies = dense && width > 1;
+  if (finds_copies) {
+    differs.Reset(in_rows, in_values - step, 8);
+    for (int64_t y = 0; y < in_rows; ++y) {
+      const float* row = in + y * in_pitch;
+      differs.SetRow(y, [&](int64_t i) {
+        return NonZero(FromBits(ToBits(Floats::Load(row + i)) ^ ToBits(Floats::Load(row + i + step))));
+      });
     }
   }
-  const auto convolve_all = filters > 3 * kLanes && kWidest == 4 ? ConvolveAll<kWidest>
-                            : filters > kLanes                   ? ConvolveAll<2>
-                                                                 : ConvolveAll<1>;
-  convolve_all(shape, weights, epilogue, front - pixels, pixels, scratch->places.data(), scratch->rows.data());
-  while (end != back) {
-    --end;
-    std::copy_n(end->out - filters, filters, end->out);
+  // Both lists are written without a branch, since nobody could foretell it.
+  const size_t most = static_cast<size_t>(height) * width + kMostBlockPixels;
+  if (scratch->pixels.size() < most) {
+    scratch->pixels.resize(most);
+    scratch->copies.resize(most);
+  }
+  ConvPixel* pixel = scratch->pixels.data();
+  float** copy = scratch->copies.data();
+  for (int y = 0; y < height; ++y) {
+    const int64_t in_y = int64_t{y} * layer.stride;
+    if (finds_copies) differs.Join(in_y, layer.kernel_h);
+    for (int x = 0; x < width; ++x) {
+      const bool copied = finds_copies && x > 0 && !differs.AnyJoined((x - 1) * step, row_taps);
+      *pixel = {in + in_y * in_pitch + x * step, non_zero.At(in_y, x * step),
+                out + y * out_pitch + int64_t{x} * filters};
+      *copy = pixel->out;
+      pixel += !copied;
+      copy += copied;
+    }
+  }
+  const ConvPixel* pixels = scratch->pixels.data();
+  const int64_t count = pixel - pixels;
+  std::fill_n(pixel, kMostBlockPixels - 1, pixel[-1]);
+  const Shape shape = {in_pitch, non_zero.pitch(), row_taps, row_words, filters};
+  const auto convolve_all = [&](auto sparse_one, auto dense_one) {
+    (dense ? dense_one : sparse_one)(shape, layer.kernel_h * row_words, weights, epilogue, pixels, count);
+  };
+  if (filters > 3 * kLanes && kWidest == 4) {
+    convolve_all(ConvolveAll<kWidest, false>, ConvolveAll<kWidest, true>);
+  } else if (filters > kLanes) {
+    convolve_all(ConvolveAll<2, false>, ConvolveAll<2, true>);
+  } else {
+    convolve_all(ConvolveAll<1, false>, ConvolveAll<1, true>);
+  }
+  for (float** to = scratch->copies.data(); to < copy; ++to) {
+    for (int first = 0; first < filters; first += kLanes) {
+      Floats::Load(*to - filters + first).StorePartial(*to + first, std::min(kLanes, filters - first));
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "population/image_marks.h"
 #include "population/network.h"
 
 namespace neuroevo {
@@ -21,13 +22,16 @@ struct Epilogue {
 };
 
 // Where a convolution keeps its lists. They grow to the largest layer and stay.
+constexpr int kMostBlockPixels = 12;
 struct ConvPixel {
-  const float* window;  // its upper left corner
+  const float* window;      // its upper left corner
+  const uint8_t* non_zero;  // likewise
   float* out;
 };
 struct ConvScratch {
-  std::vector<ConvPixel> pixels;
-  std::vector<int32_t> places, rows;  // of taps: in the window, in the weights
+  ImageMarks non_zero, differs;   // of values: from zero, from the one that is a window's step to the right
+  std::vector<ConvPixel> pixels;  // to be computed
+  std::vector<float*> copies;     // outputs to be copied from their left neighbours, from left to right
 };
 
 // One image. in: the padded image, rows of in_pitch floats; out: rows of out_pitch floats. Weights behind inputs that

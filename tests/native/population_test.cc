@@ -120,6 +120,7 @@ TEST(CpuIsTheReferenceBitByBit) {
       "input float32 2 3 1; conv 70 5 7 1 same 1; tanh; bias; relu; conv 16 1 1 1 valid 1; dense 4 1",
       "input float32 6 30 2; relu; bias; conv 32 1 4 1 valid 1; bias; conv 65 2 2 2 same 1; bias; relu; dense 8 1",
       "input float32 20 20 3; conv 8 3 3 7 valid 1; dense 3 1",
+      "input float32 8 7 45; conv 200 3 3 1 same 1; bias; relu; conv 70 2 3 1 valid 1; bias; dense 3 1",
   };
   for (const std::string& text : float_networks) {
     const uint64_t hash = CheckBackendsAgree<float>(text);
