@@ -114,7 +114,7 @@ def _checked(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if given.shape != shape:
         raise ValueError(f"gradient has shape {list(given.shape)}, expected {list(shape)}")
     with np.errstate(over="ignore"):
-        gradient = given.astype(np.float32)
+        gradient = given.astype(np.float32, copy=False)
     for i in np.flatnonzero(~np.isfinite(gradient))[:1]:
         raise ValueError(f"gradient {i} is {given[i]}, expected a number that is finite in 32 bits")
     return gradient

@@ -277,7 +277,9 @@ def test_an_update_needs_a_few_vectors_only():
     """Of D numbers in float32, of which the new state keeps three."""
     d = 1_000_000
     noise = np.ones(d, np.float32)
-    weights = SimpleNamespace(theta=lambda genome: genome.base.vector, noise_sum=lambda seeds, w, d: noise * w.sum())
+    weights = SimpleNamespace(
+        theta=lambda genome: genome.base.vector, noise_sum=lambda seeds, w, d: noise * np.float32(w.sum())
+    )
     algorithm, state = ES(population=200), ESState(0, Genome(Centre(noise)))
     for _ in range(2):
         played = Played(algorithm.ask(state, weights), np.arange(200.0))
@@ -288,7 +290,7 @@ def test_an_update_needs_a_few_vectors_only():
         finally:
             tracemalloc.stop()
         assert 3 * 4 * d <= kept < 3.1 * 4 * d
-        assert peak < 10 * 4 * d
+        assert peak < 8.5 * 4 * d
 
 
 @pytest.mark.parametrize(
