@@ -139,7 +139,7 @@ void ConvolveAll(const Shape& shape, int64_t words, const float* weights, const 
     const int64_t ahead = ((next_end - next) * kPixels / count / kLine + 1) * kLine;
     for (int64_t i = 0; i < count; i += kPixels) {
       for (const float* end = std::min(next_end, next + ahead); next < end; next += kLine) {
-        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next);
       }
       int channel = 0;
       const auto sweep = [&](auto convolve, int vectors) {
