@@ -32,78 +32,61 @@ constexpr int BlockPixels(int vectors, bool dense) {
 // that pass. Shorter vectors are fed well from the L2 cache.
 constexpr int64_t kChunkBytes = kVectorRegisters == 32 ? 48 << 10 : 256 << 10;
 
-struct Shape {
-  int64_t in_pitch, marks_pitch;
-  int64_t row_taps;   // per row of the kernel: adjacent in the image as in the weights
-  int64_t row_words;  // of marks
-  int64_t filters;
-
-  // The weights of a word's first tap, words being counted over all rows of the kernel.
-  int64_t WeightsOf(int64_t word) const { return (word / row_words * row_taps + word % row_words * kWord) * filters; }
-};
-
-// The words of a chunk.
+// Some of a convolution's words.
 struct Chunk {
-  int64_t row, tap;  // of the first one
-  int64_t words;
+  const ConvWord *begin, *end;
   bool begins, ends;  // the sums
 };
 
-// Adds a chunk's taps to kPixels x (kVectors * kLanes) outputs, the first one being that channel.
+// Of a chunk at most, so that a block's marks fit beside its sums.
+constexpr int64_t kChunkWords = 16;
+
+// Adds a chunk's taps to kPixels x (kVectors * kLanes) outputs, the first one being that channel. Inlined, GCC 12 would
+// keep weights in memory for want of registers.
 template <int kPixels, int kVectors>
-inline void Convolve(const Shape& shape, const ConvPixel* pixels, const Chunk& chunk, const float* weights,
-                     const Epilogue& epilogue, int channel) {
-  const uint8_t* marks[kPixels];
+__attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& chunk, const float* weights,
+                                        int64_t filters, const Epilogue& epilogue, int channel) {
+  // All words before the first sum, so that the next one is at hand when the processor mispredicts a word's last tap.
+  uint64_t wanted[kChunkWords];
+  for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
+    uint64_t any = 0;
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) any |= ImageMarks::Read(pixels[p].non_zero + word->marks);
+    wanted[word - chunk.begin] = any & word->taps;
+  }
   const float* window[kPixels];
   Floats sum[kPixels][kVectors];
 #pragma GCC unroll 16
   for (int p = 0; p < kPixels; ++p) {
-    marks[p] = pixels[p].non_zero + chunk.row * shape.marks_pitch;
-    window[p] = pixels[p].window + chunk.row * shape.in_pitch;
+    window[p] = pixels[p].window;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       sum[p][v] = chunk.begins ? Floats(0.0f) : Floats::Load(pixels[p].out + channel + v * kLanes);
     }
   }
-  const float* kernel_row = weights + chunk.row * shape.row_taps * shape.filters + channel;
-  int64_t tap = chunk.tap;
-  for (int64_t w = chunk.words; w > 0; --w) {
-    const float *rows = kernel_row + tap * shape.filters, *values[kPixels];
-    uint64_t wanted = 0;
-#pragma GCC unroll 16
-    for (int p = 0; p < kPixels; ++p) {
-      values[p] = window[p] + tap;
-      wanted |= ImageMarks::Read(marks[p] + tap / 8);
-    }
-    wanted &= ImageMarks::FirstOf(shape.row_taps - tap);
-    for (; wanted != 0; wanted &= wanted - 1) {
-      const int64_t i = __builtin_ctzll(wanted);
-      const float* row = rows + i * shape.filters;
+  weights += channel;
+  const int64_t words = chunk.end - chunk.begin;
+  for (int64_t w = 0; w < words; ++w) {
+    const int64_t first = chunk.begin[w].place;
+    const float* rows = weights + chunk.begin[w].weights;
+    for (uint64_t left = wanted[w]; left != 0; left &= left - 1) {
+      const int64_t i = __builtin_ctzll(left), place = first + i;
+      const float* row = rows + i * filters;
       Floats weight[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) weight[v] = Floats::Load(row + v * kLanes);
 #pragma GCC unroll 16
       for (int p = 0; p < kPixels; ++p) {
-        const Floats value(values[p][i]);
+        const Floats value(window[p][place]);
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) sum[p][v] = Fma(value, weight[v], sum[p][v]);
-      }
-    }
-    tap += kWord;
-    if (tap >= shape.row_taps) {
-      tap = 0;
-      kernel_row += shape.row_taps * shape.filters;
-#pragma GCC unroll 16
-      for (int p = 0; p < kPixels; ++p) {
-        marks[p] += shape.marks_pitch;
-        window[p] += shape.in_pitch;
       }
     }
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     const int64_t first = channel + v * kLanes;
-    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, shape.filters - first));
+    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, filters - first));
     const bool normalises = chunk.ends && epilogue.means != nullptr, biases = chunk.ends && epilogue.bias != nullptr;
     const bool relu = chunk.ends && epilogue.relu;
     const Floats mean = normalises ? Floats::Load(epilogue.means + first) : Floats(0.0f);
@@ -123,28 +106,33 @@ inline void Convolve(const Shape& shape, const ConvPixel* pixels, const Chunk& c
 // All pixels, in blocks of those that a layer with blocks of kVectors vectors has. After the last pixel there are as
 // many copies of it as a block may still take.
 template <int kVectors, bool kDense>
-void ConvolveAll(const Shape& shape, int64_t words, const float* weights, const Epilogue& epilogue,
+void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64_t filters, const Epilogue& epilogue,
                  const ConvPixel* pixels, int64_t count) {
   constexpr int kPixels = BlockPixels(kVectors, kDense);
   static_assert(kPixels <= kMostBlockPixels, "");
-  const int64_t word_bytes = std::min<int64_t>(kWord, shape.row_taps) * shape.filters * sizeof(float);
-  const int64_t chunk_words = std::max<int64_t>(1, kChunkBytes / word_bytes);
-  for (int64_t first = 0; first < words; first += chunk_words) {
-    const int64_t last = std::min(words, first + chunk_words);
-    const Chunk chunk = {first / shape.row_words, first % shape.row_words * kWord, last - first, first == 0,
-                         last == words};
+  const ConvWord *const first = words.data(), *const last = first + words.size() - 1;  // the last one only ends them
+  for (Chunk chunk = {first, first, false, false}; chunk.end < last;) {
+    const auto end_of = [&](const ConvWord* begin) {
+      const ConvWord* end = begin + 1;
+      while (end < last && end - begin < kChunkWords &&
+             (end[1].weights - begin->weights) * static_cast<int64_t>(sizeof(float)) <= kChunkBytes) {
+        ++end;
+      }
+      return std::min(end, last);
+    };
+    chunk.begin = chunk.end;
+    chunk.end = end_of(chunk.begin);
+    chunk.begins = chunk.begin == first;
+    chunk.ends = chunk.end == last;
     // Meanwhile the next chunk comes, a few lines a block.
-    const float* next = weights + shape.WeightsOf(last);
-    const float* next_end = weights + shape.WeightsOf(std::min(words, last + chunk_words));
+    const float *next = weights + chunk.end->weights, *next_end = weights + end_of(chunk.end)->weights;
     const int64_t ahead = ((next_end - next) * kPixels / count / kLine + 1) * kLine;
     for (int64_t i = 0; i < count; i += kPixels) {
-      for (const float* end = std::min(next_end, next + ahead); next < end; next += kLine) {
-        __builtin_prefetch(next);
-      }
+      for (const float* end = std::min(next_end, next + ahead); next < end; next += kLine) __builtin_prefetch(next);
       int channel = 0;
       const auto sweep = [&](auto convolve, int vectors) {
-        for (; channel + (vectors - 1) * kLanes < shape.filters; channel += vectors * kLanes) {
-          convolve(shape, pixels + i, chunk, weights, epilogue, channel);
+        for (; channel + (vectors - 1) * kLanes < filters; channel += vectors * kLanes) {
+          convolve(pixels + i, chunk, weights, filters, epilogue, channel);
         }
       };
       sweep(Convolve<kPixels, kVectors>, kVectors);
@@ -159,7 +147,7 @@ void ConvolveAll(const Shape& shape, int64_t words, const float* weights, const 
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
              float* out, int64_t out_pitch, ConvScratch* scratch) {
   const auto [height, width, filters] = layer.out;
-  const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2], row_words = (row_taps + kWord - 1) / kWord;
+  const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2];
   const int64_t step = int64_t{layer.stride} * layer.in[2];
   const int64_t in_rows = int64_t{height - 1} * layer.stride + layer.kernel_h,
                 in_values = (width - 1) * step + row_taps;
@@ -206,9 +194,17 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
   const ConvPixel* pixels = scratch->pixels.data();
   const int64_t count = pixel - pixels;
   std::fill_n(pixel, kMostBlockPixels - 1, pixel[-1]);
-  const Shape shape = {in_pitch, non_zero.pitch(), row_taps, row_words, filters};
+  std::vector<ConvWord>& words = scratch->words;
+  words.clear();
+  for (int64_t kh = 0; kh < layer.kernel_h; ++kh) {
+    for (int64_t tap = 0; tap < row_taps; tap += kWord) {
+      words.push_back({kh * in_pitch + tap, (kh * row_taps + tap) * filters, kh * non_zero.pitch() + tap / 8,
+                       ImageMarks::FirstOf(row_taps - tap)});
+    }
+  }
+  words.push_back({0, layer.weights, 0, 0});
   const auto convolve_all = [&](auto sparse_one, auto dense_one) {
-    (dense ? dense_one : sparse_one)(shape, layer.kernel_h * row_words, weights, epilogue, pixels, count);
+    (dense ? dense_one : sparse_one)(words, weights, filters, epilogue, pixels, count);
   };
   if (filters > 3 * kLanes && kWidest == 4) {
     convolve_all(ConvolveAll<kWidest, false>, ConvolveAll<kWidest, true>);

@@ -28,8 +28,15 @@ struct ConvPixel {
   const uint8_t* non_zero;  // likewise
   float* out;
 };
+struct ConvWord {  // taps that are adjacent in the window and share a word of marks
+  int64_t place;   // of the first one, in the window
+  int64_t weights;
+  int64_t marks;  // from the window's first one on
+  uint64_t taps;  // which there are
+};
 struct ConvScratch {
   ImageMarks non_zero, differs;   // of values: from zero, from the one that is a window's step to the right
+  std::vector<ConvWord> words;    // of the kernel, and where their weights end
   std::vector<ConvPixel> pixels;  // to be computed
   std::vector<float*> copies;     // outputs to be copied from their left neighbours, from left to right
 };
