@@ -17,13 +17,15 @@ void Flush(const void* data, int64_t bytes) {
 struct LayerCase {
   const Layer& layer;
   Epilogue epilogue;
+  bool flat;  // as for CpuConv
   int64_t pitch = 0;
   std::vector<std::vector<float>> inputs;  // [kImages]
   std::vector<float> out = std::vector<float>(1 << 18);
   ConvScratch conv_scratch;
   std::vector<int32_t> dense_list;
 
-  LayerCase(const Layer& l, const Epilogue& e, const std::vector<std::vector<float>>& values) : layer(l), epilogue(e) {
+  LayerCase(const Layer& l, const Epilogue& e, bool f, const std::vector<std::vector<float>>& values)
+      : layer(l), epilogue(e), flat(f) {
     const auto [height, width, channels] = layer.in;
     if (layer.kind == Layer::Kind::kDense) {
       inputs = values;
@@ -46,7 +48,8 @@ struct LayerCase {
   void Run(const float* weights, int image) {
     const float* in = inputs[image].data();
     if (layer.kind == Layer::Kind::kConv) {
-      CpuConv(layer, weights, epilogue, in, pitch, out.data(), int64_t{layer.out[1]} * layer.out[2], &conv_scratch);
+      CpuConv(layer, weights, epilogue, in, pitch, flat, out.data(), int64_t{layer.out[1]} * layer.out[2],
+              &conv_scratch);
     } else {
       const int64_t size = int64_t{1} * layer.in[0] * layer.in[1] * layer.in[2];
       CpuDense(size, layer.out[2], weights, epilogue, 1, in, size, out.data(), 0, dense_list.data());
@@ -115,7 +118,7 @@ void TimeLayers(const char* name, const Network& network, const std::vector<uint
     Epilogue epilogue;
     epilogue.bias = theta.floats() + layers[l + 1].offset;
     epilogue.relu = l + 2 < layers.size() && layers[l + 2].kind == Layer::Kind::kRelu;
-    LayerCase run(layer, epilogue, values);
+    LayerCase run(layer, epilogue, number[1] == 0, values);
     const float* weights = theta.floats() + layer.offset;
     const int64_t bytes = layer.weights * sizeof(float);
     std::vector<double> from_memory, from_cache;

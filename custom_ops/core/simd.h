@@ -139,6 +139,20 @@ using LaneMask = uint32_t;
 
 inline LaneMask FirstLanes(int64_t n) { return (LaneMask{1} << n) - 1; }
 
+// The lanes that have a bit set, as -0 does.
+inline LaneMask AnyBit(Words a) {
+#if defined(NEUROEVO_AVX512)
+  return _mm512_test_epi32_mask((__m512i)a.v, (__m512i)a.v);
+#elif defined(NEUROEVO_AVX2)
+  const __m256i zero = _mm256_cmpeq_epi32((__m256i)a.v, _mm256_setzero_si256());
+  return 0xffu & ~static_cast<LaneMask>(_mm256_movemask_ps(_mm256_castsi256_ps(zero)));
+#else
+  LaneMask mask = 0;
+  for (int i = 0; i < kLanes; ++i) mask |= LaneMask{a.v[i] != 0} << i;
+  return mask;
+#endif
+}
+
 // The lanes that are not zero; NaN is not.
 inline LaneMask NonZero(Floats a) {
 #if defined(NEUROEVO_AVX512)

@@ -136,8 +136,8 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
         }
       };
       sweep(Convolve<kPixels, kVectors>, kVectors);
-      if (kVectors > 2) sweep(Convolve<kPixels, 2>, 2);
-      if (kVectors > 1) sweep(Convolve<kPixels, 1>, 1);
+      if constexpr (kVectors > 2) sweep(Convolve<kPixels, 2>, 2);
+      if constexpr (kVectors > 1) sweep(Convolve<kPixels, 1>, 1);
     }
   }
 }
@@ -145,7 +145,7 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
 }  // namespace
 
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
-             float* out, int64_t out_pitch, ConvScratch* scratch) {
+             bool flat, float* out, int64_t out_pitch, ConvScratch* scratch) {
   const auto [height, width, filters] = layer.out;
   const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2];
   const int64_t step = int64_t{layer.stride} * layer.in[2];
@@ -160,15 +160,15 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
     const float* row = in + y * in_pitch;
     values += non_zero.SetRow(y, [&](int64_t i) { return NonZero(Floats::Load(row + i)); });
   }
-  // Where many values are zeros, equal windows mostly are of zeros and cost nothing anyway.
-  const bool dense = 3 * values > 2 * in_rows * in_values, finds_copies = dense && width > 1;
+  // Where few values are zeros, and where weights do not stay in the L1 cache, larger blocks.
+  const bool dense = 3 * values > 2 * in_rows * in_values || kWord * filters * sizeof(float) > kChunkBytes;
+  const bool finds_copies = flat && width > 1;
   if (finds_copies) {
     differs.Reset(in_rows, in_values - step, 8);
     for (int64_t y = 0; y < in_rows; ++y) {
       const float* row = in + y * in_pitch;
-      differs.SetRow(y, [&](int64_t i) {
-        return NonZero(FromBits(ToBits(Floats::Load(row + i)) ^ ToBits(Floats::Load(row + i + step))));
-      });
+      differs.SetRow(
+          y, [&](int64_t i) { return AnyBit(ToBits(Floats::Load(row + i)) ^ ToBits(Floats::Load(row + i + step))); });
     }
   }
   // Both lists are written without a branch, since nobody could foretell it.

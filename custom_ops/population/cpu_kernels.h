@@ -1,8 +1,9 @@
 // The vectorised layers of the CPU backend. Vectors go over output channels and units only, so every sum takes its
 // products in the reference's order and has the reference's bits (for finite weights; see reference.cc).
 //
-// Vector loads may run up to kLanes - 1 floats over the end of weights, statistics, biases and inputs; what they find
-// there goes into lanes that are never stored. Rows of a population and the scratch buffers have that slack.
+// Vector loads may run up to kLanes - 1 floats over the end of weights, statistics, biases, inputs and a convolution's
+// outputs; what they find there goes into lanes that are never stored. Rows of a population and the scratch buffers
+// have that slack.
 #ifndef NEUROEVO_POPULATION_CPU_KERNELS_H_
 #define NEUROEVO_POPULATION_CPU_KERNELS_H_
 
@@ -41,10 +42,11 @@ struct ConvScratch {
   std::vector<float*> copies;     // outputs to be copied from their left neighbours, from left to right
 };
 
-// One image. in: the padded image, rows of in_pitch floats; out: rows of out_pitch floats. Weights behind inputs that
-// are zero in all pixels are not read.
+// One image. in: the padded image, rows of in_pitch floats; out: rows of out_pitch floats. flat: the image probably has
+// areas of one colour, as screens do, so that it pays to look for equal windows. Weights behind inputs that are zero in
+// all pixels are not read.
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
-             float* out, int64_t out_pitch, ConvScratch* scratch);
+             bool flat, float* out, int64_t out_pitch, ConvScratch* scratch);
 
 constexpr int kMaxDenseSlots = 8;
 

@@ -180,12 +180,14 @@ void CpuPlan::RunImage(const float* row, const void* input, float* features, Scr
   float* next = scratches->image[1].Get(image_floats_);
   LoadInput(input, values);
   Frame frame = input_;
+  bool flat = true;  // as observations are; activations hardly ever
   for (const Step& step : image_steps_) {
     frame = step.out;
     if (step.layer->kind == Layer::Kind::kConv) {
       ZeroBorder(step.out, next);
-      CpuConv(*step.layer, row + step.layer->offset, step.EpilogueFor(row), values, step.in.pitch,
+      CpuConv(*step.layer, row + step.layer->offset, step.EpilogueFor(row), values, step.in.pitch, flat,
               step.out.Row(next, 0), step.out.pitch, &scratches->conv);
+      flat = false;
       std::swap(values, next);
     } else {
       for (int y = 0; y < frame.height; ++y) Elementwise(*step.layer, row, frame.row_values(), frame.Row(values, y));

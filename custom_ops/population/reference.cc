@@ -2,8 +2,8 @@
 //
 // A sum starts at +0 and takes its products in the order of the inputs (of a convolution: row, column, channel of the
 // kernel), each by one fused multiply-add. Inputs that are zero and positions outside the image are left out, so the
-// weights behind them are not read. Leaving a zero out changes no bit as long as the weight is finite; faster paths
-// that do multiply zeros agree on finite weights only.
+// weights behind them are not read. Leaving a zero out changes no bit as long as the weight is finite (and no sum has
+// underflowed to -0, which adding a zero makes +0); faster paths that do multiply zeros agree on finite weights only.
 #include <algorithm>
 #include <memory>
 #include <utility>

@@ -33,7 +33,7 @@ int64_t Mark(const Image& image, ImageMarks* marks) {
 
 TEST(MarksAreReadFromEveryStep) {
   ImageMarks marks;  // of one size after another
-  for (int64_t values : {1, 5, 63, 64, 65, 200, 331}) {
+  for (int64_t values : {331, 1, 5, 63, 64, 65, 200}) {
     for (int64_t step : {1, 2, 3, 4, 6, 8, 12, 20, 64, 65}) {
       const Image image(3, values, values * 100 + step);
       marks.Reset(image.rows, values, step);
@@ -55,7 +55,7 @@ TEST(MarksAreReadFromEveryStep) {
 
 TEST(JoinedRows) {
   ImageMarks marks;
-  for (int64_t values : {7, 64, 150}) {
+  for (int64_t values : {150, 7, 64}) {
     const Image image(5, values, values);
     marks.Reset(image.rows, values, 8);
     Mark(image, &marks);

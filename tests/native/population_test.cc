@@ -176,6 +176,22 @@ TEST(FlatImagesAreTheReference) {
   }
 }
 
+// They differ in one bit only, and no bit of it says so to a comparison with zero.
+TEST(NeighboursOfOppositeSignAreNotEqual) {
+  for (const std::string text :
+       {"input float32 1 2 1; conv 1 1 1 1 valid 1", "input float32 1 64 1; conv 3 1 1 1 valid 1",
+        "input float32 6 40 3; conv 20 3 3 1 same 1; bias; dense 4 1"}) {
+    Rows cpu("cpu", {text}, 1), reference("reference", {text}, 1);
+    for (Rows* rows : {&cpu, &reference}) rows->Init({0}, {0}, {1});
+    const Network& network = cpu.population->networks()[0];
+    for (uint64_t seed = 0; seed < 10; ++seed) {
+      std::vector<float> image(network.input_size());
+      for (size_t i = 0; i < image.size(); ++i) image[i] = Noise(seed, i) < 0 ? -0.5f : 0.5f;
+      CHECK(Same(cpu.Forward({0}, image), reference.Forward({0}, image)));
+    }
+  }
+}
+
 TEST(InitialWeights) {
   Rows rows("cpu", {"input uint8 8 8 2; conv 4 3 3 1 same 1.0; bias; dense 50 0.1; bias"}, 3);
   rows.Init({2}, {0}, {77});
