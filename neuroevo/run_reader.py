@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,8 @@ from neuroevo.genome import Centre, Genome
 from neuroevo.metrics_files import ELITES, METRICS, Elite, elites, rows
 from neuroevo.state_codec import encode
 from neuroevo.train import TrainState
+
+log = logging.getLogger("neuroevo")
 
 
 class RunReader:
@@ -73,6 +76,8 @@ class RunReader:
             if checkpoint is None:
                 reasons = "".join(f"\n  {each}" for each in unusable)
                 raise UserError(f"{self.path} has no checkpoint that can be used{reasons}")
+            for each in unusable:
+                log.warning("neuroevo: passed over %s", each)
             return checkpoint.state
         try:
             return checkpoints.load(finished, kind, origin).state

@@ -425,6 +425,17 @@ def test_a_warm_start(tmp_path):
     assert len(read_elites(tmp_path / "second")) == 3
 
 
+def test_a_start_from_a_run_with_a_damaged_checkpoint_says_so(tmp_path):
+    first = stopped(tmp_path / "first", 3)
+    damage(first / "checkpoints" / "generation-000003.ckpt", "bit-flipped")
+    start_from = f"training.start_from={first}"
+    done = command("train", first / "config.toml", "--out", tmp_path / "second", "--set", start_from)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("passed over") == 1
+    assert "generation-000003.ckpt is damaged" in done.stderr
+    assert len(read_elites(tmp_path / "second")) == 5
+
+
 def test_what_one_cannot_start_from(tmp_path):
     def start(path, **changes):
         RunFolder.create(tmp_path / "new", config(training={"start_from": str(path)}, **changes))
