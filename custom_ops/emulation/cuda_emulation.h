@@ -4,9 +4,10 @@
 // - A block's threads are fibers of one thread of the CPU, switched at barriers and warp operations; which one goes on
 //   first changes from barrier to barrier, so that a missing barrier shows as a wrong or changing result. Blocks run
 //   one after the other in an order that changes too.
-// - Copies of CopyAsync are made by the CopyAsyncWait that waits for them, not before.
+// - A copy of CopyAsync is made at once or by the CopyAsyncWait that waits for it, as chance has it: what still reads
+//   the old words shows, and what reads the new ones too early.
 // - Dynamic shared memory and fresh device memory are full of NaN. Static shared memory is not: it keeps what was
-// there.
+//   there.
 // - A barrier that some threads of the block never reach, while others wait there, is an error.
 #ifndef NEUROEVO_EMULATION_CUDA_EMULATION_H_
 #define NEUROEVO_EMULATION_CUDA_EMULATION_H_
@@ -67,7 +68,7 @@ void Barrier();
 uint64_t Exchange(uint64_t value, int source);
 // The warp's tensor cores: MultiplyBytes of core/cuda.h.
 void Multiply(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]);
-void CopyLater(void* dst, const void* src, int bytes);
+void StartCopy(void* dst, const void* src, int bytes);
 void EndGroup();
 void FinishGroups(int pending);
 void Run(dim3 grid, dim3 block, size_t shared, const std::function<void()>& thread);
@@ -149,7 +150,7 @@ inline char* DynamicShared() { return emulation::dynamic_shared; }
 template <int kBytes>
 void CopyAsync(void* shared_dst, const void* src) {
   static_assert(kBytes == 4 || kBytes == 8 || kBytes == 16, "cp.async copies 4, 8 or 16 bytes");
-  emulation::CopyLater(shared_dst, src, kBytes);
+  emulation::StartCopy(shared_dst, src, kBytes);
 }
 template <int kBytes>
 void CopyAsyncOrZero(void* shared_dst, const void* src, bool copy) {

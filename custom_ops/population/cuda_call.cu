@@ -9,13 +9,16 @@ namespace neuroevo::cuda {
 namespace {
 
 constexpr int kWords = 1000;  // a kernel's arguments may have 4096 bytes on every card and driver
+// Arguments are read one word at a time by the lanes of a warp, so warps of many multiprocessors share the work.
+constexpr int kThreads = 32;
 
 struct Words {
   uint32_t word[kWords];
 };
 
 __global__ void StoreWords(Words words, int count, uint32_t* dst) {
-  for (int i = threadIdx.x; i < count; i += blockDim.x) dst[i] = words.word[i];
+  const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+  if (i < count) dst[i] = words.word[i];
 }
 
 }  // namespace
@@ -27,7 +30,7 @@ void Upload(void* device_dst, const void* host_src, int64_t bytes, device::Strea
     Words words;
     const int count = static_cast<int>(std::min<int64_t>(left, kWords));
     memcpy(words.word, src, 4 * count);
-    Launch(StoreWords, 1, 256, 0, stream, words, count, dst);
+    Launch(StoreWords, (count + kThreads - 1) / kThreads, kThreads, 0, stream, words, count, dst);
   }
 }
 

@@ -33,6 +33,7 @@ struct Tile {
   static constexpr int kStagesBytes = kStages * kStageFloats * 4;
   static_assert(kItemGroups * kColumnGroups <= kThreads && kTerms % 4 == 0 && kColumns % 4 == 0, "");
   static_assert(kThreads % kTerms == 0, "all copies of a thread are of the same terms");
+  static_assert(kStagesBytes + kItems * 16 <= 64 << 10, "a block of compute capability 7.5 has 64 KB of shared memory");
 
   // The i-th item and j-th column of a thread. Shared memory delivers vectors twice as fast where the lanes of all
   // pairs that differ in bit 0, or of all that differ in bit 1, ask for the same ones. So bit 0 chooses between columns
