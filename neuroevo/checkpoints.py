@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from neuroevo import envs
 from neuroevo.checkpoint import Checkpoint, CheckpointError, load, save
 from neuroevo.config import CheckpointSettings
 from neuroevo.train import TrainState
@@ -128,7 +129,7 @@ _ADDED = {
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
     """Which keys differ, as `algorithm.sigma is 0.005 there and 0.002 here`."""
-    found = []
+    theirs, found = _as_of_now(theirs), []
     for section in dict.fromkeys([*theirs, *ours]):
         there, here = theirs.get(section), ours.get(section)
         if not isinstance(there, Mapping) or not isinstance(here, Mapping):
@@ -139,6 +140,17 @@ def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str
                 name = f"{section}.{key}".rstrip(".")
                 found.append(f"{name} is {_shown(there, key)} there and {_shown(here, key)} here")
     return found
+
+
+def _as_of_now(origin: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An origin without the options that checkpoints of earlier versions hold though results do not depend on them, and
+    with absolute paths in place of those that they had from the current folder."""
+    env = origin.get("env")
+    if not isinstance(env, Mapping) or "options" not in env:
+        return origin
+    options = envs.deciding(env["name"], env["options"])
+    rest = {key: value for key, value in env.items() if key != "options"}
+    return {**origin, "env": {**rest, "options": options} if options else rest}
 
 
 def _shown(table: Mapping[str, Any], key: str) -> str:

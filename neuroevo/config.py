@@ -19,7 +19,7 @@ timesteps = 250e6      # at least one of timesteps, generations and minutes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Annotated, Any
@@ -135,11 +135,12 @@ class Config:
         return {name: table for name, table in tables.items() if table}
 
     def origin(self) -> dict[str, dict[str, Any]]:
-        """The part of tables() that results depend on: without budgets, hardware and checkpoints."""
+        """The part of tables() that results depend on: without budgets, hardware, checkpoints and options such as
+        workers of gymnasium: environments."""
         tables = self.tables()
         training = {key: value for key, value in tables["training"].items() if key not in BUDGETS}
         return {
-            "env": tables["env"],
+            "env": _plain({**tables["env"], "options": envs.deciding(self.env.name, self.env.options)}),
             "network": tables["network"],
             "algorithm": tables["algorithm"],
             "training": training,
@@ -197,6 +198,8 @@ def _check(given: Translation, source: str) -> Config:
     if problems:
         lines = "".join(f"\n  {problem}" for problem in problems)
         raise UserError(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} in {source}:{lines}")
+    env = made["env"]
+    made["env"] = replace(env, options=envs.settled(env.name, env.options))
     return Config(**made, algorithm_name=algorithm_name)
 
 

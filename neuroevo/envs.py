@@ -5,7 +5,9 @@ suggestions; options_of(found), a settings class; problems(found, given name, va
 native_options(found, values), texts "key=value". SCREENS and VECTOR say whether its observations are uint8 images and
 its actions vectors of numbers; a family whose environments differ in that has neither, and one in which options decide
 has screens(options) instead. One whose environments have screens for videos only where options say so has
-rendered(options), those that do. To add one, write the module and name it in _FAMILIES.
+rendered(options), those that do, and one that knows how fast videos are to play frames_per_s(found, options). FILE is
+the option that may be the path of a file, which then begins with / . or ~, and FREE are options that results do not
+depend on, in families that have such. To add one, write the module and name it in _FAMILIES.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +76,13 @@ def rendered(name: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options if change is None else change(options)
 
 
+def frames_per_s(name: str, options: Mapping[str, Any]) -> float | None:
+    """How many of an environment's screens, one a step, make a second of real time, if its family knows."""
+    family, found = _find(name)
+    ask = getattr(family, "frames_per_s", None)
+    return None if ask is None else ask(found, options)
+
+
 def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe:
     """Finds a game by any of its usual names: frostbite, Frostbite, ALE/Frostbite-v5, FrostbiteNoFrameskip-v4; or a
     MuJoCo task: HalfCheetah-v5, HalfCheetah, half_cheetah; or a maze: HardMaze-v0, HardMaze, hard_maze; or any
@@ -89,6 +99,28 @@ def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe
     if problems:
         raise UserError(problems[0] if len(problems) == 1 else "\n  ".join(["bad options:", *problems]))
     return EnvRecipe(found, family.FAMILY, family.native_options(found, values))
+
+
+def settled(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as a run keeps them: a file by its absolute path, the same from every folder."""
+    family, _ = _find(name)
+    key = getattr(family, "FILE", "")
+    given = options.get(key)
+    if not isinstance(given, str) or not given.startswith((".", "/", "~")):
+        return dict(options)
+    return {**options, key: str(Path(given).expanduser().resolve())}
+
+
+def deciding(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options, settled, that results depend on."""
+    free = free_options(name)
+    return {key: value for key, value in settled(name, options).items() if key not in free}
+
+
+def free_options(name: str) -> tuple[str, ...]:
+    """The options of an environment that results do not depend on."""
+    family, _ = _find(name)
+    return getattr(family, "FREE", ())
 
 
 def make_vec(name: str, num_envs: int = 1, **keywords: Any) -> NativeVectorEnv:

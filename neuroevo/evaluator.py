@@ -83,8 +83,6 @@ class LocalEvaluator:
             behaviour=behaviour,
             reference=reference,
         )
-        # Of some environments it is only known now what they show.
-        _check(networks, env, screens=True if self._pipeline.observation_dtype == "uint8" else None)
         self.weights = NativeWeights(self._pipeline.network_texts, self.device)
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
@@ -226,7 +224,7 @@ class LocalEvaluator:
             raise
 
 
-def _check(networks: Sequence[Network], env: str, screens: bool | None, vector: bool | None = None) -> None:
+def _check(networks: Sequence[Network], env: str, screens: bool | None, vector: bool | None) -> None:
     """UserError: one of the networks cannot play the environment, as networks.check() knows it."""
     for problem in (problem for each in networks for problem in check(each, env, screens, vector)):
         raise UserError(problem)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import field
@@ -26,8 +27,16 @@ from neuroevo.settings import Positive, Threads, settings
 from neuroevo.toml_text import inline
 
 FAMILY = "gymnasium"
+FREE = ("workers", "timeout")  # options that results do not depend on
 _PREFIX = "gymnasium:"
 _START = "import sys; sys.path[:] = sys.argv[1:]; from neuroevo.gymnasium_worker import main; main()"
+_SAY_FPS = """import json, sys
+sys.path[:] = sys.argv[3:]
+import gymnasium
+env = gymnasium.make(sys.argv[1], **json.loads(sys.argv[2]))
+print("", float(env.metadata["render_fps"]), sep="\\n")"""
+_USUAL_FPS = 30.0  # what Gymnasium's own videos take where an environment does not say
+_MAX_FPS = 1000
 
 
 @settings
@@ -74,9 +83,7 @@ def native_options(found: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     """What the native family takes, from options that options_of(found) has checked. UserError: there is no Python."""
     if not sys.executable:
         raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
-    folder = os.getcwd()
-    path = [entry or folder for entry in sys.path]
-    command = [sys.executable, "-c", _START, *dict.fromkeys([*path, folder])]
+    command = [sys.executable, "-c", _START, *_path()]
     options = GymnasiumOptions(**values)
     return (
         f"id={found.removeprefix(_PREFIX)}",
@@ -90,6 +97,26 @@ def native_options(found: str, values: Mapping[str, Any]) -> tuple[str, ...]:
 def rendered(options: Mapping[str, Any]) -> Mapping[str, Any]:
     """The options with which environments have screens for videos."""
     return {**options, "kwargs": {"render_mode": "rgb_array", **options.get("kwargs", {})}}
+
+
+def frames_per_s(found: str, options: Mapping[str, Any]) -> float:
+    """Screens, one a step, in a second of real time: metadata["render_fps"] of the environment, made once more for that
+    in a process of its own, as it may depend on keywords; 30 where it says nothing, or nothing that can be."""
+    given = GymnasiumOptions(**rendered(options))
+    arguments = [found.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path()]
+    command = [sys.executable, "-c", _SAY_FPS, *arguments]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=given.timeout)
+        fps = float(done.stdout.splitlines()[-1])  # the module may print before
+    except (subprocess.TimeoutExpired, LookupError, ValueError):
+        return _USUAL_FPS
+    return fps if 0 < fps <= _MAX_FPS else _USUAL_FPS
+
+
+def _path() -> list[str]:
+    """Where a process looks for modules: where this one does, and in the current folder."""
+    folder = os.getcwd()
+    return list(dict.fromkeys([*(entry or folder for entry in sys.path), folder]))
 
 
 def _cores() -> int:

@@ -16,6 +16,7 @@ from neuroevo.toml_text import inline
 
 FAMILY = "hard_maze"
 VECTOR = True  # actions are vectors
+FILE = "map"  # the option that may be the path of a file
 TASKS = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}  # name -> its map
 
 _MAPS = Path(__file__).parent / "mazes"

@@ -1,4 +1,4 @@
-"""What a finished generation leaves behind, as one flat row of numbers."""
+"""What a finished generation leaves behind, as one flat row of numbers, and as a line for people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Record:
     seconds_test: in which nothing but the test episodes was waited for; they are played while other generations are.
     steps_per_s: of all episodes that were played during the generation, tests of earlier ones included. idle_share: of
     the worker threads' time in the generation, what they had no work for, in [0, 1].
-    figures: the algorithm's own numbers, such as sigma.
+    figures: the algorithm's own numbers, such as sigma, of other names than row() has without them.
     normaliser: what the generation's networks, the elite among them, see observations through; None: as they are.
     faults_*: how many of the episodes failed; they count as the worst of the others. first_fault: why the first did.
     """
@@ -45,7 +45,7 @@ class Record:
     seconds_total: float
     steps_per_s: float
     idle_share: float
-    figures: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, float | None] = field(default_factory=dict)
     normaliser: Normaliser | None = None
     faults_population: int = 0
     faults_validation: int = 0
@@ -89,3 +89,21 @@ class Record:
             "idle_share": round(self.idle_share, 4),
             "fitness": self.fitness.tolist(),
         }
+
+
+def describe(record: Record) -> str:
+    """One line about a generation."""
+    parts = [
+        f"generation {record.generation}:",
+        f"fitness mean {record.fitness.mean():.1f} max {record.fitness.max():.1f}",
+    ]
+    if record.validation is not None:
+        parts.append(f"elite validation {record.validation:.1f}")
+    if record.test_mean is not None:
+        error = "" if record.test_standard_error is None else f" +- {record.test_standard_error:.1f}"
+        parts.append(f"test {record.test_mean:.1f}{error}")
+    parts.append(f"steps {record.steps_total:,}, {record.steps_per_s:,.0f}/s, {record.idle_share:.1%} idle")
+    parts.append(f"{record.seconds_total:.1f} s")
+    if record.failures:
+        parts.append(record.failures)
+    return " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])

@@ -21,6 +21,7 @@ from neuroevo.toml_text import inline
 
 FAMILY = "mujoco"
 SCREENS, VECTOR = False, True  # observations are images, actions are vectors
+FILE = "xml_file"  # the option that may be the path of a file
 
 
 def _range(value: object) -> tuple[float, float]:

@@ -157,11 +157,17 @@ def named(network: str | Network) -> Network:
     return Network(network)
 
 
-def check(network: Network, env: str, screens: bool | None = None, vector: bool | None = None) -> list[str]:
+def check(
+    network: Network,
+    env: str,
+    screens: bool | None = None,
+    vector: bool | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> list[str]:
     """What keeps a network from playing an environment, as problems of a configuration.
 
     env: its name. screens: whether observations are uint8 images. vector: whether an action is a vector of numbers.
-    None is what is not known, and then not checked.
+    shape: of an observation. None is what is not known, and then not checked.
     """
     problems = []
 
@@ -169,7 +175,10 @@ def check(network: Network, env: str, screens: bool | None = None, vector: bool 
         problems.append(f"network.{key} = {inline(getattr(network, key))}: {reason}")
 
     if network.name != "mlp":
-        if screens is False:
+        if shape is not None and len(shape) != 3:
+            screen = "screens of [height, width, channels]"
+            wrong("name", f"this network is for {screen}, and {env} shows observations of {list(shape)}; expected mlp")
+        elif screens is False:
             wrong("name", f"this network is for screens, and {env} shows numbers; expected mlp")
         for key in ("hidden", "activation"):
             if getattr(network, key) is not None:

@@ -1,18 +1,15 @@
-"""Lanes of slots that play episodes: environments, population, the queue that feeds them, and a thread per lane.
+"""Lanes of slots that play episodes: environments, population, and the queue that feeds them.
 
-A lane is one graph loop (lane_graph.py) that runs until the queue is closed. While one lane's networks are evaluated,
-the other lanes' emulators run: all lanes share one pool of worker threads.
+A lane is one graph loop (lane_graph.py) that runs in a thread of its own (lane_threads.py) until the queue is closed.
+While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool of worker threads.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import os
 import re
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 import numpy as np
 import tensorflow as tf
@@ -22,13 +19,13 @@ from neuroevo.envs import EnvRecipe
 from neuroevo.errors import UserError
 from neuroevo.held_signals import held_signals
 from neuroevo.lane_graph import lane_function
-from neuroevo.networks import Network, input_line, to_text
-from neuroevo.ops import end_stuck_environments, tf_ops
+from neuroevo.lane_threads import LaneThreads
+from neuroevo.networks import Network, check, input_line, to_text
+from neuroevo.ops import tf_ops
 from neuroevo.reference import reference as play_reference
 
 _PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
 _MAX_PARENT_ROWS = 2048
-_PATIENCE = 2.0  # seconds that a step may take once the pipeline is closed, if a process can be ended for it
 _CHAIN_PIECE = 200  # mutations in one op, which nothing interrupts: about half a second of LargeModel on 2 cores
 
 
@@ -63,7 +60,7 @@ class Pipeline:
             raise UserError(f"networks are evaluated in {' and '.join(sorted(dtypes))}, expected one of these for all")
         (dtype,) = dtypes
         ops = tf_ops()
-        _let_lanes_run_at_once(lanes)
+        self._threads = LaneThreads(lanes)
         self._population_device = population_device
         with tf.device("/cpu:0"):
             self.env_pool = make_env_pool(env, lanes * slots)
@@ -78,6 +75,7 @@ class Pipeline:
             self.behaviour_size = 0  # B, numbers recorded of an episode
             if behaviour is not None:
                 self._record(behaviour, env.name, spec.behaviour_shape.numpy())
+            self._check_networks(networks, env.name)
             observation = input_line(self.observation_dtype.name, self.observation_shape)
             vector = self._action_dtype == tf.float32
             for bins in {network.action_bins for network in networks if vector}:
@@ -99,19 +97,13 @@ class Pipeline:
                     ops.population_set_reference(self.population, reference)
             self.queue = ops.episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=self.parent_rows)
         self.total_steps = 0  # of all lanes so far, unfinished episodes included; as of the last results()
-        self._lanes = lanes
-        self._failure: BaseException | None = None
-        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
         """Starts the lanes. They wait, without using a core, until episodes are submitted."""
         played = self.observation_dtype, self.observation_shape, self._action_dtype
         with held_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
             run = lane_function(*played, self._population_device, self._prepares)
-        for lane in range(self._lanes):
-            thread = threading.Thread(target=self._run_lane, args=(run, lane), name=f"lane {lane}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        self._threads.start(run, self.env_pool, self.population, self.queue)
 
     def submit(
         self,
@@ -241,12 +233,7 @@ class Pipeline:
             return
         with tf.device("/cpu:0"):
             tf_ops().episode_queue_close(self.queue)
-        for thread in self._threads:
-            thread.join(_PATIENCE)
-            while thread.is_alive():
-                end_stuck_environments(_PATIENCE)
-                thread.join(_PATIENCE)
-        self._threads = []
+        self._threads.join()
         self.queue = self.population = self.env_pool = None
 
     def _make_population(self, backend: str, dtype: str, rows: int, float_rows: int = -1) -> tf.Tensor:
@@ -266,6 +253,13 @@ class Pipeline:
             )
         return reference
 
+    def _check_networks(self, networks: Sequence[Network], env: str) -> None:
+        """UserError: one cannot see what the environment shows, which of some is known only once they are made."""
+        shape, pixels = self.observation_shape, self.observation_dtype == tf.uint8
+        screens = None if len(shape) == 3 and not pixels else pixels  # images of floats are for any network
+        for problem in (problem for each in networks for problem in check(each, env, screens, shape=shape)):
+            raise UserError(problem)
+
     def _record(self, behaviour: Behaviour, env: str, shape: np.ndarray) -> None:
         every, samples = _int64(behaviour.every), _int64(behaviour.samples)
         record = functools.partial(tf_ops().env_record_behaviours, self.env_pool, every, samples)
@@ -281,30 +275,12 @@ class Pipeline:
     def _check_lanes(self) -> None:
         """Raises what stopped a lane, which has closed the queue for the others; RuntimeError: close() was called."""
         self._check_open()
-        if self._failure is not None:
-            raise self._failure
+        if self._threads.failure is not None:
+            raise self._threads.failure
 
     def _check_open(self) -> None:
         if self.queue is None:
             raise RuntimeError("the pipeline is closed: an evaluator plays nothing after close() or a failure")
-
-    def _run_lane(self, run: tf.types.experimental.ConcreteFunction, lane: int) -> None:
-        try:
-            with tf.device("/cpu:0"):
-                run(tf.constant(lane, tf.int64), self.env_pool, self.population, self.queue)
-        except BaseException as failure:  # reaches the caller of results()
-            self._failure = self._failure or failure
-            with tf.device("/cpu:0"):
-                tf_ops().episode_queue_close(self.queue)
-
-
-def _let_lanes_run_at_once(lanes: int) -> None:
-    """Gives TensorFlow a thread for each lane, if it has fewer: some lanes would wait until others have no episodes."""
-    threading_config = tf.config.threading
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if lanes > (threading_config.get_inter_op_parallelism_threads() or cores):
-        with suppress(RuntimeError):  # it is at work already, and keeps those that it has
-            threading_config.set_inter_op_parallelism_threads(lanes)
 
 
 def make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:

@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from neuroevo.clock import clock
-from neuroevo.metrics import Record
-from neuroevo.run_folder import describe
+from neuroevo.metrics import Record, describe
 from neuroevo.train import Watcher
 
 _Column = tuple[str, int, Callable[[Record], str]]

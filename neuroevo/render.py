@@ -89,10 +89,10 @@ def render(
     """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
 
     An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
-    cutoff: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the console.
-    on_progress is told how many episodes are over, and the steps of the one that is played. All players see through the
-    first one's normaliser, as all of a generation do. reference: the run's, if its networks need one. UserError: the
-    environment has no screens.
+    cutoff: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the console, or
+    as an environment of Gymnasium says. on_progress is told how many episodes are over, and the steps of the one that
+    is played. All players see through the first one's normaliser, as all of a generation do. reference: the run's, if
+    its networks need one. UserError: the environment has no screens.
     """
     replay = _replay(config, players, reference)
     if not replay.pool.render_shape:
@@ -100,7 +100,9 @@ def render(
     screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
     grid = Grid(len(players), *screens.shape[1:3], scale, captions)
     height, width, _ = grid.shape
-    fps = FRAMES_PER_S / replay.pool.frame_skip if fps is None else fps
+    if fps is None:
+        known = envs.frames_per_s(config.env.name, config.env.options)
+        fps = FRAMES_PER_S / replay.pool.frame_skip if known is None else known
     outcomes, frames = [], 0
     with VideoWriter(path, height, width, fps) as video:
         for seed in seeds:

@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo import reference
+from neuroevo import envs, reference
 from neuroevo.checkpoint import Checkpoint
 from neuroevo.checkpoints import Checkpoints, Unusable, generations, set_aside
 from neuroevo.config import Config, load_config
 from neuroevo.errors import DiskError, UserError, cannot_write
 from neuroevo.facts import facts
 from neuroevo.files import write_atomically
-from neuroevo.metrics import Record
+from neuroevo.metrics import Record, describe
 from neuroevo.metrics_files import METRICS, MetricsFiles, check
 from neuroevo.tensorboard import TensorBoardWriter
 from neuroevo.toml_text import said
@@ -87,7 +87,8 @@ class RunFolder:
     def resume(cls, path: Path | str, overrides: Sequence[str] = (), config: Config | None = None) -> RunFolder:
         """The folder of a run that is to go on from its newest checkpoint that can be used; nothing is written yet.
 
-        config: instead of the run's own with `overrides`; both may change budgets, [hardware] and [checkpoints] only.
+        config: instead of the run's own with `overrides`; both may change only what results do not depend on: budgets,
+        [hardware], [checkpoints], and workers and timeout of environments of Gymnasium.
         UserError: there is no run, no such checkpoint, another process is at it, or a change would change results.
         """
         path = Path(path)
@@ -264,24 +265,6 @@ def default_path(name: str) -> Path:
     return path
 
 
-def describe(record: Record) -> str:
-    """One line about a generation."""
-    parts = [
-        f"generation {record.generation}:",
-        f"fitness mean {record.fitness.mean():.1f} max {record.fitness.max():.1f}",
-    ]
-    if record.validation is not None:
-        parts.append(f"elite validation {record.validation:.1f}")
-    if record.test_mean is not None:
-        error = "" if record.test_standard_error is None else f" +- {record.test_standard_error:.1f}"
-        parts.append(f"test {record.test_mean:.1f}{error}")
-    parts.append(f"steps {record.steps_total:,}, {record.steps_per_s:,.0f}/s, {record.idle_share:.1%} idle")
-    parts.append(f"{record.seconds_total:.1f} s")
-    if record.failures:
-        parts.append(record.failures)
-    return " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])
-
-
 def _locked(path: Path) -> int:
     """A descriptor that keeps other processes from training into the folder until it is closed or the process ends."""
     lock = os.open(path, os.O_RDONLY)
@@ -305,6 +288,7 @@ def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
 
 def _check_changes(before: Config, after: Config) -> None:
     """UserError when they differ in what results depend on."""
+    free = envs.free_options(before.env.name)
     for section, table in before.origin().items():
         other = after.origin()[section]
         for key in dict.fromkeys([*table, *other]):
@@ -312,4 +296,5 @@ def _check_changes(before: Config, after: Config) -> None:
                 raise UserError(
                     f"{section}.{key} is {said(table.get(key))} and cannot become {said(other.get(key))} when a run is "
                     "resumed; what can: timesteps, generations and minutes of [training], [hardware], [checkpoints]"
+                    + (f", {' and '.join(free)} of [env.options]" if free else "")
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from neuroevo.config import Training
 from neuroevo.cutoff import parse_cutoff
 from neuroevo.elite_tests import EliteTests, Untested, episode_priority
 from neuroevo.episodes import Episode, Evaluator, Outcomes, first_of
-from neuroevo.errors import SimulationError
+from neuroevo.errors import SimulationError, UserError
 from neuroevo.genome import Genome
 from neuroevo.metrics import Record
 from neuroevo.normalisation import Moments
@@ -121,7 +122,10 @@ def train(
 def run_generation(
     algorithm: Algorithm, evaluator: Evaluator, training: Training, state: TrainState, watcher: Watcher
 ) -> tuple[TrainState, Record]:
-    """Plays one generation without its test: the state after it and its record."""
+    """Plays one generation without its test: the state after it and its record.
+
+    UserError: one of the algorithm's metrics is not a finite number or has the name of a column that every run has.
+    """
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
     moments = state.moments
     normaliser = None if moments is None else moments.normaliser(generation, evaluator.observation_size)
@@ -186,13 +190,13 @@ def run_generation(
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
-        figures=_figures(algorithm.metrics(state.algorithm, told)),
         normaliser=normaliser,
         faults_population=len(population.outcomes.faults),
         faults_validation=len(validation.outcomes.faults),
         first_fault=first_of(population.outcomes.faults) or first_of(validation.outcomes.faults),
     )
-    return after, record
+    figures = _figures(f"metrics() of {type(algorithm).__name__}", algorithm.metrics(state.algorithm, told), record)
+    return after, replace(record, figures=figures)
 
 
 _TAIL_SECONDS = 60.0  # between checkpoints while only tests are left
@@ -220,9 +224,17 @@ def _played(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
     return Played(genomes, fitness, steps, behaviours)
 
 
-def _figures(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Python's numbers for NumPy's, which neither a checkpoint nor JSON holds."""
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in numbers.items()}
+def _figures(source: str, numbers: Mapping[str, Any], record: Record) -> dict[str, float | None]:
+    """An algorithm's numbers, Python's for NumPy's, which neither a checkpoint nor JSON holds. UserError: one is not a
+    finite number or has the name of a column."""
+    columns, figures = record.row(), {}
+    for name, number in numbers.items():
+        if name in columns:
+            raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
+        figures[name] = number.item() if isinstance(number, np.generic) else number
+        if number is not None and not (isinstance(figures[name], int | float) and math.isfinite(figures[name])):
+            raise UserError(f"{source} has {name} = {number!r}, expected a finite number, or None if it is not known")
+    return figures
 
 
 def _means(behaviours: np.ndarray) -> np.ndarray:

@@ -319,3 +319,22 @@ def test_toml_round_trip(seed, timesteps, sigma, name, options, start_from, thre
     }
     config = make_config(tables)
     assert make_config(tomllib.loads(config.toml())) == config
+
+
+@pytest.mark.parametrize(
+    ("env", "key", "own"), [("hard_maze", "map", "medium"), ("HalfCheetah-v5", "xml_file", "half_cheetah.xml")]
+)
+def test_files_are_known_by_their_absolute_paths(tmp_path, monkeypatch, env, key, own):
+    """So that a run's configuration means the same from every folder; what comes with an environment keeps its name."""
+
+    def options(**given):
+        tables = {"env": {"name": env, "options": given}, "network": {"name": "mlp"}, "training": {"generations": 1}}
+        return make_config(tables).env.options
+
+    (tmp_path / "own").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for path in ("./own", "~/own", str(tmp_path / "own"), f"../{tmp_path.name}/own"):
+        assert options(**{key: path}) == {key: str(tmp_path / "own")}
+    assert options(**{key: own, "max_episode_steps": 7}) == {key: own, "max_episode_steps": 7}
+    assert options() == {}

@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from neuroevo import envs, gymnasium_spaces, ops
+from neuroevo.cli import app
 from neuroevo.errors import UserError
 from neuroevo.native import EnvPool, NativeError
 
@@ -344,6 +346,13 @@ def test_the_folder_need_not_be_on_the_path(tmp_path, monkeypatch):
     assert [pool.step([0], [0])[1][0] for _ in range(2)] == [False, True]
 
 
+@pytest.mark.parametrize(("name", "fps"), [("CartPole-v1", 50), ("Acrobot-v1", 15), (f"{TOYS}ToyImage-v0", 30)])
+def test_real_time(name, fps):
+    """Steps in a second, as their sources have it: CartPole's tau is 0.02 s, for example."""
+    assert envs.frames_per_s(f"gymnasium:{name}", {"workers": 1}) == fps
+    assert envs.frames_per_s("frostbite", {}) is None
+
+
 def test_rendering():
     pool = pool_of(f"{TOYS}ToyImage-v0", 3, workers=2, render_mode="rgb_array")
     assert pool.render_shape == (4, 5, 3)
@@ -500,6 +509,7 @@ def test_ctrl_c_ends_a_run_whose_environment_hangs(tmp_path):
     ("toy", "network", "message"),
     [
         ("ToyImage", {"normalise_observations": True}, "network.normalise_observations = true: .* shows screens"),
+        ("ToyDict", {"dtype": "int8", "activation": "relu"}, "network.dtype = .int8.: .* numbers with fractions"),
         ("ToyHalf", {"action_bins": 3}, r"action\[1\] lies between -2 and inf, expected finite bounds for its 3 bins"),
         ("ToyLong", {"action_bins": 3}, "network.action_bins = 3: expected 0 where an action is one of 3"),
     ],
@@ -510,6 +520,23 @@ def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, net
 
     with pytest.raises(UserError, match=message):
         LocalEvaluator(f"gymnasium:{TOYS}{toy}-v0", Network("mlp", **network), lanes=1, slots=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "network", "shape"),
+    [("CartPole-v1", "large_model", "[4]"), ("FrozenLake-v1", "model", "[16]"), ("CartPole-v1", "virtual_bn", "[4]")],
+)
+def test_networks_for_screens_name_one_for_numbers(tmp_path, name, network, shape):
+    """As the command says it: the environment, what it shows, the key to set and to what, in one line."""
+    table = {"env.name": f"gymnasium:{name}", "network.name": network, "training.generations": 1}
+    changes = [f"--set={key}={value}" for key, value in table.items()]
+    done = CliRunner().invoke(app, ["train", "frostbite_ga", *changes, f"--out={tmp_path / 'run'}"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == (
+        f'neuroevo: network.name = "{network}": this network is for screens of [height, width, channels], '
+        f"and gymnasium:{name} shows observations of {shape}; expected mlp\n"
+    )
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_bench_cannot_measure():

@@ -217,6 +217,36 @@ def test_one_that_documents_nothing_and_uses_numpys_numbers(tmp_path, monkeypatc
         sys.modules.pop("own_least", None)
 
 
+def test_a_metric_with_the_name_of_a_column_costs_no_finished_generation(tmp_path, monkeypatch):
+    """It is refused in the first generation that has it; with another name the run goes on."""
+    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference=None: ToyEvaluator())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    number = '{"highest": np.float32(before.generation + 0.5)}'
+    assert number in LEAST
+    try:
+        table = {"name": "own_least:Least"}
+        (tmp_path / "own_least.py").write_text(LEAST)
+        (tmp_path / "own.toml").write_text(runs.config(algorithm=table).toml())
+        assert invoke("train", "own.toml", "--out", "whole").exit_code == 0
+        broken = LEAST.replace(number, f'{number} if before.generation < 2 else {{"generation": 7.0}}')
+        (tmp_path / "own_least.py").write_text(broken)
+        sys.modules.pop("own_least")
+        result = invoke("train", "own.toml", "--out", "run")
+        assert result.exit_code == 2
+        assert result.stderr.splitlines()[-1] == (
+            "neuroevo: metrics() of Least has 'generation', which is a column of every run's results; expected "
+            "another name"
+        )
+        assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1]
+        (tmp_path / "own_least.py").write_text(LEAST)
+        sys.modules.pop("own_least")
+        assert invoke("train", "--resume", "run").exit_code == 0
+        assert runs.results(tmp_path / "run") == runs.results(tmp_path / "whole")
+    finally:
+        sys.modules.pop("own_least", None)
+
+
 LEAST = """
 from dataclasses import dataclass
 import numpy as np

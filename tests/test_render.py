@@ -235,6 +235,19 @@ def test_gymnasiums_environments_are_made_with_screens(tmp_path):
     assert np.array_equal([picture[place] for picture in decode(tmp_path / "a.gif")], seen)
 
 
+@pytest.mark.parametrize(("fps", "expected"), [(12.5, 12.5), (50, 50), (None, 30), (1e6, 30), ("fast", 30)])
+def test_an_environment_of_gymnasium_plays_at_its_own_speed(tmp_path, fps, expected):
+    """A picture a step, so many of them a second as its metadata have it; else as many as in Gymnasium's own videos."""
+    name, out = "gymnasium:tests.gymnasium_toys:ToyImage-v0", tmp_path / "a.mp4"
+    options = {"workers": 1, "kwargs": {"fps": fps}}
+    toy = config(env={"name": name, "options": options}, network={"name": "mlp", "hidden": [4]})
+    rendered = render(toy, [Player("elite", Genome(3))], [5], out, cutoff=3, captions=False)
+    assert (rendered.fps, rendered.frames, fps_of(out)) == (expected, 4, expected)
+    if fps == 50:
+        chosen = render(toy, [Player("elite", Genome(3))], [5], out, cutoff=3, captions=False, fps=20.0)
+        assert (chosen.fps, fps_of(out)) == (20, 20)
+
+
 def test_an_environment_of_gymnasium_without_screens(tmp_path):
     toy = config(env={"name": "gymnasium:tests.gymnasium_toys:ToyDict-v0"}, network={"name": "mlp", "hidden": [4]})
     with pytest.raises(UserError, match=r"^env.name: gymnasium:\S+ cannot be made with screens, .* 'render_mode'"):

@@ -502,18 +502,22 @@ def test_elites_whose_centre_is_not_that_of_the_newest(tmp_path):
         assert np.array_equal(elite.genome.base.vector, centre.vector) and elite.genome.chain == ((5, 0.5),)
 
 
+def change_origin(file, **sections):
+    """Has a checkpoint remember other sections of its run's configuration."""
+    head, body, rest = file.read_bytes().split(b"\n", 2)
+    body = json.loads(body)
+    body["origin"].update(sections)
+    content = json.dumps(body).encode() + b"\n" + rest
+    head = {**json.loads(head), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    file.write_bytes(json.dumps(head).encode() + b"\n" + content)
+
+
 @pytest.mark.parametrize("network", [{"name": "model"}, {"name": "mlp"}])
 def test_a_run_of_before_networks_had_settings(tmp_path, network):
     """Its files know a network's name alone, and it goes on; not so with other settings than those of then."""
     new_run(tmp_path / "whole", network=network)
     path = stopped(tmp_path / "run", 3, network=network)
-    file = path / "checkpoints" / "generation-000003.ckpt"
-    head, body, rest = file.read_bytes().split(b"\n", 2)
-    body = json.loads(body)
-    body["origin"]["network"] = network
-    content = json.dumps(body).encode() + b"\n" + rest
-    head = {**json.loads(head), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    file.write_bytes(json.dumps(head).encode() + b"\n" + content)
+    change_origin(path / "checkpoints" / "generation-000003.ckpt", network=network)
     toml = path / "config.toml"
     keys = ("dtype", "hidden", "activation", "action_bins", "normalise_observations")
     tables = tomllib.loads(toml.read_text())
@@ -529,3 +533,68 @@ def test_a_run_of_before_networks_had_settings(tmp_path, network):
         toml.write_text(tomli_w.dumps({**tables, "network": {"name": "mlp", "hidden": [7]}}))
         with pytest.raises(UserError, match=r"network.hidden is \[256, 256\] there and \[7\] here"):
             RunFolder.resume(path)
+
+
+CARTPOLE = {"name": "gymnasium:CartPole-v1", "options": {"workers": 1, "kwargs": {"max_episode_steps": 50}}}
+MLP = {"name": "mlp", "hidden": [4]}
+
+
+def test_workers_and_timeout_may_change_and_other_options_may_not(tmp_path):
+    changes = {"env": CARTPOLE, "network": MLP}
+    new_run(tmp_path / "whole", **changes)
+    path = stopped(tmp_path / "run", 2, **changes)
+    file = path / "checkpoints" / "generation-000002.ckpt"
+    for override, message in [
+        (
+            "env.options.kwargs.max_episode_steps=60",
+            "env.options is .*50.* and cannot become .*60.* workers and timeout",
+        ),
+        ("env.options.worker=2", "there is no such key; did you mean workers?"),
+        ("env.options.workers=0", "env.options.workers = 0: expected at least 1"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            RunFolder.resume(path, [override])
+    change_origin(file, env=CARTPOLE)  # checkpoints used to hold the number of workers too
+    folder = RunFolder.resume(path, ["env.options.workers=2", "env.options.timeout=20"])
+    assert (folder.state.generation, folder.unusable) == (2, [])
+    play(folder)
+    assert results(path) == results(tmp_path / "whole")
+    options = {"workers": 2, "timeout": 20, "kwargs": {"max_episode_steps": 50}}
+    assert load_config(path / "config.toml").env.options == options
+    assert RunReader(path).state().generation == 5
+    change_origin(path / "checkpoints" / "generation-000005.ckpt", env={**CARTPOLE, "options": {"workers": 1}})
+    with pytest.raises(UserError, match="is another run's: env.options is not set there and .*50.* here"):
+        RunReader(path).state(5)
+
+
+MAZE = "start 0 0\nheading 90\ngoal 0 {}\nwall 9 -9 9 9\n"
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_files_of_an_environment_are_those_of_the_folder_where_the_run_began(tmp_path, monkeypatch, older):
+    """Also where the other folder has one of that name, or none. Earlier versions kept the path as it was given."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "here" / "maze.txt").write_text(MAZE.format(20))
+    (tmp_path / "there" / "maze.txt").write_text(MAZE.format(30))
+    absolute = str(tmp_path / "here" / "maze.txt")
+    monkeypatch.chdir(tmp_path / "here")
+    relative = {"env": {"name": "hard_maze", "options": {"map": "./maze.txt"}}, "network": MLP}
+    path = stopped(tmp_path / "run", 2, **relative)
+    if older:
+        change_origin(path / "checkpoints" / "generation-000002.ckpt", env=relative["env"])
+        text = (path / "config.toml").read_text()
+        (path / "config.toml").write_text(text.replace(absolute, "./maze.txt"))
+    else:
+        for folder in (tmp_path / "there", tmp_path):
+            monkeypatch.chdir(folder)
+            assert RunReader(path).config.env.options == {"map": absolute}
+            with RunFolder.resume(path) as resumed:
+                assert (resumed.state.generation, resumed.unusable) == (2, [])
+        monkeypatch.chdir(tmp_path / "there")
+        with pytest.raises(UserError, match=f'map = "{absolute}".* cannot become .*there/maze.txt'):
+            RunFolder.resume(path, config=config(**relative))
+    monkeypatch.chdir(tmp_path / "here")
+    play(RunFolder.resume(path, config=config(**relative)))
+    assert load_config(path / "config.toml").env.options == {"map": absolute}
+    assert len(read_rows(path)) == 5

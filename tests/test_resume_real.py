@@ -1,4 +1,4 @@
-"""Real runs, resumed with another thread, lane and slot count, end as one that was not."""
+"""Real runs, resumed with other numbers of threads, lanes, slots and processes, end as one that was not."""
 
 import pytest
 
@@ -27,3 +27,15 @@ def test_on_other_hardware(tmp_path, whole, threads, lanes, slots):
     train(RunFolder.resume(tmp_path / "run", ["training.generations=4", *hardware]))
     assert results(tmp_path / "run") == whole
     assert len({row["fitness_mean"] for row in whole["rows"]}) > 1
+
+
+def test_with_other_workers(tmp_path):
+    """The processes of an environment of Gymnasium, and how long they are waited for."""
+    table = {"name": "gymnasium:tests.gymnasium_toys:ToyTuple-v0", "options": {"workers": 1}}
+    short = {**CHANGES, "env": table, "network": {"name": "mlp", "hidden": [4]}}
+    train(RunFolder.create(tmp_path / "whole", config(**short)))
+    short["training"] = {**CHANGES["training"], "generations": 2}
+    train(RunFolder.create(tmp_path / "run", config(**short)))
+    others = ["hardware.slots=3", "env.options.workers=3", "env.options.timeout=100"]
+    train(RunFolder.resume(tmp_path / "run", ["training.generations=4", *others]))
+    assert results(tmp_path / "run") == results(tmp_path / "whole")

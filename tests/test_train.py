@@ -1,5 +1,7 @@
 """The generation loop with a toy evaluator: episodes, budgets, cut-offs, records, and going on from a state."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from neuroevo.algorithms.algorithm import Unvalidated
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.config import Training
+from neuroevo.errors import UserError
 from neuroevo.genome import Genome
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.train import Watcher, spent, start, train
@@ -45,6 +48,39 @@ def test_episodes_of_each_phase():
         assert {episode.max_steps for episode in population + validation} == {20}
         assert {episode.max_steps for episode in test} == {0}
     assert toy.calls[3 * 1 + 1][0].genome == records[0].elite  # the previous elite is validated again
+
+
+def test_no_metric_may_have_the_name_of_a_column():
+    """For each column of a row, the list of all fitness too."""
+
+    class Own(GA):
+        def metrics(self, before, after):
+            return {"sigma": 0.1, name: 1.0}
+
+    algorithm, training = Own(population=8, parents=3, sigma=0.2, validated=3), settings(generations=1)
+    (record,) = records_of(train(GA_SMALL, ToyEvaluator(), training))
+    columns = record.row().keys() - {"sigma"}
+    assert {"generation", "cutoff", "frames_total", "fitness", "idle_share"} < columns
+    for name in sorted(columns):
+        with pytest.raises(UserError, match=rf"^metrics\(\) of Own has '{name}', which is a column of every run's"):
+            list(train(algorithm, ToyEvaluator(), training))
+    name = "frames"
+    (record,) = records_of(train(algorithm, ToyEvaluator(), training))
+    assert (record.row()["sigma"], record.row()["frames"]) == (0.1, 1.0)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), np.float32("-inf"), "3", [1.0], 1j])
+def test_metrics_are_finite_numbers(number):
+    class Own(GA):
+        def metrics(self, before, after):
+            return {"seen": np.int64(4), "own": number if before.generation == 2 else None}
+
+    algorithm = Own(population=8, parents=3, sigma=0.2, validated=3)
+    generations = train(algorithm, ToyEvaluator(), settings(generations=3))
+    figures = [record.figures for _, records in (next(generations), next(generations)) for record in records]
+    assert figures == [{"seen": 4, "own": None}] * 2
+    with pytest.raises(UserError, match=rf"^metrics\(\) of Own has own = {re.escape(repr(number))}, expected a finite"):
+        next(generations)
 
 
 def test_the_numbers_of_a_record():

@@ -87,8 +87,9 @@ class Algorithm(Protocol):
     def best(self, state: Any) -> list[Genome]:
         """The genomes that another run may start from, best first: the elite and whatever else the state keeps."""
 
-    def metrics(self, before: Any, after: Any) -> Mapping[str, float]:
-        """Numbers about the generation between two states, such as sigma, for the metrics file."""
+    def metrics(self, before: Any, after: Any) -> Mapping[str, float | None]:
+        """Numbers about the generation between two states, such as sigma, for the metrics file: finite, or None where
+        one is not known, and of other names than the columns that every run has, such as generation."""
 
 
 class Unvalidated:
