@@ -11,7 +11,8 @@ from typing import Any
 
 from neuroevo import envs
 from neuroevo.checkpoint import Checkpoint, CheckpointError, load, save
-from neuroevo.config import CheckpointSettings
+from neuroevo.config import CheckpointSettings, Config
+from neuroevo.errors import UserError
 from neuroevo.train import TrainState
 
 _NAME = re.compile(r"generation-(\d+)\.ckpt")
@@ -93,6 +94,29 @@ class Checkpoints:
             raise CheckpointError(f"is another run's: {'; '.join(differences)}")
         return checkpoint
 
+    def check_file(self, config: Config) -> None:
+        """UserError when a file that the environment is made from is not what it was when the run began.
+
+        What the newest checkpoint of the run remembers counts; those of earlier versions remember the path alone.
+        """
+        file = envs.file_of(config.env.name, config.env.options)
+        if file is None:
+            return
+        ours = _as_json(config.origin())
+        for generation in reversed(self.generations()):
+            try:
+                checkpoint = self.load(generation, config.algorithm.state_type, ours)
+            except CheckpointError:
+                continue
+            theirs = _as_of_now(checkpoint.origin)["env"]["file"]
+            if theirs != ours["env"]["file"]:
+                key, path = file
+                raise UserError(
+                    f"env.options.{key}: {path} is not what the run in {self.folder.parent} began with: "
+                    f"the SHA-256 sum of what it holds is {ours['env']['file']}, expected {theirs}"
+                )
+            return
+
 
 def generations(folder: Path) -> list[int]:
     """Numbers of finished generations that a folder has checkpoints of, in order."""
@@ -128,7 +152,8 @@ _ADDED = {
 
 
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
-    """Which keys differ, as `algorithm.sigma is 0.005 there and 0.002 here`."""
+    """Which keys differ, as `algorithm.sigma is 0.005 there and 0.002 here`. What a file of the environment's holds is
+    not compared: Checkpoints.check_file() does that for those who play."""
     theirs, found = _as_of_now(theirs), []
     for section in dict.fromkeys([*theirs, *ours]):
         there, here = theirs.get(section), ours.get(section)
@@ -136,6 +161,8 @@ def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str
             there, here = {"": there}, {"": here}
         there = {**{key: value for key, value in _ADDED.get(section, {}).items() if key in here}, **there}
         for key in dict.fromkeys([*there, *here]):
+            if (section, key) == ("env", "file") and key in there and key in here:
+                continue
             if there.get(key) != here.get(key):
                 name = f"{section}.{key}".rstrip(".")
                 found.append(f"{name} is {_shown(there, key)} there and {_shown(here, key)} here")
@@ -144,13 +171,15 @@ def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str
 
 def _as_of_now(origin: Mapping[str, Any]) -> Mapping[str, Any]:
     """An origin without the options that checkpoints of earlier versions hold though results do not depend on them, and
-    with absolute paths in place of those that they had from the current folder."""
+    with what a file holds now in place of its path, which they had, also from the current folder."""
     env = origin.get("env")
     if not isinstance(env, Mapping) or "options" not in env:
         return origin
-    options = envs.deciding(env["name"], env["options"])
-    rest = {key: value for key, value in env.items() if key != "options"}
-    return {**origin, "env": {**rest, "options": options} if options else rest}
+    try:
+        env = {**env, **envs.deciding(env["name"], env["options"])}
+    except UserError:  # the file is gone: a difference
+        return origin
+    return {**origin, "env": {key: value for key, value in env.items() if key != "options" or value}}
 
 
 def _shown(table: Mapping[str, Any], key: str) -> str:

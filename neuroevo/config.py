@@ -136,11 +136,14 @@ class Config:
 
     def origin(self) -> dict[str, dict[str, Any]]:
         """The part of tables() that results depend on: without budgets, hardware, checkpoints and options such as
-        workers of gymnasium: environments."""
+        workers of gymnasium: environments, and with what a file of the environment's holds now in place of its path.
+
+        UserError: that file cannot be read.
+        """
         tables = self.tables()
         training = {key: value for key, value in tables["training"].items() if key not in BUDGETS}
         return {
-            "env": _plain({**tables["env"], "options": envs.deciding(self.env.name, self.env.options)}),
+            "env": _plain({**tables["env"], **envs.deciding(self.env.name, self.env.options)}),
             "network": tables["network"],
             "algorithm": tables["algorithm"],
             "training": training,

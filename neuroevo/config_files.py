@@ -65,6 +65,9 @@ def apply(tables: dict[str, Any], override: str) -> str:
 
 
 def _text(path: Path | str) -> str:
+    expected = "expected a TOML file, a preset's name, or a JSON file of the 2018 code"
+    if not str(path):
+        raise UserError(f"the configuration's name is empty, {expected}")
     named = presets()
     file = named[str(path)] if str(path) in named and not Path(path).is_file() else Path(path)
     try:
@@ -77,6 +80,8 @@ def _text(path: Path | str) -> str:
                 f"there is no configuration file or preset {path}{hint} (presets: {', '.join(named)})"
             ) from None
         raise UserError(f"there is no configuration file {path}{hint}") from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder, {expected}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 

@@ -6,12 +6,14 @@ native_options(found, values), texts "key=value". SCREENS and VECTOR say whether
 its actions vectors of numbers; a family whose environments differ in that has neither, and one in which options decide
 has screens(options) instead. One whose environments have screens for videos only where options say so has
 rendered(options), those that do, and one that knows how fast videos are to play frames_per_s(found, options). FILE is
-the option that may be the path of a file, which then begins with / . or ~, and FREE are options that results do not
-depend on, in families that have such. To add one, write the module and name it in _FAMILIES.
+the option that may be the path of a file, which then begins with / . or ~, and whose contents results depend on, and
+FREE are options that results do not depend on, in families that have such. To add one, write the module and name it in
+_FAMILIES.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher
@@ -101,20 +103,35 @@ def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe
     return EnvRecipe(found, family.FAMILY, family.native_options(found, values))
 
 
-def settled(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as a run keeps them: a file by its absolute path, the same from every folder."""
+def file_of(name: str, options: Mapping[str, Any]) -> tuple[str, Path] | None:
+    """The option that names a file of the user's own, and the file's absolute path; None: none does."""
     family, _ = _find(name)
     key = getattr(family, "FILE", "")
     given = options.get(key)
     if not isinstance(given, str) or not given.startswith((".", "/", "~")):
-        return dict(options)
-    return {**options, key: str(Path(given).expanduser().resolve())}
+        return None
+    return key, Path(given).expanduser().resolve()
+
+
+def settled(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as a run keeps them: a file by its absolute path, the same from every folder."""
+    file = file_of(name, options)
+    return dict(options) if file is None else {**options, file[0]: str(file[1])}
 
 
 def deciding(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options, settled, that results depend on."""
-    free = free_options(name)
-    return {key: value for key, value in settled(name, options).items() if key not in free}
+    """What of the options results depend on: "options", without those that are free, and in place of one that names a
+    file of the user's own "file", the SHA-256 sum of what it holds. UserError: it cannot be read."""
+    free, file = free_options(name), file_of(name, options)
+    kept = {key: value for key, value in options.items() if key not in free}
+    if file is None:
+        return {"options": kept}
+    key, path = file
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"env.options.{key}: cannot read {path}: {error.strerror}") from None
+    return {"options": {other: value for other, value in kept.items() if other != key}, "file": digest}
 
 
 def free_options(name: str) -> tuple[str, ...]:
@@ -141,15 +158,17 @@ def _find(name: str) -> tuple[ModuleType | None, str | None]:
 
 
 def _hint(name: str) -> str:
-    """The nearest known name, if one is near, and where all are listed."""
+    """The same name with Gymnasium's prefix, if there is one, or the nearest known one, and where all are listed."""
     near = []
     for family in _FAMILIES:
         key, known = family.near(name)
         close = nearest(key, known)
         if close:
             near.append((SequenceMatcher(None, key, close).ratio(), known[close]))
-    meant = f"; did you mean {max(near)[1]}?" if near else ""
-    return f"{meant} (`neuroevo info` lists the environments)"
+    alike, meant = max(near, default=(0.0, ""))
+    if alike < 1 and gymnasium_envs.registered(name):  # alike 1: only the version is another one
+        meant = f"gymnasium:{name}"
+    return f"{f'; did you mean {meant}?' if meant else ''} (`neuroevo info` lists the environments)"
 
 
 def _checked(

@@ -57,6 +57,14 @@ def find(name: str) -> str | None:
     return name.strip() if name.strip().startswith(_PREFIX) else None
 
 
+def registered(env_id: str) -> bool:
+    """Whether Gymnasium itself has an environment of that id, which is none of ALE's."""
+    import gymnasium
+
+    spec = gymnasium.registry.get(env_id)
+    return spec is not None and not str(spec.entry_point).startswith("ale_py")
+
+
 def near(name: str) -> tuple[str, Mapping[str, str]]:  # noqa: ARG001
     """Nothing to suggest: Gymnasium does so itself."""
     return "", {}

@@ -40,7 +40,8 @@ _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 
 def main() -> None:
     """Serves until the caller closes the connection, or dies."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the caller, who then ends this process
+    for number in (signal.SIGINT, signal.SIGHUP):  # a terminal's are for the caller, who then ends this process
+        signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))

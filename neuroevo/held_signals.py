@@ -10,13 +10,14 @@ from contextlib import contextmanager
 
 @contextmanager
 def held_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM that come in the block are handled after it; in other threads than the main one they never
-    interrupt anything. For fractions of a second: meanwhile Ctrl-C does nothing."""
+    """SIGINT, SIGTERM and SIGHUP that come in the block are handled after it; in other threads than the main one they
+    never interrupt anything. For fractions of a second: meanwhile Ctrl-C does nothing."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
-    numbers = [each for each in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(each) is not None]  # None: from C
+    known = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = [each for each in known if signal.getsignal(each) is not None]  # None: from C
     before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
     try:
         yield

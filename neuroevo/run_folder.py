@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo import envs, reference
+from neuroevo import reference
+from neuroevo.changes import check_changes
 from neuroevo.checkpoint import Checkpoint
 from neuroevo.checkpoints import Checkpoints, Unusable, generations, set_aside
 from neuroevo.config import Config, load_config
@@ -33,7 +34,6 @@ from neuroevo.files import write_atomically
 from neuroevo.metrics import Record, describe
 from neuroevo.metrics_files import METRICS, MetricsFiles, check
 from neuroevo.tensorboard import TensorBoardWriter
-from neuroevo.toml_text import said
 from neuroevo.train import TrainState, spent
 from neuroevo.warm_start import first_reference, first_state
 
@@ -57,6 +57,7 @@ class RunFolder:
         reference: np.ndarray | None = None,
     ):
         self.path, self.config, self.reference = path, config, reference
+        self._origin = config.origin()  # now: a file may become another one while the run goes
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
         self.unusable: list[Unusable] = []
@@ -88,7 +89,8 @@ class RunFolder:
         """The folder of a run that is to go on from its newest checkpoint that can be used; nothing is written yet.
 
         config: instead of the run's own with `overrides`; both may change only what results do not depend on: budgets,
-        [hardware], [checkpoints], and workers and timeout of environments of Gymnasium.
+        [hardware], [checkpoints], workers and timeout of environments of Gymnasium, and where a file of an environment
+        is, if it is still the same.
         UserError: there is no run, no such checkpoint, another process is at it, or a change would change results.
         """
         path = Path(path)
@@ -97,8 +99,9 @@ class RunFolder:
         lock = _locked(path)
         try:
             config = config or load_config(path / CONFIG, overrides)
-            _check_changes(load_config(path / CONFIG), config)
+            check_changes(path / CONFIG, config)
             checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints)
+            checkpoints.check_file(config)
             checkpoint, unusable = checkpoints.newest(
                 config.algorithm.state_type, config.origin(), lambda checkpoint: _check_files(path, checkpoint.lengths)
             )
@@ -167,7 +170,7 @@ class RunFolder:
     def _save(self) -> None:
         state, lengths = self._after
         self._metrics.flush()
-        self._checkpoints.save(Checkpoint(state, self.config.origin(), lengths))
+        self._checkpoints.save(Checkpoint(state, self._origin, lengths))
 
     def close(self) -> None:
         """Closes the files and lets other processes have the folder."""
@@ -284,17 +287,3 @@ def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
         check(path, lengths)
     except (ValueError, KeyError, OSError) as error:
         raise ValueError(f"remembers other files: {error}") from None
-
-
-def _check_changes(before: Config, after: Config) -> None:
-    """UserError when they differ in what results depend on."""
-    free = envs.free_options(before.env.name)
-    for section, table in before.origin().items():
-        other = after.origin()[section]
-        for key in dict.fromkeys([*table, *other]):
-            if table.get(key) != other.get(key):
-                raise UserError(
-                    f"{section}.{key} is {said(table.get(key))} and cannot become {said(other.get(key))} when a run is "
-                    "resumed; what can: timesteps, generations and minutes of [training], [hardware], [checkpoints]"
-                    + (f", {' and '.join(free)} of [env.options]" if free else "")
-                )

@@ -42,8 +42,10 @@ class RunReader:
         """A finished generation, by default the last one, and its elite, with the weights of its centre if it has one.
 
         Where there is no checkpoint after the last one yet, as `every` of [checkpoints] may have it, the default is the
-        last with a checkpoint. UserError: there is no such generation, or no checkpoint of that time has those weights.
+        last with a checkpoint. UserError: there is no such generation, no checkpoint of that time has those weights, or
+        the elite cannot play where it did, as check_file() says.
         """
+        self.check_file()
         last, wanted = -1, None
         with self._readable(ELITES):
             for last, elite in enumerate(elites(self.path)):  # noqa: B007 (needed after the loop)
@@ -62,6 +64,10 @@ class RunReader:
             if generation is not None or not before or last in there:  # a damaged one is not passed over in silence
                 raise
             return self.elite(before[-1])
+
+    def check_file(self) -> None:
+        """UserError when a file that the environment is made from is not what it was when the run began."""
+        self._checkpoints().check_file(self.config)
 
     def reference(self) -> np.ndarray | None:
         """The reference batch of its network, which reference.load() describes; None where the network needs none."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from neuroevo.before_start import check_runs
 from neuroevo.config import Config
 from neuroevo.errors import UserError, cannot_write
 from neuroevo.facts import machine
@@ -149,13 +150,15 @@ def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence
     """Runs what is not finished of a suite and returns the failures, which do not stop the other runs.
 
     child: the program to which this process's id and a command line of neuroevo are given. KeyboardInterrupt passes
-    through when all processes have ended. UserError: the folder cannot be written, or another suite is running in it.
-    DiskError: there is no room for the folder.
+    through when all processes have ended. UserError: the folder cannot be written, another suite is running in it, or,
+    as far as that can be known before any is started, some runs could not begin. DiskError: there is no room for the
+    folder.
     """
     watcher = watcher or SuiteWatcher()
     program = [*child, str(os.getpid())]
     with _locked(suite.out) as lock:
         standings = [standing(run) for run in suite.runs]
+        check_runs(standings, f"the suite in {suite.out}")
         waiting = deque(each for each in standings if each.status != "finished")
         threads = shares(min(suite.parallel, max(len(waiting), 1)))
         watcher.begin(standings, len(threads))

@@ -43,6 +43,7 @@ def standing(run: SuiteRun) -> Standing:
         reader = RunReader(run.folder)
         if reader.config.origin() != run.config.origin():
             return Standing(run, "unusable", reason=f"{run.folder} holds a run of another configuration")
+        reader.check_file()
         over = finished(reader.state(), run.config.training)
         rows = reader.rows(fitness=False)
     except UserError as error:

@@ -25,7 +25,7 @@ def first_state(config: Config) -> TrainState:
     if path is None:
         moments = Moments() if ours.normalise_observations else None
         return start(config.algorithm, config.training, moments=moments)
-    other = RunReader(path)
+    other = _other(path)
     for field in fields(ours):
         here, there = getattr(ours, field.name), getattr(other.config.network, field.name)
         if field.name != "dtype" and here != there:  # another dtype plays the same genomes
@@ -44,7 +44,15 @@ def first_reference(config: Config) -> np.ndarray | None:
     run, or its batch cannot be read.
     """
     if config.training.start_from is not None:
-        return RunReader(config.training.start_from).reference()
+        return _other(config.training.start_from).reference()
     if not config.network.needs_reference:
         return None
     return reference.reference(envs.resolve(config.env.name, config.env.options), config.training.seed)
+
+
+def _other(path: str) -> RunReader:
+    """The run to start from. UserError: there is none."""
+    try:
+        return RunReader(path)
+    except UserError as error:
+        raise UserError(f"training.start_from = {path}: {error}") from None

@@ -3,7 +3,8 @@
     python -m tests.kill_resume CONFIG --kills 50 [--within SECONDS] [--seed S] [--set KEY=VALUE ...]
 
 A fifth of the kills come at a random moment of a process's first 3 seconds, in which it starts; the others at a random
-moment `within` so many seconds after that, in its generations and the files that it writes between them.
+moment `within` so many seconds after that, in its generations and the files that it writes between them; by default the
+time in which the run that is left alone plays three.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from typing import Annotated
 import typer
 
 from neuroevo.metrics_files import METRICS
-from tests.runs import results
+from tests.runs import read_rows, results
 
 ROOT = Path(__file__).parents[1]
 
 
 def kill_and_resume(
-    config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = (), within: float = 0.6
+    config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = (), within: float | None = None
 ) -> list[int]:
-    """Trains into out/"killed", which is killed `kills` times, and into out/"whole", which is not; both to their end.
+    """Trains into out/"whole", and into out/"killed", which is killed `kills` times; both to their end.
 
     Returns the number of lines of metrics.jsonl at each kill. AssertionError: a process ended in another way, by
     finishing the run before the last kill, for example.
@@ -35,6 +36,10 @@ def kill_and_resume(
     rng = random.Random(seed)
     killed, whole = out / "killed", out / "whole"
     settings = [argument for override in overrides for argument in ("--set", override)]
+    _train_to_the_end(config, whole, settings)
+    if within is None:
+        rows = read_rows(whole)
+        within = 3 * rows[-1]["seconds_total"] / len(rows)
     lines = []
     while len(lines) < kills:
         process = _train(config, killed, settings)
@@ -47,10 +52,14 @@ def kill_and_resume(
         stderr = process.communicate()[1]
         assert process.returncode == -9, f"ended before kill {len(lines)}: {process.returncode} {stderr}"
         lines.append((killed / METRICS).read_bytes().count(b"\n") if (killed / METRICS).exists() else 0)
-    for path in (killed, whole):
-        process = _train(config, path, settings)
-        assert process.wait() == 0, process.stderr.read()
+    _train_to_the_end(config, killed, settings)
     return lines
+
+
+def _train_to_the_end(config: Path, path: Path, settings: list[str]) -> None:
+    process = _train(config, path, settings)
+    stderr = process.communicate()[1]
+    assert process.returncode == 0, stderr
 
 
 def _train(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
@@ -66,7 +75,7 @@ def _wait_until_it_plays(process: subprocess.Popen) -> None:
 def main(
     config: Path,
     kills: Annotated[int, typer.Option(min=1)] = 50,
-    within: float = 0.6,
+    within: float | None = None,
     seed: int = 0,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE")] = None,
 ) -> None:

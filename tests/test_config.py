@@ -249,7 +249,7 @@ def test_limits_are_those_of_the_ops():
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(UserError, match="there is no configuration file .*absent.toml"):
         load_config(tmp_path / "absent.toml")
-    with pytest.raises(UserError, match="cannot read .*: Is a directory"):
+    with pytest.raises(UserError, match="is a folder, expected a TOML file"):
         load_config(tmp_path)
     with pytest.raises(UserError, match=r"some.toml is not valid TOML: .*line 2"):
         load_config(written(tmp_path, "[env]\nname = \n"))

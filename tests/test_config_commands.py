@@ -50,6 +50,26 @@ def test_check_says_everything_that_is_wrong(file):
     assert second == "  training.seed = -1: expected at least 0"
 
 
+def test_check_tries_the_environment_and_what_a_run_starts_from(file, tmp_path):
+    changes = ["--set", "env.options.mode=2", "--set", f"training.start_from={tmp_path}"]
+    result = invoke("check", file, *changes)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [
+        f"neuroevo: 2 problems in {file}:",
+        "  pong cannot be made: atari option mode is 2, which pong does not have; expected one of: 0, 1",
+        f"  training.start_from = {tmp_path}: there is no run in {tmp_path}: expected {tmp_path / 'config.toml'}",
+    ]
+    assert invoke("show", file, *changes).exit_code == 0
+
+
+@pytest.mark.parametrize(("name", "said"), [("", "the configuration's name is empty"), ("TMP", "TMP is a folder")])
+def test_what_is_no_file(tmp_path, name, said):
+    result = invoke("check", name.replace("TMP", str(tmp_path)))
+    assert (result.exit_code, result.stdout) == (2, "")
+    expected = "expected a TOML file, a preset's name, or a JSON file of the 2018 code"
+    assert result.stderr == f"neuroevo: {said.replace('TMP', str(tmp_path))}, {expected}\n"
+
+
 def test_show_fills_in_the_defaults(file):
     result = invoke("show", file, "--set", "training.seed=5")
     assert result.exit_code == 0

@@ -12,7 +12,7 @@ from neuroevo.envs import resolve
 from neuroevo.held_signals import held_signals
 from neuroevo.networks import named
 
-HELD = (signal.SIGINT, signal.SIGTERM)
+HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Raised(BaseException):

@@ -22,7 +22,7 @@ ALGORITHMS_MAY_IMPORT = {
 }
 WITHOUT_TENSORFLOW = ("checkpoint", "checkpoints", "config", "config_files", "config_problems", "config_template")
 WITHOUT_TENSORFLOW += ("gymnasium_envs", "gymnasium_spaces", "gymnasium_worker", "hard_maze_tasks", "mujoco_tasks")
-WITHOUT_TENSORFLOW += ("networks", "normalisation")
+WITHOUT_TENSORFLOW += ("changes", "networks", "normalisation")
 WITHOUT_TENSORFLOW += ("cutoff", "envs", "episodes", "errors", "facts", "files", "genome", "genome_json", "legacy")
 WITHOUT_TENSORFLOW += ("metrics", "metrics_files", "optimisers", "presets", "progress", "randomness", "ranks")
 WITHOUT_TENSORFLOW += ("run_folder", "run_reader")

@@ -113,6 +113,8 @@ def test_a_wrong_key_or_value(message, change, problem):
     [
         ("env.name=frostbit", 'env.name = "frostbit": ', "did you mean frostbite?"),
         ("env.name=joust", 'env.name = "joust": ', ""),
+        ("env.name=CartPole-v1", 'env.name = "CartPole-v1": ', "did you mean gymnasium:CartPole-v1?"),
+        ("env.name=Pendulum-v1", 'env.name = "Pendulum-v1": ', "did you mean gymnasium:Pendulum-v1?"),
         ("env.options.repeat_action_probability=1.5", "env.options.repeat_action_probability = 1.5: ", ""),
         ("env.options.protocol=gymnasum", 'env.options.protocol = "gymnasum": ', "expected 'uber' or 'gymnasium'"),
         ("env.options.noop_mx=3", "env.options.noop_mx = 3: ", "did you mean noop_max?"),
@@ -211,6 +213,9 @@ def test_a_2018_file(message, tmp_path):
         (["config", "chek"], "No such command 'chek'"),
         (["config", "check"], "Missing argument 'FILE'"),
         (["config", "show", "--sett", "x"], "No such option: --sett"),
+        (["train", "smoke", "--out", ""], "Invalid value for '--out': it is empty, expected the path of a folder"),
+        (["train", "smoke", "--resume="], "Invalid value for '--resume': it is empty, expected the path of a folder"),
+        (["suite", "suite.toml", "--out="], "Invalid value for '--out': it is empty, expected the path of a folder"),
         (["evaluate", ".", "--cutoff", "9999999999999999999"], "Invalid value for '--cutoff'"),
         (["evaluate", ".", "--episodes", "2147483648"], "Invalid value for '--episodes'"),
         (["evaluate", ".", "--threads", "4294967297"], "Invalid value for '--threads'"),
@@ -228,6 +233,7 @@ def test_wrong_command_lines(arguments, said):
 
 def test_a_mode_that_the_game_lacks(message):
     said = message("some.toml", "--set", "env.options.mode=7", train_only=True)
-    assert said == (
-        "frostbite cannot be made: atari option mode is 7, which frostbite does not have; expected one of: 0, 2"
-    )
+    expected = "frostbite cannot be made: atari option mode is 7, which frostbite does not have; expected one of: 0, 2"
+    assert said == expected
+    checked = CliRunner().invoke(app, ["config", "check", "some.toml", "--set", "env.options.mode=7"])
+    assert (checked.exit_code, checked.stderr) == (2, f"neuroevo: 1 problem in some.toml:\n  {expected}\n")

@@ -1,12 +1,18 @@
 """A run that is resumed ends as one that was never stopped, and what cannot be resumed says so and stays as it is."""
 
+import fcntl
 import hashlib
 import json
+import os
+import pty
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import threading
+import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +22,7 @@ import tomli_w
 
 from neuroevo.checkpoint import Checkpoint
 from neuroevo.checkpoints import Checkpoints
+from neuroevo.cli.common import HungUp, Terminated, sigterm_raises
 from neuroevo.config import CheckpointSettings, load_config
 from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
@@ -386,7 +393,10 @@ def test_with_a_configuration_it_starts_or_goes_on(tmp_path, whole):
     assert "training.seed is 4 and cannot become 5" in done.stderr
 
 
-@pytest.mark.parametrize(("sent", "code", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+@pytest.mark.parametrize(
+    ("sent", "code", "word"),
+    [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated"), ("SIGHUP", 129, "hung up")],
+)
 def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
     file, path = tmp_path / "c.toml", tmp_path / "run"
     endless = {"training": {"generations": 10**6}, "checkpoints": {"every": 10**6}}
@@ -409,6 +419,70 @@ def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
     play(RunFolder.resume(path, [f"training.generations={last}"]))
     new_run(tmp_path / "whole", training={"generations": last}, checkpoints={"every": 10**6})
     assert results(path)["rows"] == results(tmp_path / "whole")["rows"]
+
+
+def endless(path, program=(), terminal=None, **options):
+    """A run in a process of its own that goes on for ever, after some generations of it."""
+    file = path.with_suffix(".toml")
+    file.write_text(config(training={"generations": 10**6}, checkpoints={"every": 10**6}).toml())
+    arguments = [*program, sys.executable, "-m", "tests.toy_cli", "train", file, "--out", path]
+    process = subprocess.Popen(arguments, cwd=ROOT, **options)
+    wait_for_rows(path, process, 5, terminal)
+    return process
+
+
+def wait_for_rows(path, process, count, terminal=None):
+    """Until the run has so many; meanwhile a terminal shows what it gets."""
+    deadline = time.monotonic() + 60
+    while not (path / "metrics.jsonl").is_file() or (path / "metrics.jsonl").read_bytes().count(b"\n") < count:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+        with suppress(BlockingIOError):
+            while terminal is not None:
+                os.read(terminal, 4096)
+
+
+def test_under_nohup_a_run_goes_on(tmp_path):
+    out = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    process = endless(tmp_path / "run", ["nohup"], **out)
+    process.send_signal(signal.SIGHUP)
+    wait_for_rows(tmp_path / "run", process, len(read_rows(tmp_path / "run")) + 20)
+    process.terminate()
+    _, stderr = process.communicate(timeout=20)
+    assert process.returncode == 143
+    assert stderr.endswith(f"neuroevo: terminated; go on with: neuroevo train --resume {tmp_path / 'run'}\n")
+
+
+def test_a_closed_terminal_leaves_a_run_that_goes_on(tmp_path):
+    """The kernel sends SIGHUP to those of the terminal, and nothing can be written to it any more."""
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    process = endless(
+        tmp_path / "run", terminal=ours, start_new_session=True, **streams,
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(theirs)
+    os.close(ours)
+    assert process.wait(timeout=20) != 0
+    folder = RunFolder.resume(tmp_path / "run")
+    assert folder.state.generation == len(read_rows(tmp_path / "run")) >= 5  # although none was due
+    folder.close()
+
+
+def test_a_second_hangup_does_not_break_off_what_the_first_began():
+    with pytest.raises(HungUp), sigterm_raises():
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        finally:
+            signal.raise_signal(signal.SIGHUP)
+    with pytest.raises(Terminated) as raised, sigterm_raises():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGHUP)
+    assert raised.type is Terminated
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
 
 
 def test_a_warm_start(tmp_path):
@@ -598,3 +672,115 @@ def test_files_of_an_environment_are_those_of_the_folder_where_the_run_began(tmp
     play(RunFolder.resume(path, config=config(**relative)))
     assert load_config(path / "config.toml").env.options == {"map": absolute}
     assert len(read_rows(path)) == 5
+
+
+def began_on(path, file):
+    """A run of two generations on the maze in a file, which is written."""
+    file.write_text(MAZE.format(20))
+    return stopped(path, 2, env={"name": "hard_maze", "options": {"map": str(file)}}, network=MLP)
+
+
+def test_a_file_of_the_environment_that_became_another_one_is_refused(tmp_path):
+    """By all that play there; whoever only takes the run's genomes or checks a configuration does not mind."""
+    maze, other = tmp_path / "maze.txt", MAZE.format(30)
+    path = began_on(tmp_path / "run", maze)
+    digests = [hashlib.sha256(text.encode()).hexdigest() for text in (other, MAZE.format(20))]
+    maze.write_text(other)
+    refused = (
+        f"env.options.map: {maze} is not what the run in {path} began with: .* is {digests[0]}, expected {digests[1]}"
+    )
+    before = contents(path)
+    for play_there in (
+        lambda: RunFolder.resume(path),
+        lambda: RunFolder.resume(path, config=load_config(path / "config.toml")),
+        lambda: RunReader(path).elite(),
+        lambda: RunReader(path).elite(0),
+    ):
+        with pytest.raises(UserError, match=refused):
+            play_there()
+    for arguments in (["train", "--resume", path], ["evaluate", path], ["render", path, "--out", tmp_path / "v.mp4"]):
+        done = command(*arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"{maze} is not what the run in {path} began with" in done.stderr
+    assert contents(path) == before
+    assert command("config", "show", path / "config.toml").returncode == 0
+    start = {"env": {"name": "hard_maze", "options": {"map": str(maze)}}, "network": MLP}
+    new_run(tmp_path / "next", **start, training={"start_from": str(path), "generations": 1})
+    maze.unlink()
+    with pytest.raises(UserError, match=f"there is no {maze}"):
+        RunFolder.resume(path)
+    maze.write_text(MAZE.format(20))
+    play(RunFolder.resume(path))
+    assert len(read_rows(path)) == 5
+
+
+def test_a_file_of_the_environment_that_changes_while_the_run_goes_is_the_old_one(tmp_path):
+    """The environments were made from what it held at the start."""
+    maze = tmp_path / "maze.txt"
+    maze.write_text(MAZE.format(20))
+
+    class Changing(ToyEvaluator):
+        def submit(self, *arguments):
+            maze.write_text(MAZE.format(30))
+            return super().submit(*arguments)
+
+    new_run(tmp_path / "run", Changing(), env={"name": "hard_maze", "options": {"map": str(maze)}}, network=MLP)
+    with pytest.raises(UserError, match=f"{maze} is not what the run in .* began with"):
+        RunFolder.resume(tmp_path / "run", ["training.generations=6"])
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_file_of_the_environment_may_be_moved(tmp_path, stays):
+    maze, place = tmp_path / "maze.txt", tmp_path / "a place" / "other.txt"
+    path = began_on(tmp_path / "run", maze)
+    new_run(tmp_path / "whole", env={"name": "hard_maze", "options": {"map": str(maze)}}, network=MLP)
+    place.parent.mkdir()
+    shutil.copy(maze, place)
+    if not stays:
+        maze.unlink()
+    moved = f"env.options.map={json.dumps(str(place))}"
+    with pytest.raises(UserError, match="training.seed is 4 and cannot become 5"):
+        RunFolder.resume(path, [moved, "training.seed=5"])
+    if stays:
+        with pytest.raises(UserError, match=rf'env.options is .*"{maze}".* cannot become .*map = "hard"'):
+            RunFolder.resume(path, ["env.options.map=hard"])
+    play(RunFolder.resume(path, [moved]))
+    assert load_config(path / "config.toml").env.options == {"map": str(place)}
+    assert results(path) == results(tmp_path / "whole")
+    place.write_text(MAZE.format(30))
+    with pytest.raises(UserError, match=f"{place} is not what the run in {path} began with"):
+        RunReader(path).elite()
+
+
+def test_a_model_of_mujoco_that_became_another_one_is_refused(tmp_path):
+    from neuroevo.mujoco_tasks import model_path
+
+    model = tmp_path / "hopper.xml"
+    shutil.copy(model_path("hopper.xml"), model)
+    path = stopped(tmp_path / "run", 2, env={"name": "Hopper-v5", "options": {"xml_file": str(model)}}, network=MLP)
+    RunFolder.resume(path).close()
+    model.write_text(model.read_text().replace("<mujoco", "<!-- heavier --><mujoco", 1))
+    with pytest.raises(UserError, match=f"env.options.xml_file: {model} is not what the run in {path} began with"):
+        RunFolder.resume(path)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_checkpoints_that_hold_the_path_of_a_file_alone(tmp_path, gone):
+    """Those of earlier versions go on from where the file is, with what it holds now; from then on that counts."""
+    maze, place = tmp_path / "maze.txt", tmp_path / "other.txt"
+    path = began_on(tmp_path / "run", maze)
+    for file in (path / "checkpoints").iterdir():
+        change_origin(file, env={"name": "hard_maze", "options": {"map": str(maze)}})
+    place.write_text(MAZE.format(30))
+    with pytest.raises(UserError, match=f'map = "{maze}".* cannot become .*"{place}"'):
+        RunFolder.resume(path, [f"env.options.map={place}"])
+    if gone:  # nobody knows what it held
+        maze.rename(place)
+        with pytest.raises(UserError, match='is another run\'s: env.options is {"map": .*maze.txt"} there and not set'):
+            RunFolder.resume(path, [f"env.options.map={place}"])
+        return
+    RunReader(path).elite()
+    play(RunFolder.resume(path))
+    maze.write_text(MAZE.format(30))
+    with pytest.raises(UserError, match=f"{maze} is not what the run in {path} began with"):
+        RunFolder.resume(path)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from neuroevo.suite_report import write_report
 from neuroevo.suite_runner import SuiteWatcher, run_suite
 from neuroevo.suite_standing import standing
 from tests.runs import results
-from tests.suites import TOY_CHILD, load, table, write
+from tests.suites import GA, TOY_CHILD, load, table, write
 
 ROOT = Path(__file__).parents[1]
 SIX_GENERATIONS = """
@@ -143,6 +144,31 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     assert [len(failure.output) for failure in failures if failure.run.seed == 1] == [1]
 
 
+def test_what_stops_a_run_at_its_start_is_known_before_the_first_one(tmp_path):
+    """An option that a game refuses, and a run to start from; one of the suite's own may come into being meanwhile."""
+    absent, own = tmp_path / "absent", tmp_path / "out" / "ga" / "frostbite" / "seed-0"
+    text = 'configs = ["rs.toml", "ga.toml"]\nseeds = 2\nparallel = 2'
+    write(tmp_path, text)
+    other = GA.replace("generations = 3", 'generations = 3\nstart_from = "{}"')
+    (tmp_path / "from_absent.toml").write_text(other.format(absent))
+    (tmp_path / "from_own.toml").write_text(other.format(own))
+    games = 'configs = ["ga.toml", "from_absent.toml", "from_own.toml"]\ngames = ["frostbite", "pong"]\nseeds = 2'
+    suite = load(tmp_path, games, overrides=["env.options.mode=2"])
+    listener = Listener()
+    with pytest.raises(UserError) as caught:
+        run_suite(suite, listener, child=TOY_CHILD)
+    assert str(caught.value).splitlines() == [
+        f"2 problems in the suite in {suite.out}:",
+        f"  training.start_from = {absent}: there is no run in {absent}: expected {absent / 'config.toml'}",
+        "  pong cannot be made: atari option mode is 2, which pong does not have; expected one of: 0, 1",
+    ]
+    assert listener.events == [] and list(suite.out.iterdir()) == []
+    assert run_toys(load(tmp_path, text))[1] == []
+    assert run_toys(load(tmp_path, 'configs = ["from_own.toml"]'))[1] == []
+    shutil.rmtree(own)  # what has begun needs it no more
+    assert run_toys(load(tmp_path, 'configs = ["from_own.toml"]', overrides=["training.generations=4"]))[1] == []
+
+
 def test_a_run_that_is_killed_is_a_failure(tmp_path, monkeypatch):
     monkeypatch.setenv("TOY_SECONDS", "30")
 
@@ -260,6 +286,7 @@ def uninterrupted(tmp_path_factory):
     [
         (signal.SIGINT, 130, "neuroevo: interrupted; go on with: neuroevo suite "),
         (signal.SIGTERM, 143, "neuroevo: terminated; go on with: neuroevo suite "),
+        (signal.SIGHUP, 129, "neuroevo: hung up; go on with: neuroevo suite "),
         (signal.SIGKILL, -signal.SIGKILL, ""),
     ],
 )

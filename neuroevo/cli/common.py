@@ -23,6 +23,14 @@ Overrides = Annotated[
 class Terminated(KeyboardInterrupt):
     """SIGTERM, which ends a command as Ctrl-C does, with its own exit code."""
 
+    number, word = signal.SIGTERM, "terminated"
+
+
+class HungUp(Terminated):
+    """SIGHUP, which a terminal sends that is closed, an ssh session's for example."""
+
+    number, word = signal.SIGHUP, "hung up"
+
 
 @contextmanager
 def reported_errors(debug: bool = False) -> Iterator[None]:
@@ -44,7 +52,7 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
 def _said(error: BaseException, debug: bool) -> tuple[int, str]:
     """Exit code and message."""
     if isinstance(error, Terminated):
-        return 128 + signal.SIGTERM, f"terminated{error}"
+        return 128 + error.number, f"{error.word}{error}"
     if isinstance(error, KeyboardInterrupt):
         return 130, f"interrupted{error}"
     if isinstance(error, UserError):
@@ -67,16 +75,24 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 
 @contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """Inside, SIGTERM raises Terminated in the main thread, where this must be called."""
+    """Inside, SIGTERM raises Terminated in the main thread, where this must be called; and SIGHUP raises HungUp, unless
+    it is ignored, as nohup has it."""
+    kinds = {signal.SIGTERM: Terminated}
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        kinds[signal.SIGHUP] = HungUp
 
-    def terminate(*_: object) -> None:
-        raise Terminated
+    def terminate(number: int, _: object) -> None:
+        # The kernel and the shell each tell of a closed terminal, and some that send SIGTERM send SIGHUP after it: the
+        # second is not to break off what the first has begun.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        raise kinds[signal.Signals(number)]
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    before = {number: signal.signal(number, terminate) for number in kinds}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def print_section(title: str, values: dict[str, Any]) -> None:

@@ -27,9 +27,12 @@ def register(app: typer.Typer) -> None:
 def check(file: File, overrides: Overrides = None, debug: Debug = False) -> None:
     """Say what a configuration does, or everything that is wrong with it."""
     with reported_errors(debug):
+        from neuroevo import before_start
         from neuroevo.config import load_config
 
-        print(f"{file} is fine: {summary(load_config(file, overrides or []))}")
+        config = load_config(file, overrides or [])
+        before_start.check(config, file)
+        print(f"{file} is fine: {summary(config)}")
 
 
 def show(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from neuroevo.cli import paths
 from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
 
 if TYPE_CHECKING:
@@ -24,7 +25,12 @@ def register(app: typer.Typer) -> None:
 
 def suite(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file, such as those in experiments/suites/.")],
-    out: Annotated[Path | None, typer.Option(help="The suite's folder [default: the file's, or runs/NAME].")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            parser=paths.folder, metavar="PATH", help="The suite's folder [default: the file's, or runs/NAME]."
+        ),
+    ] = None,
     parallel: Annotated[int | None, typer.Option(min=1, help="Runs at a time [default: the file's, or 1].")] = None,
     overrides: Overrides = None,
     report_only: Annotated[bool, typer.Option("--report-only", help="Report on what is there; start nothing.")] = False,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from neuroevo.cli import paths
 from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
 from neuroevo.errors import DiskError, UserError
 
@@ -25,10 +26,17 @@ def train(
         Path | None, typer.Argument(metavar="CONFIG", help="A TOML file, a preset, or a JSON file of the 2018 code.")
     ] = None,
     overrides: Overrides = None,
-    out: Annotated[Path | None, typer.Option(help="The run's folder [default: runs/CONFIG-TIME].")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(parser=paths.folder, metavar="PATH", help="The run's folder [default: runs/CONFIG-TIME]."),
+    ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Go on with the run in this folder; with CONFIG, start it if there is none."),
+        typer.Option(
+            parser=paths.folder,
+            metavar="DIR",
+            help="Go on with the run in this folder; with CONFIG, start it if there is none.",
+        ),
     ] = None,
     device: Annotated[
         Literal["auto", "cpu", "gpu"] | None,
