@@ -111,7 +111,7 @@ def rollout(game: str, network: str, seconds: float, **options: object) -> dict[
 
     Returns frames_per_s, steps_per_s, idle_share (of the worker threads' time, without work), outside_us and
     outside_share (processor time a step outside environments and networks: TensorFlow's loop, the queue, Python, calls
-    of the GPU; and its share of all; they need cores that nobody else uses), resident_mb (of the whole process) and
+    of the GPU; and its share of all; see outside()), resident_mb (of the whole process) and
     resident_mb_before (TensorFlow imported, nothing made yet), and what was measured.
     """
     before = resident_mb()
@@ -128,11 +128,22 @@ def rollout(game: str, network: str, seconds: float, **options: object) -> dict[
             "frames_per_s": round(rate * rollouts.frame_skip, 1),
             "steps_per_s": round(rate, 1),
             "idle_share": round(1 - busy / (rollouts.threads * (ended - began)), 4),
-            "outside_us": round(1e6 * (processor - busy) / (steps - steps_before), 2),
-            "outside_share": round((processor - busy) / processor, 4),
+            **outside(processor, busy, steps - steps_before),
             "resident_mb": resident_mb(),
             "resident_mb_before": before,
         }
+
+
+def outside(processor: float, busy: float, steps: int) -> dict[str, float | None]:
+    """outside_us and outside_share, from seconds of processor time and of threads at work.
+
+    They need cores that nobody else uses, since work that waits for a core counts as going on. None where that shows:
+    there would be less than no time outside.
+    """
+    if processor < busy:
+        return {"outside_us": None, "outside_share": None}
+    left = processor - busy
+    return {"outside_us": round(1e6 * left / steps, 2), "outside_share": round(left / processor, 4)}
 
 
 def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0) -> dict[str, object]:

@@ -116,9 +116,8 @@ class LocalEvaluator:
         end = time.perf_counter() + seconds
         with self._closed_on_failure():
             while batch.left and time.perf_counter() < end:
-                before = batch.over
                 self._book_results(batch.left)
-                if batch.over > before and on_progress is not None:
+                if on_progress is not None:
                     on_progress(batch.over, int(batch.steps.sum()))
         return batch.outcomes
 

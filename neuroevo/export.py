@@ -101,6 +101,32 @@ def elite_network(config: Config, elite: Elite, name: str, reference: np.ndarray
     )
 
 
+def how_to_act(network: Exported) -> str:
+    """How an action comes of the exported network's outputs, with the network's own numbers, as half a sentence."""
+    outputs, low, high = network.layers.outputs, network.action_low, network.action_high
+    if low is None:
+        return f"its output is float32 [K, {outputs}]; the action is the index of the greatest, from 0"
+    bounds = f"where low = {_numbers(low)} and high = {_numbers(high)}"
+    if bins := network.action_bins:
+        return (
+            f"its output is float32 [K, {outputs}], {bins} for each of an action's {len(low)} numbers; with b the "
+            f"index of the greatest of these {bins}, from 0, a number is low + b * (high - low) / {bins - 1}, {bounds}"
+        )
+    with np.errstate(over="ignore"):
+        bounded = np.isfinite(high - low)
+    of = f"its output y is float32 [K, {outputs}]; an action's numbers are"
+    if not bounded.any():
+        return f"{of} y"
+    rest = "" if bounded.all() else ", or y itself where high - low is not finite"
+    return f"{of} low + (clip(y, -1, 1) + 1) / 2 * (high - low), {bounds}{rest}"
+
+
+def _numbers(each: np.ndarray) -> str:
+    """float32 [A] so that the same numbers can be read from it; one where all are equal."""
+    texts = [str(number) for number in each]
+    return texts[0] if len(set(texts)) == 1 else f"[{', '.join(texts)}]"
+
+
 def to_keras(network: Exported) -> keras.Model:
     """The network as a Keras model of built-in layers; loads TensorFlow."""
     from neuroevo.quiet import load_tensorflow

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import tensorflow as tf
 
+from neuroevo.op_errors import in_core_words
 from neuroevo.ops import end_stuck_environments, tf_ops
 
 _PATIENCE = 2.0  # seconds that a step may take once the queue is closed, if a process can be ended for it
@@ -48,7 +49,7 @@ class LaneThreads:
             with tf.device("/cpu:0"):
                 run(tf.constant(lane, tf.int64), *self._handles)
         except BaseException as failure:  # reaches the pipeline's caller
-            self.failure = self.failure or failure
+            self.failure = self.failure or in_core_words(failure)
             with tf.device("/cpu:0"):
                 tf_ops().episode_queue_close(self._handles[-1])
 

@@ -17,10 +17,10 @@ from neuroevo.behaviour import Behaviour
 from neuroevo.centres import base_seed, thetas_of
 from neuroevo.envs import EnvRecipe
 from neuroevo.episodes import Batch, Episode, Outcomes
+from neuroevo.errors import NativeError
 from neuroevo.layers import take_apart
 from neuroevo.native_calls import (
     Episodes,
-    NativeError,
     array,
     call,
     i64,

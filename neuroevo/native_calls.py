@@ -10,11 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from neuroevo.errors import native_error
 from neuroevo.ops import core
-
-
-class NativeError(RuntimeError):
-    """A call of the native core failed; the message is the core's own."""
 
 
 class EnvSpec(ctypes.Structure):
@@ -113,4 +110,4 @@ def call(function: str, *arguments: object) -> None:
     pointers = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
     if getattr(library, f"neuroevo_{function}")(*pointers) != 0:
         library.neuroevo_last_error.restype = ctypes.c_char_p
-        raise NativeError(library.neuroevo_last_error().decode())
+        raise native_error(library.neuroevo_last_error().decode())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -21,6 +20,7 @@ from neuroevo.held_signals import held_signals
 from neuroevo.lane_graph import lane_function
 from neuroevo.lane_threads import LaneThreads
 from neuroevo.networks import Network, check, input_line, to_text
+from neuroevo.op_errors import core_words
 from neuroevo.ops import tf_ops
 from neuroevo.reference import reference as play_reference
 
@@ -294,8 +294,7 @@ def _in_core_words(what: str, make: Callable[[], tf.Tensor], done: str = "made")
     try:
         return make()
     except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as error:
-        words = re.sub(r"^\{\{.*?\}\} | \[Op:\w+\].*$", "", error.message)
-        raise UserError(f"{what} cannot be {done}: {words}") from None
+        raise UserError(f"{what} cannot be {done}: {core_words(error)}") from None
 
 
 def _default_parent_rows(dimension: int, dtype: str) -> int:

@@ -1,4 +1,4 @@
-"""How a run looks while it goes: a live bar and a table on a terminal, one plain line per generation elsewhere."""
+"""How a run looks while it goes: a live bar and a table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from neuroevo.clock import clock
 from neuroevo.metrics import Record, describe
+from neuroevo.stdout import say
 from neuroevo.train import Watcher
+
+_SILENCE_SECONDS = 60.0  # after which a file or a pipe hears how far a phase is
 
 _Column = tuple[str, int, Callable[[Record], str]]
 
@@ -38,7 +41,15 @@ _COLUMNS: list[_Column] = [
 
 
 class PlainWatcher(Watcher):
-    """One line per generation, for files and pipes."""
+    """One line per generation, for files and pipes, and where nothing was said for a minute one about what goes on.
+
+    now: a clock in seconds.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic):
+        self._now = now
+        self._said = self._begun = now()
+        self._phase, self._episodes = "", 0
 
     def __enter__(self) -> PlainWatcher:
         return self
@@ -46,8 +57,23 @@ class PlainWatcher(Watcher):
     def __exit__(self, *_: object) -> None:
         pass
 
+    def phase(self, generation: int, name: str, episodes: int) -> None:
+        self._phase, self._episodes, self._begun = f"{name} of generation {generation}", episodes, self._now()
+
+    def progress(self, finished: int, steps: int) -> None:
+        now = self._now()
+        if now - self._said < _SILENCE_SECONDS:
+            return
+        seconds = now - self._begun
+        rate = f", {steps / seconds:,.0f} steps/s" if steps and seconds else ""
+        self._say(f"  {self._phase}: {finished:,} of {self._episodes:,} episodes after {clock(seconds)}{rate}")
+
     def generation(self, record: Record) -> None:
-        print(describe(record), flush=True)
+        self._say(describe(record))
+
+    def _say(self, text: str) -> None:
+        say(text)
+        self._said = self._now()
 
 
 class TerminalWatcher(Watcher):

@@ -63,8 +63,14 @@ def run(
                 if on_generation is not None:
                     on_generation(state, record)
     except BaseException as error:
-        log.error("stopped in generation %d: %s", folder.state.generation, repr(error))
+        log.error("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
         folder.save()
         raise
     log.info("finished %s", spent(folder.state, config.training))
     return folder.state
+
+
+def _in_one_line(error: BaseException) -> str:
+    """Kind and reason; what follows the first line is for standard error."""
+    reason = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {reason}" if reason else repr(error)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from neuroevo.stdout import say
 from neuroevo.suite import SuiteRun
 from neuroevo.suite_runner import Failure, SuiteWatcher
 from neuroevo.suite_standing import Row, Standing, describe
@@ -51,7 +52,7 @@ class PlainSuiteWatcher(SuiteWatcher):
         self._say(f"{failure.run.name} {failure.reason}")
 
     def _say(self, text: str) -> None:
-        print(text, flush=True)
+        say(text)
 
 
 class TerminalSuiteWatcher(PlainSuiteWatcher):

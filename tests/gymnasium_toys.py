@@ -121,6 +121,25 @@ class ToyWithoutEnd(Toy):
         return self.observe(), 1.0, False, False, {}
 
 
+class ToyTired(Toy):
+    """After so many episodes, begins no other; with hang, it takes very long to."""
+
+    def __init__(self, episodes: int, hang: bool = False):
+        super().__init__()
+        self.left, self.hang = episodes, hang
+
+    def reset(self, *, seed=None, options=None):
+        self.left -= 1
+        if self.left < 0:
+            self.give_up()
+        return super().reset(seed=seed)
+
+    def give_up(self):
+        if self.hang:
+            time.sleep(1000)
+        raise OverflowError("tired\nof it all")
+
+
 class ToyTrouble(Toy):
     """In step `at` of an episode, or at the reset (0), or when it is made (-1), does `what`."""
 
@@ -173,4 +192,5 @@ class ToyTrouble(Toy):
 for toy in (ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
     gymnasium.register(f"{toy.__name__}-v0", toy, max_episode_steps=40)
 gymnasium.register("ToyWithoutEnd-v0", ToyWithoutEnd)
+gymnasium.register("ToyTired-v0", ToyTired, max_episode_steps=5)
 gymnasium.register("ToyTrouble-v0", ToyTrouble, max_episode_steps=40, disable_env_checker=True)

@@ -30,6 +30,11 @@ def test_environments_that_take_vectors_are_stepped_too():
     assert found["frames_per_s"] == pytest.approx(2 * found["steps_per_s"], rel=1e-3)
 
 
+def test_no_less_than_no_time_is_outside():
+    assert bench.outside(processor=2.5, busy=2.0, steps=1000) == {"outside_us": 500.0, "outside_share": 0.2}
+    assert bench.outside(processor=2.0, busy=7.9, steps=1000) == {"outside_us": None, "outside_share": None}
+
+
 def test_the_ops_replay_actions_and_resets(tmp_path):
     steps, lanes, slots = 40, 2, 3
     pool, every = make("InvertedPendulum-v5", slots=lanes * slots), np.arange(lanes * slots)

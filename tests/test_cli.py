@@ -242,6 +242,56 @@ def test_commands_start_without_tensorflow():
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
 
 
+def unread(*command):
+    """Runs it with standard output a pipe that nobody reads: exit code and standard error."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        done = subprocess.run([sys.executable, *map(str, command)], cwd=ROOT, stdout=writes, stderr=subprocess.PIPE)
+    finally:
+        os.close(writes)
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("command", [("info",), ("config", "presets"), ("config", "show", "frostbite_ga")])
+def test_what_nobody_reads_ends_in_silence(command):
+    assert unread("-m", "neuroevo", *command) == (128 + signal.SIGPIPE, "")
+
+
+def test_a_mistake_that_nobody_reads():
+    code, said = unread("-m", "neuroevo", "config", "check", "absent.toml")
+    assert code == 2 and said.startswith("neuroevo: there is no configuration file")
+
+
+def test_training_goes_on_when_nobody_reads(config, tmp_path):
+    code, said = unread("-m", "tests.toy_cli", "train", config, "--out", tmp_path / "run")
+    assert code == 0
+    assert said == "neuroevo: nobody reads the output any more; what was begun goes on, and Ctrl-C ends it\n"
+    assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1, 2]
+    assert "finished after 3 generations" in (tmp_path / "run" / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan"])
+def test_seconds_are_finite(seconds):
+    for command in ("rollout", "pipeline", "env"):
+        result = CliRunner().invoke(app, ["bench", command, "--seconds", seconds])
+        assert result.exit_code == 2
+        assert "Invalid value for '--seconds'" in result.output
+
+
+def test_what_a_shared_machine_cannot_measure(monkeypatch, tmp_path):
+    bench = types.ModuleType("neuroevo.bench")
+    bench.rollout = lambda **options: {"outside_us": None, "outside_share": None, "steps_per_s": 8.0}
+    monkeypatch.setitem(sys.modules, "neuroevo.bench", bench)
+    monkeypatch.setattr(neuroevo, "bench", bench, raising=False)
+    monkeypatch.setattr("neuroevo.quiet.load_tensorflow", lambda: None)
+    result, _ = invoke(monkeypatch, "bench", "rollout")
+    why = "not measurable: other programs used the cores"
+    assert result.stdout.splitlines() == [f"outside_us: {why}", f"outside_share: {why}", "steps_per_s: 8.0"]
+    result, _ = invoke(monkeypatch, "bench", "rollout", "--json")
+    assert json.loads(result.stdout) == {"outside_us": None, "outside_share": None, "steps_per_s": 8.0}
+
+
 RECORD = Record(
     generation=12, cutoff=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation=1234.5, test_mean=None,
     test_standard_error=None, steps_population=10, steps_validation=20, steps_test=0, steps_total=1_234_567,
@@ -255,6 +305,28 @@ def test_a_plain_line(capsys):
     assert capsys.readouterr().out == (
         "generation 12: fitness mean 3.0 max 6.0, elite validation 1234.5, steps 1,234,567, 20/s, 1.2% idle, 3725.0 s\n"
     )
+
+
+def test_plain_lines_after_a_minute_of_silence(capsys):
+    now = 0.0
+    watcher = PlainWatcher(now=lambda: now)
+
+    def said(seconds, tell, *what):
+        nonlocal now
+        now = seconds
+        tell(*what)
+        return capsys.readouterr().out
+
+    assert said(10.0, watcher.phase, 12, "population", 2000) == ""
+    assert said(59.9, watcher.progress, 500, 10_000) == ""
+    assert said(60.0, watcher.progress, 500, 10_000) == (
+        "  population of generation 12: 500 of 2,000 episodes after 0:00:50, 200 steps/s\n"
+    )
+    assert said(119.0, watcher.progress, 1500, 60_000) == ""
+    assert said(125.0, watcher.generation, RECORD).startswith("generation 12: fitness")
+    assert said(126.0, watcher.phase, 13, "validation", 3) == ""
+    assert said(184.9, watcher.progress, 0, 0) == ""
+    assert said(185.0, watcher.progress, 0, 0) == "  validation of generation 13: 0 of 3 episodes after 0:00:59\n"
 
 
 def test_a_terminal_table():

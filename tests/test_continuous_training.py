@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -284,6 +285,20 @@ def test_exported_arrays_are_enough_to_act(run, tmp_path):
     assert ("normaliser.mean" in arrays, bins) == ((True, 0) if env == "Hopper-v5" else (False, 5))
     np.testing.assert_allclose(actions, expected, atol=1e-5)
     assert np.array_equal(low, native.EnvPool(envs.resolve(env), 1).action_low)
+
+
+def test_what_export_says_is_enough_to_act(run, tmp_path):
+    """Its formula is Python, and gives what is played, to the last bit."""
+    said = invoke("export", run, "--out", tmp_path / "a.keras").stdout.splitlines()[1]
+    outputs, expected = acting(run, clipped(load_config(run / "config.toml").env.name))
+    rule = r"its output(?: y)? is float32 \[K, (\d+)\].* (low \+ .*), where low = (\S+) and high = (\S+)"
+    count, formula, *bounds = re.fullmatch(rule, said).groups()
+    assert int(count) == outputs.shape[1]
+    low, high = map(np.float32, bounds)  # of all numbers alike
+    b = outputs.reshape(len(outputs), expected.shape[1], -1).argmax(axis=2).astype(np.float32)
+    names = {"low": low, "high": high, "y": outputs, "b": b, "clip": np.clip}
+    assert np.array_equal(eval(formula, names), expected)
+    assert ("y" in formula, "b *" in formula) in ((True, False), (False, True))
 
 
 def test_layers_of_a_policy():

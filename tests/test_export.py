@@ -109,6 +109,22 @@ def test_environments_of_any_name(tmp_path):
         assert outputs.numpy().tolist() == [[3.0, 3.0, 3.0]]
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        ([-2, -2], [0.4, 0.4], "are low + (clip(y, -1, 1) + 1) / 2 * (high - low), where low = -2.0 and high = 0.4"),
+        ([-1, 0], [np.inf, 0.1], "/ 2 * (high - low), where low = [-1.0, 0.0] and high = [inf, 0.1], or y itself where "
+         "high - low is not finite"),
+        ([-3e38, 0], [3e38, np.inf], "an action's numbers are y"),
+    ],
+)  # fmt: skip
+def test_bounds_are_told(low, high, said):
+    bounds = {"action_low": np.array(low, np.float32), "action_high": np.array(high, np.float32)}
+    text, theta = "input float32 3; dense 2 1.0", np.ones(6, np.float32)
+    line = export.how_to_act(Exported("network", text, theta, GENOME, "none", **bounds))
+    assert line.startswith("its output y is float32 [K, 2]; ") and line.endswith(said)
+
+
 def test_a_theta_that_does_not_fit():
     text = "input float32 3; dense 2 1.0; bias"
     for size, message in [(7, "theta has 7 weights, too few for"), (9, "theta has 9 weights, .* takes 8")]:
@@ -135,7 +151,10 @@ def exported(path, tmp_path_factory):
     for form, out in paths.items():
         result = export_run(path, "--format", form, "--out", out)
         assert result.exit_code == 0, result.stderr
-        assert result.stdout == f"wrote {out}: elite of generation 2, 1,008,450 weights, as {form}\n"
+        assert result.stdout == (
+            f"wrote {out}: elite of generation 2, 1,008,450 weights, as {form}\n"
+            "its output is float32 [K, 18]; the action is the index of the greatest, from 0\n"
+        )
     assert sorted(folder.iterdir()) == sorted(paths.values())
     return paths
 

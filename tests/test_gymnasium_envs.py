@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from neuroevo import envs, gymnasium_spaces, ops
 from neuroevo.cli import app
 from neuroevo.errors import UserError
+from neuroevo.metrics_files import read_rows
 from neuroevo.native import EnvPool, NativeError
 
 TOYS = "tests.gymnasium_toys:"
@@ -503,6 +504,65 @@ def test_ctrl_c_ends_a_run_whose_environment_hangs(tmp_path):
     assert run.returncode == 130
     assert "interrupted; go on with" in err
     assert gone(workers)
+
+
+TIRED = """
+[env]
+name = "gymnasium:tests.gymnasium_toys:ToyTired-v0"
+[env.options]
+workers = 1
+timeout = 3.0
+[env.options.kwargs]
+episodes = 10
+[network]
+name = "mlp"
+[algorithm]
+name = "ga"
+population = 4
+parents = 2
+validated = 2
+[training]
+generations = 3
+validation_episodes = 2
+test_episodes = 0
+[hardware]
+lanes = 1
+slots = 1
+"""  # a generation has 8 episodes
+
+
+def train_tired(folder, *arguments):
+    (folder / "tired.toml").write_text(TIRED)
+    command = ["train", folder / "tired.toml", f"--out={folder / 'run'}", *arguments]
+    return CliRunner().invoke(app, [str(each) for each in command])
+
+
+@pytest.mark.parametrize("hang", ["false", "true"])
+def test_what_an_environment_says_comes_first(tmp_path, hang):
+    """Its reason and its traceback, without TensorFlow's; finished generations are kept."""
+    done, out = train_tired(tmp_path, f"--set=env.options.kwargs.hang={hang}"), tmp_path / "run"
+    assert done.exit_code == 1
+    first, *others = done.stderr.splitlines()
+    reason = "no answer within 3 s" if hang == "true" else "OverflowError: tired"
+    where = rf"gymnasium environment '{TOYS}ToyTired-v0', reset of slot 0 \(worker 0, process \d+\)"
+    assert re.fullmatch(f"neuroevo: {where}: {reason}", first)
+    assert others.pop() == f"go on with: neuroevo train --resume {out}"
+    if hang == "true":
+        assert others == []
+    else:
+        assert others[:2] == ["of it all", "Traceback (most recent call last):"]
+        assert others[-2:] == ["OverflowError: tired", "of it all"]
+        assert 'raise OverflowError("tired\\nof it all")' in others[-4] + others[-3]
+    assert [row["generation"] for row in read_rows(out)] == [0]
+    last = (out / "log.txt").read_text().splitlines()[-1]
+    assert re.search(f"ERROR stopped in generation 1: EnvironmentFailure: {where}: {reason}$", last)
+
+
+def test_debug_shows_where_a_graph_failed(tmp_path):
+    done = train_tired(tmp_path, "--debug")
+    assert done.exit_code == 1
+    assert "Graph execution error" in done.stderr and "lane_graph.py" in done.stderr
+    assert "neuroevo: gymnasium environment" in done.stderr.split("Graph execution error")[-1]
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_a_gpu_that_cannot_be_used(message):
         ("flat.toml", b"sigma = 1\n", "3 problems in flat.toml:\n  sigma = 1: there is no such section; did you mean "
          "algorithm.sigma? (sections: "),
         ("table.toml", b"env = 3\n", "2 problems in table.toml:\n  env = 3: expected a section [env]\n  training: no "),
-        (".", None, "cannot read .: Is a directory"),
+        (".", None, ". is a folder, expected a TOML file, a preset's name, or a JSON file of the 2018 code"),
         ("wrong.json", b'{"game": "frostbite",}', "wrong.json is not valid JSON: "),
         ("list.json", b"[1]", "list.json holds a list: expected an object with the 2018 code's keys (game, "),
         ("empty.json", b"{}", "2 problems in empty.json:\n  game: missing, expected a value\n  training: no budget: "),

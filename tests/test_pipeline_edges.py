@@ -90,6 +90,14 @@ def test_an_exception_of_on_progress_reaches_the_caller():
     assert lanes() == before
 
 
+def test_progress_is_told_of_while_no_episode_ends():
+    heard = []
+    with evaluator(lanes=1, slots=1) as plays:
+        outcomes = plays.evaluate([Episode(Genome(1), 1, 2000)], lambda *told: heard.append(told))
+    assert heard[0] == (0, 0)
+    assert heard[-1] == (1, int(outcomes.steps[0]))
+
+
 def test_mistakes_in_the_arguments():
     before = lanes()
     for options, message in (

@@ -171,7 +171,9 @@ def test_report_only_starts_nothing(suite):
 
 def test_a_disk_without_room_for_the_report(tmp_path):
     """A limit on the size of every file stands for it. It is no mistake of the user's, unlike a folder that is none."""
-    file, out = write(tmp_path, 'configs = ["ga.toml"]'), tmp_path / "out"
+    suite = load(tmp_path, 'configs = ["ga.toml"]')
+    file, out = tmp_path / "suite.toml", suite.out
+    play(RunFolder.create(suite.runs[0].folder, suite.runs[0].config))
 
     def report(**options):
         command = [sys.executable, "-m", "neuroevo", "suite", str(file), "--out", str(out), "--report-only"]
@@ -180,10 +182,17 @@ def test_a_disk_without_room_for_the_report(tmp_path):
 
     limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}
     assert report(**limited) == (1, f"neuroevo: cannot write the report into {out}: File too large\n")
-    assert list(out.iterdir()) == []
-    out.rmdir()
-    out.write_text("")
-    assert report() == (2, f"neuroevo: cannot write the report into {out}: File exists\n")
+    assert list(out.iterdir()) == [out / "ga"]
+    (out / "table.txt").mkdir()
+    assert report() == (2, f"neuroevo: cannot write the report into {out}: Is a directory\n")
+
+
+def test_a_report_alone_needs_runs(tmp_path):
+    file, out = write(tmp_path, 'configs = ["ga.toml"]'), tmp_path / "out"
+    result = CliRunner().invoke(app, ["suite", str(file), "--out", str(out), "--report-only"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"neuroevo: there is no run of {file} in {out}; without --report-only they are started\n"
+    assert not out.exists()
 
 
 def test_a_report_on_nothing(tmp_path):

@@ -23,6 +23,7 @@ import typer
 from experiments.bench.mujoco import STEPS, mujoco
 from experiments.bench.programs import PEERS_PYTHON, ROOT
 from experiments.bench.sections import SECTIONS
+from neuroevo.cli.common import finite
 
 _WITH_PEERS = ("env", "vector", "mujoco", "rollout")
 
@@ -30,7 +31,7 @@ _WITH_PEERS = ("env", "vector", "mujoco", "rollout")
 def bench(
     only: Annotated[list[str] | None, typer.Option(help="Sections to run [default: all].")] = None,
     task: Annotated[list[str] | None, typer.Option(help="Tasks of the section mujoco [default: all].")] = None,
-    seconds: Annotated[float, typer.Option(min=0.2, help="Wall time of each measurement.")] = 1.0,
+    seconds: Annotated[float, typer.Option(min=0.2, callback=finite, help="Wall time of each measurement.")] = 1.0,
     rounds: Annotated[int, typer.Option(min=1, help="How often each measurement takes its turn.")] = 5,
     threads: Annotated[int, typer.Option(min=1, help="Threads of everybody.")] = len(os.sched_getaffinity(0)),
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write all numbers.")] = None,

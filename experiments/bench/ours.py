@@ -55,7 +55,7 @@ def rollout(**options: Any) -> Callable[[float], dict[str, Any]]:
 
 def generations(threads: int) -> Callable[[float], dict[str, Any]]:
     """Goes on with a GA run for two generations, until the last of their tests is over, whatever the seconds."""
-    _bench()
+    bench = _bench()
     from neuroevo.config import load_config
     from neuroevo.run import make_evaluator
     from neuroevo.train import train
@@ -78,8 +78,7 @@ def generations(threads: int) -> Callable[[float], dict[str, Any]]:
             "generations": played,
             "steps_per_s": steps / wall,
             "idle_share": 1 - busy / (threads * wall),
-            "outside_us": 1e6 * (cpu - busy) / steps,
-            "outside_share": (cpu - busy) / cpu,
+            **bench.outside(cpu, busy, steps),
         }
 
     return measure

@@ -182,9 +182,11 @@ def generation(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     medians = {}
     for name, each in found.items():
         keys = ("steps_per_s", "idle_share", "outside_us", "outside_share")
-        row = medians[name] = {key: statistics.median(one[key] for one in each) for key in keys}
-        shown = (f"{row['steps_per_s']:,.0f}", f"{row['idle_share']:.1%}", f"{row['outside_us']:.1f}")
-        table.add_row(name, *shown, f"{row['outside_share']:.1%}")
+        row = medians[name] = {key: _median_of_known([one[key] for one in each]) for key in keys}
+        outside = [
+            "-" if row[key] is None else f"{row[key]:{how}}" for key, how in (("outside_us", ".1f"), (keys[-1], ".1%"))
+        ]
+        table.add_row(name, f"{row['steps_per_s']:,.0f}", f"{row['idle_share']:.1%}", *outside)
     rates = [[one["steps_per_s"] for one in found[name]] for name in ("generation", "steady")]
     ratio = median_ratio(*rates)
     _console.print(table)
@@ -238,6 +240,12 @@ def _rollouts(network: str, seconds: float, rounds: int, threads: int) -> dict[s
             torch = peer("torch_population.py", way.split(",")[0], network, "frostbite", each * threads, threads)
             measurements[way] = measured(stack.enter_context(torch), "frames_per_s")
         return in_turns(measurements, rounds)
+
+
+def _median_of_known(values: list[float | None]) -> float | None:
+    """None where none could be measured."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 def _step_us(frames_per_s: float, threads: int) -> float:

@@ -256,12 +256,19 @@ def _wall_seconds(call: Callable[[], Any], calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
+def _finite(text: str) -> float:
+    """The number. ValueError: it is none, or not finite."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
 def main() -> int:
     """Runs what the arguments ask for; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--networks", default="256,1024")
-    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--seconds", type=_finite, default=2.0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--check", type=Path)
     arguments = parser.parse_args()

@@ -1,4 +1,5 @@
-"""The command `neuroevo`. Exit codes: 0, 1 for a failure, 2 for a user's mistake, 130 for Ctrl-C, 143 for SIGTERM."""
+"""The command `neuroevo`. Exit codes: 0, 1 for a failure, 2 for a user's mistake, 130 for Ctrl-C, 143 for SIGTERM,
+129 for SIGHUP, 141 if nobody reads what it prints."""
 
 from __future__ import annotations
 

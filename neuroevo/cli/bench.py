@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from neuroevo.cli.common import Debug, Json, reported_errors
+from neuroevo.cli.common import Debug, Json, finite, reported_errors
 from neuroevo.limits import MAX_THREADS
 
 Game = Annotated[str, typer.Option(help="The game.")]
 Network = Annotated[str, typer.Option(help="The network.")]
 DType = Annotated[Literal["float32", "int8"], typer.Option(help="What it is evaluated in.")]
 Device = Annotated[Literal["auto", "cpu", "gpu"], typer.Option(help="Where it is evaluated.")]
-Seconds = Annotated[float, typer.Option(min=0.1, help="Wall time to measure.")]
+Seconds = Annotated[float, typer.Option(min=0.1, callback=finite, help="Wall time to measure.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")]
 Lanes = Annotated[int | None, typer.Option(min=1, help="Lanes.")]
 Slots = Annotated[int | None, typer.Option(min=1, help="Slots per lane.")]
@@ -115,5 +115,7 @@ def _print_result(result: dict[str, Any], as_json: bool) -> None:
     for key, value in result.items():
         if isinstance(value, float):
             value = f"{value:,.1f}" if abs(value) > 2 else f"{value:.3f}"  # a share, mostly
+        if value is None and key in ("outside_us", "outside_share"):
+            value = "not measurable: other programs used the cores"
         if value is not None:
             print(f"{key}: {value}")

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
 
-from neuroevo.errors import DiskError, UserError
+from neuroevo.errors import DiskError, EnvironmentFailure, UserError
+from neuroevo.stdout import mute, nobody_reads
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="End with one line that is one JSON object.")]
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as training.seed=3.")
 ]
+
+
+def finite(value: float | None) -> float | None:
+    """Callback of an option that takes a number, such as seconds."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is no finite number")
+    return value
 
 
 class Terminated(KeyboardInterrupt):
@@ -34,18 +43,24 @@ class HungUp(Terminated):
 
 @contextmanager
 def reported_errors(debug: bool = False) -> Iterator[None]:
-    """Turns exceptions into one clear message on standard error and an exit code."""
+    """Turns exceptions into one clear message on standard error and an exit code; says nothing where it is only that
+    nobody reads standard output any more."""
     try:
         yield
+        print(end="", flush=True)
     except (typer.Exit, typer.Abort):
         raise
     except BaseException as error:
+        if isinstance(error, BrokenPipeError) and nobody_reads():  # as with head, which has what it wants
+            mute()
+            raise typer.Exit(128 + signal.SIGPIPE) from None
         code, message = _said(_interrupt_behind(error) or error, debug)
         if code in (1, 2) and debug:
             traceback.print_exc()
     else:
         return
-    print(f"neuroevo: {message}", file=sys.stderr, flush=True)
+    with suppress(OSError):  # nobody reads it, or the terminal is closed
+        print(f"neuroevo: {message}", file=sys.stderr, flush=True)
     raise typer.Exit(code)
 
 
@@ -57,7 +72,7 @@ def _said(error: BaseException, debug: bool) -> tuple[int, str]:
         return 130, f"interrupted{error}"
     if isinstance(error, UserError):
         return 2, str(error)
-    if isinstance(error, DiskError):
+    if isinstance(error, (DiskError, EnvironmentFailure)):
         return 1, str(error)
     if isinstance(error, Exception):
         hint = "" if debug else " (--debug shows where)"

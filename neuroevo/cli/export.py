@@ -29,12 +29,19 @@ def export(
 ) -> None:
     """Write an elite as a network that works without neuroevo: Keras model, SavedModel or NumPy arrays.
 
-    It takes a batch of observations as the environment makes them, uint8 [K, 84, 84, 4] for Atari, and gives float32
-    [K, actions], of which the greatest one's index is the action. Of MuJoCo's tasks it takes float64 [K, n], and gives
-    the numbers of an action, from -1 for an actuator's lower bound to 1 for its upper one.
+    It takes a batch of observations as the environment makes them, uint8 [K, 84, 84, 4] for Atari and float64 [K, n]
+    for MuJoCo, and gives float32 [K, outputs]. How an action comes of these is printed, with the run's numbers:
+
+    One of A actions: A outputs; the action is the index of the greatest.
+
+    A vector of A numbers: A outputs y; the numbers are low + (clip(y, -1, 1) + 1) / 2 * (high - low) between the bounds
+    of each, or y itself where these are not finite.
+
+    The same with network.action_bins = B: A * B outputs, B for each number in turn; the number is
+    low + b * (high - low) / (B - 1) with b the index of the greatest of its B.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.export import FORMATS, elite_network
+        from neuroevo.export import FORMATS, elite_network, how_to_act
         from neuroevo.output import written_aside
         from neuroevo.run_reader import RunReader
 
@@ -49,6 +56,7 @@ def export(
             network = elite_network(reader.config, elite, name, reader.reference())
             chosen.save(network, aside)
         print(f"wrote {path}: elite of generation {generation}, {network.theta.size:,} weights, as {form}", flush=True)
+        print(how_to_act(network), flush=True)
         if network.dtype == "int8":
             exact = "; what it played with is in the arrays *.kernel_int8 and *.exponent" if form == "npz" else ""
             print(f"the run played in int8; these are the float32 weights, which act alike in most steps{exact}")

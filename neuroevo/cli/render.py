@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from neuroevo.cli.common import Debug, reported_errors, sigterm_raises
+from neuroevo.cli.common import Debug, finite, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Force, Generation, RunPath, Seed, progress_bar
 from neuroevo.limits import MAX_COUNT
 
@@ -34,7 +34,9 @@ def render(
         ),
     ] = 2500,  # a network that never starts its game would fill two hours
     scale: Annotated[int, typer.Option(min=1, max=16, help="Pixels a side for each pixel of the game.")] = 2,
-    fps: Annotated[float | None, typer.Option(min=1, max=1000, help="Frames a second [default: real time].")] = None,
+    fps: Annotated[
+        float | None, typer.Option(min=1, max=1000, callback=finite, help="Frames a second [default: real time].")
+    ] = None,
     captions: Annotated[bool, typer.Option(help="Write who plays and the return so far above each screen.")] = True,
     force: Force = False,
     debug: Debug = False,

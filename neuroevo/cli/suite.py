@@ -12,6 +12,7 @@ import typer
 
 from neuroevo.cli import paths
 from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
+from neuroevo.errors import UserError
 
 if TYPE_CHECKING:
     from neuroevo.suite import Suite
@@ -38,14 +39,19 @@ def suite(
 ) -> None:
     """Train games x seeds x configurations, go on where runs were stopped, and report on all of them."""
     with reported_errors(debug), sigterm_raises():
+        from neuroevo.stdout import say
         from neuroevo.suite import load_suite
         from neuroevo.suite_report import write_report
         from neuroevo.suite_standing import standing
 
         chosen = load_suite(file, overrides or [], out, parallel)
         failures = [] if report_only else run_all(chosen)
-        print("\n" + write_report([standing(run) for run in chosen.runs], chosen.out), flush=True)
-        print(f"this table, CSV files and learning curves are in {chosen.out}", flush=True)
+        standings = [standing(run) for run in chosen.runs]
+        if report_only and all(each.status == "not started" for each in standings):
+            raise UserError(f"there is no run of {file} in {chosen.out}; without --report-only they are started")
+        tell = print if report_only else say
+        tell("\n" + write_report(standings, chosen.out))
+        tell(f"this table, CSV files and learning curves are in {chosen.out}")
         if failures:
             report_failures(failures, len(chosen.runs))
             raise typer.Exit(1)

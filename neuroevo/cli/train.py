@@ -10,7 +10,7 @@ import typer
 
 from neuroevo.cli import paths
 from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
-from neuroevo.errors import DiskError, UserError
+from neuroevo.errors import DiskError, EnvironmentFailure, UserError
 
 if TYPE_CHECKING:
     from neuroevo.run_folder import RunFolder
@@ -71,6 +71,7 @@ def train_run(folder: RunFolder) -> None:
     """Trains into the folder, until a budget is spent, and prints how it goes."""
     from neuroevo.progress import make_watcher
     from neuroevo.run import make_evaluator, run
+    from neuroevo.stdout import say
     from neuroevo.train import spent
 
     config = folder.config
@@ -84,13 +85,15 @@ def train_run(folder: RunFolder) -> None:
             generation = folder.state.generation
             where = f"into {folder.path}" + (f", from generation {generation}" if generation else "")
             seed = config.training.seed
-            print(f"{config.algorithm_name} on {config.env.name}, {weights}, seed {seed}, {where}", flush=True)
+            say(f"{config.algorithm_name} on {config.env.name}, {weights}, seed {seed}, {where}")
             try:
                 state = run(config, evaluator, folder, watcher)
             except KeyboardInterrupt as interrupt:
                 raise type(interrupt)(f"; go on with: neuroevo train --resume {folder.path}") from None
             except DiskError as error:
                 raise DiskError(f"{error}; go on with: neuroevo train --resume {folder.path}") from error
-        print(f"finished {spent(state, config.training)}; results are in {folder.path}")
+            except EnvironmentFailure as error:  # ends with a traceback, mostly
+                raise EnvironmentFailure(f"{error}\ngo on with: neuroevo train --resume {folder.path}") from error
+        say(f"finished {spent(state, config.training)}; results are in {folder.path}")
     finally:
         evaluator.close()
