@@ -470,12 +470,7 @@ def test_workers_that_hang_die_with_their_caller():
     assert gone(workers)
 
 
-CONFIG = """
-[env]
-name = "gymnasium:tests.gymnasium_toys:ToyTrouble-v0"
-[env.options.kwargs]
-what = "hold"
-at = 20
+SMALL = """
 [network]
 name = "mlp"
 [algorithm]
@@ -483,7 +478,14 @@ name = "ga"
 population = 4
 parents = 2
 validated = 2
-[training]
+"""
+CONFIG = f"""
+[env]
+name = "gymnasium:tests.gymnasium_toys:ToyTrouble-v0"
+[env.options.kwargs]
+what = "hold"
+at = 20
+{SMALL}[training]
 generations = 2
 test_episodes = 1
 [hardware]
@@ -506,7 +508,7 @@ def test_ctrl_c_ends_a_run_whose_environment_hangs(tmp_path):
     assert gone(workers)
 
 
-TIRED = """
+TIRED = f"""
 [env]
 name = "gymnasium:tests.gymnasium_toys:ToyTired-v0"
 [env.options]
@@ -514,14 +516,7 @@ workers = 1
 timeout = 3.0
 [env.options.kwargs]
 episodes = 10
-[network]
-name = "mlp"
-[algorithm]
-name = "ga"
-population = 4
-parents = 2
-validated = 2
-[training]
+{SMALL}[training]
 generations = 3
 validation_episodes = 2
 test_episodes = 0
