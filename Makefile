@@ -71,11 +71,11 @@ test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefine
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
 	@$(CMAKE_BUILD) --target benchmarks ale_bench
-	$(BIN)/python -m experiments.bench --json build/bench.json
+	$(BIN)/python -m experiments.benchmarks --json build/bench.json
 
-$(PEERS)/.installed: experiments/peers/requirements.txt | preflight
+$(PEERS)/.installed: experiments/benchmarks/peers/requirements.txt | preflight
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	@echo 'Installing the peers of experiments/peers/requirements.txt into $(PEERS)'
+	@echo 'Installing the peers of experiments/benchmarks/peers/requirements.txt into $(PEERS)'
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $< || \
 	  { echo 'make: pip could not install the peers (its message is above)' >&2; exit 1; }
 	@touch $@
@@ -85,7 +85,7 @@ $(PEERS)/.installed: experiments/peers/requirements.txt | preflight
 GPU_BUILD := build/gpu
 GPU_PATH = PATH="$(dir $(shell command -v $(GPU_PYTHON) 2>/dev/null))$${PATH:+:$$PATH}:$(CURDIR)/$(BIN)"
 GPU_ARCHS ?= $(shell nvidia-smi -L 2>/dev/null | grep -q GPU && echo native || echo 90)
-GPU_RUN = GPU_PYTHON=$(GPU_PYTHON) experiments/gpu/run.sh $(GPU_OUT)
+GPU_RUN = GPU_PYTHON=$(GPU_PYTHON) experiments/benchmarks/gpu/run.sh $(GPU_OUT)
 
 gpu-build:
 	@$(GPU_PATH) CXX='$(CXX)' custom_ops/cmake/gpu_configure.sh $(GPU_BUILD) -DNEUROEVO_ARCH=$(ARCH) \

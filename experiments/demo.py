@@ -20,19 +20,21 @@ import numpy as np
 import typer
 
 from neuroevo.cli.common import Debug, reported_errors
-from neuroevo.config import Config, load_config, make_config
-from neuroevo.episodes import Episode, Evaluator
-from neuroevo.genome_json import genome_to_json
-from neuroevo.metrics import Record
-from neuroevo.metrics_files import Elite
-from neuroevo.progress import make_watcher
-from neuroevo.randomness import held_out_seeds
-from neuroevo.run import make_evaluator, run
-from neuroevo.run_folder import RunFolder, check_free, default_path
-from neuroevo.statistics import summarise
-from neuroevo.train import TrainState, spent
+from neuroevo.cli.progress import make_watcher
+from neuroevo.config.load import load_config, make_config
+from neuroevo.config.schema import Config
+from neuroevo.core.episode import Episode
+from neuroevo.core.evaluator import Evaluator
+from neuroevo.core.randomness import held_out_seeds
+from neuroevo.runs.folder import RunFolder, check_free, default_path
+from neuroevo.runs.genome_json import genome_to_json
+from neuroevo.runs.metrics_files import Elite
+from neuroevo.runs.training_run import make_evaluator, run
+from neuroevo.system.statistics import summarise
+from neuroevo.training.loop import TrainState, spent
+from neuroevo.training.record import Record
 
-CONFIG = Path(__file__).with_name("frostbite_demo.toml")
+CONFIG = Path(__file__).parents[1] / "neuroevo/config/presets/frostbite_demo.toml"
 HELD_OUT_EPISODES = 30
 HELD_OUT_CUTOFF = 5000  # steps
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from neuroevo.evaluate import Evaluation, episode_seeds, evaluate
-from neuroevo.metrics_files import Elite
-from neuroevo.run import make_evaluator
-from neuroevo.run_reader import RunReader
-from neuroevo.warm_start import first_state
+from neuroevo.analysis.evaluation import Evaluation, episode_seeds, evaluate
+from neuroevo.runs.metrics_files import Elite
+from neuroevo.runs.reader import RunReader
+from neuroevo.runs.training_run import make_evaluator
+from neuroevo.runs.warm_start import first_state
 
 
 def compare(path: Path, episodes: int, cutoff: int) -> tuple[RunReader, int, Evaluation, Evaluation]:

@@ -1,3 +1,43 @@
-"""Neuroevolution of deep networks on one desktop, through TensorFlow custom ops."""
+"""Neuroevolution of deep networks on one desktop, through TensorFlow custom ops.
 
-__version__ = "0.1.0"
+What a script needs, loaded when it is first used: `train`, `evaluate`, `load_config`, `make_config`, `open_run`,
+`make_vec`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from neuroevo.core.version import VERSION
+
+if TYPE_CHECKING:
+    from neuroevo.analysis.evaluation import evaluate_run as evaluate
+    from neuroevo.config.load import load_config, make_config
+    from neuroevo.envs.vector import make_vec
+    from neuroevo.runs.reader import RunReader as open_run
+    from neuroevo.runs.training_run import train
+
+__version__ = VERSION
+__all__ = ["evaluate", "load_config", "make_config", "make_vec", "open_run", "train"]
+
+_PLACES = {
+    "evaluate": ("analysis.evaluation", "evaluate_run"),
+    "load_config": ("config.load", "load_config"),
+    "make_config": ("config.load", "make_config"),
+    "make_vec": ("envs.vector", "make_vec"),
+    "open_run": ("runs.reader", "RunReader"),
+    "train": ("runs.training_run", "train"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'neuroevo' has no attribute '{name}', expected one of {', '.join(__all__)}")
+    module, attribute = _PLACES[name]
+    value = globals()[name] = getattr(import_module(f"neuroevo.{module}"), attribute)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,9 +12,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, Strict
 
-from neuroevo.algorithms.algorithm import Weights
-from neuroevo.genome import Genome
-from neuroevo.optimisers import Optimiser, OptimiserState
+from neuroevo.algorithms.optimizers import Optimiser, OptimiserState
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Genome
 
 L2 = Annotated[float, Strict(), Field(ge=0, le=1e6)]  # of a setting: l2 * theta is subtracted from an estimate
 

@@ -14,15 +14,16 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.algorithm import Played, Unvalidated, Weights
 from neuroevo.algorithms.ascent import L2, antithetic_pairs, ascend, estimate, norm
+from neuroevo.algorithms.base import Played, Unvalidated
+from neuroevo.algorithms.fitness_shaping import centred_ranks
+from neuroevo.algorithms.optimizers import Adam, Optimiser, OptimiserState
+from neuroevo.algorithms.schedules import Schedule, value_at
 from neuroevo.algorithms.selection import finite
-from neuroevo.genome import Centre, Genome
-from neuroevo.optimisers import Adam, Optimiser, OptimiserState
-from neuroevo.randomness import Purpose, draw_seeds
-from neuroevo.ranks import centred_ranks
-from neuroevo.schedules import Schedule, value_at
-from neuroevo.settings import Count, settings
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.core.settings import Count, settings
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.algorithm import Played, Weights
+from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.schedules import Schedule, value_at
 from neuroevo.algorithms.selection import finite, pick_candidates, pick_elite, ranking
-from neuroevo.genome import Genome
-from neuroevo.randomness import Purpose, draw_indices, draw_seeds
-from neuroevo.schedules import Schedule, value_at
-from neuroevo.settings import Count, settings
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Genome
+from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds
+from neuroevo.core.settings import Count, settings
 
 
 @dataclass(frozen=True)

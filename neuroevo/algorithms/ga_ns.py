@@ -17,14 +17,15 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.algorithm import Played, Weights
+from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.ga import GA
+from neuroevo.algorithms.novelty import FAILED, checked, grown, known, mean_and_highest, novelty
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
-from neuroevo.behaviour import Behaviour, trajectory
-from neuroevo.genome import Genome
-from neuroevo.novelty import FAILED, checked, grown, known, mean_and_highest, novelty
-from neuroevo.randomness import Purpose, draw_uniforms
-from neuroevo.settings import Count, CountOrZero, settings
+from neuroevo.core.behavior import Behaviour, trajectory
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Genome
+from neuroevo.core.randomness import Purpose, draw_uniforms
+from neuroevo.core.settings import Count, CountOrZero, settings
 
 
 @dataclass(frozen=True, eq=False)

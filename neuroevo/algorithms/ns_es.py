@@ -14,7 +14,7 @@ except that
 - the first centre to move is drawn as well; in the code it is number 0;
 - a centre's episodes have the cut-off of its pairs'; in the code they go on to the greatest of an adaptive one;
 - centres share the statistics that normalise observations; in the code each has its own;
-- equal novelties, or returns, share their rank (neuroevo/ranks.py).
+- equal novelties, or returns, share their rank (neuroevo/algorithms/fitness_shaping.py).
 
 Behaviours in the archive are means over a centre's validation episodes. The code has one such episode on Atari, five on
 Humanoid.
@@ -29,17 +29,18 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from neuroevo.algorithms.algorithm import Played, Weights
 from neuroevo.algorithms.ascent import L2, antithetic_pairs, ascend, estimate
+from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.fitness_shaping import centred_ranks
+from neuroevo.algorithms.novelty import checked, grown, known, mean_and_highest, novelty
+from neuroevo.algorithms.optimizers import Adam, Optimiser, OptimiserState
+from neuroevo.algorithms.schedules import Schedule, value_at
 from neuroevo.algorithms.selection import finite
-from neuroevo.behaviour import Behaviour, trajectory
-from neuroevo.genome import Centre, Genome
-from neuroevo.novelty import checked, grown, known, mean_and_highest, novelty
-from neuroevo.optimisers import Adam, Optimiser, OptimiserState
-from neuroevo.randomness import Purpose, draw_seeds, draw_uniforms
-from neuroevo.ranks import centred_ranks
-from neuroevo.schedules import Schedule, value_at
-from neuroevo.settings import Count, CountOrZero, settings
+from neuroevo.core.behavior import Behaviour, trajectory
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.core.randomness import Purpose, draw_seeds, draw_uniforms
+from neuroevo.core.settings import Count, CountOrZero, settings
 
 Share = Annotated[float, Field(ge=0, le=1)]
 

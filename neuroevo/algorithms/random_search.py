@@ -11,11 +11,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from neuroevo.algorithms.algorithm import Played, Weights
+from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.selection import pick_candidates, pick_elite
-from neuroevo.genome import Genome
-from neuroevo.randomness import Purpose, draw_seeds
-from neuroevo.settings import Count, settings
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Genome
+from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.core.settings import Count, settings
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuroevo.genome import Genome
+from neuroevo.core.genome import Genome
 
 
 def finite(fitness: np.ndarray, count: int, what: str = "genome") -> np.ndarray:

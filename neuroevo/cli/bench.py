@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from neuroevo.cli.common import Debug, Json, finite, reported_errors
-from neuroevo.limits import MAX_THREADS
+from neuroevo.core.bounds import MAX_THREADS
 
 Game = Annotated[str, typer.Option(help="The game.")]
 Network = Annotated[str, typer.Option(help="The network.")]
@@ -46,13 +46,13 @@ def rollout(
 ) -> None:
     """Whole rollouts of random genomes: emulators and networks."""
     with reported_errors(debug):
-        from neuroevo.quiet import load_tensorflow
+        from neuroevo.system.tensorflow_import import load_tensorflow
 
         load_tensorflow()
-        from neuroevo import bench
+        from neuroevo.benchmarks import rates
 
         options = {"dtype": dtype, "device": device, "threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
-        _print_result(bench.rollout(game=game, network=network, seconds=seconds, **options), as_json)
+        _print_result(rates.rollout(game=game, network=network, seconds=seconds, **options), as_json)
 
 
 def pipeline(
@@ -73,13 +73,13 @@ def pipeline(
 ) -> None:
     """Whole rollouts, and what the CPU threads, the lanes and the GPU do meanwhile."""
     with reported_errors(debug):
-        from neuroevo.quiet import load_tensorflow
+        from neuroevo.system.tensorflow_import import load_tensorflow
 
         load_tensorflow()
-        from neuroevo import bench_pipeline
+        from neuroevo.benchmarks import pipeline
 
         options = {"dtype": dtype, "device": device, "threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
-        result = bench_pipeline.pipeline(game, network, seconds, trace, **options)
+        result = pipeline.pipeline(game, network, seconds, trace, **options)
         if as_json:
             _print_result(result, as_json)
             return
@@ -100,12 +100,12 @@ def env(
 ) -> None:
     """Environments alone, with random actions."""
     with reported_errors(debug):
-        from neuroevo.quiet import load_tensorflow
+        from neuroevo.system.tensorflow_import import load_tensorflow
 
         load_tensorflow()
-        from neuroevo import bench
+        from neuroevo.benchmarks import rates
 
-        _print_result(bench.env(name=env, envs=envs, threads=threads, seconds=seconds), as_json)
+        _print_result(rates.env(name=env, envs=envs, threads=threads, seconds=seconds), as_json)
 
 
 def _print_result(result: dict[str, Any], as_json: bool) -> None:

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroevo.errors import DiskError, EnvironmentFailure, UserError
-from neuroevo.stdout import mute, nobody_reads
+from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError
+from neuroevo.system.console import mute, nobody_reads
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="End with one line that is one JSON object.")]

@@ -9,7 +9,7 @@ import typer
 from neuroevo.cli.common import Debug, Overrides, reported_errors
 
 if TYPE_CHECKING:
-    from neuroevo.config import Config
+    from neuroevo.config.schema import Config
 
 File = Annotated[
     str, typer.Argument(metavar="FILE", help="A TOML file, a preset's name, or a JSON file of the 2018 code.")
@@ -27,11 +27,11 @@ def register(app: typer.Typer) -> None:
 def check(file: File, overrides: Overrides = None, debug: Debug = False) -> None:
     """Say what a configuration does, or everything that is wrong with it."""
     with reported_errors(debug):
-        from neuroevo import before_start
-        from neuroevo.config import load_config
+        from neuroevo.config.load import load_config
+        from neuroevo.runs import preflight
 
         config = load_config(file, overrides or [])
-        before_start.check(config, file)
+        preflight.check(config, file)
         print(f"{file} is fine: {summary(config)}")
 
 
@@ -44,8 +44,8 @@ def show(
 ) -> None:
     """Print a configuration as TOML with every default filled in, or all keys with what they mean."""
     with reported_errors(debug):
-        from neuroevo.config import load_config
-        from neuroevo.config_template import documented, start
+        from neuroevo.config.load import load_config
+        from neuroevo.config.template import documented, start
 
         given = overrides or []
         print(documented(start(given)) if file is None else load_config(file, given).toml(), end="")
@@ -54,12 +54,12 @@ def show(
 def presets(debug: Debug = False) -> None:
     """List the presets, which other commands take by name."""
     with reported_errors(debug):
-        from neuroevo import presets as shipped
+        from neuroevo.config import sources
 
-        files = shipped.presets()
+        files = sources.presets()
         width = max(map(len, files), default=0)
         for name, path in files.items():
-            print(f"{name:{width}}  {shipped.description(path)}")
+            print(f"{name:{width}}  {sources.description(path)}")
 
 
 def summary(config: Config) -> str:

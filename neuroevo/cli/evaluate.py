@@ -10,7 +10,7 @@ import typer
 
 from neuroevo.cli.common import Debug, Json, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Generation, RunPath, Seed, progress_bar
-from neuroevo.limits import MAX_COUNT, MAX_THREADS
+from neuroevo.core.bounds import MAX_COUNT, MAX_THREADS
 
 
 def register(app: typer.Typer) -> None:
@@ -40,10 +40,10 @@ def evaluate(
     cut-off.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo import run as runs
-        from neuroevo.evaluate import episode_seeds
-        from neuroevo.evaluate import evaluate as play
-        from neuroevo.run_reader import RunReader
+        from neuroevo.analysis.evaluation import episode_seeds
+        from neuroevo.analysis.evaluation import evaluate as play
+        from neuroevo.runs import training_run as runs
+        from neuroevo.runs.reader import RunReader
 
         reader = RunReader(run)
         generation, elite = reader.elite(generation)

@@ -9,7 +9,7 @@ import typer
 
 from neuroevo.cli.common import Debug, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Force, Generation, RunPath
-from neuroevo.errors import UserError
+from neuroevo.core.errors import UserError
 
 
 def register(app: typer.Typer) -> None:
@@ -41,9 +41,9 @@ def export(
     low + b * (high - low) / (B - 1) with b the index of the greatest of its B.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.export import FORMATS, elite_network, how_to_act
-        from neuroevo.output import written_aside
-        from neuroevo.run_reader import RunReader
+        from neuroevo.analysis.network_export import FORMATS, elite_network, how_to_act
+        from neuroevo.runs.reader import RunReader
+        from neuroevo.system.files import written_aside
 
         reader = RunReader(run)
         generation, elite = reader.elite(generation)

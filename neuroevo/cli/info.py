@@ -9,7 +9,7 @@ import typer
 from neuroevo.cli.common import Debug, print_section, reported_errors
 
 if TYPE_CHECKING:
-    from neuroevo.ops import Gpu
+    from neuroevo.native.library import Gpu
 
 
 def register(app: typer.Typer) -> None:
@@ -25,21 +25,24 @@ def devices(gpu: Gpu) -> str:
 def info(debug: Debug = False) -> None:
     """List games, networks, algorithms, presets and how the native code was built."""
     with reported_errors(debug):
-        from neuroevo import atari_games, hard_maze_tasks, mujoco_tasks, networks, ops, presets
-        from neuroevo.algorithms import ALGORITHMS
-        from neuroevo.facts import machine, versions
+        from neuroevo.algorithms.registry import ALGORITHMS
+        from neuroevo.config.sources import presets
+        from neuroevo.envs import atari, hard_maze, mujoco
+        from neuroevo.native import library
+        from neuroevo.networks import architectures
+        from neuroevo.runs.provenance import machine, versions
 
-        build = ops.build_info()
-        games = atari_games.names()
+        build = library.build_info()
+        games = atari.names()
         print_section("versions", versions())
         print_section("machine", machine())
         print_section("build", build)
-        print(f"networks are evaluated on: {devices(ops.gpu())}")
+        print(f"networks are evaluated on: {devices(library.gpu())}")
         print("algorithms:", ", ".join(ALGORITHMS))
-        print("networks:", ", ".join(networks.NETWORKS))
-        print("dtypes:", ", ".join(networks.DTYPES))
-        print("presets:", ", ".join(presets.presets()))
+        print("networks:", ", ".join(architectures.NETWORKS))
+        print("dtypes:", ", ".join(architectures.DTYPES))
+        print("presets:", ", ".join(presets()))
         print(f"games ({len(games)}):", ", ".join(games))
-        print(f"tasks ({len(mujoco_tasks.TASKS)}):", ", ".join(f"{task}-v5" for task in mujoco_tasks.TASKS))
-        print(f"mazes ({len(hard_maze_tasks.TASKS)}):", ", ".join(hard_maze_tasks.TASKS))
+        print(f"tasks ({len(mujoco.TASKS)}):", ", ".join(f"{task}-v5" for task in mujoco.TASKS))
+        print(f"mazes ({len(hard_maze.TASKS)}):", ", ".join(hard_maze.TASKS))
         print("and any environment of Gymnasium, such as gymnasium:CartPole-v1 or gymnasium:my_module:MyEnv-v0")

@@ -9,7 +9,7 @@ import typer
 
 from neuroevo.cli.common import Debug, finite, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Force, Generation, RunPath, Seed, progress_bar
-from neuroevo.limits import MAX_COUNT
+from neuroevo.core.bounds import MAX_COUNT
 
 
 def register(app: typer.Typer) -> None:
@@ -47,12 +47,12 @@ def render(
     as long as the run keeps the checkpoint from before their generation.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.evaluate import episode_seeds
-        from neuroevo.output import written_aside
-        from neuroevo.render import choose_players
-        from neuroevo.render import render as play
-        from neuroevo.run_reader import RunReader
-        from neuroevo.video import check_format
+        from neuroevo.analysis.evaluation import episode_seeds
+        from neuroevo.analysis.rendering import choose_players
+        from neuroevo.analysis.rendering import render as play
+        from neuroevo.analysis.video.writer import check_format
+        from neuroevo.runs.reader import RunReader
+        from neuroevo.system.files import written_aside
 
         check_format(out)
         reader = RunReader(run)

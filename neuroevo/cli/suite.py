@@ -12,11 +12,11 @@ import typer
 
 from neuroevo.cli import paths
 from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
-from neuroevo.errors import UserError
+from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroevo.suite import Suite
-    from neuroevo.suite_runner import Failure
+    from neuroevo.sweeps.runner import Failure
+    from neuroevo.sweeps.suite import Suite
 
 
 def register(app: typer.Typer) -> None:
@@ -39,10 +39,10 @@ def suite(
 ) -> None:
     """Train games x seeds x configurations, go on where runs were stopped, and report on all of them."""
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.stdout import say
-        from neuroevo.suite import load_suite
-        from neuroevo.suite_report import write_report
-        from neuroevo.suite_standing import standing
+        from neuroevo.sweeps.report import write_report
+        from neuroevo.sweeps.status import standing
+        from neuroevo.sweeps.suite import load_suite
+        from neuroevo.system.console import say
 
         chosen = load_suite(file, overrides or [], out, parallel)
         failures = [] if report_only else run_all(chosen)
@@ -59,8 +59,8 @@ def suite(
 
 def run_all(chosen: Suite) -> list[Failure]:
     """Runs what is not finished and shows how it goes."""
-    from neuroevo.suite_progress import make_suite_watcher
-    from neuroevo.suite_runner import run_suite
+    from neuroevo.cli.suite_progress import make_suite_watcher
+    from neuroevo.sweeps.runner import run_suite
 
     with make_suite_watcher() as watcher:
         try:

@@ -10,10 +10,10 @@ import typer
 
 from neuroevo.cli import paths
 from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
-from neuroevo.errors import DiskError, EnvironmentFailure, UserError
+from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError
 
 if TYPE_CHECKING:
-    from neuroevo.run_folder import RunFolder
+    from neuroevo.runs.folder import RunFolder
 
 
 def register(app: typer.Typer) -> None:
@@ -52,8 +52,9 @@ def train(
 
 def choose_folder(config: Path | None, overrides: list[str], out: Path | None, resume: Path | None) -> RunFolder:
     """The folder of a new run, or of one to go on with. UserError."""
-    from neuroevo.config import load_config
-    from neuroevo.run_folder import CONFIG, RunFolder
+    from neuroevo.config.load import load_config
+    from neuroevo.runs.folder import RunFolder
+    from neuroevo.runs.paths import CONFIG
 
     if resume is not None and out is not None:
         raise UserError("--out and --resume exclude each other: a resumed run stays in its folder")
@@ -69,10 +70,10 @@ def choose_folder(config: Path | None, overrides: list[str], out: Path | None, r
 
 def train_run(folder: RunFolder) -> None:
     """Trains into the folder, until a budget is spent, and prints how it goes."""
-    from neuroevo.progress import make_watcher
-    from neuroevo.run import make_evaluator, run
-    from neuroevo.stdout import say
-    from neuroevo.train import spent
+    from neuroevo.cli.progress import make_watcher
+    from neuroevo.runs.training_run import make_evaluator, run
+    from neuroevo.system.console import say
+    from neuroevo.training.loop import spent
 
     config = folder.config
     for unusable in folder.unusable:

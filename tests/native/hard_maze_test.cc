@@ -1,5 +1,5 @@
 // The hard maze: its geometry against brute force, how the robot moves and what ends an episode, pictures, and bad
-// options and maps. Whole episodes are held against a simulation in Python (tests/test_hard_maze.py).
+// options and maps. Whole episodes are held against a simulation in Python (tests/envs/test_hard_maze.py).
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,0 +1,77 @@
+"""`make bench`: this machine's limits, peers and neuroevo in one run, in turns; medians and ratios of the rounds.
+
+    python -m experiments.benchmarks [--only SECTION] [--task TASK] [--seconds S] [--rounds N] [--threads T]
+        [--json FILE]
+
+Sections: limits, env, vector, mujoco, forward, rollout, layout, generation, memory. The peers (EnvPool, ale-py's vector
+environment, Gymnasium, PyTorch) live in build/peers, which `make bench` makes. Close other programs: what they take is
+taken from some rounds and not from others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.benchmarks.mujoco import STEPS, mujoco
+from experiments.benchmarks.programs import PEERS_PYTHON, ROOT
+from experiments.benchmarks.sections import SECTIONS
+from neuroevo.cli.common import finite
+
+_WITH_PEERS = ("env", "vector", "mujoco", "rollout")
+
+
+def bench(
+    only: Annotated[list[str] | None, typer.Option(help="Sections to run [default: all].")] = None,
+    task: Annotated[list[str] | None, typer.Option(help="Tasks of the section mujoco [default: all].")] = None,
+    seconds: Annotated[float, typer.Option(min=0.2, callback=finite, help="Wall time of each measurement.")] = 1.0,
+    rounds: Annotated[int, typer.Option(min=1, help="How often each measurement takes its turn.")] = 5,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of everybody.")] = len(os.sched_getaffinity(0)),
+    json_file: Annotated[Path | None, typer.Option("--json", help="Where to write all numbers.")] = None,
+) -> None:
+    """Measure neuroevo beside peers and limits."""
+    names = only or list(SECTIONS)
+    for name in names:
+        if name not in SECTIONS:
+            raise typer.BadParameter(f"section '{name}' is unknown, expected one of {', '.join(SECTIONS)}")
+    for name in task or []:
+        if name not in STEPS:
+            raise typer.BadParameter(f"task '{name}' is unknown, expected one of {', '.join(STEPS)}")
+    sections = SECTIONS | {"mujoco": partial(mujoco, tasks=task or tuple(STEPS))}
+    if set(names) & set(_WITH_PEERS) and not PEERS_PYTHON.exists():
+        sys.exit(f"there is no {PEERS_PYTHON}: `make bench` installs the peers")
+    results = {"machine": _machine(), "seconds": seconds, "rounds": rounds, "threads": threads}
+    for name in names:
+        print(f"\n{name}: {SECTIONS[name].__doc__.strip()}\n", flush=True)
+        results[name] = sections[name](seconds, rounds, threads)
+        if json_file is not None:
+            json_file.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def _machine() -> dict[str, object]:
+    """What the numbers depend on."""
+    models = [
+        line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
+    ]
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    return {
+        "cpu": models[0] if models else "unknown",
+        "cores": os.cpu_count(),
+        "commit": commit.stdout.strip(),
+        "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "load_before": os.getloadavg()[0],
+    }
+
+
+if __name__ == "__main__":
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command()(bench)
+    app()

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# Everything that there is to learn on a machine with a GPU, in steps that do not depend on each other, each with a time
+# limit, in the order given, within a total time: for a machine that is only lent for minutes.
+#
+#   experiments/benchmarks/gpu/run.sh OUT STEP...     steps: build test bench pipeline peers sanitize tensorflow
+#
+# OUT gets log.txt with all that the steps print, a JSON file of figures from each that measures (of earlier runs' files
+# those that are measured again are replaced), and at the end report.md and scaling.png. Variables: GPU_PYTHON, a
+# Python with cmake and ninja beside it, numpy, and PyTorch and JAX if peers are to be measured (python3); GPU_SECONDS,
+# the total time (570); GPU_RESULTS, a name: the report becomes experiments/results/NAME.md, too. Exits with 1 where a step failed, was cut off or could not start.
+set -u
+cd "$(dirname "$0")/../../.."
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+shift
+: "${GPU_PYTHON:=python3}" "${GPU_SECONDS:=570}"
+PATH=$(dirname "$(command -v "$GPU_PYTHON")"):/usr/local/cuda/bin:$PATH:$PWD/.venv/bin
+export PATH GPU_PYTHON PYTHONUNBUFFERED=1
+build=build/gpu
+reserve=15 # seconds for the report
+failed=0
+
+roms=$PWD/build/gpu_carry/roms
+if [ -x .venv/bin/python ]; then
+  roms=$(.venv/bin/python -c "from importlib.util import find_spec as f; print(f('ale_py').submodule_search_locations[0] + '/roms')")
+fi
+
+# limited SECONDS COMMAND...: within the total time, too. Ends what runs longer and all that it started.
+limited() {
+  local seconds=$1 left=$((GPU_SECONDS - reserve - SECONDS))
+  shift
+  [ "$left" -lt 5 ] && { echo "no time is left"; return 124; }
+  timeout -k 5 "$((seconds < left ? seconds : left))" "$@"
+}
+
+build() {
+  limited 300 make --no-print-directory gpu-build
+}
+
+tests() {
+  local test status=0
+  for test in "$build"/tests/gpu_*_test; do
+    [ -x "$test" ] || { echo "no tests are built"; return 1; }
+    echo "-- ${test##*/}"
+    NEUROEVO_ROMS=$roms NEUROEVO_GPU_TESTS=needed limited 100 "$test" || status=1
+  done
+  return $status
+}
+
+bench() {
+  rm -f "$out/bench.jsonl"
+  limited 150 "$build/bench/gpu_bench" --json "$out/bench.jsonl"
+}
+
+pipeline() {
+  local cores=() n
+  for n in 1 2 4 8 16 32; do [ "$n" -le "$(nproc)" ] && cores+=("$n"); done
+  rm -f "$out/pipeline.jsonl"
+  limited 240 "$build/bench/gpu_pipeline" "$roms/frostbite.bin" --threads "$(IFS=,; echo "${cores[*]}")" \
+    --json "$out/pipeline.jsonl" --lanes 2,3 --slots 2,4 --seconds 2 --rounds 2
+}
+
+peers() {
+  local way status=0
+  rm -f "$out/peers.jsonl"
+  for way in torch_unfold jax_vmap torch_vmap jax_vmap_patches torch_unfold_compiled; do # a process each: one may fail
+    limited 75 "$GPU_PYTHON" experiments/benchmarks/peers/gpu_population.py --ways $way --seconds 1 --json "$out/peers.jsonl" || status=1
+  done
+  return $status
+}
+
+sanitize() {
+  local tool test reason status=0
+  if reason=$(NEUROEVO_GPU_TESTS=small "$build/tests/gpu_rows_test" | grep -m1 SKIPPED); then
+    echo "$reason"
+    return 0
+  fi
+  command -v compute-sanitizer >/dev/null || { echo "there is no compute-sanitizer"; return 1; }
+  for tool in memcheck initcheck racecheck; do
+    for test in "$build"/tests/gpu_*_test; do
+      [ -x "$test" ] || { echo "no tests are built"; return 1; }
+      echo "-- $tool ${test##*/}"
+      NEUROEVO_ROMS=$roms NEUROEVO_GPU_TESTS=small limited 120 \
+        compute-sanitizer --tool $tool --error-exitcode 9 "$test" || status=1
+    done
+  done
+  return $status
+}
+
+tensorflow() {
+  if [ -x .venv/bin/python ]; then
+    limited 300 make --no-print-directory test-gpu-tf
+  else # a TensorFlow that was carried there, and neuroevo/_lib
+    limited 300 "$GPU_PYTHON" -m pytest -m gpu -rs tests/test_gpu_tf.py
+  fi
+}
+
+{
+  date
+  git describe --always --dirty 2>/dev/null
+  nvidia-smi 2>/dev/null
+  grep -m1 "model name" /proc/cpuinfo
+  echo "$(nproc) cores"
+} >>"$out/log.txt"
+for step in "$@"; do
+  case $step in
+  build | bench | pipeline | peers | sanitize | tensorflow) function=$step ;;
+  test) function=tests ;;
+  *) echo "step '$step' is unknown, expected build, test, bench, pipeline, peers, sanitize or tensorflow" >&2; exit 2 ;;
+  esac
+  began=$SECONDS
+  printf '\n== %s\n' "$step" | tee -a "$out/log.txt"
+  $function 2>&1 | tee -a "$out/log.txt"
+  status=${PIPESTATUS[0]}
+  [ "$status" = 0 ] || failed=1
+  echo "{\"figure\": \"step\", \"step\": \"$step\", \"status\": $status, \"seconds\": $((SECONDS - began))}" |
+    tee -a "$out/steps.jsonl"
+done
+"$GPU_PYTHON" experiments/benchmarks/gpu/report.py "$out" ${GPU_RESULTS:+--results "$GPU_RESULTS"} || failed=1
+exit $failed

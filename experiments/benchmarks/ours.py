@@ -1,0 +1,174 @@
+"""Our side of a comparison, as a process that measures when it is asked (see programs.Program).
+
+    python -m experiments.benchmarks.ours {env,replay,rollout,network,generations,memory} '{"option": ...}'
+
+Answers to a number of seconds: env and rollout what `neuroevo bench` prints; replay as replay.py says; network
+{"network_us": ...}, the time that a thread takes to evaluate one network, with all of them at it, each with a row of
+its own as in a rollout; generations the rate of a GA's generations; memory, whatever the seconds, what a process holds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+
+def main() -> None:
+    what, options = sys.argv[1], json.loads(sys.argv[2])
+    known = {"env": env, "replay": replay, "rollout": rollout, "network": network}
+    known |= {"generations": generations, "memory": memory}
+    measure = known[what](**options)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(json.dumps(measure(float(line))), flush=True)
+
+
+def env(name: str, envs: int, threads: int) -> Callable[[float], dict[str, Any]]:
+    """Steps environments through the TensorFlow ops."""
+    rates = _rates()
+    return lambda seconds: rates.env(name=name, envs=envs, threads=threads, seconds=seconds)
+
+
+def replay(**options: Any) -> Callable[[float], dict[str, Any]]:
+    """Plays recorded actions through the TensorFlow ops; options as those of replay.replay."""
+    _rates()
+    from experiments.benchmarks import replay
+
+    measure = replay.replay(**options)
+    measure(1.0)
+    return measure
+
+
+def rollout(**options: Any) -> Callable[[float], dict[str, Any]]:
+    """Plays random genomes, a different one for every episode; options as benchmarks.rates.rollout takes them."""
+    rates = _rates()
+    return lambda seconds: rates.rollout(seconds=seconds, **options)
+
+
+def generations(threads: int) -> Callable[[float], dict[str, Any]]:
+    """Goes on with a GA run for two generations, until the last of their tests is over, whatever the seconds."""
+    rates = _rates()
+    from neuroevo.config.load import load_config
+    from neuroevo.runs.training_run import make_evaluator
+    from neuroevo.training.loop import train
+
+    overrides = ["algorithm.population=200", "algorithm.validated=5", "training.validation_episodes=20"]
+    overrides += ["training.test_episodes=100", "training.cutoff=1000", f"hardware.threads={threads}"]
+    config = load_config("frostbite_ga", overrides)
+    evaluator, state, wanted = make_evaluator(config), None, 0
+
+    def measure(_: float) -> dict[str, Any]:
+        nonlocal state, wanted
+        wanted += 2
+        training = replace(config.training, generations=wanted)
+        before, cpu, began, played = evaluator.work(), time.process_time(), time.perf_counter(), 0
+        for after_each, records in train(config.algorithm, evaluator, training, state):
+            state, played = after_each, played + len(records)
+        after, cpu, wall = evaluator.work(), time.process_time() - cpu, time.perf_counter() - began
+        busy, steps = after.busy_seconds - before.busy_seconds, after.steps - before.steps
+        return {
+            "generations": played,
+            "steps_per_s": steps / wall,
+            "idle_share": 1 - busy / (threads * wall),
+            **rates.outside(cpu, busy, steps),
+        }
+
+    return measure
+
+
+def memory(population: int) -> Callable[[float], dict[str, Any]]:
+    """What a process holds after two generations of a GA with so many genomes, playing a step each."""
+    rates = _rates()
+    from neuroevo.config.load import load_config
+    from neuroevo.runs.training_run import make_evaluator
+    from neuroevo.training.loop import train
+
+    overrides = [f"algorithm.population={population}", "training.cutoff=1", "training.generations=2"]
+    overrides += ["training.timesteps=1_000_000", "training.test_episodes=0", "training.validation_episodes=1"]
+    config = load_config("frostbite_ga", overrides)
+
+    def measure(_: float) -> dict[str, Any]:
+        evaluator = make_evaluator(config)
+        generations = len(list(train(config.algorithm, evaluator, config.training)))
+        found = {"resident_mb": rates.resident_mb(), "generations": generations}
+        evaluator.close()
+        return found
+
+    return measure
+
+
+def network(game: str, network: str, threads: int, dtype: str) -> Callable[[float], dict[str, Any]]:
+    """Evaluates networks on observations of random play, and nothing else."""
+    from neuroevo.envs import registry
+    from neuroevo.native import library
+    from neuroevo.native.env_pool import EnvPool
+    from neuroevo.native.population import Population
+    from neuroevo.networks.architectures import NETWORKS, input_line, to_text
+
+    observations = observations_of(game, 64)
+    actions = EnvPool(registry.resolve(game), 1).num_actions
+    library.set_threads(threads)  # those of this process are the only ones: each does its own work
+    text = to_text(NETWORKS[network](input_line("uint8", (84, 84, 4)), actions))
+    population = Population([text], threads, dtype=dtype)
+    population.init(range(threads), [0] * threads, range(threads))
+    forward = library.core().neuroevo_population_forward  # without the checks of native.Population at each call
+
+    def evaluate(row: int, end: float, calls: list[int]) -> None:
+        rows, out = np.array([row]), np.zeros(actions, np.float32)
+        pointers = [ctypes.c_void_p(observation.ctypes.data) for observation in observations]
+        to_rows, to_out = ctypes.c_void_p(rows.ctypes.data), ctypes.c_void_p(out.ctypes.data)
+        while time.perf_counter() < end:
+            for pointer in pointers:
+                forward(population._handle, to_rows, ctypes.c_int64(1), pointer, to_out)
+            calls[row] += len(pointers)
+
+    def measure(seconds: float) -> dict[str, Any]:
+        calls, began = [0] * threads, time.perf_counter()
+        workers = [threading.Thread(target=evaluate, args=(row, began + seconds, calls)) for row in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return {"network_us": 1e6 * threads * (time.perf_counter() - began) / sum(calls)}
+
+    measure(0.5)
+    return measure
+
+
+def observations_of(game: str, count: int) -> np.ndarray:
+    """uint8 [count, 84, 84, 4] of random play, some steps apart."""
+    from neuroevo.envs import registry
+    from neuroevo.native.env_pool import EnvPool
+
+    pool, rng, seen = EnvPool(registry.resolve(game), 8), np.random.default_rng(0), []
+    slots = np.arange(8)
+    pool.reset(slots, slots, np.zeros(8))
+    while len(seen) * 8 < count:
+        for _ in range(10):
+            _, dones = pool.step(slots, rng.integers(pool.num_actions, size=8))
+            if dones.any():
+                pool.reset(slots[dones], slots[dones], np.zeros(dones.sum()))
+        seen.append(pool.observe(slots))
+    return np.concatenate(seen)[:count]
+
+
+def _rates() -> Any:
+    """The module neuroevo.benchmarks.rates, which imports TensorFlow."""
+    from neuroevo.system.tensorflow_import import load_tensorflow
+
+    load_tensorflow()
+    from neuroevo.benchmarks import rates
+
+    return rates
+
+
+if __name__ == "__main__":
+    main()

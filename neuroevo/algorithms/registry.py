@@ -1,0 +1,94 @@
+"""An algorithm by its name in a configuration: one of the registry, or module:class of the user's own.
+
+A module is imported from wherever this process would import it, or from the current folder. Importing one runs it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from dataclasses import is_dataclass
+from importlib import import_module
+from types import ModuleType
+
+from pydantic.dataclasses import is_pydantic_dataclass
+
+from neuroevo.algorithms.base import Algorithm
+from neuroevo.algorithms.es import ES
+from neuroevo.algorithms.ga import GA
+from neuroevo.algorithms.ga_ns import GANS
+from neuroevo.algorithms.ns_es import NSES, NSRES
+from neuroevo.algorithms.random_search import RandomSearch
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import did_you_mean
+
+ALGORITHMS: dict[str, type[Algorithm]] = {
+    "es": ES,
+    "ga": GA,
+    "ga_ns": GANS,
+    "ns_es": NSES,
+    "nsr_es": NSRES,
+    "random_search": RandomSearch,
+}
+
+_MEMBERS = [name for name in (*Algorithm.__annotations__, *vars(Algorithm)) if not name.startswith("_")]
+
+
+def find_algorithm(name: object) -> type[Algorithm]:
+    """The algorithm's class. UserError: there is none, or it is no algorithm; the message goes after `NAME: `."""
+    if isinstance(name, str) and name in ALGORITHMS:
+        return ALGORITHMS[name]
+    if isinstance(name, str) and ":" in name:
+        return _own(*name.split(":", 1))
+    hint = did_you_mean(name, ALGORITHMS) if isinstance(name, str) else ""
+    raise UserError(f"expected one of {', '.join(ALGORITHMS)}, or module:class of your own{hint}")
+
+
+def _own(module_name: str, class_name: str) -> type[Algorithm]:
+    if not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
+        raise UserError("expected module:class, such as experiments.examples.cma_es:CMAES")
+    module = _imported(module_name)
+    kind = getattr(module, class_name, None)
+    if not isinstance(kind, type):
+        known = [name for name, value in vars(module).items() if isinstance(value, type) and not _missing(value)]
+        where = getattr(module, "__file__", None) or "a folder"
+        has = f"expected one of {', '.join(known)}" if known else "expected an algorithm's, and it has none"
+        raise UserError(f"{module_name} ({where}) has no class {class_name}: {has}")
+    missing = _missing(kind)
+    if missing:
+        raise UserError(f"{class_name} lacks {', '.join(missing)}: expected all of neuroevo.algorithms.Algorithm")
+    if not is_pydantic_dataclass(kind):
+        raise UserError(f"{class_name} is not decorated: expected a class decorated with neuroevo.settings.settings")
+    if not is_dataclass(getattr(kind, "state_type", None)):
+        raise UserError(f"{class_name}.state_type: expected a frozen dataclass")
+    return kind
+
+
+def _missing(kind: type) -> list[str]:
+    """What a class lacks to be an algorithm; a setting without a default is an attribute of its objects only."""
+    return [name for name in _MEMBERS if not hasattr(kind, name) and name not in getattr(kind, "__annotations__", {})]
+
+
+def _imported(name: str) -> ModuleType:
+    """The module. UserError: there is none, or importing it raises."""
+    folder = os.getcwd()
+    if not {"", folder} & set(sys.path):
+        sys.path.append(folder)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+            raise UserError(f"there is no module {error.name}, expected one in {folder} or installed") from None
+        raise UserError(_raised(name, error)) from error
+    except (Exception, SystemExit) as error:
+        raise UserError(_raised(name, error)) from error
+
+
+def _raised(name: str, error: BaseException) -> str:
+    """What importing a module raised, on one line, and where."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
+    own = frames[2:]  # after ours and importlib's; a text that is no Python has none, and says itself where
+    place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    message = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"importing {name} raises {message}{place}"

@@ -1,0 +1,136 @@
+"""Videos of a run's networks at play: the elite alone, or beside the next best of its generation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from neuroevo.analysis.replay import Moment, Replay
+from neuroevo.analysis.video.tiles import Grid
+from neuroevo.analysis.video.writer import VideoWriter
+from neuroevo.config.schema import Config
+from neuroevo.core.episode import Outcomes
+from neuroevo.core.errors import NativeError, UserError
+from neuroevo.core.genome import Genome
+from neuroevo.core.observation_statistics import Normaliser
+from neuroevo.envs import registry
+from neuroevo.runs.checkpoints import Checkpoints
+from neuroevo.runs.reader import RunReader
+
+FRAMES_PER_S = 60  # emulator frames of an Atari console
+
+
+@dataclass(frozen=True)
+class Player:
+    """Who plays, what to call it, and what it sees observations through."""
+
+    name: str
+    genome: Genome
+    normaliser: Normaliser | None = None
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What was written. outcomes: of the M players in the episodes, [E], one after another. size: width, height."""
+
+    outcomes: list[Outcomes]
+    frames: int
+    fps: float
+    size: tuple[int, int]
+
+
+def choose_players(reader: RunReader, generation: int | None = None, members: int = 1) -> tuple[int, list[Player]]:
+    """A finished generation, by default the last one, and its elite and `members` - 1 best others by fitness.
+
+    UserError: there is no such generation, it has fewer members, or the checkpoint that remembers them is gone.
+    """
+    generation, elite = reader.elite(generation)
+    players = [Player("elite", elite.genome, elite.normaliser)]
+    if members == 1:
+        return generation, players
+    row = reader.rows()[generation]
+    there = Checkpoints(reader.path / "checkpoints", reader.config.checkpoints).generations()
+    if generation not in there:
+        known = ", ".join(str(finished) for finished in there if finished < len(reader.rows())) or "none"
+        raise UserError(
+            f"the members of generation {generation} are not known any more, since the checkpoint before it is gone; "
+            f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
+        )
+    weights = Replay(reader.config, [elite.genome], reference=reader.reference()).weights
+    genomes = reader.config.algorithm.ask(reader.state(generation).algorithm, weights)
+    ranks = np.argsort(-np.array(row["fitness"]), kind="stable")
+    others = [
+        Player(f"#{rank}", genomes[index], elite.normaliser)
+        for rank, index in enumerate(ranks, start=1)
+        if genomes[index] != elite.genome
+    ]
+    if members - 1 > len(others):
+        raise UserError(f"members is {members}, expected at most {len(others) + 1} in generation {generation}")
+    return generation, players + others[: members - 1]
+
+
+def render(
+    config: Config,
+    players: Sequence[Player],
+    seeds: Sequence[int],
+    path: Path,
+    *,
+    cutoff: int,
+    scale: int = 2,
+    fps: float | None = None,
+    captions: bool = True,
+    reference: np.ndarray | None = None,
+    on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
+) -> Rendered:
+    """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
+
+    An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
+    cutoff: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the console, or
+    as an environment of Gymnasium says. on_progress is told how many episodes are over, and the steps of the one that
+    is played. All players see through the first one's normaliser, as all of a generation do. reference: the run's, if
+    its networks need one. UserError: the environment has no screens.
+    """
+    replay = _replay(config, players, reference)
+    if not replay.pool.render_shape:
+        raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
+    screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
+    grid = Grid(len(players), *screens.shape[1:3], scale, captions)
+    height, width, _ = grid.shape
+    if fps is None:
+        known = registry.frames_per_s(config.env.name, config.env.options)
+        fps = FRAMES_PER_S / replay.pool.frame_skip if known is None else known
+    outcomes, frames = [], 0
+    with VideoWriter(path, height, width, fps) as video:
+        for seed in seeds:
+            for moment in replay.play(seed, cutoff):
+                screens[moment.moved] = replay.pool.render(moment.moved)
+                bright = moment.playing | ~moment.playing.any()  # the last picture is not dark
+                video.write(grid.picture(screens, _captions(players, moment), bright))
+                frames += 1
+                on_progress(len(outcomes), int(moment.steps.max()))
+            faults = {slot: fault for slot in range(len(players)) if (fault := replay.pool.fault(slot))}
+            outcomes.append(Outcomes(moment.returns, moment.steps, faults))
+    return Rendered(outcomes, frames, fps, (width, height))
+
+
+def _replay(config: Config, players: Sequence[Player], reference: np.ndarray | None) -> Replay:
+    """Of an environment with screens, if its family can have some. UserError: this one cannot, and what it says."""
+    env = replace(config.env, options=dict(registry.rendered(config.env.name, config.env.options)))
+    genomes = [player.genome for player in players]
+    try:
+        return Replay(replace(config, env=env), genomes, players[0].normaliser, reference)
+    except NativeError as error:
+        if env == config.env:
+            raise
+        why = str(error).splitlines()[0]
+        raise UserError(f"env.name: {config.env.name} cannot be made with screens, for a video: {why}") from error
+
+
+def _captions(players: Sequence[Player], moment: Moment) -> list[str]:
+    return [
+        f"{player.name}: {value:g}{'' if playing else ' (over)'}"
+        for player, value, playing in zip(players, moment.returns, moment.playing, strict=True)
+    ]

@@ -1,0 +1,128 @@
+"""How a suite looks while it goes: a line per event, and on a terminal live bars below them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from neuroevo.sweeps.runner import Failure, SuiteWatcher
+from neuroevo.sweeps.status import Row, Standing, describe
+from neuroevo.sweeps.suite import SuiteRun
+from neuroevo.system.console import say
+
+SECONDS_BETWEEN_LINES = 30  # about one run's generations
+
+
+class PlainSuiteWatcher(SuiteWatcher):
+    """A line per event, for files and pipes; about a run's generations one every now and then."""
+
+    def __init__(self) -> None:
+        self._last_line: dict[str, float] = {}
+
+    def __enter__(self) -> PlainSuiteWatcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def begin(self, standings: Sequence[Standing], parallel: int) -> None:
+        of = Counter(each.status for each in standings)
+        known = ", ".join(f"{of[status]} {status}" for status in of)
+        at_a_time = f", {parallel} at a time" if of["finished"] < len(standings) else ""
+        self._say(f"{len(standings)} runs ({known}){at_a_time}")
+
+    def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
+        where = f"goes on from generation {generations}" if generations else "starts"
+        self._say(f"{run.name} {where}" + (f", threads {threads}" if threads else ""))
+        self._last_line[run.name] = time.monotonic()
+
+    def generation(self, run: SuiteRun, row: Row) -> None:
+        if time.monotonic() - self._last_line[run.name] >= SECONDS_BETWEEN_LINES:
+            self._last_line[run.name] = time.monotonic()
+            self._say(f"{run.name}: {describe(run, row)}")
+
+    def finished(self, now: Standing) -> None:
+        self._say(f"{now.run.name} finished: {describe(now.run, now.rows[-1])}")
+
+    def failed(self, failure: Failure) -> None:
+        self._say(f"{failure.run.name} {failure.reason}")
+
+    def _say(self, text: str) -> None:
+        say(text)
+
+
+class TerminalSuiteWatcher(PlainSuiteWatcher):
+    """The lines without those about generations; below, a bar for the suite and one for each run that goes."""
+
+    def __init__(self, console: Console):
+        super().__init__()
+        self._console = console
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[text]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            auto_refresh=False,  # tick() does it; a thread would be one too many beside the starting of processes
+        )
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> TerminalSuiteWatcher:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def begin(self, standings: Sequence[Standing], parallel: int) -> None:
+        super().begin(standings, parallel)
+        finished = sum(each.status == "finished" for each in standings)
+        self._suite = self._bars.add_task("all runs", total=len(standings), completed=finished, text="")
+
+    def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
+        super().started(run, generations, threads)
+        self._tasks[run.name] = self._bars.add_task(run.name, total=1.0, text="")
+
+    def generation(self, run: SuiteRun, row: Row) -> None:
+        self._bars.update(self._tasks[run.name], completed=share_done(run, row), text=describe(run, row))
+
+    def finished(self, now: Standing) -> None:
+        super().finished(now)
+        self._end(now.run)
+
+    def failed(self, failure: Failure) -> None:
+        super().failed(failure)
+        self._end(failure.run)
+
+    def tick(self) -> None:
+        self._bars.refresh()
+
+    def _end(self, run: SuiteRun) -> None:
+        if run.name in self._tasks:  # not where it could not be started
+            self._bars.remove_task(self._tasks.pop(run.name))
+        self._bars.advance(self._suite)
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def make_suite_watcher() -> PlainSuiteWatcher:
+    """The watcher that fits standard output, as a context manager."""
+    console = Console()
+    return TerminalSuiteWatcher(console) if console.is_terminal else PlainSuiteWatcher()
+
+
+def share_done(run: SuiteRun, row: Row) -> float:
+    """The part of the budget that is spent, in [0, 1]: of the one that will end the run first, as it looks now."""
+    training = run.config.training
+    spent = [
+        (row["generation"] + 1) / training.generations if training.generations else 0.0,
+        row["steps_total"] / training.timesteps if training.timesteps else 0.0,
+        row["seconds_total"] / 60 / training.minutes if training.minutes else 0.0,
+    ]
+    return min(max(spent), 1.0)

@@ -1,0 +1,178 @@
+"""A run's configuration: sections of keys, checked once, every problem reported at once.
+
+[env]
+name = "frostbite"
+
+[network]
+name = "large_model"
+
+[algorithm]
+name = "ga"            # or module:class of your own; the other keys are its own fields, see neuroevo/algorithms/
+
+[training]
+timesteps = 250e6      # at least one of timesteps, generations and minutes
+
+[hardware]             # may be left out
+[checkpoints]          # may be left out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from dataclasses import field as dataclass_field
+from typing import Annotated, Any
+
+import tomli_w
+from pydantic import PlainValidator
+
+from neuroevo.config.max_episode_steps import parse_cutoff
+from neuroevo.core.bounds import MAX_SLOTS
+from neuroevo.core.settings import (
+    Count,
+    CountOrZero,
+    Name,
+    Positive,
+    Seed,
+    Slots,
+    Steps,
+    Threads,
+    one_of,
+    settings,
+    whole,
+)
+from neuroevo.envs import registry
+from neuroevo.networks.architectures import Network
+
+
+def _checked_cutoff(value: object) -> object:
+    parse_cutoff(whole(value))
+    return whole(value)
+
+
+@settings
+class Env:
+    """What is played."""
+
+    name: Name
+    """The environment; `neuroevo info` lists them."""
+    options: dict[str, Any] = dataclass_field(default_factory=dict)
+    """Options of the environment's family, as a table [env.options]."""
+
+
+@settings
+class Training:
+    """Episodes, budgets and the seed. Steps are decisions of the network; budgets are checked between generations."""
+
+    seed: Seed = 0
+    """Everything random in the run follows from it, in [0, 2**63)."""
+    episodes: Count = 1
+    """Episodes per genome; its fitness is their mean return."""
+    cutoff: Annotated[int | str, PlainValidator(_checked_cutoff)] = 5000
+    """Steps after which an episode in training or validation is cut off. Or "adaptive:start,fraction,ratio,max", which
+    grows, or "env_default", only the environment's own limit."""
+    validation_episodes: Count = 30
+    """Episodes per candidate; the best mean is the elite."""
+    test_episodes: CountOrZero = 200
+    """Episodes of each generation's elite without cut-off; not counted in timesteps. 0 leaves them out."""
+    timesteps: Steps | None = None
+    """Ends the run after this many steps of population and validation episodes."""
+    generations: Count | None = None
+    """Ends the run after this many generations."""
+    minutes: Positive | None = None
+    """Ends the run after this wall time; results then depend on the machine's speed."""
+    start_from: Name | None = None
+    """Another run's folder, whose best genomes this run begins with instead of fresh ones."""
+
+    def __post_init__(self) -> None:
+        if self.timesteps is None and self.generations is None and self.minutes is None:
+            raise ValueError("no budget: expected at least one of timesteps, generations and minutes")
+
+
+@settings
+class Hardware:
+    """How the machine is used. Results do not depend on it. What is left out is chosen from the machine."""
+
+    device: Annotated[str, one_of(("auto", "cpu", "gpu"))] = "auto"
+    """Where networks are evaluated; "auto" takes a GPU where there is one that this version can use."""
+    threads: Threads | None = None
+    """Worker threads for emulators and networks."""
+    lanes: Threads | None = None
+    """Lanes: groups of slots that take turns, one's networks beside another's emulators."""
+    slots: Slots | None = None
+    """Slots (environments) per lane."""
+
+    def __post_init__(self) -> None:
+        lanes, slots = self.lanes or 1, self.slots or 1
+        if lanes * slots > MAX_SLOTS:
+            raise ValueError(f"slots = {slots}: expected at most {MAX_SLOTS // lanes} in each of {lanes} lanes")
+
+
+@settings
+class CheckpointSettings:
+    """When checkpoints are written and how long they stay. Results do not depend on it."""
+
+    every: Count = 1
+    """Generations between checkpoints. One is also written when the run ends, is interrupted or terminated."""
+    keep_last: Count = 3
+    """How many of the newest stay."""
+    keep_every: CountOrZero = 0
+    """Those after every so many generations stay for good; 0: none of them."""
+
+
+@settings
+class Config:
+    """A checked configuration."""
+
+    env: Env
+    network: Network
+    algorithm: Any
+    training: Training
+    hardware: Hardware
+    checkpoints: CheckpointSettings
+    algorithm_name: str
+
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The configuration as TOML tables, with every default filled in and nothing that is None."""
+        tables = {name: _plain(asdict(getattr(self, name))) for name in SECTIONS}
+        tables["algorithm"] = {"name": self.algorithm_name, **tables["algorithm"]}
+        return {name: table for name, table in tables.items() if table}
+
+    def origin(self) -> dict[str, dict[str, Any]]:
+        """The part of tables() that results depend on: without budgets, hardware, checkpoints and options such as
+        workers of gymnasium: environments, and with what a file of the environment's holds now in place of its path.
+
+        UserError: that file cannot be read.
+        """
+        tables = self.tables()
+        training = {key: value for key, value in tables["training"].items() if key not in BUDGETS}
+        return {
+            "env": _plain({**tables["env"], **registry.deciding(self.env.name, self.env.options)}),
+            "network": tables["network"],
+            "algorithm": tables["algorithm"],
+            "training": training,
+        }
+
+    def toml(self) -> str:
+        """The configuration as TOML text that loads as the same configuration."""
+        return tomli_w.dumps(self.tables())
+
+
+BUDGETS = ("timesteps", "generations", "minutes")  # keys of [training] that only say when a run ends
+SECTIONS = {
+    "env": Env,
+    "network": Network,
+    "algorithm": None,
+    "training": Training,
+    "hardware": Hardware,
+    "checkpoints": CheckpointSettings,
+}
+
+
+def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
+    """`table` without the keys whose value is None, which TOML cannot say; they are absent."""
+    return {
+        key: _plain(value) if isinstance(value, Mapping) else value
+        for key, value in table.items()
+        if value is not None and value != {}
+    }

@@ -1,0 +1,120 @@
+"""Where a configuration's tables come from: a TOML file, a JSON file of the 2018 code or a preset, and overrides."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from neuroevo.config import uber2018
+from neuroevo.config.suggestions import key_of
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import inline, nearest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translation:
+    """The tables in the file, or of the preset of that name, with overrides; names and problems are of 2018 files.
+
+    UserError: the file cannot be read, is neither TOML nor (where it ends with .json) a JSON object, or an override is
+    not KEY=VALUE.
+    """
+    text = _text(path)
+    if Path(path).suffix == ".json":
+        read = uber2018.translate(_json(text, path))
+    else:
+        try:
+            read = uber2018.Translation(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise UserError(f"{path} is not valid TOML: {error}") from None
+    for override in overrides:
+        theirs = read.names.pop(apply(read.tables, override), None)  # the file's value no longer counts
+        read.problems[:] = [problem for problem in read.problems if key_of(problem) != theirs]
+    return read
+
+
+def apply(tables: dict[str, Any], override: str) -> str:
+    """Sets one KEY=VALUE in `tables` and returns the key; a value that is not TOML, quoted or bracketed is text."""
+    key, equals, value = override.partition("=")
+    key, value = key.strip(), value.strip()
+    parts = key.split(".")
+    if not equals or not all(parts) or len(parts) < 2:
+        raise UserError(f"--set {override}: expected SECTION.KEY=VALUE, such as training.seed=3")
+    try:
+        parsed = tomllib.loads(f"value = {value}")
+    except tomllib.TOMLDecodeError as error:
+        if not value or any(character in value for character in "\"'[]{}\n="):
+            raise UserError(f"--set {override}: the value is not valid TOML: {error}") from None
+        parsed = {"value": value}
+    if set(parsed) != {"value"}:
+        raise UserError(f"--set {override}: expected one value")
+    table = tables
+    for depth, part in enumerate(parts[:-1]):
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise UserError(f"--set {override}: {'.'.join(parts[: depth + 1])} is {inline(table)}, not a table")
+    table[parts[-1]] = parsed["value"]
+    return key
+
+
+def _text(path: Path | str) -> str:
+    expected = "expected a TOML file, a preset's name, or a JSON file of the 2018 code"
+    if not str(path):
+        raise UserError(f"the configuration's name is empty, {expected}")
+    named = presets()
+    file = named[str(path)] if str(path) in named and not Path(path).is_file() else Path(path)
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        near = nearest(file.stem, named)
+        hint = f"; did you mean the preset {near}?" if near else ""
+        if file.name == str(path) and not file.suffix:
+            raise UserError(
+                f"there is no configuration file or preset {path}{hint} (presets: {', '.join(named)})"
+            ) from None
+        raise UserError(f"there is no configuration file {path}{hint}") from None
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder, {expected}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _json(text: str, path: Path | str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UserError(f"{path} is not valid JSON: {error}") from None
+    if not isinstance(values, dict):
+        keys = ", ".join(list(uber2018.KEYS)[:3])
+        raise UserError(
+            f"{path} holds {_KINDS[type(values)]}: expected an object with the 2018 code's keys ({keys}, ...)"
+        )
+    if (nearest_here := uber2018.instead_of(values)) is not None:
+        raise UserError(
+            f"{path} is of the 2018 code for clusters, whose keys are not translated; expected a file of its code for "
+            f"GPUs, with game and model, or what is nearest here, with its own settings: neuroevo train {nearest_here}"
+        )
+    return values
+
+
+_KINDS = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "true or false", type(None): "null"}
+
+
+_FOLDER = Path(__file__).with_name("presets")
+
+
+def presets() -> dict[str, Path]:
+    """The file of each preset by name, sorted."""
+    return {path.stem: path for path in sorted(_FOLDER.glob("*.toml"))}
+
+
+def description(path: Path) -> str:
+    """What a preset is for: the first line of its file, a comment."""
+    with path.open(encoding="utf-8") as file:
+        return file.readline().removeprefix("#").strip()

@@ -1,0 +1,181 @@
+"""The JSON files of Uber's 2018 code (its gpu_implementation/configurations), translated to sections and keys of ours.
+
+KEYS are those of its genetic algorithm, of random search, which is selection_threshold = 0, and of its evolution
+strategies, whose files have an optimizer, return_proc_mode, l2coeff or load_from. A game gym.X is Gymnasium's X. Its
+other networks have no counterpart here; its maze has one, but not what its networks' outputs mean there.
+As there, timesteps are steps of the network (4 frames on Atari) in population and validation episodes.
+
+The files of its other half, for clusters (configurations), have other keys, of another way of counting, and are not
+translated; there are presets with settings like theirs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from neuroevo.core.problems import did_you_mean, inline, nearest
+
+KEYS = {  # theirs -> ours
+    "game": "env.name",
+    "model": "network.name",
+    "population_size": "algorithm.population",
+    "selection_threshold": "algorithm.parents",
+    "mutation_power": "algorithm.sigma",
+    "validation_threshold": "algorithm.validated",
+    "num_validation_episodes": "training.validation_episodes",
+    "num_test_episodes": "training.test_episodes",
+    "episode_cutoff_mode": "training.cutoff",
+    "timesteps": "training.timesteps",
+    "load_population": "training.start_from",
+    "l2coeff": "algorithm.l2",
+    "optimizer": "algorithm.optimiser",
+    "load_from": "training.start_from",
+}
+_GENETIC_KEYS = ("selection_threshold", "validation_threshold", "load_population")
+_RANKS_KEY = "return_proc_mode"  # whose counterpart here is not to be chosen
+_STRATEGIES_KEYS = (_RANKS_KEY, "l2coeff", "optimizer", "load_from")
+_ALL_KEYS = (*KEYS, _RANKS_KEY)
+_GYM = "gym."  # before the name of an environment of Gymnasium
+_NETWORKS = {  # theirs -> our [network]
+    "Model": {"name": "model"},
+    "LargeModel": {"name": "large_model"},
+    "ModelVirtualBN": {"name": "virtual_bn"},
+    "SimpleClassifier": {"name": "mlp", "hidden": [16, 16], "activation": "relu"},
+}
+_OTHER_NETWORKS = ("ModelBN", "SmallDQN", "LargeDQN", "LinearClassifier")
+_PICKLES = (".pkl", ".pickle", ".p")
+_RANKS = "centered_rank"
+_SIGN_MODES = ("sign", "centered_sign_rank")  # of that code for clusters
+_CLUSTER_KEYS = ("env_id", "policy", "config")
+_CLUSTER_PRESETS = {  # (on Atari, algorithm) -> the nearest preset
+    (True, "ga"): "frostbite_ga",
+    (True, "es"): "es_frostbite",
+    (True, "ns"): "frostbite_ns_es",
+    (True, "nsr"): "frostbite_nsr_es",
+    (False, "ga"): "humanoid_ga",
+    (False, "es"): "es_humanoid",
+    (False, "ns"): "es_humanoid --set algorithm.name=ns_es",
+    (False, "nsr"): "es_humanoid --set algorithm.name=nsr_es",
+}
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A 2018 file in our terms. names: its key for each of ours. problems: lines about what it alone can say."""
+
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+
+def translate(values: Mapping[str, Any]) -> Translation:
+    """Our tables from the JSON object's.
+
+    Values that are the same on both sides are not checked here but with our own configuration.
+    """
+    of = Translation()
+    values = _known_keys(values, of.problems)
+    of.names.update({KEYS[key]: key for key in (*KEYS, *values) if key in KEYS})  # the file's own go before others
+    if any(key in _STRATEGIES_KEYS for key in values):
+        of.tables["algorithm"] = {"name": "es"}
+        values = _strategies(values, of.problems)
+    elif values.get("selection_threshold") == 0 and values["selection_threshold"] is not False:
+        of.tables["algorithm"] = {"name": "random_search"}
+        values = {key: value for key, value in values.items() if key not in ("selection_threshold", "mutation_power")}
+    for key, value in values.items():
+        section, ours = KEYS[key].split(".")
+        problem = _CHECKS[key](value) if key in _CHECKS and isinstance(value, str) else None
+        if problem is not None:
+            of.problems.append(f"{key} = {inline(value)}: {problem}")
+        table = of.tables.setdefault(section, {})
+        if key == "model" and isinstance(value, str):
+            table.update(_NETWORKS.get(value, {ours: value}))
+        elif key == "game" and isinstance(value, str) and value.startswith(_GYM):
+            table[ours] = f"gymnasium:{value.removeprefix(_GYM)}"
+        else:
+            table[ours] = value
+    return of
+
+
+def instead_of(values: Mapping[str, Any]) -> str | None:
+    """What of `neuroevo train` is nearest to a file of the 2018 code for clusters; None if it is no such file."""
+    if "game" in values or not any(key in values for key in _CLUSTER_KEYS):
+        return None
+    env, policy = str(values.get("env_id", "")), values.get("policy")
+    kind = str(policy.get("type", "")) if isinstance(policy, Mapping) else ""
+    atari = "Atari" in kind if kind else "NoFrameskip" in env
+    algorithm = str(values.get("algo_type", "es" if "optimizer" in values else "ga"))
+    preset = _CLUSTER_PRESETS.get((atari, algorithm), _CLUSTER_PRESETS[atari, "es"])
+    name = re.sub(r"(NoFrameskip)?-v\d+$", "", env)
+    return preset if name in ("", "Frostbite", "Humanoid") else f"{preset} --set env.name={name}"
+
+
+def _known_keys(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """The values whose keys are known; a misspelt key counts as what was probably meant."""
+    known = {key: value for key, value in values.items() if key in _ALL_KEYS}
+    for key, value in values.items():
+        if key in _ALL_KEYS:
+            continue
+        near = nearest(key, _ALL_KEYS)
+        hint = f"; did you mean {near}?" if near else ""
+        problems.append(f"{key} = {inline(value)}: there is no such key{hint} (keys: {', '.join(_ALL_KEYS)})")
+        if near:
+            known.setdefault(near, value)
+    return known
+
+
+def _strategies(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """The values of a file of evolution strategies that have a counterpart, with the optimizer as we write it."""
+    own = [key for key in values if key in _STRATEGIES_KEYS]
+    for key in [key for key in values if key in _GENETIC_KEYS]:
+        problems.append(
+            f"{key} = {inline(values[key])}: of the genetic algorithm, in a file that has {', '.join(own)}, of "
+            "evolution strategies; expected the keys of one of them"
+        )
+    kept = {key: value for key, value in values.items() if key not in (*_GENETIC_KEYS, _RANKS_KEY)}
+    mode = values.get(_RANKS_KEY, _RANKS)
+    if mode != _RANKS:
+        signs = "it is about the signs of rewards, which nobody adds up here; " if mode in _SIGN_MODES else ""
+        problems.append(f'{_RANKS_KEY} = {inline(mode)}: {signs}expected "{_RANKS}"')
+    if isinstance(optimizer := kept.get("optimizer"), Mapping) and isinstance(optimizer.get("args"), Mapping):
+        rest = {key: value for key, value in optimizer.items() if key != "args"}
+        kept["optimizer"] = {**optimizer["args"], **rest}
+    return kept
+
+
+def _game_problem(game: str) -> str | None:
+    if game != "maze":
+        return None
+    return (
+        "expected an Atari game, or gym. and the name of an environment; in a TOML file this is "
+        'env.name = "HardMaze-v0" with env.options.protocol = "uber", where networks\' outputs mean something else'
+    )
+
+
+def _network_problem(model: str) -> str | None:
+    expected = f"expected one of {', '.join(_NETWORKS)}"
+    if model in _OTHER_NETWORKS:
+        return f"this version does not have that network; {expected}"
+    return None if model in _NETWORKS else f"{expected}{did_you_mean(model, _NETWORKS)}"
+
+
+def _saved_problem(what: str, path: str) -> str | None:
+    if Path(path).suffix in _PICKLES or Path(path).is_file():
+        return (
+            f"{what} of the 2018 code cannot be loaded: its seeds index that code's noise table, "
+            "so its weights cannot be made here; expected the folder of a run of neuroevo"
+        )
+    return None
+
+
+_CHECKS = {
+    "game": _game_problem,
+    "model": _network_problem,
+    "load_population": partial(_saved_problem, "a population"),
+    "load_from": partial(_saved_problem, "a genome"),
+}

@@ -1,0 +1,42 @@
+"""Exceptions that end a command with one clear line, and near misses of words."""
+
+from __future__ import annotations
+
+import errno
+
+
+class UserError(ValueError):
+    """A mistake in a command, a configuration or a path. The message names the value and what was expected."""
+
+
+class DiskError(RuntimeError):
+    """A file could not be written because the disk is full or broken (exit code 1, one clear line)."""
+
+
+class NativeError(RuntimeError):
+    """Something in the native core failed; the message is the core's own."""
+
+
+class EnvironmentFailure(NativeError):
+    """An environment of Gymnasium raised something, did not answer in time, or ended its process (exit code 1).
+
+    The message's first line says which, where and why; what it raised follows with its own traceback.
+    """
+
+
+class SimulationError(RuntimeError):
+    """All episodes that something had to be chosen by failed, so that there is nothing to go on from (exit code 1)."""
+
+
+def cannot_write(what: str, error: OSError) -> Exception:
+    """What to raise when writing failed: DiskError if the disk is full or broken, UserError if it is not allowed there.
+
+    what: after "cannot write", such as "to the run folder runs/x".
+    """
+    kind = DiskError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UserError
+    return kind(f"cannot write {what}: {error.strerror}")
+
+
+def native_error(words: str) -> NativeError:
+    """What to raise of what the core said: the more special error where it speaks of an environment of Gymnasium."""
+    return (EnvironmentFailure if words.startswith("gymnasium environment '") else NativeError)(words)

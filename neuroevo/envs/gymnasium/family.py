@@ -1,0 +1,156 @@
+"""Any environment of Gymnasium, `gymnasium:CartPole-v1` or `gymnasium:my_module:MyEnv-v0`, in Python processes.
+
+What follows the first colon is what gymnasium.make takes; a module named there registers the environment when it is
+imported, from wherever this process would import it or from the current folder. Slower than the families in C++; what
+observations and actions become is in neuroevo/envs/gymnasium/spaces.py.
+
+Everything random in an episode must follow from the seed that env.reset gets, the episode's modulo 2**31. The global
+generators of `random` and `np.random` are seeded with it too, but a process's environments share them: one that uses
+them is reproducible only if it has a process to itself, so with as many `workers` as slots. One that carries something
+over from episode to episode is not reproducible.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import inline
+from neuroevo.core.settings import Positive, Threads, settings
+
+FAMILY = "gymnasium"
+FREE = ("workers", "timeout")  # options that results do not depend on
+_PREFIX = "gymnasium:"
+_START = "import sys; sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
+_SAY_FPS = """import json, sys
+sys.path[:] = sys.argv[3:]
+import gymnasium
+env = gymnasium.make(sys.argv[1], **json.loads(sys.argv[2]))
+print("", float(env.metadata["render_fps"]), sep="\\n")"""
+_USUAL_FPS = 30.0  # what Gymnasium's own videos take where an environment does not say
+_MAX_FPS = 1000
+
+
+@settings
+class GymnasiumOptions:
+    """Options of an environment of Gymnasium: the table [env.options] of a configuration."""
+
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    """Keywords for gymnasium.make: max_episode_steps and the like, and the environment's own. Videos are made with
+    render_mode "rgb_array"."""
+    workers: Threads | None = None
+    """Processes that run the environments; one per core, but not more than slots, if it is left out."""
+    timeout: Annotated[Positive, Field(le=1e6)] = 300.0
+    """Seconds that a reset or a step may take before the run fails; the start of a process may take 300 at least."""
+
+
+def find(name: str) -> str | None:
+    """The name itself, if it begins with the family's prefix; whether there is such an environment is checked later."""
+    return name.strip() if name.strip().startswith(_PREFIX) else None
+
+
+def registered(env_id: str) -> bool:
+    """Whether Gymnasium itself has an environment of that id, which is none of ALE's."""
+    import gymnasium
+
+    spec = gymnasium.registry.get(env_id)
+    return spec is not None and not str(spec.entry_point).startswith("ale_py")
+
+
+def near(name: str) -> tuple[str, Mapping[str, str]]:  # noqa: ARG001
+    """Nothing to suggest: Gymnasium does so itself."""
+    return "", {}
+
+
+def options_of(found: str) -> type:  # noqa: ARG001 - the options of all environments are the same
+    """The class of the options."""
+    return GymnasiumOptions
+
+
+def problems(found: str, given_name: str, values: Mapping[str, Any]) -> list[str]:
+    """What else is wrong. What a module registers, and what environments make of keywords, only the workers know."""
+    kwargs = values.get("kwargs", {})
+    bad = [
+        f"env.options.kwargs.{key} = {inline(value)}: {problem}"
+        for key, value in kwargs.items()
+        if (problem := _keyword_problem(key, value)) is not None
+    ]
+    unknown = _id_problem(found.removeprefix(_PREFIX))
+    return [f"env.name = {inline(given_name)}: {unknown}", *bad] if unknown else bad
+
+
+def native_options(found: str, values: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the native family takes, from options that options_of(found) has checked. UserError: there is no Python."""
+    if not sys.executable:
+        raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
+    command = [sys.executable, "-c", _START, *_path()]
+    options = GymnasiumOptions(**values)
+    return (
+        f"id={found.removeprefix(_PREFIX)}",
+        f"keywords={json.dumps(options.kwargs)}",
+        "command=" + "\n".join(command),
+        f"workers={options.workers or _cores()}",
+        f"timeout={options.timeout}",
+    )
+
+
+def rendered(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options with which environments have screens for videos."""
+    return {**options, "kwargs": {"render_mode": "rgb_array", **options.get("kwargs", {})}}
+
+
+def frames_per_s(found: str, options: Mapping[str, Any]) -> float:
+    """Screens, one a step, in a second of real time: metadata["render_fps"] of the environment, made once more for that
+    in a process of its own, as it may depend on keywords; 30 where it says nothing, or nothing that can be."""
+    given = GymnasiumOptions(**rendered(options))
+    arguments = [found.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path()]
+    command = [sys.executable, "-c", _SAY_FPS, *arguments]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=given.timeout)
+        fps = float(done.stdout.splitlines()[-1])  # the module may print before
+    except (subprocess.TimeoutExpired, LookupError, ValueError):
+        return _USUAL_FPS
+    return fps if 0 < fps <= _MAX_FPS else _USUAL_FPS
+
+
+def _path() -> list[str]:
+    """Where a process looks for modules: where this one does, and in the current folder."""
+    folder = os.getcwd()
+    return list(dict.fromkeys([*(entry or folder for entry in sys.path), folder]))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _keyword_problem(key: str, value: object) -> str | None:
+    if key == "id" or not key.isidentifier():
+        return "expected a keyword of gymnasium.make other than id"
+    try:
+        json.dumps(value)
+    except TypeError:
+        return "expected text, numbers, true or false, and lists and tables of them"
+    return None
+
+
+def _id_problem(env_id: str) -> str | None:
+    """Gymnasium's words on an id that it does not know; none on one of a module, which is not imported here."""
+    if not env_id:
+        return "expected the id of an environment, such as gymnasium:CartPole-v1"
+    if ":" in env_id:
+        return None
+    import gymnasium
+
+    try:
+        gymnasium.spec(env_id)
+    except gymnasium.error.Error as error:
+        return f"{error} (the name of one that a module registers begins with that: gymnasium:my_module:{env_id})"
+    return None

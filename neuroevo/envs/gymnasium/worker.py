@@ -1,0 +1,230 @@
+"""A process that runs environments of Gymnasium for the native family "gymnasium", which starts it.
+
+It answers requests on the socket that is its standard input, as custom_ops/envs/gymnasium_protocol.h describes, until
+that is closed. What an environment raises goes back as text.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import os
+import random
+import signal
+import socket
+import struct
+import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import gymnasium
+
+_VERSION = 1
+_HELLO, _RESET, _STEP, _RENDER, _SPEC, _RESULT, _SCREEN, _ERROR = range(1, 9)  # kinds of messages
+_DTYPES = ("uint8", "float32", "float64")
+_LENGTH = struct.Struct("<I")
+_HELLO_BEGIN = struct.Struct("<BIQ")  # kind, version, process id of the caller
+_RESET_FIELDS = struct.Struct("<BIQ")  # kind, slot, seed
+_STEP_BEGIN = struct.Struct("<BI")  # kind, slot; then the action
+_RENDER_FIELDS = struct.Struct("<BI")  # kind, slot
+_RESULT_BEGIN = struct.Struct("<IBdB")  # length, kind, reward, ended; then the observation
+_SEEDS = 2**31  # what fits an int of every library that an environment may seed
+_MAX_TRACEBACK = 20_000  # characters, of which the last count
+_THREADS_OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_REGISTRATION = os.path.join("gymnasium", "envs", "registration.py")
+_PACKAGE = str(Path(__file__).parents[2])
+_PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
+
+
+def main() -> None:
+    """Serves until the caller closes the connection, or dies."""
+    for number in (signal.SIGINT, signal.SIGHUP):  # a terminal's are for the caller, who then ends this process
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    for variable in _THREADS_OF_LIBRARIES:  # the parallelism is that of the workers
+        os.environ.setdefault(variable, "1")
+    connection = _Connection()
+    environments = None
+    while (message := connection.receive()) is not None:
+        try:
+            if message[0] == _STEP:
+                answer = environments.step(message)
+            elif message[0] == _RESET:
+                answer = environments.reset(message)
+            elif message[0] == _RENDER:
+                answer = environments.render(message)
+            else:
+                environments, answer = _greet(message)
+        except BaseException as error:  # sys.exit() in an environment too
+            answer = _error(error)
+        if not connection.send(answer):
+            break
+    if environments is not None:
+        environments.close()
+
+
+class _Connection:
+    """Messages from and to the caller, over the socket that came as standard input, which environments may not read."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(fileno=os.dup(0))
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        self._buffer = memoryview(bytearray(1 << 16))
+
+    def receive(self) -> memoryview | None:
+        """The next message without its length, valid until the next call; None: there will be no more."""
+        have, expected = 0, _LENGTH.size
+        while have < expected:
+            try:
+                count = self._socket.recv_into(self._buffer[have:])
+            except OSError:
+                return None
+            if count == 0:
+                return None
+            have += count
+            if have >= _LENGTH.size:
+                expected = _LENGTH.size + _LENGTH.unpack_from(self._buffer)[0]
+            if expected > len(self._buffer):
+                larger = memoryview(bytearray(expected))
+                larger[:have] = self._buffer[:have]
+                self._buffer = larger
+        return self._buffer[_LENGTH.size : expected]
+
+    def send(self, message: bytes) -> bool:
+        """Sends a message with its length; False: nobody listens."""
+        try:
+            self._socket.sendall(message)
+        except OSError:
+            return False
+        return True
+
+
+class _Environments:
+    """The environments of this process's slots, made when they are first reset."""
+
+    def __init__(self, env_id: str, kwargs: dict[str, object]) -> None:
+        import gymnasium
+        import numpy as np
+
+        from neuroevo.envs.gymnasium import spaces
+
+        self._asarray, self._frombuffer, self._seed_numpy = np.asarray, np.frombuffer, np.random.seed
+        self._make = lambda: gymnasium.make(env_id, **kwargs)
+        self._spare: gymnasium.Env | None = self._make()  # the first slot's
+        self._slots: dict[int, gymnasium.Env] = {}
+        self._observations = spaces.observations(self._spare.observation_space)
+        self._actions = spaces.actions(self._spare.action_space)
+        self._screen: tuple[int, ...] = (0, 0, 3)
+        if self._spare.render_mode == "rgb_array":
+            self._spare.reset(seed=0)
+            screen = np.asarray(self._spare.render())
+            if screen.dtype != np.uint8 or screen.ndim != 3 or screen.shape[2] != 3:
+                raise TypeError(f"the screen is {screen.dtype} {screen.shape}, expected uint8 (height, width, 3)")
+            self._screen = screen.shape
+
+    def describe(self) -> bytes:
+        """The message about the spaces."""
+        observations, actions = self._observations, self._actions
+        shape = observations.shape
+        parts = [
+            struct.pack(
+                f"<BIBI{len(shape)}q", _SPEC, _VERSION, _DTYPES.index(observations.dtype.name), len(shape), *shape
+            )
+        ]
+        parts.append(struct.pack("<Bq", actions.low is None, actions.count))
+        if actions.low is not None:
+            parts += [actions.low.tobytes(), actions.high.tobytes()]
+        parts.append(struct.pack("<qII", self._spare.spec.max_episode_steps or 0, *self._screen[:2]))
+        return _with_length(b"".join(parts))
+
+    def reset(self, message: memoryview) -> bytes:
+        """Starts an episode of a slot."""
+        _, slot, seed = _RESET_FIELDS.unpack(message)
+        if slot not in self._slots:
+            self._slots[slot], self._spare = self._spare or self._make(), None
+        random.seed(seed % _SEEDS)
+        self._seed_numpy(seed % _SEEDS)
+        observation, _ = self._slots[slot].reset(seed=seed % _SEEDS)
+        return self._result(0.0, 0, observation)
+
+    def step(self, message: memoryview) -> bytes:
+        """A step of a slot."""
+        _, slot = _STEP_BEGIN.unpack_from(message)
+        given = self._frombuffer(message, self._actions.dtype, -1, _STEP_BEGIN.size)
+        action = self._actions.decode(given)
+        observation, reward, terminated, truncated, _ = self._slots[slot].step(action)
+        return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation)
+
+    def render(self, message: memoryview) -> bytes:
+        """The screen of a slot."""
+        _, slot = _RENDER_FIELDS.unpack(message)
+        screen = self._asarray(self._slots[slot].render())
+        if (screen.dtype, screen.shape) != ("uint8", self._screen):
+            expected = f"uint8 {self._screen} as at the start"
+            raise ValueError(f"the screen is {screen.dtype} {screen.shape}, expected {expected}")
+        return _with_length(bytes([_SCREEN]) + screen.tobytes())
+
+    def close(self) -> None:
+        """Closes all, whatever some may raise."""
+        for env in [*self._slots.values(), *([self._spare] if self._spare else [])]:
+            with suppress(Exception):
+                env.close()
+
+    def _result(self, reward: float, ended: int, observation: object) -> bytes:
+        encoded = self._observations.encode(observation)
+        length = _RESULT_BEGIN.size - _LENGTH.size + len(encoded)
+        return _RESULT_BEGIN.pack(length, _RESULT, reward, ended) + encoded
+
+
+def _greet(message: memoryview) -> tuple[_Environments, bytes]:
+    """The environments that the first message asks for, and the answer."""
+    kind, version, caller = _HELLO_BEGIN.unpack_from(message)
+    if (kind, version) != (_HELLO, _VERSION):
+        raise ValueError(f"the first message is of kind {kind}, version {version}, expected {_HELLO}, {_VERSION}")
+    if os.getppid() != caller:  # it died before this process asked to be told
+        sys.exit()
+    env_id, at = _text(message, _HELLO_BEGIN.size)
+    kwargs, _ = _text(message, at)
+    environments = _Environments(env_id, json.loads(kwargs))
+    return environments, environments.describe()
+
+
+def _text(message: memoryview, at: int) -> tuple[str, int]:
+    """The text at a place of a message, and the place behind it."""
+    (length,) = _LENGTH.unpack_from(message, at)
+    begin = at + _LENGTH.size
+    return bytes(message[begin : begin + length]).decode(), begin + length
+
+
+def _error(error: BaseException) -> bytes:
+    """The message about an exception: its last line, and its traceback if that tells more."""
+    last = "".join(traceback.format_exception_only(error)).strip()
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    where = "".join(traceback.format_exception(type(error), error, frames)).strip()[-_MAX_TRACEBACK:]
+    texts = [text.encode("utf-8", "replace") for text in (last, where if _in_their_code(error) else "")]
+    return _with_length(b"".join([bytes([_ERROR]), *(_LENGTH.pack(len(text)) + text for text in texts)]))
+
+
+def _in_their_code(error: BaseException | None) -> bool:
+    """Whether the exception or one that it comes from passed through code other than this package's and what finds and
+    calls an environment's class: not where there is no such environment, module or keyword."""
+    known = (_PACKAGE, "<frozen importlib", os.path.dirname(importlib.__file__))
+    while error is not None:
+        for frame in traceback.extract_tb(error.__traceback__):
+            if not frame.filename.startswith(known) and not frame.filename.endswith(_REGISTRATION):
+                return True
+        error = error.__cause__
+    return False
+
+
+def _with_length(message: bytes) -> bytes:
+    return _LENGTH.pack(len(message)) + message

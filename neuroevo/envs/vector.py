@@ -1,0 +1,297 @@
+"""Our environments as a gymnasium.vector.VectorEnv, for scripts of one's own: NumPy in, NumPy out, no TensorFlow.
+
+Importing this module registers every game, task and maze for gymnasium.make_vec: neuroevo/Frostbite-v5,
+neuroevo/Ant-v5, neuroevo/HardMaze-v0, ... A step of all environments is one call of the native core
+(native/vector_env.py).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import fields
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.error import (
+    AlreadyPendingCallError,
+    ClosedEnvironmentError,
+    InvalidAction,
+    NoAsyncCallError,
+    ResetNeeded,
+)
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from neuroevo.core.bounds import MAX_SLOTS
+from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.envs import atari, hard_maze, mujoco
+from neuroevo.envs.registry import options_of, resolve
+from neuroevo.native.vector_env import VectorCore
+
+_SEEDS = 2**63  # a seed is smaller
+_CONSOLE_FPS = 60  # emulator frames a second
+
+
+class NativeVectorEnv(VectorEnv):
+    """N environments of one recipe. make_vec() has the keywords.
+
+    observation_space: [N, *shape], uint8 in [0, 255], or float32 or float64 without bounds. action_space:
+    MultiDiscrete, or a Box of float32 [N, A] with the environment's bounds; an action beyond them is passed on, as
+    Gymnasium's tasks do. What a step returns: observations [N, *shape], rewards float64 [N], terminations and
+    truncations bool [N], and infos, arrays [N] with masks _NAME. Atari has lives and episode_frame_number, which counts
+    from the emulator's start; MuJoCo has none.
+
+    An episode whose simulation failed counts as terminated, with reward 0 for its last step; infos["fault"] (of
+    same-step autoreset: final_info) then says why, for the environments in infos["_fault"].
+    """
+
+    def __init__(
+        self,
+        env: EnvRecipe,
+        num_envs: int,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        render_mode: str | None = None,
+        copy: bool = True,
+        num_threads: int | None = None,
+        max_episode_steps: int | None = None,
+    ):
+        mode = AutoresetMode(autoreset_mode)
+        n = self.num_envs = operator.index(num_envs)
+        if not 1 <= n <= MAX_SLOTS:
+            raise ValueError(f"num_envs is {n}, expected 1 to {MAX_SLOTS}")
+        limits = _positive("max_episode_steps", max_episode_steps), _positive("num_threads", num_threads)
+        self._core = VectorCore(env, n, mode.value, *limits)
+        self.single_observation_space, self.single_action_space = _spaces(self._core)
+        self.observation_space = batch_space(self.single_observation_space, n)
+        self.action_space = batch_space(self.single_action_space, n)
+        screens = bool(self._core.render_shape)
+        if render_mode is not None and (render_mode != "rgb_array" or not screens):
+            expected = "None or 'rgb_array'" if screens else f"None: {env.name} cannot be rendered"
+            raise ValueError(f"render_mode is {render_mode!r}, expected {expected}")
+        self.render_mode = render_mode
+        self.metadata = {"autoreset_mode": mode, "render_modes": ["rgb_array"] if screens else []}
+        if screens:
+            self.metadata["render_fps"] = _CONSOLE_FPS / self._core.frame_skip
+        self._same_step = mode is AutoresetMode.SAME_STEP
+        self._seeds, self._has_seed = np.zeros(n, np.uint64), np.zeros(n, bool)
+        self._everywhere = np.ones(n, bool)
+        self._everywhere.flags.writeable = False
+        self._buffers = None if copy else [self._core.new_observations(), self._core.new_observations()]
+        self._executor: ThreadPoolExecutor | None = None
+        self._pending: Future | None = None
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begins episodes in all environments, or in those of options["reset_mask"], bool [N].
+
+        Everything random follows from the seeds, in [0, 2**63): an environment with seed s plays the episode of seed s
+        first, then those that follow from it, whatever the others do. seed: one per environment, or an int for
+        seed, seed + 1, ...; None goes on to the environment's next episode, and draws a seed where there was none.
+        """
+        self._require_idle("reset")
+        mask = self._mask(options or {})
+        seeds, seeded = self._seeds_of(seed, mask)
+        observations = self._next_observations()
+        self._core.reset(mask, seeded, seeds, observations)
+        self._seeds, self._has_seed = seeds, self._has_seed | seeded
+        return observations, self._named(np.where(mask, self._core.infos, 0), mask.copy())
+
+    def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Steps all environments with actions [N] or [N, A]. InvalidAction: they are others than the space has."""
+        self._require_idle("step")
+        return self._step(self._checked(actions))
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Begins a step, which goes on while the script does other things, until it calls step_wait()."""
+        self._require_idle("step_async")
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, "neuroevo-vector")
+        self._pending = self._executor.submit(self._step, self._checked(actions).copy())
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """What the step returns that step_async() began."""
+        if self._pending is None:
+            raise NoAsyncCallError("step_wait was called without step_async", "step")
+        pending, self._pending = self._pending, None
+        return pending.result()
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """The current screens, uint8 [height, width, 3] each; None without render_mode="rgb_array"."""
+        self._require_idle("render")
+        if self.render_mode is None:
+            return None
+        return tuple(self._core.render())
+
+    @property
+    def np_random_seed(self) -> tuple[int | None, ...]:
+        """The seeds that the environments' episodes follow from; None before the first reset."""
+        return tuple(int(seed) if has else None for seed, has in zip(self._seeds, self._has_seed, strict=True))
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - Gymnasium's signature
+        """Frees the environments; a step that was begun is waited for."""
+        if self._pending is not None:
+            with suppress(Exception):  # nobody asked for its outcome
+                self.step_wait()
+        if self._executor is not None:
+            self._executor.shutdown()
+        self._core.free()
+
+    def _step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        core, observations = self._core, self._next_observations()
+        core.step(actions, observations)
+        infos = self._named(core.infos.copy(), self._everywhere)
+        if self._same_step:
+            self._add_finals(infos)
+        elif core.faults.any():
+            self._add_faults(infos)
+        return observations, core.rewards.copy(), core.terminations.copy(), core.truncations.copy(), infos
+
+    def _add_finals(self, infos: dict[str, Any]) -> None:
+        """What was to be seen of the episodes that ended before the next ones began."""
+        ended = self._core.terminations | self._core.truncations
+        if not ended.any():
+            return
+        observations = np.full(self.num_envs, None, object)
+        for i in np.flatnonzero(ended):
+            observations[i] = self._core.final_observations[i].copy()
+        final = self._named(np.where(ended, self._core.final_infos, 0), ended)
+        if self._core.faults.any():
+            self._add_faults(final)
+        infos |= {"final_obs": observations, "_final_obs": ended, "final_info": final, "_final_info": ended.copy()}
+
+    def _add_faults(self, infos: dict[str, Any]) -> None:
+        texts = np.full(self.num_envs, None, object)
+        for i in np.flatnonzero(self._core.faults):
+            texts[i] = self._core.fault(i)
+        infos |= {"fault": texts, "_fault": self._core.faults.copy()}
+
+    def _named(self, values: np.ndarray, mask: np.ndarray) -> dict[str, Any]:
+        """Infos [I, N] by name, with the mask of the environments that have them."""
+        infos: dict[str, Any] = {}
+        for name, row in zip(self._core.info_names, values, strict=True):
+            infos[name], infos[f"_{name}"] = row, mask
+        return infos
+
+    def _next_observations(self) -> np.ndarray:
+        """Where the next call writes the observations."""
+        if self._buffers is None:
+            return self._core.new_observations()
+        self._buffers.reverse()
+        return self._buffers[0]
+
+    def _mask(self, options: dict[str, Any]) -> np.ndarray:
+        """The environments to reset. It stays in the options, where wrappers look for it. ValueError: it is no mask."""
+        for key in options:
+            if key != "reset_mask":
+                raise ValueError(f"options has the key {key!r}, expected 'reset_mask' or nothing")
+        mask = options.get("reset_mask", self._everywhere)
+        if not isinstance(mask, np.ndarray) or mask.dtype != bool or mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(f"reset_mask is {mask!r}, expected a bool array [{self.num_envs}] with a True in it")
+        return np.ascontiguousarray(mask)
+
+    def _seeds_of(self, seed: int | Sequence[int | None] | None, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Seeds uint64 [N], and which environments of the mask are given one or have it drawn, bool [N]."""
+        one = isinstance(seed, (int, np.integer))
+        if one:
+            given = [int(seed) + i for i in range(self.num_envs)]
+        else:
+            given = list(seed) if isinstance(seed, Iterable) else [seed] * self.num_envs
+        if len(given) != self.num_envs:
+            raise ValueError(f"seed has {len(given)} values, expected one per environment: {self.num_envs}")
+        for value in given:
+            if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value < _SEEDS):
+                raise ValueError(f"seed is {value}, expected an integer in [0, 2**63)")
+        if one:
+            super().reset(seed=int(seed))  # of np_random
+        seeds, seeded = self._seeds.copy(), np.zeros(self.num_envs, bool)
+        for i in np.flatnonzero(mask):
+            if given[i] is not None or not self._has_seed[i]:
+                seeds[i] = self.np_random.integers(_SEEDS) if given[i] is None else given[i]
+                seeded[i] = True
+        return seeds, seeded
+
+    def _checked(self, actions: np.ndarray) -> np.ndarray:
+        """The actions as the core takes them; it looks at their values itself."""
+        discrete = self._core.discrete
+        actions = np.asarray(actions)
+        if actions.dtype.kind not in ("iu" if discrete else "fiu"):
+            expected = "integers" if discrete else "numbers"
+            raise InvalidAction(f"actions have dtype {actions.dtype}, expected {expected}")
+        if actions.shape != self.action_space.shape:
+            raise InvalidAction(f"actions have shape {list(actions.shape)}, expected {list(self.action_space.shape)}")
+        with np.errstate(over="ignore"):  # infinity: the core says where
+            return np.ascontiguousarray(actions, np.int64 if discrete else np.float32)
+
+    def _require_idle(self, what: str) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError(f"{what} was called after close")
+        if self._pending is not None:
+            raise AlreadyPendingCallError(f"{what} was called before step_wait", "step")
+        if what != "reset" and not self._has_seed.any():
+            raise ResetNeeded(f"{what} was called before reset")
+
+
+def make_vec(
+    name: str,
+    num_envs: int = 1,
+    *,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    render_mode: str | None = None,
+    copy: bool = True,
+    num_threads: int | None = None,
+    max_episode_steps: int | None = None,
+    **options: Any,
+) -> NativeVectorEnv:
+    """Environments of a name that a configuration takes, such as ALE/Frostbite-v5 or HalfCheetah-v5.
+
+    autoreset_mode: "NextStep", "SameStep" or "Disabled", as Gymnasium defines them. render_mode: None or "rgb_array".
+    copy: True: every call returns observations of its own, which the core wrote into directly; False: two arrays take
+    turns, so that the observations of a call are overwritten by the second call after it. num_threads: of a pool of
+    these environments' own; None: the process's pool (native.library.set_threads). max_episode_steps: where episodes
+    are truncated; None: where the environment says. options: as [env.options] has them; None: the default.
+    Raises UserError, a ValueError, for an unknown name or option.
+    """
+    if "max_episode_steps" in (field.name for field in fields(options_of(name))):
+        options["max_episode_steps"], max_episode_steps = max_episode_steps, None
+    return NativeVectorEnv(
+        resolve(name, options),
+        num_envs,
+        autoreset_mode=autoreset_mode,
+        render_mode=render_mode,
+        copy=copy,
+        num_threads=num_threads,
+        max_episode_steps=max_episode_steps,
+    )
+
+
+def _positive(name: str, value: int | None) -> int:
+    """0 for None. ValueError: less than 1, or more than the core can be told."""
+    if value is not None and not 1 <= operator.index(value) < 2**31:
+        raise ValueError(f"{name} is {value}, expected None or 1 or more")
+    return value or 0
+
+
+def _spaces(core: VectorCore) -> tuple[Box, gymnasium.Space]:
+    """Of one environment: observations, actions."""
+    low, high = (0, 255) if core.observation_dtype == np.uint8 else (-np.inf, np.inf)
+    observations = Box(low, high, core.observation_shape, core.observation_dtype.type)
+    if core.discrete:
+        return observations, Discrete(core.num_actions)
+    return observations, Box(core.action_low, core.action_high, dtype=np.float32)
+
+
+def _register() -> None:
+    games = {"".join(word.capitalize() for word in game.split("_")) + "-v5": game for game in atari.names()}
+    tasks = {f"{task}-v5": task for task in mujoco.TASKS}
+    for title, name in {**games, **tasks, **{maze: maze for maze in hard_maze.TASKS}}.items():
+        gymnasium.register(f"neuroevo/{title}", vector_entry_point=f"{__name__}:make_vec", kwargs={"name": name})
+
+
+_register()

@@ -1,0 +1,173 @@
+"""What the native threads did when (custom_ops/core/trace.h), by lane, and as JSON for Perfetto or chrome://tracing."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroevo.native.library import core
+
+CALL, TASK, DEVICE = range(3)  # kinds of spans
+_SPANS_PER_THREAD = 1 << 20  # 48 MB where all of them are used: minutes of a rollout
+_SPAN = np.dtype(
+    [
+        ("name", "u8"),
+        ("begin", "i8"),
+        ("end", "i8"),
+        ("argument", "i8"),
+        ("link", "u8"),
+        ("thread", "i4"),
+        ("kind", "i4"),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """N spans. name: object [N]. begin, end: int64 [N], nanoseconds of time.perf_counter_ns(). argument: int64 [N], the
+    first slot of "observe", "step" and "reset", the number of rows of "forward", "init", "perturb" and "prepare"; of a
+    task, which of its job it is. link: uint64 [N], the same for an "observe" and the "forward" of its observations.
+    thread, kind: int32 [N]; kind is CALL, TASK or DEVICE. dropped: how many more there were."""
+
+    name: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+    argument: np.ndarray
+    link: np.ndarray
+    thread: np.ndarray
+    kind: np.ndarray
+    dropped: int = 0
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    def where(self, chosen: np.ndarray) -> Spans:
+        """Those that a mask or indices choose."""
+        fields = (self.name, self.begin, self.end, self.argument, self.link, self.thread, self.kind)
+        return Spans(*(field[chosen] for field in fields), dropped=self.dropped)
+
+    def within(self, begin: int, end: int) -> Spans:
+        """Their parts between two points of time."""
+        parts = self.where((self.end > begin) & (self.begin < end))
+        np.clip(parts.begin, begin, end, out=parts.begin)
+        np.clip(parts.end, begin, end, out=parts.end)
+        return parts
+
+    def seconds(self, name: str | None = None) -> float:
+        """Of all spans of a name, added up."""
+        chosen = slice(None) if name is None else self.name == name
+        return float((self.end[chosen] - self.begin[chosen]).sum()) * 1e-9
+
+    def covered_seconds(self) -> float:
+        """Of the time in which there is at least one of them."""
+        order = np.argsort(self.begin, kind="stable")
+        begin, end = self.begin[order], self.end[order]
+        before = np.concatenate([begin[:1], np.maximum.accumulate(end)[:-1]])  # until when the earlier ones reach
+        return float(np.maximum(0, end - np.maximum(begin, before)).sum()) * 1e-9
+
+    def lanes(self, slots: int) -> np.ndarray:
+        """int64 [N]: the lane of `slots` slots that each span belongs to; -1 where it cannot be told.
+
+        An environment's call has the lane's slots. A forward, and its kernels, have the lane that made the observations
+        that they take: the last "observe" before it that wrote to the same place.
+        """
+        of_env = (self.kind == CALL) & np.isin(self.name, ("observe", "step", "reset"))
+        lanes = np.where(of_env & (self.argument >= 0), self.argument // slots, -1)
+        observes = np.flatnonzero(of_env & (self.name == "observe"))
+        forwards = np.flatnonzero((self.kind != TASK) & (self.name == "forward"))
+        both = np.concatenate([observes, forwards])
+        when = np.concatenate([self.end[observes], self.begin[forwards]])
+        both = both[np.lexsort((np.isin(both, forwards), when, self.link[both]))]
+        last = np.maximum.accumulate(np.where(np.isin(both, observes), np.arange(len(both)), -1))
+        source = both[np.maximum(last, 0)]
+        known = (last >= 0) & (self.link[source] == self.link[both])
+        lanes[both] = np.where(known, lanes[source], -1)
+        return lanes
+
+
+def start(spans_per_thread: int = _SPANS_PER_THREAD) -> None:
+    """Records from now on; what was recorded before is dropped. ValueError: no room for a span."""
+    if core().neuroevo_trace_start(ctypes.c_int64(spans_per_thread)) != 0:
+        core().neuroevo_last_error.restype = ctypes.c_char_p
+        raise ValueError(core().neuroevo_last_error().decode())
+
+
+def stop() -> Spans:
+    """Ends the recording and returns it. Spans that have not ended are not in it."""
+    core().neuroevo_trace_stop()
+    count, dropped = ctypes.c_int64(), ctypes.c_int64()
+    read = core().neuroevo_trace_read
+    read(None, ctypes.c_int64(0), ctypes.byref(count), ctypes.byref(dropped))
+    raw = np.zeros(count.value, _SPAN)
+    read(ctypes.c_void_p(raw.ctypes.data), count, ctypes.byref(count), ctypes.byref(dropped))
+    addresses, which = np.unique(raw["name"], return_inverse=True)
+    names = np.array([ctypes.string_at(int(address)).decode() for address in addresses], object)
+    fields = (raw[field] for field in ("begin", "end", "argument", "link", "thread", "kind"))
+    return Spans(names[which], *fields, dropped=dropped.value)
+
+
+def chrome_json(spans: Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, Any]:
+    """What chrome://tracing and Perfetto show: the spans between two points of time, in nanoseconds.
+
+    A track for each lane, whose gaps are called "other" (the queue, TensorFlow, new weights); one for each thread with
+    the pool's tasks and the calls that make weights; and one for the GPU if it did something.
+    """
+    lane_of = spans.lanes(slots)
+    spans, lane_of = spans.within(begin, end), lane_of[(spans.end > begin) & (spans.begin < end)]
+    events: list[dict[str, Any]] = []
+    for lane in range(lanes):
+        events.append(_label("thread_name", f"lane {lane}", 1, lane))
+        own = spans.where((lane_of == lane) & (spans.kind == CALL))
+        events.extend(_events(_with_gaps(own, begin, end), begin, 1, lane))
+    by_threads = (spans.kind == TASK) | ((spans.kind == CALL) & np.isin(spans.name, ("init", "perturb", "prepare")))
+    for number, thread in enumerate(np.unique(spans.thread[by_threads])):
+        events.append(_label("thread_name", f"thread {number}", 2, number))
+        own = spans.where(by_threads & (spans.thread == thread))
+        rows = zip(own.name, own.begin, own.end, own.argument, strict=True)
+        events.extend(_events(rows, begin, 2, number))
+    processes = {1: "lanes", 2: "worker threads"}
+    if (spans.kind == DEVICE).any():
+        processes[3] = "GPU"
+        for lane in range(lanes):
+            own = spans.where((lane_of == lane) & (spans.kind == DEVICE))
+            events.append(_label("thread_name", f"kernels for lane {lane}", 3, lane))
+            rows = zip(own.name, own.begin, own.end, own.argument, strict=True)
+            events.extend(_events(rows, begin, 3, lane))
+    events.extend(_label("process_name", name, process, 0) for process, name in processes.items())
+    return {"displayTimeUnit": "ms", "traceEvents": events}
+
+
+Row = tuple[str, int, int, int]  # name, begin, end, argument
+
+
+def _with_gaps(spans: Spans, begin: int, end: int) -> Iterator[Row]:
+    """The spans of one lane in order, and "other" between them."""
+    reached = begin
+    for i in np.argsort(spans.begin, kind="stable"):
+        if spans.begin[i] > reached:
+            yield "other", reached, spans.begin[i], 0
+        yield spans.name[i], spans.begin[i], spans.end[i], spans.argument[i]
+        reached = max(reached, spans.end[i])
+    if end > reached:
+        yield "other", reached, end, 0
+
+
+def _events(rows: Iterator[Row] | Sequence[Row], begin: int, process: int, track: int) -> Iterator[dict[str, Any]]:
+    for name, start_ns, end_ns, argument in rows:
+        yield {
+            "ph": "X",
+            "name": name or "task",
+            "ts": int(start_ns - begin) / 1e3,  # microseconds
+            "dur": int(end_ns - start_ns) / 1e3,
+            "pid": process,
+            "tid": track,
+            "args": {"n": int(argument)},
+        }
+
+
+def _label(what: str, name: str, process: int, track: int) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": process, "tid": track, "args": {"name": name}}

@@ -1,0 +1,261 @@
+"""The evaluator of this machine: hands episodes to a pipeline and waits for their outcomes."""
+
+from __future__ import annotations
+
+import atexit
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroevo.core.behavior import Behaviour
+from neuroevo.core.episode import Batch, Episode, Outcomes
+from neuroevo.core.errors import UserError
+from neuroevo.core.evaluator import Progress, Work
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.core.observation_statistics import Normaliser
+from neuroevo.envs import registry
+from neuroevo.native import library
+from neuroevo.native.weights import NativeWeights, base_seed, thetas_of, vector_of
+from neuroevo.networks.architectures import Network, check, named
+from neuroevo.rollout.parent_cache import ParentRows
+from neuroevo.rollout.pipeline import Pipeline
+
+_WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
+_GPU_LANES = 3
+_GPU_SLOTS_A_THREAD = 4
+_LIGHT_SLOTS = 16
+_LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here as it comes; LargeModel has 16e6
+
+
+class LocalEvaluator:
+    """Plays episodes on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
+
+    env: name of an environment. network: a Network or the name of one, or several (genomes refer to them by index).
+    env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
+    slots of each, by default chosen for the threads and the device. parent_rows: how many genomes to keep at hand as
+    weights. device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both. backend: of
+    the population, instead of the device's. behaviour: what to record of each episode for Outcomes.behaviours; None:
+    nothing. reference: observations [B, ...] that the vbn layers of networks that have some take their statistics of;
+    by default it plays 128 itself, at random from seed 0. Its `device` is the one chosen, "cpu" or "gpu", its
+    `behaviour_size` how many numbers are recorded of an episode. UserError: a setting makes no sense, the environment
+    has no behaviour, or the like.
+    """
+
+    def __init__(
+        self,
+        env: str,
+        network: str | Network | Sequence[str | Network],
+        *,
+        env_options: Mapping[str, object] | None = None,
+        threads: int | None = None,
+        lanes: int | None = None,
+        slots: int | None = None,
+        parent_rows: int | None = None,
+        device: str = "auto",
+        backend: str | None = None,
+        behaviour: Behaviour | None = None,
+        reference: np.ndarray | None = None,
+    ):
+        self.device = library.choose_device(device)
+        recipe = registry.resolve(env, env_options)
+        networks = [named(each) for each in ([network] if isinstance(network, (str, Network)) else network)]
+        _check(networks, env, *registry.kind_of(env, env_options))
+        for what, value in (("threads", threads), ("lanes", lanes), ("slots", slots), ("parent_rows", parent_rows)):
+            if value is not None and value < 1:
+                raise UserError(f"{what} is {value}, expected at least 1")
+        if threads is not None:
+            library.set_threads(threads)
+        self.threads = library.get_threads()
+        light = registry.kind_of(env, env_options)[0] is False  # numbers are observed: networks are small, steps short
+        default_lanes, default_slots = default_layout(self.threads, self.device, light)
+        self.lanes, self.slots = lanes or default_lanes, slots or default_slots
+        self._pipeline = Pipeline(
+            recipe,
+            networks,
+            lanes=self.lanes,
+            slots=self.slots,
+            parent_rows=parent_rows,
+            backend=backend or library.BACKENDS[self.device],
+            behaviour=behaviour,
+            reference=reference,
+        )
+        self.weights = NativeWeights(self._pipeline.network_texts, self.device)
+        self.dimension = max(self._pipeline.dimensions)
+        self.num_actions = self._pipeline.num_actions
+        self.frame_skip = self._pipeline.frame_skip
+        self.behaviour_size = self._pipeline.behaviour_size
+        self.observation_size = math.prod(self._pipeline.observation_shape)
+        self._parents = ParentRows(self._pipeline.parent_rows)
+        self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
+        self._next_id = self._next_normaliser = 0
+        self._busy_before = library.busy_seconds()
+        self._pipeline.start()
+        atexit.register(self.close)
+
+    def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
+        """Plays all episodes and returns their outcomes in order: submit() and wait()."""
+        return self.wait(self.submit(episodes), on_progress)
+
+    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
+        """Takes the episodes and returns at once. Those of a lower priority number are played first.
+
+        Raises what an environment or an op raised, and KeyboardInterrupt; both leave the evaluator closed.
+        """
+        with self._closed_on_failure():
+            return self._submit(episodes, priority)
+
+    def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
+        """The outcomes of a batch, in the order of its episodes: when all are over, or what there is after `seconds`.
+
+        Raises as submit() does.
+        """
+        end = time.perf_counter() + seconds
+        with self._closed_on_failure():
+            while batch.left and time.perf_counter() < end:
+                self._book_results(batch.left)
+                if on_progress is not None:
+                    on_progress(batch.over, int(batch.steps.sum()))
+        return batch.outcomes
+
+    def work(self) -> Work:
+        """What has been done so far."""
+        return Work(self._pipeline.total_steps, library.busy_seconds() - self._busy_before, self.threads)
+
+    def close(self) -> None:
+        """Stops the lanes and frees the environments and the population. May be called more than once."""
+        atexit.unregister(self.close)
+        self._pipeline.close()
+
+    def __enter__(self) -> LocalEvaluator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _submit(self, episodes: Sequence[Episode], priority: int) -> Batch:
+        batch = Batch(len(episodes))
+        if self.behaviour_size:
+            batch.behaviours = np.zeros((len(episodes), self.behaviour_size), self._pipeline.behaviour_dtype)
+        if not episodes:
+            return batch
+        genomes = {genome: index for index, genome in enumerate(dict.fromkeys(e.genome for e in episodes))}
+        self._bring_parents(genomes)
+        sources = [self._parents.source(genome) for genome in genomes]
+        self._pipeline.prepare_rows([row for row, chain in sources if row is not None and not chain])
+        dense = [genome if row is None else None for genome, (row, _) in zip(genomes, sources, strict=True)]
+        genome_thetas, thetas = thetas_of(dense, self._pipeline.dimensions)
+        first, self._next_id = self._next_id, self._next_id + len(episodes)
+        first_genome, self._next_id = self._next_id, self._next_id + len(genomes)
+        normalisers = self._set_normalisers(episode.normaliser for episode in episodes)
+        rows = {row for row, _ in sources if row is not None}
+        self._playing[first] = _Playing(batch, rows, [number for number in normalisers.values() if number >= 0])
+        self._pipeline.submit(
+            episode_ids=range(first, first + len(episodes)),
+            episode_genomes=[genomes[episode.genome] for episode in episodes],
+            episode_seeds=[episode.seed for episode in episodes],
+            episode_max_frames=[episode.max_steps * self.frame_skip for episode in episodes],
+            episode_normalisers=[normalisers[episode.normaliser] for episode in episodes],
+            genome_ids=range(first_genome, first_genome + len(genomes)),
+            genome_networks=[genome.network for genome in genomes],
+            genome_sources=[-1 if row is None else row for row, _ in sources],
+            genome_seeds=[base_seed(genome) for genome in genomes],
+            genome_thetas=genome_thetas,
+            thetas=thetas,
+            chains=[chain for _, chain in sources],
+            priority=priority,
+        )
+        return batch
+
+    def _bring_parents(self, genomes: Mapping[Genome, int]) -> None:
+        """Makes the weights of every genome that several of these are children of."""
+        children = Counter(genome.parent for genome in genomes if genome.chain)
+        in_use = frozenset().union(*(playing.rows for playing in self._playing.values()))
+        for fill in self._parents.require((parent for parent, count in children.items() if count > 1), in_use):
+            if fill.source is None:
+                self._fill_from_base(fill.row, fill.genome)
+                if fill.chain:
+                    self._pipeline.perturb_row(fill.row, fill.row, fill.chain)
+            else:
+                self._pipeline.perturb_row(fill.row, fill.source, fill.chain)
+
+    def _fill_from_base(self, row: int, genome: Genome) -> None:
+        if isinstance(genome.base, Centre):
+            vector = vector_of(genome.base, genome.network, self._pipeline.dimensions)
+            self._pipeline.assign_row(row, genome.network, vector)
+        else:
+            self._pipeline.init_row(row, genome.network, genome.base)
+
+    def _set_normalisers(self, normalisers: Iterable[Normaliser | None]) -> dict[Normaliser | None, int]:
+        """Makes a batch's normalisers known to the environments; their numbers there, which no other batch has."""
+        numbers: dict[Normaliser | None, int] = {}
+        for normaliser in dict.fromkeys(normalisers):
+            numbers[normaliser] = -1
+            if normaliser is not None:
+                numbers[normaliser], self._next_normaliser = self._next_normaliser, self._next_normaliser + 1
+                self._pipeline.set_normaliser(numbers[normaliser], normaliser.mean, normaliser.std)
+        return numbers
+
+    def _book_results(self, count: int) -> None:
+        """Waits for `count` episodes or a short time, and books what has ended in its batches."""
+        ids, returns, steps = self._pipeline.results(count, _WAIT_SECONDS)
+        ended = self._pipeline.take_ended()  # later, so that none of the results' is missing
+        episodes, faults, moments, behaviours = ended
+        for first, playing in list(self._playing.items()):
+            batch = playing.batch
+            for i in np.flatnonzero((episodes >= first) & (episodes < first + len(batch.steps))):
+                batch.book_end(int(episodes[i]) - first, faults[i].decode(), moments[i], behaviours[i])
+            own = (ids >= first) & (ids < first + len(batch.steps))
+            batch.book(ids[own] - first, returns[own], steps[own])
+            if not batch.left:
+                self._pipeline.drop_normalisers(playing.normalisers)
+                del self._playing[first]
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+
+def _check(networks: Sequence[Network], env: str, screens: bool | None, vector: bool | None) -> None:
+    """UserError: one of the networks cannot play the environment, as networks.check() knows it."""
+    for problem in (problem for each in networks for problem in check(each, env, screens, vector)):
+        raise UserError(problem)
+
+
+@dataclass(frozen=True)
+class _Playing:
+    """A batch that is not over, the parents' rows that its episodes start from, and the numbers of its normalisers."""
+
+    batch: Batch
+    rows: set[int]
+    normalisers: list[int]
+
+
+def default_layout(threads: int, device: str, light: bool = False) -> tuple[int, int]:
+    """Lanes, and slots of each, for this many worker threads and networks on the device "cpu" or "gpu".
+
+    light: whether rows are so small and steps so short that a lane's own cost, some 10 microseconds a step, counts.
+
+    On the CPU a lane of one slot for each thread: the rows in play are then few enough to stay in the last-level cache
+    from step to step (2 LargeModels are 32 MB, and a step reads about half of each), and a lane does all of its work
+    itself. On 2 cores more slots were 17 to 40% slower: `python -m experiments.benchmarks --only layout` measures it
+    again. Light ones share the cost of a lane's step: with 16 slots in place of one, HalfCheetah is 1.2 times as fast,
+    the hard maze 4 times, and Hopper as fast.
+
+    On the GPU three lanes: while the networks of one are evaluated, two have work for the threads, so that these do not
+    wait for the last emulator of a lane or for the weights of a new episode. Four slots a thread: a lane's emulators
+    then take about a millisecond a step, many times the 0.1 to 0.15 ms that a call of the GPU takes however few its
+    rows. `neuroevo bench pipeline` measures it. Rows take at most half of the memory that the GPU has free.
+    """
+    if device == "cpu":
+        return threads, _LIGHT_SLOTS if light else 1
+    fitting = int(library.gpu_free_bytes() / 2 / (_GPU_LANES * _LARGEST_ROW_BYTES))
+    return _GPU_LANES, max(1, min(_GPU_SLOTS_A_THREAD * threads, fitting))

@@ -1,0 +1,305 @@
+"""Lanes of slots that play episodes: environments, population, and the queue that feeds them.
+
+A lane is one graph loop (lane_graph.py) that runs in a thread of its own (lane_threads.py) until the queue is closed.
+While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool of worker threads.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from neuroevo.core.behavior import Behaviour
+from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.errors import UserError
+from neuroevo.networks.architectures import Network, check, input_line, to_text
+from neuroevo.rollout.lane_graph import lane_function
+from neuroevo.rollout.lane_threads import LaneThreads
+from neuroevo.rollout.reference_batch import reference as play_reference
+from neuroevo.rollout.tf_ops import core_words, load_ops
+from neuroevo.system.signals import held_signals
+
+_PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
+_MAX_PARENT_ROWS = 2048
+_CHAIN_PIECE = 200  # mutations in one op, which nothing interrupts: about half a second of LargeModel on 2 cores
+
+
+class Pipeline:
+    """An env pool, a population and an episode queue, and one thread per lane that runs the loop over them.
+
+    env: recipe of the environment. networks: of one dtype; genomes refer to them by index. lanes, slots: number of
+    lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the caller's; by default as many as
+    600 MB hold, at least 2. backend: "cpu", "reference", or "cuda" for a GPU. population_device: TensorFlow's device
+    that the population's ops are placed on; on "/gpu:0", with "cuda", observations and outputs are tensors of the GPU,
+    and rows are in TensorFlow's part of its memory. behaviour: what to record of each episode; None: nothing.
+    reference: observations [B, ...] that vbn layers take statistics of, by default of random play from seed 0;
+    networks without such layers need none.
+    UserError: there is no such mode of the environment, a network cannot be evaluated in integers, or the like.
+    """
+
+    def __init__(
+        self,
+        env: EnvRecipe,
+        networks: Sequence[Network],
+        *,
+        lanes: int,
+        slots: int,
+        parent_rows: int | None = None,
+        backend: str = "cpu",
+        population_device: str = "/cpu:0",
+        behaviour: Behaviour | None = None,
+        reference: np.ndarray | None = None,
+    ):
+        dtypes = {network.dtype for network in networks}
+        if len(dtypes) > 1:
+            raise UserError(f"networks are evaluated in {' and '.join(sorted(dtypes))}, expected one of these for all")
+        (dtype,) = dtypes
+        ops = load_ops()
+        self._threads = LaneThreads(lanes)
+        self._population_device = population_device
+        with tf.device("/cpu:0"):
+            self.env_pool = make_env_pool(env, lanes * slots)
+            spec = ops.env_pool_spec(self.env_pool)
+            observation_dtype = tf.as_dtype(spec.observation_dtype.numpy().decode())
+            self.observation_dtype = tf.float32 if observation_dtype.is_floating else observation_dtype
+            self._action_dtype = tf.as_dtype(spec.action_dtype.numpy().decode())
+            self.observation_shape = tuple(spec.observation_shape.numpy().tolist())
+            self.num_actions = int(spec.num_actions)
+            self.frame_skip = int(spec.frame_skip)
+            self.behaviour_dtype = np.dtype(spec.behaviour_dtype.numpy().decode())
+            self.behaviour_size = 0  # B, numbers recorded of an episode
+            if behaviour is not None:
+                self._record(behaviour, env.name, spec.behaviour_shape.numpy())
+            self._check_networks(networks, env.name)
+            observation = input_line(self.observation_dtype.name, self.observation_shape)
+            vector = self._action_dtype == tf.float32
+            for bins in {network.action_bins for network in networks if vector}:
+                self._check_outputs(self.num_actions * (bins or 1))
+            layers = [network.layers(observation, self.num_actions, vector) for network in networks]
+            self.network_texts = [to_text(each) for each in layers]
+            self._prepares = any(network.needs_reference for network in networks)
+            if self._prepares:
+                reference = self._checked_reference(play_reference(env, 0) if reference is None else reference)
+            networks_alone = self._make_population(backend, dtype, rows=1)
+            with tf.device(population_device):
+                self.dimensions = ops.population_dimensions(networks_alone).numpy().tolist()
+            self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype)
+            # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
+            rows = self.parent_rows + lanes * slots
+            self.population = self._make_population(backend, dtype, rows=rows, float_rows=self.parent_rows)
+            if self._prepares:
+                with tf.device(population_device):
+                    ops.population_set_reference(self.population, reference)
+            self.queue = ops.episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=self.parent_rows)
+        self.total_steps = 0  # of all lanes so far, unfinished episodes included; as of the last results()
+
+    def start(self) -> None:
+        """Starts the lanes. They wait, without using a core, until episodes are submitted."""
+        played = self.observation_dtype, self.observation_shape, self._action_dtype
+        with held_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
+            run = lane_function(*played, self._population_device, self._prepares)
+        self._threads.start(run, self.env_pool, self.population, self.queue)
+
+    def submit(
+        self,
+        episode_ids: Sequence[int],
+        episode_genomes: Sequence[int],
+        episode_seeds: Sequence[int],
+        episode_max_frames: Sequence[int],
+        genome_ids: Sequence[int],
+        genome_networks: Sequence[int],
+        genome_sources: Sequence[int],
+        genome_seeds: Sequence[int],
+        chains: Sequence[Sequence[tuple[int, float]]],
+        priority: int = 0,
+        episode_normalisers: Sequence[int] | None = None,
+        genome_thetas: Sequence[int] | None = None,
+        thetas: np.ndarray | None = None,
+    ) -> None:
+        """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome.
+
+        episode_normalisers: numbers given to set_normaliser(), or -1; by default all -1. genome_thetas: index in
+        thetas, float32 [V, max D], or -1; by default all -1.
+        RuntimeError: the pipeline is closed.
+        """
+        self._check_lanes()
+        mutations = [mutation for chain in chains for mutation in chain]
+        normalisers = [-1] * len(episode_ids) if episode_normalisers is None else episode_normalisers
+        theta_of = [-1] * len(genome_ids) if genome_thetas is None else genome_thetas
+        with tf.device("/cpu:0"):
+            load_ops().episode_queue_submit(
+                self.queue,
+                _int64(episode_ids),
+                _int64(episode_genomes),
+                _int64(episode_seeds),
+                _int64(episode_max_frames),
+                _int64(normalisers),
+                _int64(genome_ids),
+                np.asarray(genome_networks, np.int32),
+                _int64(genome_sources),
+                _int64(genome_seeds),
+                _int64(theta_of),
+                np.concatenate([[0], np.cumsum([len(chain) for chain in chains], dtype=np.int64)]).astype(np.int64),
+                _int64([seed for seed, _ in mutations]),
+                np.asarray([scale for _, scale in mutations], np.float32),
+                np.zeros([0, 0], np.float32) if thetas is None else thetas,
+                _int64(priority),
+            )
+
+    def results(self, count: int = 0, seconds: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Ids, returns and steps of the episodes that have ended since the last call.
+
+        Waits until there are `count` of them or the time is over; no signal is handled meanwhile. Raises what stopped a
+        lane, if something did, and RuntimeError when the pipeline is closed.
+        """
+        self._check_lanes()
+        with tf.device("/cpu:0"):
+            results = load_ops().episode_queue_results(self.queue, _int64(count), _int64(1000 * seconds))
+            *outcomes, total_steps = (out.numpy() for out in results)
+        self.total_steps = int(total_steps)
+        return tuple(outcomes)
+
+    def take_ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Of the episodes that have ended since the last call (all if behaviours are recorded, else those with a fault
+        or a normaliser): ids int64 [E], why they failed as bytes [E], empty where they did not, moments float64
+        [E, 1 + 2n], [E, 0] without normalisers, and behaviours [E, B], 0 where they failed.
+
+        Of an episode that results() has told of, it has been told too.
+        """
+        self._check_open()
+        with tf.device("/cpu:0"):
+            ids, faults, moments, behaviours = (out.numpy() for out in load_ops().env_take_ended(self.env_pool))
+        behaviours = behaviours.view(self.behaviour_dtype).reshape(len(ids), self.behaviour_size)
+        return ids, faults, moments, behaviours
+
+    def set_normaliser(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
+        """Makes a normaliser known to the environments under a number; mean, std float64 [n]."""
+        self._check_open()
+        with tf.device("/cpu:0"):
+            load_ops().env_set_normaliser(self.env_pool, _int64(number), mean, std)
+
+    def drop_normalisers(self, numbers: Sequence[int]) -> None:
+        """Forgets normalisers; episodes that play with one keep it."""
+        self._check_open()
+        with tf.device("/cpu:0"):
+            load_ops().env_drop_normalisers(self.env_pool, _int64(numbers))
+
+    def init_row(self, row: int, network: int, seed: int) -> None:
+        """Fills one of the caller's rows with initial weights."""
+        self._check_open()
+        with tf.device(self._population_device):
+            load_ops().population_init(self.population, [row], [network], _int64([seed]))
+
+    def assign_row(self, row: int, network: int, vector: np.ndarray) -> None:
+        """Fills one of the caller's rows with given weights, float32 [D]."""
+        self._check_open()
+        theta = np.zeros((1, max(self.dimensions)), np.float32)
+        theta[0, : len(vector)] = vector
+        with tf.device(self._population_device):
+            load_ops().population_assign(self.population, [row], [network], theta)
+
+    def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
+        """theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
+
+        Signals are handled between pieces of the chain; an exception then leaves dst with some of the mutations.
+        """
+        self._check_open()
+        for start in range(0, len(chain), _CHAIN_PIECE):
+            piece = chain[start : start + _CHAIN_PIECE]
+            with tf.device(self._population_device):
+                load_ops().population_perturb(
+                    self.population,
+                    _int64([dst] * len(piece)),
+                    _int64([dst if start else src] + [dst] * (len(piece) - 1)),
+                    _int64([seed for seed, _ in piece]),
+                    np.asarray([scale for _, scale in piece], np.float32),
+                )
+
+    def prepare_rows(self, rows: Sequence[int]) -> None:
+        """Has the vbn layers of rows that are to be played in place take their statistics, where they have not yet."""
+        self._check_open()
+        if self._prepares:
+            with tf.device(self._population_device):
+                load_ops().population_prepare(self.population, _int64(rows))
+
+    def close(self) -> None:
+        """Ends the lanes within a step, dropping what they play, and frees the native objects."""
+        if self.queue is None:
+            return
+        with tf.device("/cpu:0"):
+            load_ops().episode_queue_close(self.queue)
+        self._threads.join()
+        self.queue = self.population = self.env_pool = None
+
+    def _make_population(self, backend: str, dtype: str, rows: int, float_rows: int = -1) -> tf.Tensor:
+        kind = {"networks": self.network_texts, "backend": backend, "dtype": dtype}
+        with tf.device(self._population_device):
+            return _in_core_words(
+                "the population", lambda: load_ops().population_make(**kind, rows=rows, float_rows=float_rows)
+            )
+
+    def _checked_reference(self, reference: np.ndarray) -> np.ndarray:
+        """UserError: it is not a batch of what the networks see."""
+        dtype, shape = self.observation_dtype.as_numpy_dtype, self.observation_shape
+        if reference.dtype != dtype or reference.shape[1:] != shape or not len(reference):
+            raise UserError(
+                f"the reference batch has dtype {reference.dtype} and shape {list(reference.shape)}, "
+                f"expected {np.dtype(dtype)} and {['B', *shape]} as the environment's observations have"
+            )
+        return reference
+
+    def _check_networks(self, networks: Sequence[Network], env: str) -> None:
+        """UserError: one cannot see what the environment shows, which of some is known only once they are made."""
+        shape, pixels = self.observation_shape, self.observation_dtype == tf.uint8
+        screens = None if len(shape) == 3 and not pixels else pixels  # images of floats are for any network
+        for problem in (problem for each in networks for problem in check(each, env, screens, shape=shape)):
+            raise UserError(problem)
+
+    def _record(self, behaviour: Behaviour, env: str, shape: np.ndarray) -> None:
+        every, samples = _int64(behaviour.every), _int64(behaviour.samples)
+        record = functools.partial(load_ops().env_record_behaviours, self.env_pool, every, samples)
+        _in_core_words(f"behaviours of {env}", record, "recorded")
+        self.behaviour_size = math.prod(shape.tolist()) * (behaviour.samples if behaviour.every else 1)
+
+    def _check_outputs(self, width: int) -> None:
+        """UserError: networks of so many outputs cannot act, since bins need bounds and the action has none."""
+        none = tf.zeros([0, width])
+        act = functools.partial(load_ops().env_actions, self.env_pool, none, T=self._action_dtype)
+        _in_core_words("the networks' actions", act)
+
+    def _check_lanes(self) -> None:
+        """Raises what stopped a lane, which has closed the queue for the others; RuntimeError: close() was called."""
+        self._check_open()
+        if self._threads.failure is not None:
+            raise self._threads.failure
+
+    def _check_open(self) -> None:
+        if self.queue is None:
+            raise RuntimeError("the pipeline is closed: an evaluator plays nothing after close() or a failure")
+
+
+def make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:
+    """The handle of a pool. UserError: the environment has no such option, mode or the like."""
+    make = load_ops().env_pool_make
+    return _in_core_words(env.name, lambda: make(family=env.family, options=list(env.options), slots=slots))
+
+
+def _in_core_words(what: str, make: Callable[[], tf.Tensor], done: str = "made") -> tf.Tensor:
+    """What `make` makes. UserError: the core's words, without what TensorFlow puts around them, on why it cannot be."""
+    try:
+        return make()
+    except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as error:
+        raise UserError(f"{what} cannot be {done}: {core_words(error)}") from None
+
+
+def _default_parent_rows(dimension: int, dtype: str) -> int:
+    weight_bytes = 4 if dtype == "float32" else 5  # a parent's float32 weights stay beside its integers
+    return max(2, min(_MAX_PARENT_ROWS, int(_PARENT_BYTES / (weight_bytes * dimension))))
+
+
+def _int64(values: Sequence[int] | float) -> np.ndarray:
+    return np.asarray(values, np.int64)

@@ -1,0 +1,61 @@
+"""The reference batch of virtual batch normalisation (Salimans et al. 2017): observations of seeded random play.
+
+As in the evolution-strategies-starter of 2017 and the deep-neuroevolution code of 2018, one environment plays, each
+action is drawn uniformly, an observation is kept after every step, and where an episode ends another one begins. Unlike
+there, where each start of a program drew a batch of its own, a batch follows from a seed: the actions and the episodes'
+seeds (no-op starts) are those of randomness.REFERENCE. An episode's first observation is not in it, as in 2017; in 2018
+it could be, since nothing said whether the step or the look at the screen came first.
+
+A network's outputs mean nothing without the batch that its statistics are of. So a run keeps it in its folder, as
+reference.npy, and does not play it again; info.json has its SHA-256 sum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.errors import NativeError, UserError
+from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, draw_uniforms
+from neuroevo.native.env_pool import EnvPool
+
+COUNT = 128  # observations, in both papers
+_ACTIONS, _EPISODES = range(2)  # what is drawn for, in place of a generation
+
+
+def reference(env: EnvRecipe, seed: int, count: int = COUNT) -> np.ndarray:
+    """`count` observations of random play as networks see them: uint8, or float32 and not normalised, [count, ...].
+
+    Action t is the t-th index drawn from (seed, 0, REFERENCE), or, where an action is a vector, its numbers are the
+    t-th of uniform ones between the bounds; the seed of episode e is the e-th drawn from (seed, 1, REFERENCE). Episodes
+    last until the environment's own limit. UserError: actions have no bounds, or the environment cannot be made.
+    """
+    pool = make_pool(env)
+    observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalised
+    actions = _random_actions(pool, env, seed, count)
+    seeds = iter(draw_seeds(count, seed, _EPISODES, Purpose.REFERENCE))
+    batch, over = [], True
+    for action in actions:
+        if over:
+            pool.reset([0], [next(seeds)], [0])
+        _, (over,) = pool.step([0], action[None])
+        batch.append(observe([0])[0])
+    return np.stack(batch)
+
+
+def make_pool(env: EnvRecipe) -> EnvPool:
+    try:
+        return EnvPool(env, 1)
+    except NativeError as error:
+        raise UserError(f"{env.name} cannot be made: {error}") from None
+
+
+def _random_actions(pool: EnvPool, env: EnvRecipe, seed: int, count: int) -> np.ndarray:
+    """What pool.step() takes, one after another: int32 [count], or float32 [count, A]."""
+    if pool.action_dtype == np.int32:
+        return np.array(draw_indices(count, pool.num_actions, seed, _ACTIONS, Purpose.REFERENCE), np.int32)
+    low, high = pool.action_low, pool.action_high
+    if not np.isfinite([low, high]).all():
+        raise UserError(f"an action of {env.name} lies between {low} and {high}, expected finite bounds to draw within")
+    numbers = draw_uniforms(count * len(low), seed, _ACTIONS, Purpose.REFERENCE).reshape(count, len(low))
+    return (low + (high - low) * numbers).astype(np.float32)

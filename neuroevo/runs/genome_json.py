@@ -1,0 +1,74 @@
+"""Genomes as JSON. In a list each one says how much of its chain it shares with the one before it.
+
+    {"base": 12, "network": 0, "same": 40, "chain": [[seed, scale], ...]}
+
+means: the first 40 mutations of the genome before, which has the same base and network, then these. Relatives share
+nearly everything, so the elites of G generations take O(G) instead of O(G squared) numbers. Seeds need 63 bits, which a
+reader that makes floats of numbers does not keep. A base that is a centre is its name, "sha256:..."; its weights are
+kept elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+from neuroevo.core.genome import CENTRE_PREFIX, SEED_BITS, Centre, Genome
+
+
+def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
+    """A genome as plain values, relative to `before` where there is one. ValueError: a seed is none."""
+    same = 0
+    if before is not None and (before.base, before.network) == (genome.base, genome.network):
+        pairs = zip(before.chain, genome.chain, strict=False)
+        same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(before.chain), len(genome.chain)))
+    chain = [[_seed("seed", seed), float(scale)] for seed, scale in genome.chain[same:]]
+    base = genome.base.name if isinstance(genome.base, Centre) else _seed("base", genome.base)
+    return {"base": base, "network": int(genome.network), "same": same, "chain": chain}
+
+
+def genome_from_json(
+    value: Mapping[str, Any], before: Genome | None = None, centres: Mapping[str, Centre] | None = None
+) -> Genome:
+    """The genome that genome_to_json wrote, given the same `before`. ValueError: it is not one.
+
+    centres: by their names; of others the name is all that the genome has.
+    """
+    try:
+        base, network, same = value["base"], value.get("network", 0), value.get("same", 0)
+        chain = tuple((seed, float(scale)) for seed, scale in value["chain"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"this is not a genome: {str(value)[:80]} ({error!r})") from None
+    if isinstance(base, str) and base.startswith(CENTRE_PREFIX):
+        base = (centres or {}).get(base) or Centre.named(base)
+    if not isinstance(base, Centre):
+        _seed("base", base)
+    for seed, _ in chain:
+        _seed("seed", seed)
+    if same:
+        known = before is not None and (before.base, before.network) == (base, network) and same <= len(before.chain)
+        if not known:
+            raise ValueError(f"a genome shares {same} mutations with one that is not there")
+        chain = (*before.chain[:same], *chain)
+    return Genome(base, chain, network)
+
+
+def genomes_to_json(genomes: Sequence[Genome]) -> list[dict[str, Any]]:
+    """Each relative to the one before it."""
+    return [genome_to_json(genome, before) for before, genome in zip([None, *genomes], genomes, strict=False)]
+
+
+def genomes_from_json(values: Sequence[Mapping[str, Any]], centres: Mapping[str, Centre] | None = None) -> list[Genome]:
+    """The genomes that genomes_to_json wrote. ValueError: they are not."""
+    genomes: list[Genome] = []
+    for value in values:
+        genomes.append(genome_from_json(value, genomes[-1] if genomes else None, centres))
+    return genomes
+
+
+def _seed(what: str, number: object) -> int:
+    """The number, which may be one of NumPy's, as JSON takes it. ValueError: it is no seed."""
+    if not isinstance(number, Integral) or not 0 <= number < 2**SEED_BITS:
+        raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
+    return int(number)

@@ -1,0 +1,137 @@
+"""A run that is looked at: its configuration, records, elites and checkpoints, without writing anything."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroevo.config.load import load_config
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.runs.checkpoint import CheckpointError
+from neuroevo.runs.checkpoints import Checkpoints
+from neuroevo.runs.metrics_files import Elite, elites, rows
+from neuroevo.runs.paths import CONFIG, ELITES, METRICS
+from neuroevo.runs.reference_file import load
+from neuroevo.runs.state_codec import encode
+from neuroevo.training.loop import TrainState
+
+log = logging.getLogger("neuroevo")
+
+
+class RunReader:
+    """The run in a folder, which may be going on meanwhile. UserError: there is none, or it cannot be read."""
+
+    def __init__(self, path: Path | str):
+        self.path = Path(path)
+        if not (self.path / CONFIG).is_file():
+            raise UserError(f"there is no run in {path}: expected {self.path / 'config.toml'}")
+        self.config: Config = load_config(self.path / CONFIG)
+
+    def rows(self, fitness: bool = True) -> list[dict[str, Any]]:
+        """The rows of metrics.jsonl, if wanted with every genome's fitness; the one at index g is generation g's."""
+        with self._readable(METRICS):
+            return list(rows(self.path, fitness))
+
+    def elite(self, generation: int | None = None) -> tuple[int, Elite]:
+        """A finished generation, by default the last one, and its elite, with the weights of its centre if it has one.
+
+        Where there is no checkpoint after the last one yet, as `every` of [checkpoints] may have it, the default is the
+        last with a checkpoint. UserError: there is no such generation, no checkpoint of that time has those weights, or
+        the elite cannot play where it did, as check_file() says.
+        """
+        self.check_file()
+        last, wanted = -1, None
+        with self._readable(ELITES):
+            for last, elite in enumerate(elites(self.path)):  # noqa: B007 (needed after the loop)
+                if generation is None or last == generation:
+                    wanted = elite
+        if last < 0:
+            raise UserError(f"no generation of the run in {self.path} is finished yet")
+        if wanted is None:
+            raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
+        number = last if generation is None else generation
+        try:
+            return number, replace(wanted, genome=self._with_weights(wanted.genome, number))
+        except UserError:
+            there = self._with_checkpoints()
+            before = [known for known in there if known < last]
+            if generation is not None or not before or last in there:  # a damaged one is not passed over in silence
+                raise
+            return self.elite(before[-1])
+
+    def check_file(self) -> None:
+        """UserError when a file that the environment is made from is not what it was when the run began."""
+        self._checkpoints().check_file(self.config)
+
+    def reference(self) -> np.ndarray | None:
+        """The reference batch of its network, which reference.load() describes; None where the network needs none."""
+        return load(self.path, self.config)
+
+    def state(self, finished: int | None = None) -> TrainState:
+        """The state after so many finished generations, by default of the newest checkpoint that can be used."""
+        checkpoints = self._checkpoints()
+        kind, origin = self.config.algorithm.state_type, self.config.origin()
+        if finished is None:
+            checkpoint, unusable = checkpoints.newest(kind, origin)
+            if checkpoint is None:
+                reasons = "".join(f"\n  {each}" for each in unusable)
+                raise UserError(f"{self.path} has no checkpoint that can be used{reasons}")
+            for each in unusable:
+                log.warning("neuroevo: passed over %s", each)
+            return checkpoint.state
+        try:
+            return checkpoints.load(finished, kind, origin).state
+        except CheckpointError as error:
+            there = ", ".join(map(str, checkpoints.generations())) or "none"
+            path = checkpoints.path(finished)
+            raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
+
+    def _with_weights(self, genome: Genome, generation: int) -> Genome:
+        """A generation's elite with its centre's vector, if it has a centre. UserError: no checkpoint holds that."""
+        if not isinstance(genome.base, Centre):
+            return genome
+        kind, origin = self.config.algorithm.state_type, self.config.origin()
+        checkpoints, usable, why = self._checkpoints(), [], "the checkpoint after it is gone"
+        for number in sorted(checkpoints.generations(), key=lambda number: abs(number - (generation + 1))):
+            try:  # its own comes first
+                state = checkpoints.load(number, kind, origin).state
+            except CheckpointError as error:
+                if number == generation + 1:
+                    why = f"{checkpoints.path(number)} {error}"
+                continue
+            # Of whatever it holds: parents of another run may have centres each, one of which the elite was made from.
+            held = encode(state.algorithm, state.untested)
+            if genome.base.name in held.centres:
+                return replace(genome, base=Centre(held.arrays[held.centres[genome.base.name]]))
+            usable.append(number)
+        known = ", ".join(str(number - 1) for number in sorted(usable) if number > 0) or "none"
+        raise UserError(
+            f"the weights of generation {generation}'s elite are not known any more, since {why}; expected one of "
+            f"these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
+        )
+
+    def _with_checkpoints(self) -> list[int]:
+        """The generations after which there is a checkpoint, in order."""
+        return [number - 1 for number in self._checkpoints().generations() if number > 0]
+
+    def _checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.path / "checkpoints", self.config.checkpoints)
+
+    @contextmanager
+    def _readable(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except UserError:
+            raise
+        except OSError as error:
+            raise UserError(f"cannot read {self.path / name}: {error.strerror}") from None
+        except ValueError as error:
+            raise UserError(str(error)) from None

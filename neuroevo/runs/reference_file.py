@@ -1,0 +1,69 @@
+"""The reference batch in the folder of a run: reference.npy, whose SHA-256 sum is in info.json."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.envs import registry
+from neuroevo.rollout.reference_batch import COUNT, make_pool
+from neuroevo.runs.paths import INFO, REFERENCE
+from neuroevo.system.files import write_atomically
+
+_SUM = "reference_sha256"  # in info.json
+
+
+def save(folder: Path, batch: np.ndarray) -> None:
+    """Puts a batch into a run's folder; OSError."""
+    file = io.BytesIO()
+    np.save(file, batch, allow_pickle=False)
+    write_atomically(folder / REFERENCE, file.getvalue())
+
+
+def facts(batch: np.ndarray | None) -> dict[str, str]:
+    """What a run's info.json says of its batch: nothing where it has none."""
+    return {} if batch is None else {_SUM: _sum(batch)}
+
+
+def load(folder: Path, config: Config) -> np.ndarray | None:
+    """The batch in the folder of a configuration's run; None where its network needs none.
+
+    UserError: it is missing or damaged, it is not of the environment's observations, or info.json has another's sum.
+    """
+    if not config.network.needs_reference:
+        return None
+    pool = make_pool(registry.resolve(config.env.name, config.env.options))
+    dtype = np.dtype(np.uint8 if pool.observation_dtype == np.uint8 else np.float32)
+    path, shape = folder / REFERENCE, (COUNT, *pool.observation_shape)
+    expected = f"expected the reference batch of {config.network}: {dtype} {list(shape)}"
+    try:
+        batch = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+    except FileNotFoundError:
+        raise UserError(f"{path} is missing; {expected}") from None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; {expected}") from None
+    except Exception as error:  # NumPy's, of its header's Python and of zip files too
+        raise UserError(f"{path} is damaged ({error}); {expected}") from None
+    if not isinstance(batch, np.ndarray):
+        raise UserError(f"{path} is an archive of arrays; {expected}")
+    if batch.dtype != dtype or batch.shape != shape:
+        raise UserError(f"{path} holds {batch.dtype} {list(batch.shape)}; {expected}")
+    try:
+        noted = json.loads((folder / INFO).read_text(encoding="utf-8"))[_SUM]
+    except (OSError, ValueError, LookupError, TypeError):
+        return batch  # a run goes on without its info.json
+    if noted != _sum(batch):
+        raise UserError(
+            f"{path} is another batch than the run began with: its SHA-256 sum is {_sum(batch)}, not {noted}"
+        )
+    return batch
+
+
+def _sum(batch: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(batch).tobytes()).hexdigest()

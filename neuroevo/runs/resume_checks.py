@@ -1,0 +1,42 @@
+"""What may change in a run's configuration when it is resumed: what results do not depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from neuroevo.config.load import load_config
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import inline, said
+from neuroevo.envs import registry
+
+
+def check_changes(file: Path, after: Config) -> None:
+    """UserError when the configuration in a run's `file` differs from `after` in what results depend on.
+
+    What a file of the environment held when the run began is not known here: Checkpoints.check_file() knows.
+    """
+    before = _before(file, after)
+    free = registry.free_options(before.env.name)
+    for section, table in before.origin().items():
+        other = after.origin()[section]
+        for key in dict.fromkeys([*table, *other]):
+            if table.get(key) != other.get(key):
+                if section == "env" and key != "name":  # as they were given: a file by its path
+                    key, table, other = "options", before.tables()["env"], after.tables()["env"]
+                raise UserError(
+                    f"{section}.{key} is {said(table.get(key))} and cannot become {said(other.get(key))} when a run is "
+                    "resumed; what can: timesteps, generations and minutes of [training], [hardware], [checkpoints]"
+                    + (f", {' and '.join(free)} of [env.options]" if free else "")
+                )
+
+
+def _before(file: Path, after: Config) -> Config:
+    """The configuration in `file`. Where a file of its environment is gone, with that which `after` has."""
+    try:
+        return load_config(file)
+    except UserError:
+        moved = registry.file_of(after.env.name, after.env.options)
+        if moved is None:
+            raise
+        return load_config(file, [f"env.options.{moved[0]}={inline(str(moved[1]))}"])

@@ -1,0 +1,112 @@
+"""An algorithm's state as JSON and arrays, and back: for checkpoints, which must be readable without running code.
+
+A state is made of None, bool, int, float, str, Genome, NumPy arrays, tuples, mappings with text as keys, and frozen
+dataclasses. Genomes and arrays go into lists of their own, and their places hold {"genome": index} and
+{"array": index}; a dataclass is {"fields": {...}}, a mapping {"map": {...}}, a tuple a JSON list. The vectors of the
+genomes' centres are among the arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
+
+
+@dataclass
+class Encoded:
+    """values: JSON values. genomes: as in genome_json. arrays: what the places {"array": index} stand for. centres: the
+    index of each centre's vector among the arrays, by its name."""
+
+    values: list[Any] = field(default_factory=list)
+    genomes: list[dict[str, Any]] = field(default_factory=list)
+    arrays: list[np.ndarray] = field(default_factory=list)
+    centres: dict[str, int] = field(default_factory=dict)
+
+
+def encode(*states: Any) -> Encoded:
+    """The states as a list of plain values. ValueError: a value is of another type or not finite."""
+    genomes: dict[Genome, int] = {}
+    arrays: list[np.ndarray] = []
+
+    def plain(value: Any, where: str) -> Any:
+        if isinstance(value, Genome):
+            return {"genome": genomes.setdefault(value, len(genomes))}
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {"array": len(arrays) - 1}
+        if isinstance(value, tuple):
+            return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
+        if is_dataclass(value):
+            return {"fields": {f.name: plain(getattr(value, f.name), f"{where}.{f.name}") for f in fields(value)}}
+        if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+            return {"map": {key: plain(item, f"{where}[{key}]") for key, item in value.items()}}
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"{where} is {value}, expected a finite number")
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        raise ValueError(f"{where} is a {type(value).__name__}, which a checkpoint does not hold")
+
+    values = [plain(state, type(state).__name__) for state in states]
+    centres = {}
+    for centre in dict.fromkeys(genome.base for genome in genomes if isinstance(genome.base, Centre)):
+        if centre.at_hand:
+            centres[centre.name] = len(arrays)
+            arrays.append(centre.vector)
+    return Encoded(values, genomes_to_json(list(genomes)), arrays, centres)
+
+
+def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
+    """The states that encode() took apart; kinds: their types. ValueError: they do not fit."""
+    genomes: list[Genome] = []
+
+    def made(value: Any, hint: Any, where: str) -> Any:
+        if isinstance(value, list):
+            return tuple(made(item, hint, f"{where}[{i}]") for i, item in enumerate(value))
+        if not isinstance(value, Mapping):
+            return value
+        if set(value) == {"genome"}:
+            return genomes[value["genome"]]
+        if set(value) == {"array"}:
+            return encoded.arrays[value["array"]]
+        if set(value) == {"map"}:
+            return {key: made(item, None, f"{where}[{key}]") for key, item in value["map"].items()}
+        own = _dataclass_of(hint)
+        if set(value) != {"fields"} or own is None:
+            raise ValueError(f"{where} is {str(value)[:80]}, expected another value")
+        names, hints = [f.name for f in fields(own)], typing.get_type_hints(own)
+        given = value["fields"]
+        needed = {f.name for f in fields(own) if f.default is MISSING and f.default_factory is MISSING}
+        if not needed <= set(given) <= set(names):
+            raise ValueError(f"{where} has the fields {sorted(given)}, expected {sorted(names)}")
+        return own(**{name: made(given[name], hints[name], f"{where}.{name}") for name in names if name in given})
+
+    try:
+        genomes += genomes_from_json(encoded.genomes, _centres(encoded))
+        return tuple(made(value, kind, kind.__name__) for value, kind in zip(encoded.values, kinds, strict=True))
+    except (AttributeError, IndexError, TypeError) as error:
+        raise ValueError(f"the state does not fit: {error}") from None
+
+
+def _centres(encoded: Encoded) -> dict[str, Centre]:
+    """The centres by their names. ValueError: one is not what its name says."""
+    centres = {}
+    for name, index in encoded.centres.items():
+        centre = centres[name] = Centre(encoded.arrays[index])
+        if centre.name != name:
+            raise ValueError(f"the weights of centre {name} are those of {centre.name}")
+    return centres
+
+
+def _dataclass_of(hint: Any) -> type | None:
+    """The first dataclass in a type hint such as X, X | None or tuple[X, ...]."""
+    if is_dataclass(hint):
+        return hint
+    return next((kind for part in typing.get_args(hint) if (kind := _dataclass_of(part)) is not None), None)

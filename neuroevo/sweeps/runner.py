@@ -1,0 +1,271 @@
+"""Runs a suite: a process for each of its runs, so many at a time, each of which can be stopped and gone on with."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError, cannot_write
+from neuroevo.runs import preflight
+from neuroevo.runs.folder import check_free
+from neuroevo.runs.paths import CSV
+from neuroevo.runs.provenance import machine
+from neuroevo.sweeps.status import Row, Standing, standing
+from neuroevo.sweeps.suite import Suite, SuiteRun
+from neuroevo.system.files import write_atomically
+
+CHILD = (sys.executable, "-m", "neuroevo.cli.child")
+_POLL_SECONDS = 0.2
+_STOP_SECONDS = 30  # for a run to write its checkpoint and end; it takes one or two
+LOCK_SECONDS = 15  # for the runs of a suite that was killed to end, as child.py has them do
+_LAST_LINES = 5
+_SHOWN = ("test_mean", "validation_mean")  # columns of metrics.csv that watchers look at, and those never empty
+_COUNTED = ("generation", "steps_total", "frames_total", "seconds_total")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that did not finish. reason: as a sentence's end. output: the last lines that it printed."""
+
+    run: SuiteRun
+    reason: str
+    output: list[str]
+
+
+class SuiteWatcher:
+    """Who is told how a suite goes. This one says nothing."""
+
+    def begin(self, standings: Sequence[Standing], parallel: int) -> None:
+        """Where every run stands before the first one is started, and how many will go at a time."""
+
+    def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
+        """A run's process is started, with so many finished generations; threads: None leaves it to the run."""
+
+    def generation(self, run: SuiteRun, row: Row) -> None:
+        """A run has finished generations; the row of the last of them."""
+
+    def finished(self, now: Standing) -> None:
+        """A run is finished."""
+
+    def failed(self, failure: Failure) -> None:
+        """A run's process ended without finishing the run, or could not be started."""
+
+    def tick(self) -> None:
+        """Some tenths of a second have passed."""
+
+
+class _Child:
+    """A run's process, and what is known of its progress."""
+
+    def __init__(self, before: Standing, threads: int | None, program: Sequence[str], lock: int):
+        """Starts it. OSError: its files cannot be written, or the machine has no room for another process."""
+        self.run = before.run
+        self._generation = len(before.rows) - 1
+        self._seen: tuple[int, int] | None = None
+        self.process = self._start(_with_threads(before.run.config, threads), program, lock)
+
+    def _start(self, config: Config, program: Sequence[str], lock: int) -> subprocess.Popen[bytes]:
+        self.run.folder.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.run.beside(".toml"), config.toml().encode())
+        with self.run.beside(".out").open("ab") as output:
+            self._printed_before = output.tell()
+            return subprocess.Popen(
+                [*program, "train", str(self.run.beside(".toml")), "--resume", str(self.run.folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a terminal's Ctrl-C is for the suite, which passes it on
+                pass_fds=[lock],  # locked until the last run has ended, even if the suite is killed
+            )
+
+    def look(self, watcher: SuiteWatcher) -> Standing | Failure | None:
+        """Tells `watcher` what is new; what became of the run once its process has ended, None before."""
+        code = self.process.poll()
+        row = self._news()
+        if row is not None:
+            watcher.generation(self.run, row)
+        if code is None:
+            return None
+        now = standing(self.run)
+        if code == 0 and now.status == "finished":
+            watcher.finished(now)
+            return now
+        failure = self._failure(code)
+        watcher.failed(failure)
+        return failure
+
+    def _news(self) -> Row | None:
+        """The row of the last finished generation if it is another one than before."""
+        path = self.run.folder / CSV
+        try:
+            status = path.stat()
+            if (status.st_mtime_ns, status.st_size) == self._seen:
+                return None
+            self._seen = (status.st_mtime_ns, status.st_size)
+            row = _last_row(path)
+        except (OSError, ValueError):  # nothing to show; what it means for the run, the run's process says
+            return None
+        if row is None or row["generation"] == self._generation:
+            return None
+        self._generation = int(row["generation"])
+        return row
+
+    def _failure(self, code: int) -> Failure:
+        if code == 0:
+            reason = "ended without an error but is not finished"
+        elif code < 0:
+            reason = f"was killed by {signal.Signals(-code).name}"
+        else:
+            reason = f"ended with exit code {code}"
+        with self.run.beside(".out").open("rb") as file:
+            file.seek(self._printed_before)
+            lines = file.read().decode(errors="replace").splitlines()
+        return Failure(self.run, reason, [line for line in lines if line.strip()][-_LAST_LINES:])
+
+
+def _last_row(path: Path) -> Row | None:
+    """The last complete line of a metrics.csv, None before there is one. OSError; ValueError: it is damaged."""
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    if len(lines) < 2:
+        return None
+    columns = zip(lines[0].split(","), lines[-1].split(","), strict=True)
+    row = {name: float(value) if value else None for name, value in columns}
+    missing = [name for name in _SHOWN if name not in row] + [name for name in _COUNTED if row.get(name) is None]
+    if missing:
+        raise ValueError(f"{path} has no {', '.join(missing)}")
+    return row
+
+
+def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence[str] = CHILD) -> list[Failure]:
+    """Runs what is not finished of a suite and returns the failures, which do not stop the other runs.
+
+    child: the program to which this process's id and a command line of neuroevo are given. KeyboardInterrupt passes
+    through when all processes have ended. UserError: the folder cannot be written, another suite is running in it, or,
+    as far as that can be known before any is started, some runs could not begin. DiskError: there is no room for the
+    folder.
+    """
+    watcher = watcher or SuiteWatcher()
+    program = [*child, str(os.getpid())]
+    with _locked(suite.out) as lock:
+        standings = [standing(run) for run in suite.runs]
+        check_runs(standings, f"the suite in {suite.out}")
+        waiting = deque(each for each in standings if each.status != "finished")
+        threads = shares(min(suite.parallel, max(len(waiting), 1)))
+        watcher.begin(standings, len(threads))
+        failures: list[Failure] = []
+        children: dict[int, _Child] = {}  # by place, in [0, len(threads))
+        try:
+            while waiting or children:
+                for place, share in enumerate(threads):
+                    if waiting and place not in children:
+                        before = waiting.popleft()
+                        try:
+                            children[place] = _Child(before, share, program, lock)
+                        except OSError as error:
+                            failures.append(_not_started(before.run, error))
+                            watcher.failed(failures[-1])
+                        else:
+                            watcher.started(before.run, len(before.rows), share)
+                time.sleep(_POLL_SECONDS)
+                for place, child in list(children.items()):
+                    outcome = child.look(watcher)
+                    if outcome is not None:
+                        del children[place]
+                    if isinstance(outcome, Failure):
+                        failures.append(outcome)
+                watcher.tick()
+        except BaseException:
+            _stop([child.process for child in children.values()])
+            raise
+    return failures
+
+
+def _not_started(run: SuiteRun, error: OSError) -> Failure:
+    where = f" ({error.filename})" if error.filename else ""
+    return Failure(run, f"could not be started: {error.strerror or error}{where}", [])
+
+
+def shares(parallel: int, cores: int | None = None) -> list[int | None]:
+    """The threads of each of `parallel` runs at a time, which together are the machine's; None: the run's default."""
+    cores = cores or machine()["cores"]
+    if parallel == 1:
+        return [None]
+    return [max(cores // parallel + (place < cores % parallel), 1) for place in range(parallel)]
+
+
+def _with_threads(config: Config, threads: int | None) -> Config:
+    """The configuration with so many threads, unless it says how many itself."""
+    if threads is None or config.hardware.threads is not None:
+        return config
+    return replace(config, hardware=replace(config.hardware, threads=threads))
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[int]:
+    """A descriptor that keeps other suites from running in the folder as long as any process has it open."""
+    check_free(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = os.open(out, os.O_RDONLY)
+    except OSError as error:
+        raise cannot_write(f"to the suite's folder {out}", error) from error
+    try:
+        deadline = time.monotonic() + LOCK_SECONDS
+        while not _try_lock(lock):
+            if time.monotonic() > deadline:
+                raise UserError(f"another suite is running in {out}")
+            time.sleep(_POLL_SECONDS)
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def _try_lock(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
+    """Ends the processes: SIGTERM has them write a checkpoint; at another Ctrl-C or when time is up they are killed."""
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + _STOP_SECONDS
+    try:
+        for process in processes:
+            process.wait(max(deadline - time.monotonic(), 0))
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def check_runs(standings: Sequence[Standing], source: str) -> None:
+    """UserError lists all problems of the runs that are not finished; each environment and start is tried once.
+
+    A run that another one of them starts from need not be there yet.
+    """
+    folders = {each.run.folder.resolve() for each in standings}
+    found: list[str] = []
+    tried: list[object] = []
+    for each in (each for each in standings if each.status != "finished"):
+        config = each.run.config
+        start = config.training.start_from
+        from_start = each.status == "not started" and start is not None and Path(start).resolve() not in folders
+        what = (config.env, (start, config.network, config.algorithm) if from_start else None)
+        if what not in tried:
+            tried.append(what)
+            found += preflight.problems(config, from_start)
+    preflight.refuse(list(dict.fromkeys(found)), source)

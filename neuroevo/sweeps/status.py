@@ -1,0 +1,70 @@
+"""How far a run of a suite is: what its folder says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from neuroevo.core.errors import UserError
+from neuroevo.runs.paths import CONFIG
+from neuroevo.runs.reader import RunReader
+from neuroevo.sweeps.suite import SuiteRun
+from neuroevo.system.console import clock
+from neuroevo.training.loop import finished
+
+Row = dict[str, Any]
+Status = Literal["not started", "unfinished", "finished", "unusable"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A run as it is now.
+
+    rows: those of metrics.jsonl, one per finished generation. reason: why a folder is unusable: it cannot be read, or
+    the run in it is of another configuration, whose results are not this suite's.
+    """
+
+    run: SuiteRun
+    status: Status
+    rows: list[Row] = field(default_factory=list)
+    reason: str = ""
+
+    @property
+    def played(self) -> list[Row]:
+        """The rows that have a score."""
+        return [row for row in self.rows if score(row, self.run) is not None]
+
+
+def standing(run: SuiteRun) -> Standing:
+    """Reads the run's folder, which may be growing meanwhile."""
+    if not (run.folder / CONFIG).is_file():
+        return Standing(run, "not started")
+    try:
+        reader = RunReader(run.folder)
+        if reader.config.origin() != run.config.origin():
+            return Standing(run, "unusable", reason=f"{run.folder} holds a run of another configuration")
+        reader.check_file()
+        over = finished(reader.state(), run.config.training)
+        rows = reader.rows(fitness=False)
+    except UserError as error:
+        return Standing(run, "unusable", reason=str(error))
+    return Standing(run, "finished" if over else "unfinished", rows)
+
+
+def score_of(run: SuiteRun) -> Literal["test", "validation"]:
+    """Which episodes of an elite make its score: test episodes where there are any."""
+    return "test" if run.config.training.test_episodes else "validation"
+
+
+def score(row: Row, run: SuiteRun) -> float | None:
+    """The mean return of the generation's elite in those episodes; None where it played none."""
+    return row[f"{score_of(run)}_mean"]
+
+
+def describe(run: SuiteRun, row: Row) -> str:
+    """How far the run is with the row's generation."""
+    value = score(row, run)
+    elite = "" if value is None else f"elite {score_of(run)} {value:,.1f}, "
+    generations = int(row["generation"]) + 1
+    so_far = f"{generations} generation{'s' if generations > 1 else ''}"
+    return f"{so_far}, {elite}{int(row['frames_total']):,} frames, {clock(row['seconds_total'])}"

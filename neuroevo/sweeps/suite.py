@@ -1,0 +1,193 @@
+"""A suite: configurations x games x seeds, each a training run of its own. What its file says, and which runs that is.
+
+[suite]
+configs = ["frostbite_ga", "mine.toml"]   # presets and files, those beside this file first
+games = ["frostbite", "kangaroo"]         # left out: each configuration's own
+seeds = 3                                 # 0, 1 and 2; or a list such as [7, 8]
+set = ["training.timesteps=1e6"]          # changes to every configuration
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from dataclasses import field as dataclass_field
+from pathlib import Path
+from textwrap import indent
+from typing import Annotated
+
+from pydantic import Field, PlainValidator, ValidationError
+
+from neuroevo.config.load import load_config
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import did_you_mean, inline, value_problem
+from neuroevo.core.settings import Count, Name, settings, whole
+from neuroevo.envs import registry
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+_MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check first
+
+
+def _checked_seeds(value: object) -> list[int]:
+    value = whole(value)
+    seeds = list(range(value)) if type(value) is int and value <= _MAX_SEEDS else value
+    good = isinstance(seeds, list) and seeds and all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
+    if not good or len(set(seeds)) < len(seeds):
+        raise ValueError(f"expected how many, 1 to {_MAX_SEEDS}, or a list of different seeds in [0, 2**63)")
+    return seeds
+
+
+@settings
+class SuiteSettings:
+    """The keys of [suite]."""
+
+    configs: Annotated[list[Name], Field(min_length=1)]
+    """Configurations: files, looked for beside the suite's file first, and presets."""
+    games: Annotated[list[Name], Field(min_length=1)] | None = None
+    """The games that every configuration plays; left out, each plays its own env.name."""
+    seeds: Annotated[list[int], PlainValidator(_checked_seeds)] = dataclass_field(default_factory=lambda: [0])
+    """How many, from 0 on, or a list of them."""
+    set: list[Name] = dataclass_field(default_factory=list)
+    """Changes to every configuration, as --set takes them: "training.timesteps=1e6"."""
+    parallel: Count = 1
+    """Runs at a time. The machine's hardware threads are shared out among them."""
+    out: Name | None = None
+    """The folder of all runs and of the report; left out: runs/NAME, after the suite's file."""
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """One run of a suite. label: the name of its configuration, which `config` is with the run's game and seed."""
+
+    label: str
+    game: str
+    config: Config
+    folder: Path
+
+    @property
+    def seed(self) -> int:
+        """The run's seed."""
+        return self.config.training.seed
+
+    @property
+    def name(self) -> str:
+        """What the run is called in the suite's output."""
+        return f"{self.label}/{self.game}/seed-{self.seed}"
+
+    def beside(self, suffix: str) -> Path:
+        """A file beside the run's folder: ".toml" is what the run was started with, ".out" what it printed."""
+        return self.folder.with_name(self.folder.name + suffix)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """runs: in the order in which they start; all of one seed come before those of the next. out: the folder."""
+
+    runs: list[SuiteRun]
+    parallel: int
+    out: Path
+
+
+def load_suite(
+    path: Path | str, overrides: Sequence[str] = (), out: Path | None = None, parallel: int | None = None
+) -> Suite:
+    """The suite in the TOML file at `path` with every run's configuration, checked. UserError lists all problems.
+
+    overrides: changes to every configuration, after the suite's own. out, parallel: instead of the suite's own.
+    """
+    path = Path(path)
+    chosen = _read(path)
+    out = out or Path(chosen.out or Path("runs") / path.stem)
+    changes = [*chosen.set, *overrides]
+    problems = _conflicts(changes, chosen)
+    games: list[str | None] = [] if chosen.games else [None]  # None: the configuration's own
+    for name in chosen.games or []:
+        with _collected(problems):
+            games.append(registry.resolve(name).name)
+    problems += _repeated("games", filter(None, games)) + _repeated("configs", map(_label, chosen.configs))
+    runs = []
+    for seed in chosen.seeds:
+        for game in games:
+            fixed = [f"training.seed={seed}"] + ([f"env.name={json.dumps(game)}"] if game else [])
+            for name in chosen.configs:
+                with _collected(problems):
+                    config = load_config(_source(name, path.parent), [*changes, *fixed])
+                    played = registry.resolve(config.env.name).name
+                    runs.append(SuiteRun(_label(name), played, config, out / _label(name) / played / f"seed-{seed}"))
+    _raise(problems, path)
+    return Suite(runs, parallel or chosen.parallel, out)
+
+
+def _read(path: Path) -> SuiteSettings:
+    """The file's [suite]. UserError lists all problems."""
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no suite file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not valid TOML: {error}") from None
+    problems = [f"{name}: there is no such section; expected [suite] alone" for name in tables if name != "suite"]
+    table = tables.get("suite", {})
+    if not isinstance(table, dict):
+        _raise([*problems, f"suite = {inline(table)}: expected a section [suite]"], path)
+    keys = [field.name for field in fields(SuiteSettings)]
+    for key in (key for key in table if key not in keys):
+        hint = did_you_mean(key, keys)
+        problems.append(f"suite.{key} = {inline(table[key])}: there is no such key{hint} (keys: {', '.join(keys)})")
+    try:
+        chosen = SuiteSettings(**{key: value for key, value in table.items() if key in keys})
+    except ValidationError as error:
+        problems += [value_problem("suite", detail) for detail in error.errors()]
+    _raise(problems, path)
+    return chosen
+
+
+@contextmanager
+def _collected(problems: list[str]) -> Iterator[None]:
+    """Adds what a UserError says to `problems`, once."""
+    try:
+        yield
+    except UserError as error:
+        if str(error) not in problems:
+            problems.append(str(error))
+
+
+def _raise(problems: Sequence[str], path: Path) -> None:
+    """UserError when there are problems."""
+    if problems:
+        lines = "".join("\n" + indent(problem, "  ") for problem in problems)
+        raise UserError(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} in {path}:{lines}")
+
+
+def _conflicts(changes: Iterable[str], chosen: SuiteSettings) -> list[str]:
+    """A line for each change of a key that the suite itself sets."""
+    own = {"training.seed": "seeds"} | ({"env.name": "games"} if chosen.games else {})
+    keys = {change: change.partition("=")[0].strip() for change in changes}
+    return [f"set {change}: suite.{own[key]} says that" for change, key in keys.items() if key in own]
+
+
+def _repeated(key: str, names: Iterable[str]) -> list[str]:
+    """A line for each name that is there more than once, and would share its runs' folders with the other."""
+    names = list(names)
+    return [f"suite.{key}: there are {names.count(n)} called {n}" for n in dict.fromkeys(names) if names.count(n) > 1]
+
+
+def _label(name: str) -> str:
+    """What a configuration is called: its file's name without .toml or .json."""
+    return Path(name).stem if Path(name).suffix in (".toml", ".json") else Path(name).name
+
+
+def _source(name: str, beside: Path) -> Path | str:
+    """What load_config takes: the file beside the suite's, or else the name as it is."""
+    return beside / name if (beside / name).is_file() else name

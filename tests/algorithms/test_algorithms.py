@@ -1,0 +1,133 @@
+"""What every algorithm must do: driven by the registry, on the toy evaluator."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.registry import ALGORITHMS
+from neuroevo.config.schema import Training
+from neuroevo.runs.state_codec import decode, encode
+from neuroevo.training.loop import train
+from tests.support import runs
+from tests.support.toy import TARGET, ToyEvaluator, ToyWeights, theta
+
+# Settings with which an algorithm comes within NEAR of TARGET in 25 generations of 30; it starts at about 3.9.
+SMALL = {
+    "ga": {"population": 30, "parents": 5, "sigma": 0.2, "validated": 4},
+    "random_search": {"population": 30},
+    "es": {"population": 30, "sigma": 0.1, "optimiser": {"stepsize": 0.2}},
+    "ga_ns": {"population": 30, "parents": 5, "sigma": 0.2, "validated": 4, "k": 5, "archive_probability": 0.1},
+    "ns_es": {"population": 30, "sigma": 0.1, "optimiser": {"stepsize": 0.3}, "centres": 5, "k": 3},
+    "nsr_es": {"population": 30, "sigma": 0.1, "optimiser": {"stepsize": 0.2}, "centres": 3, "k": 3},
+}
+NEAR = {"ga": 1.0, "random_search": 3.8, "es": 1.0, "ga_ns": 3.3, "ns_es": 3.0, "nsr_es": 1.5}
+
+
+def small(name):
+    return ALGORITHMS[name](**SMALL[name])
+
+
+def records_of(algorithm, evaluator=None, **changes):
+    training = {"seed": 1, "generations": 4, "validation_episodes": 2, "test_episodes": 1, **changes}
+    runs_of = train(algorithm, evaluator or ToyEvaluator(), Training(**training))
+    return [record for _, records in runs_of for record in records]
+
+
+every = pytest.mark.parametrize("name", ALGORITHMS)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@every
+def test_fitness_must_be_finite(name, value):
+    algorithm, weights = small(name), ToyWeights()
+    state = algorithm.init(0)
+    genomes = algorithm.ask(state, weights)
+    n = len(genomes)
+    behaviours = np.zeros((n, 2))
+
+    def told(fitness):
+        return algorithm.tell(state, Played(genomes, fitness, 1, behaviours), weights)
+
+    candidates = algorithm.candidates(told(np.arange(float(n))))
+    if candidates:
+        wrong = np.zeros(len(candidates))
+        wrong[-1] = value
+        last = len(candidates) - 1
+        with pytest.raises(ValueError, match=f"fitness of candidate {last} is {value}, expected a finite number"):
+            played = Played(candidates, wrong, 1, np.zeros((len(candidates), 2)))
+            algorithm.tell_validation(told(np.arange(float(n))), played)
+    fitness = np.zeros(n)
+    fitness[n - 3] = value
+    with pytest.raises(ValueError, match=f"fitness of genome {n - 3} is {value}, expected a finite number"):
+        told(fitness)
+    with pytest.raises(ValueError, match=rf"shape \({n - 1},\), expected \({n},\)"):
+        told(np.zeros(n - 1))
+
+
+@every
+def test_improves_a_toy_with_a_known_optimum(name):
+    records = records_of(small(name), seed=1, generations=25, validation_episodes=3, test_episodes=20)
+    first, last = (np.linalg.norm(theta(records[i].elite) - TARGET) for i in (0, -1))
+    assert last < first
+    assert last < NEAR[name]
+    assert records[-1].test_mean > records[0].test_mean
+
+
+@every
+def test_follows_from_its_seed(name):
+    def elites(seed):
+        return [record.elite for record in records_of(small(name), seed=seed)]
+
+    assert elites(5) == elites(5)
+    assert elites(5) != elites(6)
+
+
+@every
+def test_asks_for_the_same_whenever_it_is_asked(name):
+    algorithm, weights = small(name), ToyWeights()
+    for state, _ in train(algorithm, ToyEvaluator(), Training(generations=2, validation_episodes=2, test_episodes=0)):
+        asked = algorithm.ask(state.algorithm, weights)
+        assert asked == algorithm.ask(state.algorithm, weights)
+        assert len(asked) == len(set(asked))
+
+
+@every
+def test_states_are_frozen_and_survive_a_checkpoint(name):
+    algorithm = small(name)
+    training = Training(generations=2, validation_episodes=2, test_episodes=0)
+    state = list(train(algorithm, ToyEvaluator(), training))[-1][0].algorithm
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        state.generation = 0
+    encoded = encode(state)
+    (again,) = decode(encoded, algorithm.state_type)
+    assert encode(again).values == encoded.values and encode(again).genomes == encoded.genomes
+    for before, after in zip(encoded.arrays, encode(again).arrays, strict=True):
+        np.testing.assert_array_equal(before, after, strict=True)
+
+
+@every
+def test_going_on_from_any_checkpoint_equals_not_stopping(name, tmp_path):
+    algorithm = {"name": name, **SMALL[name]}
+    toy = ToyEvaluator()
+    runs.new_run(tmp_path / "whole", toy, algorithm=algorithm)
+    whole = runs.results(tmp_path / "whole")
+    for call in range(1, len(toy.calls), 2):
+        path = tmp_path / str(call)
+        with pytest.raises(KeyboardInterrupt):
+            runs.new_run(path, ToyEvaluator(interrupt_at=call), algorithm=algorithm)
+        runs.play(runs.RunFolder.resume(path))
+        assert runs.results(path) == whole
+
+
+@every
+def test_the_best_begin_with_the_elite(name):
+    algorithm = small(name)
+    training = Training(generations=3, validation_episodes=2, test_episodes=0)
+    state = list(train(algorithm, ToyEvaluator(), training))[-1][0].algorithm
+    best = algorithm.best(state)
+    assert best[0] == algorithm.elite(state)
+    assert len(set(best)) == len(best)
+    others = algorithm.init(8, best)  # another run starts from them
+    assert algorithm.ask(others, ToyWeights())

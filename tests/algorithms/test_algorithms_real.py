@@ -1,0 +1,47 @@
+"""Every algorithm on a real environment, driven by the registry: hardware and interruptions change nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from neuroevo.algorithms.registry import ALGORITHMS
+from neuroevo.runs.folder import RunFolder
+from tests.algorithms.test_algorithms import SMALL
+from tests.support import runs
+
+LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 4)]  # lanes, slots of each, threads
+GENERATIONS = 4
+
+
+def config(name, **hardware):
+    return runs.config(
+        env={"name": "HardMaze-v0"},
+        network={"name": "mlp", "hidden": [6]},
+        algorithm={"name": name, **SMALL[name]},
+        training={"generations": GENERATIONS, "cutoff": 60},
+        hardware=hardware,
+    )
+
+
+def stopped_after(path, name, generation):
+    """A run that was stopped after so many generations; what its last elite's test episodes gave is not known."""
+    short = config(name)
+    short = replace(short, training=replace(short.training, generations=generation))
+    runs.train(RunFolder.create(path, short))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_the_same_on_any_hardware_and_after_any_interruption(name, tmp_path):
+    found = []
+    for lanes, slots, threads in LAYOUTS:
+        path = tmp_path / f"{lanes}-{slots}-{threads}"
+        runs.train(RunFolder.create(path, config(name, lanes=lanes, slots=slots, threads=threads)))
+        found.append(runs.results(path))
+    assert found[1:] == found[:-1]
+    assert len(found[0]["rows"]) == GENERATIONS
+    assert len({tuple(row["fitness"]) for row in found[0]["rows"]}) == GENERATIONS  # each generation is another one
+    for generation in range(1, GENERATIONS):
+        path = tmp_path / f"stopped-{generation}"
+        stopped_after(path, name, generation)
+        runs.train(RunFolder.resume(path, [f"training.generations={GENERATIONS}", "hardware.threads=2"]))
+        assert runs.results(path) == found[0]

@@ -1,0 +1,225 @@
+"""Genomes that start from dense vectors play as those that start from the seeds of the same weights, bit for bit."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from neuroevo.core.behavior import Behaviour
+from neuroevo.core.episode import Episode, Outcomes
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.envs import registry
+from neuroevo.native import library
+from neuroevo.native.population import Population
+from neuroevo.native.rollout import run_episodes
+from neuroevo.native.weights import thetas_of
+from neuroevo.networks import architectures
+from neuroevo.networks.architectures import Network
+from neuroevo.rollout.evaluator import LocalEvaluator
+from neuroevo.rollout.parent_cache import ParentRows
+from neuroevo.rollout.tf_ops import load_ops
+
+LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots of each, threads
+SIGMA = float(np.float32(0.05))
+RAM = Behaviour(4, 8)  # tells episodes apart whose returns are the same
+
+
+def network_texts(names: Sequence[str]) -> list[str]:
+    return [architectures.to_text(architectures.NETWORKS[name]("input uint8 84 84 4", 18)) for name in names]
+
+
+def dense(genome: Genome, names: Sequence[str] = ("model",)) -> Genome:
+    """The genome whose base is the weights that its first seed makes."""
+    population = Population(network_texts(names), 1)
+    population.init([0], [genome.network], [genome.base])
+    vector = population.read([0])[0, : population.dimensions[genome.network]]
+    return Genome(Centre(vector), genome.chain, genome.network)
+
+
+def genomes_of_all_kinds() -> list[Genome]:
+    """6 centres: alone, with chains, as parents of antithetic pairs, and as grandparents."""
+    genomes = []
+    for base in range(6):
+        centre = Genome(base)
+        child = centre.child(10 + base, SIGMA)
+        genomes += [centre, child]
+        if base % 2:
+            genomes += [centre.child(seed, sign * SIGMA) for seed in (20, 21) for sign in (1, -1)]
+        if base % 3 == 0:
+            genomes += [child.child(seed, SIGMA) for seed in (30, 31)]
+    return genomes
+
+
+GENOMES = genomes_of_all_kinds()
+
+
+@pytest.fixture(scope="module")
+def centred() -> list[Genome]:
+    vectors = {base: dense(Genome(base)).base for base in {genome.base for genome in GENOMES}}
+    return [Genome(vectors[genome.base], genome.chain) for genome in GENOMES]
+
+
+def episodes_of(genomes: Sequence[Genome]) -> list[Episode]:
+    """One episode each, and a second one of every fifth."""
+    episodes = [Episode(genome, 7 + i, 25 + i % 9) for i, genome in enumerate(genomes)]
+    return episodes + [Episode(genome, 1000 + i, 30) for i, genome in enumerate(genomes[::5])]
+
+
+def assert_same(one: Outcomes, other: Outcomes) -> None:
+    assert np.array_equal(one.returns, other.returns) and np.array_equal(one.steps, other.steps)
+    assert np.array_equal(one.behaviours, other.behaviours)
+
+
+@pytest.fixture(scope="module", params=["float32", "int8"])
+def dtype(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def run(genomes: Sequence[Genome], dtype: str, lanes: int = 1, slots: int = 1, backend: str = "cpu") -> Outcomes:
+    """By the lane runner."""
+    layout = {"lanes": lanes, "slots": slots, "backend": backend, "behaviour": RAM}
+    return run_episodes(
+        registry.resolve("frostbite"), [architectures.model], episodes_of(genomes), dtype=dtype, **layout
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(dtype: str) -> Outcomes:
+    """Of the seeds, one episode after another."""
+    outcomes = run(GENOMES, dtype)
+    assert len(np.unique(outcomes.behaviours[: len(GENOMES)], axis=0)) > len(GENOMES) // 2
+    return outcomes
+
+
+@pytest.mark.parametrize(("lanes", "slots", "threads"), LAYOUTS)
+def test_the_lane_runner(centred, expected, dtype: str, lanes: int, slots: int, threads: int) -> None:
+    library.set_threads(threads)
+    assert_same(run(centred, dtype, lanes, slots), expected)
+
+
+@pytest.mark.parametrize(("lanes", "slots", "threads"), LAYOUTS)
+@pytest.mark.parametrize("parent_rows", [1, 2, None])  # of which three bases and two children want one
+def test_the_graph(centred, expected, dtype: str, lanes: int, slots: int, threads: int, parent_rows: int) -> None:
+    layout = {"lanes": lanes, "slots": slots, "threads": threads, "parent_rows": parent_rows, "behaviour": RAM}
+    with LocalEvaluator("frostbite", Network("model", dtype=dtype), **layout) as evaluator:
+        assert_same(evaluator.evaluate(episodes_of(centred)), expected)
+        assert_same(evaluator.evaluate(episodes_of(centred)), expected)  # with parents at hand from before
+        mixed = [one if i % 2 else other for i, (one, other) in enumerate(zip(GENOMES, centred, strict=True))]
+        assert_same(evaluator.evaluate(episodes_of(mixed)), expected)
+
+
+def test_the_reference_backend(centred, dtype: str) -> None:
+    few = slice(2, 8)
+    library.set_threads(2)
+    assert_same(run(centred[few], dtype, 1, 2, "reference"), run(GENOMES[few], dtype, 2, 1))
+
+
+def test_networks_of_different_sizes_and_the_order_of_the_queue() -> None:
+    names = ["model", "nature_dqn"]
+    seeded = [Genome(i // 2, ((i, 0.01),) * (i % 3), network=i % 2) for i in range(10)]
+    centred = [dense(genome, names) for genome in seeded]
+    assert len({len(genome.base.vector) for genome in centred}) == 2
+    with LocalEvaluator("frostbite", names, lanes=2, slots=2, behaviour=RAM) as evaluator:
+        expected = evaluator.evaluate(episodes_of(seeded))
+        later = evaluator.submit(episodes_of(centred), 7)
+        assert_same(evaluator.evaluate(episodes_of(centred[::-1])), evaluator.evaluate(episodes_of(seeded[::-1])))
+        assert_same(evaluator.wait(later), expected)
+
+
+def test_rows_of_the_caller(dtype: str) -> None:
+    """assign_row() fills a row as init_row() does, and what grows from it is the same."""
+    from neuroevo.rollout.pipeline import Pipeline
+
+    centre = dense(Genome(5)).base
+    pipeline = Pipeline(registry.resolve("frostbite"), [Network("model", dtype=dtype)], lanes=1, slots=1, parent_rows=4)
+    pipeline.init_row(0, 0, 5)
+    pipeline.assign_row(1, 0, centre.vector)
+    for row in (0, 1):
+        pipeline.perturb_row(row + 2, row, [(3, SIGMA), (4, -SIGMA)])
+    made = load_ops().population_read(pipeline.population, [0, 1, 2, 3]).numpy()
+    assert np.array_equal(made[0], made[1]) and np.array_equal(made[2], made[3])
+    assert not np.array_equal(made[0], made[2])
+
+
+def test_vectors_that_do_not_fit_are_refused() -> None:
+    small, right = Genome(Centre(np.ones(7))), dense(Genome(1))
+    words = "a genome starts from 7 weights, expected 1,008,450 as network 0 has"
+    for genomes in ([right, small], [small.child(1, SIGMA), small.child(2, SIGMA), right]):
+        episodes = [Episode(genome, 0, 5) for genome in genomes]
+        evaluator = LocalEvaluator("frostbite", "model", lanes=1, slots=1)
+        with pytest.raises(UserError, match=words):
+            evaluator.evaluate(episodes)
+        with pytest.raises(UserError, match=words):
+            run_episodes(registry.resolve("frostbite"), [architectures.model], episodes, lanes=1, slots=1)
+        evaluator.close()
+    with LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator, pytest.raises(LookupError):
+        evaluator.evaluate([Episode(Genome(Centre.named(right.base.name)), 0, 5)])
+    for network, centre in ((3, right.base), (-1, right.base), (1, Centre(np.ones(1_008_451)))):
+        genomes = [Genome(centre, (), network), *(Genome(centre, ((seed, SIGMA),), network) for seed in (1, 2))]
+        for some in (genomes[:1], genomes[1:]):  # one that plays, and one that is a parent
+            with (
+                LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator,
+                pytest.raises(UserError, match=rf"network {network} of a genome is out of range \[0, 1\)"),
+            ):
+                evaluator.evaluate([Episode(genome, 0, 5) for genome in some])
+
+
+def test_vectors_are_packed_once() -> None:
+    one, two = Centre(np.arange(1, 4)), Centre(np.arange(5))
+    genomes = [Genome(one), Genome(3), Genome(two, (), 1), None, Genome(Centre(np.arange(1, 4)), ((1, 1.0),))]
+    theta_of, thetas = thetas_of(genomes, [3, 5])
+    assert theta_of.tolist() == [0, -1, 1, -1, 0]
+    assert thetas.dtype == np.float32 and thetas.tolist() == [[1, 2, 3, 0, 0], [0, 1, 2, 3, 4]]
+    theta_of, thetas = thetas_of([Genome(3)], [3, 5])
+    assert theta_of.tolist() == [-1] and thetas.shape == (0, 5)
+
+
+def test_rows_remember_names_not_vectors() -> None:
+    rows, centre = ParentRows(3), Centre(np.ones(5))
+    genome, alive = Genome(centre), weakref.ref(centre)
+    for _ in range(2):  # when it gets its row, and when it is needed again
+        assert [fill.source for fill in rows.require([genome, genome.child(1, SIGMA)])] in ([None, 2], [])
+    del centre, genome
+    gc.collect()
+    assert alive() is None
+    again = Genome(Centre(np.ones(5)))
+    assert rows.row(again) is not None and rows.source(again.child(2, SIGMA)) == (rows.row(again), ((2, SIGMA),))
+
+
+def int64(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def test_the_queue_hands_thetas_to_the_rows() -> None:
+    queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=4, first_row=2)
+    thetas = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+    def submit(theta_of: np.ndarray, sources: np.ndarray, thetas: np.ndarray) -> None:
+        genomes = int64(5, 6, 7), np.array([0, 1, 1], np.int32), sources, int64(0, 0, 9), theta_of
+        chains = int64(0, 0, 1, 1), int64(8), np.array([0.5], np.float32)
+        episodes = int64(0, 1, 2, 3), int64(0, 1, 1, 2), *[int64(0, 0, 0, 0)] * 2, int64(-1, -1, -1, -1)
+        load_ops().episode_queue_submit(queue, *episodes, *genomes, *chains, thetas, int64(0)[0])
+
+    none = int64(-1, -1, -1)
+    for theta_of, sources, given, message in (
+        (int64(0, 2, -1), none, thetas, r"theta of a genome 2 is out of range \[0, 2\)"),
+        (int64(0, -2, -1), none, thetas, r"theta of a genome -2 is out of range \[0, 2\)"),
+        (int64(0, -1, -1), int64(1, -1, -1), thetas, "genome 5 has a theta and source row 1, expected one of them"),
+        (int64(0), none, thetas, r"input 'genome_thetas' has shape \[1\], expected \[3\]"),
+        (none, none, thetas[0], r"input 'thetas' has shape \[3\], expected \[V, W\]"),
+    ):
+        with pytest.raises(Exception, match=message):
+            submit(theta_of, sources, given)
+    submit(int64(1, 0, -1), none, thetas)
+    take = load_ops().episode_queue_take(queue, int64(0)[0])
+    rows = take.live_rows.numpy()
+    assert rows[1] == rows[2] and len(set(rows)) == 3  # two episodes of one genome
+    assert take.assign_rows.numpy().tolist() == [rows[0], rows[1]]
+    assert take.assign_networks.numpy().tolist() == [0, 1]
+    assert take.assign_thetas.numpy().tolist() == [[3, 4, 5], [0, 1, 2]]
+    assert take.init_rows.numpy().tolist() == [rows[3]] and take.perturb_dst.numpy().tolist() == [rows[1]]

@@ -1,0 +1,54 @@
+"""What algorithms with vectors are given: the weights of genomes, and sums of noise, as populations have them."""
+
+import numpy as np
+import pytest
+
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.native.population import Population
+from neuroevo.native.weights import NativeWeights
+
+NETWORKS = ["input float32 3; dense 2 1.0; bias", "input float32 3; dense 4 1.0; bias; tanh; dense 2 0.1; bias"]
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return NativeWeights(NETWORKS)
+
+
+def played(genome):
+    """The weights that a population fills a row with."""
+    population = Population(NETWORKS, rows=1)
+    population.init([0], [genome.network], [genome.base])
+    for seed, scale in genome.chain:
+        population.perturb([0], [0], [seed], [scale])
+    return population.read([0])[0, : population.dimensions[genome.network]]
+
+
+@pytest.mark.parametrize("network", [0, 1])
+def test_theta_is_what_a_population_plays(weights, network):
+    genome = Genome(12, ((5, 0.5), (6, -0.25)), network)
+    assert list(weights.dimensions) == [8, 26]
+    np.testing.assert_array_equal(weights.theta(genome), played(genome), strict=True)
+    np.testing.assert_array_equal(weights.theta(genome), played(genome))  # asking leaves nothing behind
+
+
+@pytest.mark.parametrize("network", [0, 1])
+def test_a_centre_takes_the_place_of_initial_weights(weights, network):
+    start = Genome(12, (), network)
+    centre = Genome(Centre(weights.theta(start)), (), network)
+    np.testing.assert_array_equal(weights.theta(centre), played(start), strict=True)
+    moved = centre.child(9, 0.125)
+    np.testing.assert_array_equal(weights.theta(moved), played(start.child(9, 0.125)), strict=True)
+
+
+def test_antithetic_children_lie_on_both_sides(weights):
+    centre = Genome(Centre(np.zeros(26)), (), 1)
+    plus, minus = (weights.theta(centre.child(7, scale)) for scale in (0.5, -0.5))
+    np.testing.assert_array_equal(plus, -minus)
+    np.testing.assert_array_equal(plus, weights.noise_sum([7], [0.5], 26))
+
+
+def test_a_centre_of_another_size(weights):
+    with pytest.raises(UserError, match="a genome starts from 3 weights, expected 26 as network 1 has"):
+        weights.theta(Genome(Centre([1.0, 2.0, 3.0]), (), 1))

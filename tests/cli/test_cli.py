@@ -1,0 +1,364 @@
+"""The command: output, run folder, messages and exit codes, with a toy evaluator in place of the real one."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+from dataclasses import replace
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import neuroevo.benchmarks
+from neuroevo.cli import app
+from neuroevo.cli.progress import PlainWatcher, TerminalWatcher
+from neuroevo.config.load import load_config
+from neuroevo.core.genome import Genome
+from neuroevo.runs import training_run as run_module
+from neuroevo.runs.metrics_files import read_rows
+from neuroevo.training.record import Record
+from tests.support.runs import timeless
+from tests.support.toy import ToyEvaluator
+
+ROOT = Path(__file__).parents[2]
+CONFIG = """
+[env]
+name = "frostbite"
+[algorithm]
+population = 6
+parents = 2
+[training]
+generations = 3
+validation_episodes = 2
+test_episodes = 2
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def invoke(monkeypatch, *arguments, toy=None):
+    """Runs the command in this process with a ToyEvaluator, which comes back with the result."""
+    toy = toy or ToyEvaluator()
+    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference: toy)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments]), toy
+
+
+def test_train_takes_the_device_as_an_option(monkeypatch, config, tmp_path):
+    out = tmp_path / "run"
+    result, _ = invoke(monkeypatch, "train", config, "--out", out, "--set", "hardware.device=gpu", "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert load_config(out / "config.toml") == load_config(config, ["hardware.device=cpu"])
+
+
+def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
+    out = tmp_path / "run"
+    result, toy = invoke(monkeypatch, "train", config, "--out", out, "--set", "training.seed=9")
+    assert result.exit_code == 0, result.stderr
+    assert toy.closed
+    files = ["config.toml", "elites.jsonl", "info.json", "log.txt", "metrics.csv", "metrics.jsonl"]
+    assert sorted(path.name for path in out.iterdir()) == ["checkpoints", *files, "tensorboard"]
+    assert load_config(out / "config.toml") == load_config(config, ["training.seed=9"])
+    assert [row["generation"] for row in read_rows(out)] == [0, 1, 2]
+    info = json.loads((out / "info.json").read_text())
+    assert info["seed"] == 9
+    assert (info["parameters"], info["actions"], info["device"]) == (8, 3, "cpu")
+    assert info["versions"]["neuroevo"] == neuroevo.__version__
+    assert info["versions"]["numpy"] == np.__version__
+    assert info["versions"]["gymnasium"] == gymnasium.__version__
+    assert info["machine"]["cores"] >= 1
+    assert info["machine"]["memory_mib"] > 100
+    log = (out / "log.txt").read_text().splitlines()
+    assert len(log) == 5
+    assert "generation 2: fitness mean" in log[3]
+    assert log[4].endswith("finished after 3 generations")
+
+
+def test_plain_output_is_a_line_per_generation(monkeypatch, config, tmp_path):
+    result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"ga on frostbite, large_model (8 weights, on the cpu), seed 0, into {tmp_path / 'run'}"
+    assert [line.split(":")[0] for line in lines[1:4]] == ["generation 0", "generation 1", "generation 2"]
+    assert lines[4] == f"finished after 3 generations; results are in {tmp_path / 'run'}"
+    assert len(lines) == 5
+
+
+def test_default_folder_is_named_after_the_configuration(monkeypatch, config, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        result, _ = invoke(monkeypatch, "train", config)
+        assert result.exit_code == 0, result.stderr
+    folders = sorted((tmp_path / "runs").iterdir())
+    assert len(folders) == 2
+    assert all(folder.name.startswith("small-20") for folder in folders)
+
+
+def test_equal_runs_have_equal_metrics(monkeypatch, config, tmp_path):
+    def rows(name):
+        invoke(monkeypatch, "train", config, "--out", tmp_path / name)
+        return [timeless(row) for row in read_rows(tmp_path / name)]
+
+    assert rows("a") == rows("b")
+
+
+def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
+    invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
+    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
+    assert result.exit_code == 2
+    assert "run already holds a run; go on with it by --resume" in result.stderr
+    assert toy.calls == []
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+    result, _ = invoke(monkeypatch, "train", config, "--out", config)
+    assert result.exit_code == 2
+    assert "small.toml is a file, expected a folder or nothing" in result.stderr
+    result, toy = invoke(monkeypatch, "train", config, "--out", config / "below")
+    assert result.exit_code == 2
+    assert "cannot write to the run folder" in result.stderr and "Not a directory" in result.stderr
+    assert toy.closed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "absent.toml"], "neuroevo: there is no configuration file absent.toml\n"),
+        (["train", "CONFIG", "--set", "algorithm.poplation=3"], "did you mean population?"),
+        (["train", "CONFIG", "--set", "training.seed"], "expected SECTION.KEY=VALUE"),
+        (["train"], "expected a configuration file, or --resume with a run's folder"),
+        (["train", "CONFIG", "--out", "a", "--resume", "b"], "--out and --resume exclude each other"),
+        (["train", "--resume", "absent"], "there is no run in absent: expected absent/config.toml"),
+        (["train", "CONFIG", "--colour"], "No such option: --colour"),
+        (["trian"], "No such command 'trian'"),
+        (["bench", "env", "--envs", "0"], "Invalid value for '--envs'"),
+    ],
+)
+def test_mistakes_exit_with_2(monkeypatch, config, arguments, message):
+    arguments = [config if argument == "CONFIG" else argument for argument in arguments]
+    result, toy = invoke(monkeypatch, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert toy.calls == []
+
+
+def test_failures_exit_with_1(monkeypatch, config, tmp_path):
+    result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", toy=ToyEvaluator(nan_at=3))
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "neuroevo: failed: ValueError: fitness of genome 2 is nan, expected a finite number (--debug shows where)\n"
+    )
+    assert toy.closed
+    assert len(read_rows(tmp_path / "run")) == 1
+    assert "stopped in generation 1: ValueError" in (tmp_path / "run" / "log.txt").read_text()
+
+
+def test_debug_shows_the_traceback(monkeypatch, config, tmp_path):
+    toy = ToyEvaluator(nan_at=0)
+    result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", "--debug", toy=toy)
+    assert result.exit_code == 1
+    assert "Traceback (most recent call last)" in result.stderr
+    assert result.stderr.endswith(
+        "neuroevo: failed: ValueError: fitness of genome 2 is nan, expected a finite number\n"
+    )
+
+
+def test_ctrl_c_keeps_finished_generations(monkeypatch, config, tmp_path):
+    result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", toy=ToyEvaluator(interrupt_at=7))
+    assert result.exit_code == 130
+    assert result.stderr == f"neuroevo: interrupted; go on with: neuroevo train --resume {tmp_path / 'run'}\n"
+    assert toy.closed
+    assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1]
+
+
+def test_a_real_sigint(config, tmp_path):
+    program = (
+        "import sys, time; from neuroevo import cli; from neuroevo.runs import training_run\n"
+        "from tests.support.toy import ToyEvaluator\n"
+        "class Slow(ToyEvaluator):\n"
+        "    def submit(self, *a):\n"
+        "        print('playing', flush=True); time.sleep(60)\n"
+        "    def close(self): print('closed', flush=True)\n"
+        "training_run.make_evaluator = lambda config, reference: Slow()\n"
+        f"sys.argv = ['neuroevo', 'train', {str(config)!r}, '--out', {str(tmp_path / 'run')!r}]\n"
+        "cli.main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while "playing" not in (line := process.stdout.readline()):
+        assert line, process.stderr.read()
+    sent = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=20)
+    assert time.monotonic() - sent < 5
+    assert process.returncode == 130
+    assert stdout.splitlines()[-1] == "closed"
+    assert stderr.startswith("neuroevo: interrupted;") and len(stderr.splitlines()) == 1
+
+
+def test_bench_ends_with_one_json_line(monkeypatch):
+    rates = types.ModuleType("neuroevo.benchmarks.rates")
+    rates.rollout = lambda **options: {"frames_per_s": 4.0, "options": options}
+    rates.env = lambda **options: {"frames_per_s": 8.0, "options": options}
+    monkeypatch.setitem(sys.modules, "neuroevo.benchmarks.rates", rates)
+    monkeypatch.setattr(neuroevo.benchmarks, "rates", rates, raising=False)
+    monkeypatch.setattr("neuroevo.system.tensorflow_import.load_tensorflow", lambda: None)
+    result, _ = invoke(monkeypatch, "bench", "rollout", "--game", "pong", "--dtype", "int8", "--seconds", "2", "--json")
+    assert json.loads(result.stdout.splitlines()[-1]) == {
+        "frames_per_s": 4.0,
+        "options": {"game": "pong", "network": "large_model", "seconds": 2.0, "dtype": "int8", "device": "auto",
+                    "threads": None, "lanes": None, "slots": None, "seed": 0},
+    }  # fmt: skip
+    result, _ = invoke(monkeypatch, "bench", "env", "--env", "pong", "--envs", "3", "--threads", "2", "--json")
+    assert json.loads(result.stdout.splitlines()[-1]) == {
+        "frames_per_s": 8.0,
+        "options": {"name": "pong", "envs": 3, "threads": 2, "seconds": 10.0},
+    }
+    result, _ = invoke(monkeypatch, "bench", "env")
+    assert result.stdout.splitlines()[0] == "frames_per_s: 8.0"
+
+
+def test_commands_start_without_tensorflow():
+    program = (
+        "import sys; from neuroevo.cli import progress; from neuroevo.runs import folder, training_run\n"
+        "assert 'tensorflow' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
+
+
+def unread(*command):
+    """Runs it with standard output a pipe that nobody reads: exit code and standard error."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        done = subprocess.run([sys.executable, *map(str, command)], cwd=ROOT, stdout=writes, stderr=subprocess.PIPE)
+    finally:
+        os.close(writes)
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("command", [("info",), ("config", "presets"), ("config", "show", "frostbite_ga")])
+def test_what_nobody_reads_ends_in_silence(command):
+    assert unread("-m", "neuroevo", *command) == (128 + signal.SIGPIPE, "")
+
+
+def test_a_mistake_that_nobody_reads():
+    code, said = unread("-m", "neuroevo", "config", "check", "absent.toml")
+    assert code == 2 and said.startswith("neuroevo: there is no configuration file")
+
+
+def test_training_goes_on_when_nobody_reads(config, tmp_path):
+    code, said = unread("-m", "tests.support.toy_cli", "train", config, "--out", tmp_path / "run")
+    assert code == 0
+    assert said == "neuroevo: nobody reads the output any more; what was begun goes on, and Ctrl-C ends it\n"
+    assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1, 2]
+    assert "finished after 3 generations" in (tmp_path / "run" / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan"])
+def test_seconds_are_finite(seconds):
+    for command in ("rollout", "pipeline", "env"):
+        result = CliRunner().invoke(app, ["bench", command, "--seconds", seconds])
+        assert result.exit_code == 2
+        assert "Invalid value for '--seconds'" in result.output
+
+
+def test_what_a_shared_machine_cannot_measure(monkeypatch, tmp_path):
+    rates = types.ModuleType("neuroevo.benchmarks.rates")
+    rates.rollout = lambda **options: {"outside_us": None, "outside_share": None, "steps_per_s": 8.0}
+    monkeypatch.setitem(sys.modules, "neuroevo.benchmarks.rates", rates)
+    monkeypatch.setattr(neuroevo.benchmarks, "rates", rates, raising=False)
+    monkeypatch.setattr("neuroevo.system.tensorflow_import.load_tensorflow", lambda: None)
+    result, _ = invoke(monkeypatch, "bench", "rollout")
+    why = "not measurable: other programs used the cores"
+    assert result.stdout.splitlines() == [f"outside_us: {why}", f"outside_share: {why}", "steps_per_s: 8.0"]
+    result, _ = invoke(monkeypatch, "bench", "rollout", "--json")
+    assert json.loads(result.stdout) == {"outside_us": None, "outside_share": None, "steps_per_s": 8.0}
+
+
+RECORD = Record(
+    generation=12, cutoff=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation=1234.5, test_mean=None,
+    test_standard_error=None, steps_population=10, steps_validation=20, steps_test=0, steps_total=1_234_567,
+    frames_total=4, seconds_population=1.0, seconds_validation=0.5, seconds_test=0.0, seconds_total=3725.0,
+    steps_per_s=20.0, idle_share=0.0125,
+)  # fmt: skip
+
+
+def test_a_plain_line(capsys):
+    PlainWatcher().generation(RECORD)
+    assert capsys.readouterr().out == (
+        "generation 12: fitness mean 3.0 max 6.0, elite validation 1234.5, steps 1,234,567, 20/s, 1.2% idle, 3725.0 s\n"
+    )
+
+
+def test_plain_lines_after_a_minute_of_silence(capsys):
+    now = 0.0
+    watcher = PlainWatcher(now=lambda: now)
+
+    def said(seconds, tell, *what):
+        nonlocal now
+        now = seconds
+        tell(*what)
+        return capsys.readouterr().out
+
+    assert said(10.0, watcher.phase, 12, "population", 2000) == ""
+    assert said(59.9, watcher.progress, 500, 10_000) == ""
+    assert said(60.0, watcher.progress, 500, 10_000) == (
+        "  population of generation 12: 500 of 2,000 episodes after 0:00:50, 200 steps/s\n"
+    )
+    assert said(119.0, watcher.progress, 1500, 60_000) == ""
+    assert said(125.0, watcher.generation, RECORD).startswith("generation 12: fitness")
+    assert said(126.0, watcher.phase, 13, "validation", 3) == ""
+    assert said(184.9, watcher.progress, 0, 0) == ""
+    assert said(185.0, watcher.progress, 0, 0) == "  validation of generation 13: 0 of 3 episodes after 0:00:59\n"
+
+
+def test_a_terminal_table():
+    output = io.StringIO()
+    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
+        for _ in range(2):
+            watcher.phase(12, "population", 100)
+            watcher.progress(40, 5000)
+            watcher.generation(RECORD)
+    text = output.getvalue()
+    assert text.count("elite valid.") == 1
+    row = ["12", "3.0", "6.0", "1,234.5", "-", "1,234,567", "20", "1.2%", "1:02:05"]
+    assert sum(line.split() == row for line in text.replace("\x1b[2K", "").splitlines()) == 2
+
+
+def test_failed_episodes_on_a_terminal():
+    output = io.StringIO()
+    failing = replace(RECORD, faults_population=1, faults_test=2, first_fault="action[0] is nan")
+    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
+        watcher.generation(RECORD)
+        watcher.generation(failing)
+    assert output.getvalue().count("     3 episodes failed, the first: action[0] is nan\n") == 1
+
+
+@pytest.mark.parametrize(("hours", "shown"), [(25, "25:00:05"), (9 * 24, "216:00:05")])
+def test_days_in_a_terminal_table(hours, shown):
+    output = io.StringIO()
+    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
+        watcher.generation(replace(RECORD, seconds_total=hours * 3600 + 5.0))
+    head, row = (
+        line for line in output.getvalue().replace("\x1b[2K", "").splitlines() if "steps" in line or "12" in line
+    )
+    assert row.split()[-1] == shown
+    assert len(head.rstrip()) == len(row.rstrip())

@@ -1,0 +1,155 @@
+"""Genomes: chains grow and shrink, JSON keeps every bit of the seeds, and centres are known by their weights."""
+
+import hashlib
+import json
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.runs.genome_json import genome_from_json, genome_to_json, genomes_from_json, genomes_to_json
+
+seeds = st.integers(0, 2**63 - 1)
+scales = st.floats(min_value=0, exclude_min=True, max_value=1, width=32)
+genomes = st.builds(
+    Genome, seeds, st.lists(st.tuples(seeds, scales), max_size=5).map(tuple), st.integers(min_value=0, max_value=3)
+)
+
+
+def test_child_adds_a_mutation_at_the_end():
+    genome = Genome(7).child(1, 0.5).child(2, 0.25)
+    assert genome == Genome(7, ((1, 0.5), (2, 0.25)))
+    assert genome.parent == Genome(7, ((1, 0.5),))
+    assert genome.parent.parent == Genome(7)
+    assert Genome(7).parent is None
+
+
+@given(genomes, seeds, scales)
+def test_parent_undoes_child(genome, seed, scale):
+    assert genome.child(seed, scale).parent == genome
+
+
+@given(genomes)
+def test_json_round_trip(genome):
+    again = genome_from_json(json.loads(json.dumps(genome_to_json(genome))))
+    assert again == genome
+    assert hash(again) == hash(genome)
+
+
+def test_json_keeps_63_bit_seeds_and_float32_scales():
+    scale = float(np.float32(0.002))
+    text = json.dumps(genome_to_json(Genome(2**63 - 1, ((2**63 - 2, scale),))))
+    assert text == (
+        '{"base": 9223372036854775807, "network": 0, "same": 0, '
+        '"chain": [[9223372036854775806, 0.0020000000949949026]]}'
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(genomes, max_size=6), st.data())
+def test_lists_of_relatives_round_trip(first, data):
+    family = list(first)
+    for _ in range(4 if first else 0):  # children and cousins, which share a part of their chains
+        genome = data.draw(st.sampled_from(family))
+        cut = data.draw(st.integers(0, len(genome.chain)))
+        family.append(Genome(genome.base, genome.chain[:cut], genome.network).child(data.draw(seeds), 0.5))
+    assert genomes_from_json(json.loads(json.dumps(genomes_to_json(family)))) == family
+
+
+def test_a_line_of_descent_takes_one_mutation_each():
+    line = [Genome(5)]
+    for seed in range(100):
+        line.append(line[-1].child(seed, 0.5))
+    written = genomes_to_json(line)
+    assert [len(each["chain"]) for each in written] == [0] + [1] * 100
+    assert [each["same"] for each in written] == [0, *range(100)]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"base": 1}, "this is not a genome"),
+        ([], "this is not a genome"),
+        ({"base": 1, "chain": [[2]]}, "this is not a genome"),
+        ({"base": 2**63, "chain": []}, "base of a genome is 9223372036854775808, expected a whole number in"),
+        ({"base": 1.0, "chain": []}, "base of a genome is 1.0"),
+        ({"base": 1, "chain": [[-1, 0.5]]}, "seed of a genome is -1"),
+        ({"base": 1, "same": 2, "chain": []}, "shares 2 mutations with one that is not there"),
+    ],
+)
+def test_what_is_not_a_genome(value, message):
+    with pytest.raises(ValueError, match=message):
+        genome_from_json(value)
+
+
+def test_numpys_numbers_are_written_as_pythons():
+    genome = Genome(np.int64(2**62), ((np.uint64(5), np.float32(0.1)),), np.int32(1))
+    written = json.loads(json.dumps(genome_to_json(genome)))
+    assert genome_from_json(written) == genome == Genome(2**62, ((5, float(np.float32(0.1))),), 1)
+
+
+@pytest.mark.parametrize(
+    ("genome", "message"),
+    [
+        (Genome(-1), r"base of a genome is -1, expected a whole number in \[0, 2\*\*63\)"),
+        (Genome(1, ((0.5, 0.1),)), "seed of a genome is 0.5, expected a whole number"),
+        (Genome(1, ((2**63, 0.1),)), f"seed of a genome is {2**63}, expected a whole number"),
+    ],
+)
+def test_a_genome_that_could_not_be_read_again_is_not_written(genome, message):
+    with pytest.raises(ValueError, match=message):
+        genome_to_json(genome)
+
+
+def test_a_centre_is_named_by_its_weights():
+    vector = np.array([0.5, -2.0, 1e-3])
+    centre = Centre(vector)
+    assert centre.name == "sha256:" + hashlib.sha256(struct.pack("<3f", 0.5, -2.0, 1e-3)).hexdigest()
+    assert centre.vector.dtype == np.float32
+    vector[0] = 9.0  # it has a copy
+    assert centre.vector.tolist() == [0.5, -2.0, float(np.float32(1e-3))]
+    with pytest.raises(ValueError, match="read-only"):
+        centre.vector[0] = 1.0
+    same, other = Centre(centre.vector), Centre([0.5, -2.0, 2e-3])
+    assert same == centre and hash(same) == hash(centre) and other != centre
+    assert {Genome(centre).child(3, 0.5)} == {Genome(same).child(3, 0.5)}
+    assert centre != centre.name
+
+
+def test_a_centre_of_which_only_the_name_is_known():
+    centre = Centre([1.0])
+    named = Centre.named(centre.name)
+    assert named == centre and centre.at_hand and not named.at_hand
+    with pytest.raises(LookupError, match=f"the weights of the centre {centre.name} are not at hand"):
+        _ = named.vector
+
+
+@pytest.mark.parametrize(
+    ("vector", "message"),
+    [
+        ([], r"shape \[0\], expected \[D\]"),
+        ([[1.0]], r"shape \[1, 1\], expected \[D\]"),
+        (3.0, r"shape \[\], expected \[D\]"),
+        ([1.0, np.nan], "weight 1 of a centre is nan, expected a number that is finite in 32 bits"),
+        ([-1e39, 1.0], r"weight 0 of a centre is -1e\+39"),
+    ],
+)
+def test_what_is_not_a_centre(vector, message):
+    with pytest.raises(ValueError, match=message):
+        Centre(vector)
+
+
+def test_json_names_a_centre():
+    centre = Centre([1.0, 2.0])
+    line = [Genome(centre), Genome(centre).child(4, -0.5), Genome(5)]
+    text = json.dumps(genomes_to_json(line))
+    assert json.loads(text)[1] == {"base": centre.name, "network": 0, "same": 0, "chain": [[4, -0.5]]}
+    again = genomes_from_json(json.loads(text), {centre.name: centre})
+    assert again == line and again[1].base.vector is centre.vector
+    alone = genomes_from_json(json.loads(text))
+    assert alone == line and not alone[0].base.at_hand
+    with pytest.raises(ValueError, match="base of a genome is 'md5:12', expected a whole number"):
+        genome_from_json({"base": "md5:12", "chain": []})

@@ -1,0 +1,92 @@
+"""protocol = "gymnasium" against Gymnasium's own wrappers around ale-py: observations, rewards and ends are equal."""
+
+import numpy as np
+import pytest
+
+from neuroevo.envs import registry
+from neuroevo.native.env_pool import EnvPool
+from tests.support.atari_reference import GymnasiumEnv, noops_of
+
+# A ball to start, flicker, lives that come and go, a start in the middle of a frame (Q*bert), 250 rows (King Kong), and
+# 250 rows of PAL that lose their colour now and then (Air Raid).
+GAMES = ["breakout", "pong", "seaquest", "frostbite", "ms_pacman", "qbert", "king_kong", "air_raid"]
+CUTOFFS = [1000, 403, 2, 1201, 1, 5, 0, 1198]  # frames, episode by episode; most are no multiple of the frame skip
+
+
+def make(game, slots=1, **options):
+    return EnvPool(registry.resolve(game, {"protocol": "gymnasium", **options}), slots)
+
+
+def assert_equal_play(pool, reference, steps, rng, cutoffs=CUTOFFS):
+    """Plays random actions in slot 0 and in the reference, episode after episode. Returns the number of episodes."""
+    assert pool.num_actions == len(reference.actions)
+    episodes, done = 0, True
+    for _ in range(steps):
+        if done:
+            seed, max_frames = int(rng.integers(2**63)), cutoffs[episodes % len(cutoffs)]
+            pool.reset([0], [seed], [max_frames])
+            expected = reference.reset(seed, max_frames)
+            assert np.array_equal(pool.observe([0])[0], expected)
+            episodes += 1
+        action = int(rng.integers(pool.num_actions))
+        rewards, dones = pool.step([0], [action])
+        expected, reward, done = reference.step(action)
+        assert (rewards[0], dones[0]) == (reward, done)
+        assert np.array_equal(pool.observe([0])[0], expected)
+    return episodes
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_1000_steps_equal_gymnasium(game):
+    assert assert_equal_play(make(game), GymnasiumEnv(game), 1000, np.random.default_rng(GAMES.index(game))) >= 4
+
+
+@pytest.mark.parametrize("frame_skip", [1, 2, 3, 7])
+def test_frame_skips_equal_gymnasium(frame_skip):
+    pool, reference = make("seaquest", frame_skip=frame_skip), GymnasiumEnv("seaquest", frame_skip=frame_skip)
+    assert pool.frame_skip == frame_skip
+    assert_equal_play(pool, reference, 300, np.random.default_rng(frame_skip), [403, 101, 1, 0])
+
+
+@pytest.mark.parametrize("noop_max", [0, 1, 5])
+def test_noop_max_equals_gymnasium(noop_max):
+    for game in ("qbert", "breakout"):
+        pool, reference = make(game, noop_max=noop_max), GymnasiumEnv(game, noop_max=noop_max)
+        assert_equal_play(pool, reference, 60, np.random.default_rng(noop_max), [40, 17])
+
+
+def test_terminal_on_life_loss_equals_gymnasium():
+    for game in ("breakout", "frostbite"):
+        pool, reference = make(game, terminal_on_life_loss=True), GymnasiumEnv(game, terminal_on_life_loss=True)
+        assert assert_equal_play(pool, reference, 500, np.random.default_rng(1), [0]) >= 3
+
+
+def test_all_options_together_equal_gymnasium():
+    options = {"frame_skip": 3, "noop_max": 9, "terminal_on_life_loss": True, "full_action_space": True}
+    pool = make("space_invaders", **options, repeat_action_probability=0.25, mode=9, difficulty=1)
+    reference = GymnasiumEnv("space_invaders", **options, loaded={"sticky": 0.25, "mode": 9, "difficulty": 1})
+    assert assert_equal_play(pool, reference, 600, np.random.default_rng(2)) >= 4
+
+
+def test_there_is_no_fire_at_reset():
+    # Breakout waits for FIRE: without, nothing but the paddle ever moves.
+    pool = make("breakout")
+    pool.reset([0], [3], [0])
+    first = pool.observe([0])
+    for _ in range(20):
+        pool.step([0], [0])
+    assert np.array_equal(pool.observe([0]), first)
+
+
+@pytest.mark.slow
+def test_an_episode_is_at_most_108000_frames_long():
+    # As those of ALE/*-v5, counted from the end of the emulator's reset; Name This Game has 134 more, to choose a mode.
+    pool, seed = make("name_this_game", frame_skip=67), 5
+    start = GymnasiumEnv("name_this_game").ale.getEpisodeFrameNumber()
+    assert start == 134
+    for max_frames in (0, 2**63 - 1):
+        pool.reset([0], [seed], [max_frames])
+        steps, done = 0, False
+        while not done:
+            steps, done = steps + 1, pool.step([0], [0])[1][0]
+        assert steps == -(-(108_000 - start - noops_of(seed)) // 67)

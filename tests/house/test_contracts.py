@@ -1,0 +1,84 @@
+"""Who may import whom in Python: the contracts of pyproject.toml hold, and they notice what breaks them."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WITH_TENSORFLOW = ("benchmarks.", "rollout.")  # rooms whose modules may import it when they are imported
+ALGORITHM = "algorithms/ga.py"
+
+
+def lint(folder):
+    """The contracts of the pyproject.toml in a folder, on the package beside it."""
+    program = "import sys; sys.path.insert(0, '.'); from importlinter.cli import lint_imports_command as run; run()"
+    command = [sys.executable, "-c", program, "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A copy of the package's Python and of the contracts, to plant imports in."""
+    folder = tmp_path_factory.mktemp("house")
+    without = shutil.ignore_patterns("_lib", "__pycache__", "*.toml", "*.txt")
+    shutil.copytree(ROOT / "neuroevo", folder / "neuroevo", ignore=without)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def test_the_contracts_hold(package):
+    done = lint(package)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "broken"),
+    [
+        ("core/genome.py", "from neuroevo.system import files", "neuroevo.core.genome -> neuroevo.system.files"),
+        (ALGORITHM, "from neuroevo.runs import paths", "neuroevo.algorithms.ga -> neuroevo.runs.paths"),
+        (ALGORITHM, "def lazily():\n    import gymnasium", "neuroevo.algorithms.ga -> gymnasium"),
+        (
+            "training/loop.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from neuroevo.rollout import evaluator",
+            "neuroevo.training.loop -> neuroevo.rollout.evaluator",
+        ),
+        ("rollout/evaluator.py", "from neuroevo.config import schema", "neuroevo.rollout.evaluator"),
+        ("runs/reader.py", "def lazily():\n    import tensorflow", "neuroevo.runs.reader -> tensorflow"),
+        ("sweeps/runner.py", "def lazily():\n    import ray", "neuroevo.sweeps.runner -> ray"),
+    ],
+)
+def test_a_planted_import_breaks_one(package, file, line, broken):
+    path = package / "neuroevo" / file
+    before = path.read_text()
+    path.write_text(f"{before}\n\n{line}\n")
+    try:
+        done = lint(package)
+    finally:
+        path.write_text(before)
+    assert done.returncode == 1
+    assert broken in done.stdout.replace("(l.", " (l."), done.stdout
+
+
+def test_a_room_without_a_place_breaks_one(package):
+    room = package / "neuroevo" / "attic"
+    room.mkdir()
+    (room / "__init__.py").touch()
+    try:
+        done = lint(package)
+    finally:
+        shutil.rmtree(room)
+    assert done.returncode == 1 and "attic" in done.stdout
+
+
+def test_importing_a_module_imports_no_tensorflow():
+    """Contracts see who names it; this sees what happens, through all that a module imports."""
+    names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "neuroevo").rglob("*.py")]
+    names = sorted(name.removesuffix(".__init__") for name in names if not name.endswith("__main__"))
+    without = [name for name in names if not name.removeprefix("neuroevo.").startswith(WITH_TENSORFLOW)]
+    assert len(without) > 60
+    program = "import importlib, sys\nfor name in sys.argv[1:]:\n    importlib.import_module(name)\n"
+    program += "    assert 'tensorflow' not in sys.modules, name"
+    subprocess.run([sys.executable, "-c", program, *without], cwd=ROOT, check=True, timeout=120)

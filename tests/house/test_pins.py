@@ -1,0 +1,37 @@
+"""That every Python which pyproject.toml promises can have the versions it pins, by what the installed packages say."""
+
+from importlib.metadata import PackageNotFoundError, metadata, version
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from neuroevo.config.sources import tomllib
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYTHONS = [f"3.{minor}" for minor in range(30) if f"3.{minor}" in SpecifierSet(PROJECT["requires-python"])]
+EXTRAS = PROJECT["optional-dependencies"].values()
+PINS = [Requirement(line) for lines in (PROJECT["dependencies"], *EXTRAS) for line in lines]
+
+
+def test_the_pythons_are_those_of_the_readme():
+    assert f"with Python {PYTHONS[0]} to {PYTHONS[-1]}:" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("pin", PINS, ids=lambda pin: pin.name)
+def test_every_python_has_the_pinned_version(pin):
+    try:
+        installed = version(pin.name)
+    except PackageNotFoundError:
+        pytest.skip(f"{pin.name} is not installed here")  # tomli is for 3.10 alone; an extra may be left out
+    assert installed in pin.specifier, f"{pin.name} {installed} is installed; expected {pin.specifier}"
+    allowed = SpecifierSet(metadata(pin.name).get("Requires-Python", ""))
+    wanting = [python for python in PYTHONS if python not in allowed and _marked(pin, python)]
+    assert not wanting, f"{pin}: needs Python {allowed}, which leaves out {', '.join(wanting)}"
+
+
+def _marked(pin, python):
+    """Whether the pin is for this Python, such as tomli for `python_version < "3.11"`."""
+    return pin.marker is None or pin.marker.evaluate({"python_version": python})

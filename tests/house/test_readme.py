@@ -1,0 +1,34 @@
+"""The README's Python scripts do what they are there for."""
+
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from neuroevo.runs.reader import RunReader
+
+ROOT = Path(__file__).parents[2]
+
+
+def output_of(beginning, folder):
+    """What the one script of the README that begins so prints."""
+    blocks = re.findall(r"(?:^ {4}.*\n)+", (ROOT / "README.md").read_text(), re.MULTILINE)
+    (script,) = [block for block in blocks if block.startswith(f"    {beginning}")]
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_stepping(tmp_path):
+    assert output_of("from gymnasium.wrappers.vector import RecordEpisodeStatistics", tmp_path) == ""
+
+
+def test_training(tmp_path):
+    *best, elite = output_of("import neuroevo", tmp_path).splitlines()
+    reader = RunReader(tmp_path / "runs" / "mine")
+    assert [float(line) for line in best] == [row["fitness_max"] for row in reader.rows()]
+    assert reader.config.training.seed == 3 and best
+    number, last = reader.elite()
+    assert elite == f"{number} {last.genome}"

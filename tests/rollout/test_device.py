@@ -1,0 +1,190 @@
+"""Where networks are evaluated: the choice, its errors, and the same episodes wherever it is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from typer.testing import CliRunner
+
+from neuroevo.benchmarks.rates import Rollout
+from neuroevo.cli import app
+from neuroevo.core.episode import Episode
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
+from neuroevo.envs import registry
+from neuroevo.native import library
+from neuroevo.native.population import Population
+from neuroevo.native.rollout import run_episodes
+from neuroevo.networks import architectures
+from neuroevo.rollout import evaluator
+from neuroevo.rollout.evaluator import LocalEvaluator, default_layout
+from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.runs.provenance import machine
+from tests.support import cuda_emulated
+
+without_gpu = pytest.mark.skipif(library.gpu().usable, reason=f"there is a GPU: {library.gpu().name}")
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """ops as after a start: what it found out about GPUs is forgotten, before and after."""
+    library.cuda.cache_clear(), library.gpu.cache_clear()
+    yield monkeypatch
+    monkeypatch.undo()
+    library.cuda.cache_clear(), library.gpu.cache_clear()
+
+
+@without_gpu
+def test_without_a_gpu_auto_is_the_cpu_and_gpu_is_refused_with_the_reason():
+    assert library.choose_device("auto") == library.choose_device("cpu") == "cpu"
+    assert library.gpu_free_bytes() == 0
+    if library.build_info()["cuda"]:
+        assert re.search("driver|GPU", library.gpu().why_not)
+    for make in (
+        lambda: library.choose_device("gpu"),
+        lambda: LocalEvaluator("frostbite", "model", device="gpu"),
+        lambda: Rollout("frostbite", "model", device="gpu"),
+    ):
+        with pytest.raises(UserError) as refused:
+            make()
+        assert str(refused.value) == f"device 'gpu' cannot be used: {library.gpu().why_not}; expected cpu or auto"
+
+
+@without_gpu
+def test_commands_say_what_is_used_and_why():
+    run = CliRunner().invoke
+    info = run(app, ["info"])
+    assert f"networks are evaluated on: the CPU ({library.gpu().why_not})" in info.stdout.splitlines()
+    for bench in ("rollout", "pipeline"):
+        refused = run(app, ["bench", bench, "--device", "gpu"])
+        assert refused.exit_code == 2
+        assert (
+            refused.stderr.startswith("neuroevo: device 'gpu' cannot be used: ")
+            and library.gpu().why_not in refused.stderr
+        )
+    with LocalEvaluator("frostbite", "model", lanes=1, slots=1) as made:
+        assert made.device == "cpu"
+
+
+@without_gpu
+@pytest.mark.skipif(not library.build_info()["cuda"], reason="built without nvcc")
+@pytest.mark.parametrize(
+    "make",
+    [
+        "Population(['input float32 3; dense 2 1.0'], 1, backend='cuda')",
+        "Pipeline(registry.resolve('pong'), [Network('model')], lanes=1, slots=1, backend='cuda')",
+    ],
+)
+def test_the_backend_is_known_to_who_has_not_asked_for_a_gpu(make):
+    """In a process of its own: here its library has been loaded."""
+    tensorflow = "from neuroevo.rollout.pipeline import Pipeline" if "Pipeline" in make else ""
+    names = "from neuroevo.envs import registry; from neuroevo.native.population import Population"
+    code = f"{names}\nfrom neuroevo.networks.architectures import Network\n{tensorflow}\n{make}"
+    failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert failed.returncode == 1 and failed.stderr.rstrip().endswith(library.gpu().why_not)
+
+
+def test_unknown_devices():
+    with pytest.raises(UserError, match="device 'gpuu' is unknown; did you mean gpu.*expected auto, cpu or gpu"):
+        library.choose_device("gpuu")
+
+
+def test_libraries_built_without_nvcc_say_so(fresh):
+    """Even where an earlier build left the backend's library behind."""
+    fresh.setattr(library, "build_info", lambda: {"cuda": ""})
+    assert library.choose_device("auto") == "cpu"
+    with pytest.raises(UserError, match="cannot be used: the native libraries were built without nvcc; .*make build"):
+        library.choose_device("gpu")
+
+
+def test_a_broken_library_is_a_reason_and_no_failure(fresh, tmp_path):
+    fresh.setattr(library, "build_info", lambda: {"cuda": "nvcc"})
+    library.core()
+    fresh.setattr(library, "LIBRARY_FOLDER", tmp_path)
+    assert "cannot be loaded" in library.gpu().why_not and "libneuroevo_cuda.so" in library.gpu().why_not
+    (tmp_path / "libneuroevo_cuda.so").write_bytes(b"\x7fELF and then nothing")
+    library.cuda.cache_clear(), library.gpu.cache_clear()
+    assert "cannot be loaded" in library.gpu().why_not
+    assert library.choose_device("auto") == "cpu"
+
+
+def test_the_backend_tells_its_name_and_memory():
+    library = cuda_emulated.load()
+    assert library.neuroevo_cuda_why_not() is None
+    assert library.neuroevo_cuda_name() == b"CUDA emulated on the CPU"
+    assert library.neuroevo_cuda_free_bytes() == 4 << 30
+
+
+def test_layouts(monkeypatch):
+    assert (default_layout(5, "cpu"), default_layout(5, "cpu", light=True)) == ((5, 1), (5, 16))
+    for free, threads, slots in ((140e9, 16, 64), (140e9, 1, 4), (8e9, 64, 44), (0.0, 4, 1)):
+        monkeypatch.setattr(evaluator.ops, "gpu_free_bytes", lambda free=free: free)
+        assert default_layout(threads, "gpu") == (3, slots)
+        assert 3 * slots * 29.2e6 <= max(free / 2, 3 * 29.2e6)
+
+
+def test_no_network_has_longer_rows_than_layouts_count_with():
+    for network in architectures.NETWORKS.values():
+        text = architectures.to_text(network(architectures.input_line("uint8", (84, 84, 4)), 18))
+        (dimension,) = Population([text], 1).dimensions
+        assert 4 * dimension < evaluator._LARGEST_ROW_BYTES
+
+
+def test_the_machine_s_gpus_are_listed():
+    assert isinstance(machine()["gpus"], list)
+    assert not library.gpu().usable or any(library.gpu().name.startswith(model) for model in machine()["gpus"])
+
+
+def memories(backend: str, dtype: str, steps: int, episodes: int = 4) -> tuple[list[bytes], list, list]:
+    """The emulators' memory after one episode of each of several networks from the same start, on two lanes of two
+    slots; returns and steps. Nothing but the networks' actions tells the memories apart."""
+    played = [Episode(Genome(0, ((i, 0.5),)), 3, steps) for i in range(episodes)]
+    network = architectures.Network("model", dtype=dtype)
+    with LocalEvaluator("frostbite", network, lanes=2, slots=episodes // 2, threads=2, backend=backend) as one:
+        outcomes = one.evaluate(played)
+        spec = one._pipeline.env_pool
+        with tf.device("/cpu:0"):
+            rams = load_ops().env_behaviour(spec, np.arange(episodes), dtype=tf.uint8, shape=[128]).numpy()
+    return sorted(ram.tobytes() for ram in rams), outcomes.returns.tolist(), outcomes.steps.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_emulated_kernels_play_the_same_episodes_as_the_cpu(dtype):
+    """To the last bit of every emulator, with weights made from a parent's row and calls of both lanes at once."""
+    cuda_emulated.load()
+    expected = memories("cpu", dtype, steps=16)
+    assert len(set(expected[0])) > 1  # networks are told apart
+    assert memories("cuda_emulated", dtype, steps=16) == expected
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not library.gpu().usable, reason=f"no GPU: {library.gpu().why_not}")
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+@pytest.mark.parametrize("network", ["model", "large_model"])
+def test_a_gpu_plays_the_same_episodes_as_the_cpu(dtype, network):
+    episodes = [Episode(Genome(i // 4, ((i, 0.05),)), i, 400) for i in range(48)]
+    outcomes = []
+    for device in ("cpu", "gpu"):
+        with LocalEvaluator("frostbite", architectures.Network(network, dtype=dtype), device=device) as one:
+            assert one.device == device
+            outcomes.append(one.evaluate(episodes))
+    np.testing.assert_array_equal(outcomes[0].returns, outcomes[1].returns)
+    np.testing.assert_array_equal(outcomes[0].steps, outcomes[1].steps)
+    assert len(set(outcomes[0].returns)) > 3
+
+
+def test_the_runner_without_tensorflow_takes_the_backend_too():
+    cuda_emulated.load()
+    episodes = [Episode(Genome(i), 3, 5) for i in range(2)]
+    outcomes = [
+        run_episodes(
+            registry.resolve("frostbite"), [architectures.model], episodes, lanes=2, slots=1, backend=backend
+        ).steps.tolist()
+        for backend in ("cpu", "cuda_emulated")
+    ]
+    assert outcomes[0] == outcomes[1] == [5, 5]

@@ -1,0 +1,204 @@
+"""Parents' rows, simulated: a row holds the genome that its fills would have made. Chains of mutations in pieces."""
+
+from __future__ import annotations
+
+import random
+import signal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuroevo.core.genome import Centre, Genome
+from neuroevo.rollout.parent_cache import Fill, ParentRows
+
+
+class SimulatedRows:
+    """Carries fills out on genomes instead of weights, and counts initial weights and mutations made."""
+
+    def __init__(self, capacity: int):
+        self.parents, self.rows = ParentRows(capacity), [None] * capacity
+        self.inits = self.mutations = 0
+
+    def require(self, genomes: list[Genome], in_use: frozenset[int] = frozenset()) -> None:
+        for fill in self.parents.require(genomes, in_use):
+            self.rows[fill.row] = self._made(fill)
+
+    def _made(self, fill: Fill) -> Genome:
+        if fill.source is None:
+            self.inits += 1
+            genome = Genome(fill.genome.base, (), fill.genome.network)
+        else:
+            assert len(fill.chain) > 0
+            genome = self.rows[fill.source]
+        for seed, scale in fill.chain:
+            self.mutations += 1
+            genome = genome.child(seed, scale)
+        assert genome == fill.genome  # so that a source holds what the fill takes it for
+        return genome
+
+
+bases = st.integers(0, 1) | st.sampled_from([Centre(np.zeros(3)), Centre(np.ones(3))])
+chains = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.5, 1.0])), max_size=4).map(tuple)
+genomes = st.builds(Genome, bases, chains, st.integers(0, 1))
+
+
+@settings(deadline=None)
+@given(st.integers(1, 6), st.lists(st.tuples(st.lists(genomes, max_size=9), st.frozensets(st.integers(0, 5)))))
+def test_rows_in_use_stay_as_they_are(capacity: int, generations: list[tuple[list[Genome], frozenset[int]]]) -> None:
+    simulated = SimulatedRows(capacity)
+    for wanted, in_use in generations:
+        before = list(simulated.rows)
+        simulated.require(wanted, in_use)
+        for row, genome in enumerate(before):
+            assert row not in in_use or genome is None or simulated.rows[row] == genome
+        for genome in wanted:
+            row, (source, chain) = simulated.parents.row(genome), simulated.parents.source(genome)
+            assert row is None or simulated.rows[row] == genome
+            start = Genome(genome.base, (), genome.network) if source is None else simulated.rows[source]
+            assert start.chain + chain == genome.chain and start.base == genome.base
+        if len(in_use & set(range(capacity))) == 0:
+            assert all(simulated.parents.row(genome) is not None for genome in list(dict.fromkeys(wanted))[:capacity])
+
+
+@settings(deadline=None)
+@given(st.integers(1, 6), st.lists(st.lists(genomes, max_size=9), max_size=6))
+def test_after_require_the_rows_hold_the_genomes(capacity: int, generations: list[list[Genome]]) -> None:
+    simulated = SimulatedRows(capacity)
+    for required in generations:
+        simulated.require(required)
+        for genome in list(dict.fromkeys(required))[:capacity]:
+            assert simulated.rows[simulated.parents.row(genome)] == genome
+            assert simulated.parents.source(genome) == (simulated.parents.row(genome), ())
+        held = [row for genome in simulated.rows if genome and (row := simulated.parents.row(genome)) is not None]
+        assert len(held) == len(set(held))  # nobody shares a row
+
+
+@settings(deadline=None)
+@given(st.lists(genomes, min_size=1, max_size=6), genomes)
+def test_source_is_the_longest_prefix_at_hand(at_hand: list[Genome], genome: Genome) -> None:
+    simulated = SimulatedRows(len(set(at_hand)))  # no row to spare, where a stem would stay at hand
+    simulated.require(at_hand)
+    row, rest = simulated.parents.source(genome)
+    made = Genome(genome.base, (), genome.network) if row is None else simulated.rows[row]
+    for mutation in rest:
+        made = made.child(*mutation)
+    assert made == genome
+    prefixes = [Genome(genome.base, genome.chain[:n], genome.network) for n in range(len(genome.chain) + 1)]
+    longest = max((len(prefix.chain) for prefix in prefixes if prefix in at_hand), default=None)
+    assert (row is None) == (longest is None)
+    assert len(rest) == len(genome.chain) - (longest or 0)
+
+
+@pytest.mark.parametrize("capacity", [21, 24, 37])
+def test_a_ga_makes_each_new_parent_by_one_mutation(capacity: int) -> None:
+    """20 parents and an elite that stays for some generations, with as few rows as that."""
+    rng, simulated = random.Random(0), SimulatedRows(capacity)
+    parents = [Genome(base) for base in range(20)]
+    simulated.require(parents)
+    assert (simulated.inits, simulated.mutations) == (20, 0)
+    new = 0
+    for generation in range(1, 50):
+        children = [rng.choice(parents).child(1000 * generation + i, 0.002) for i in range(19)]
+        parents = [parents[0] if generation % 5 else children.pop(), *children]
+        new += len([parent for parent in parents if len(parent.chain) and simulated.parents.row(parent) is None])
+        simulated.require(parents)
+        assert all(simulated.rows[simulated.parents.row(parent)] == parent for parent in parents)
+    assert simulated.inits == 20
+    assert simulated.mutations == new
+
+
+def trees(families: int) -> st.SearchStrategy[list[Genome]]:
+    """Genomes that part from one another at any point of long lines, stored in any order."""
+
+    @st.composite
+    def grown(draw: st.DrawFn) -> list[Genome]:
+        made = [Genome(base, (), base % 2) for base in range(families)]
+        for number in range(draw(st.integers(1, 12))):
+            line = draw(st.sampled_from(made))
+            start = draw(st.integers(0, len(line.chain)))
+            genome = Genome(line.base, line.chain[:start], line.network)
+            for step in range(draw(st.integers(1, 6))):
+                genome = genome.child(100 * number + step, 0.5)
+            made.append(genome)
+        return draw(st.lists(st.sampled_from(made), min_size=1, unique=True))
+
+    return grown()
+
+
+@settings(deadline=None)
+@given(trees(3), st.integers(0, 3))
+def test_from_nothing_every_mutation_is_made_once(required: list[Genome], spare: int) -> None:
+    """Even with no row to spare: as many mutations as there are different beginnings of the chains."""
+    simulated = SimulatedRows(len(required) + spare)
+    simulated.require(required)
+    assert all(simulated.rows[simulated.parents.row(genome)] == genome for genome in required)
+    beginnings = {(g.base, g.network, g.chain[:n]) for g in required for n in range(1, len(g.chain) + 1)}
+    assert simulated.mutations == len(beginnings)
+    assert simulated.inits == len({(genome.base, genome.network) for genome in required})
+
+
+@settings(deadline=None)
+@given(st.integers(1, 8), st.lists(trees(2), min_size=2, max_size=5))
+def test_families_of_families_end_in_their_rows(capacity: int, generations: list[list[Genome]]) -> None:
+    simulated = SimulatedRows(capacity)
+    for required in generations:
+        simulated.require(required)
+        for genome in required[:capacity]:
+            assert simulated.rows[simulated.parents.row(genome)] == genome
+
+
+@pytest.mark.parametrize("capacity", [20, 21, 37])
+def test_what_parents_share_is_made_once(capacity: int) -> None:
+    """After a resume: 20 parents with 500 of 530 mutations in common, then the next generation."""
+    stem = Genome(3, tuple((seed, 0.002) for seed in range(500)))
+    parents = [Genome(3, stem.chain + tuple((1000 * i + n, 0.002) for n in range(30))) for i in range(20)]
+    simulated = SimulatedRows(capacity)
+    simulated.require(parents)
+    assert (simulated.inits, simulated.mutations) == (1, 500 + 20 * 30)
+    simulated.require([parent.child(7, 0.002) for parent in parents])
+    assert (simulated.inits, simulated.mutations) == (1, 500 + 20 * 30 + 20)
+
+
+def test_signals_are_handled_between_pieces_of_a_chain() -> None:
+    """An alarm in the middle of 2,000 mutations ends them; whole or in pieces, a chain makes the same weights."""
+    from neuroevo.envs import registry
+    from neuroevo.native.population import Population
+    from neuroevo.networks.architectures import Network
+    from neuroevo.rollout.pipeline import Pipeline
+    from neuroevo.rollout.tf_ops import load_ops
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    chain = [(seed, 0.01) for seed in range(2000)]
+    seeds = list(range(2000))
+    pipeline = Pipeline(registry.resolve("frostbite"), [Network("model")], lanes=1, slots=1, parent_rows=3)
+    previous = signal.signal(signal.SIGALRM, stop)
+    try:
+        pipeline.init_row(0, 0, 5)
+        pipeline.perturb_row(1, 0, chain[:450])
+        pipeline.init_row(2, 0, 5)
+        with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            pipeline.perturb_row(2, 2, chain)
+        whole, begun = load_ops().population_read(pipeline.population, [1, 2]).numpy()
+        oracle = Population(pipeline.network_texts, 2)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+        pipeline.close()
+    oracle.init([0, 1], [0, 0], [5, 5])
+    oracle.perturb([0] * 450, [0] * 450, seeds[:450], [0.01] * 450)
+    assert np.array_equal(oracle.read([0])[0], whole)
+    for seed in seeds[:1000]:  # fewer than all of them
+        if np.array_equal(oracle.read([1])[0], begun):
+            break
+        oracle.perturb([1], [1], [seed], [0.01])
+    assert np.array_equal(oracle.read([1])[0], begun)
+
+
+def test_capacity_must_be_positive() -> None:
+    with pytest.raises(ValueError, match="number of parent rows is 0, expected at least 1"):
+        ParentRows(0)

@@ -1,0 +1,238 @@
+"""Episodes through the whole pipeline: equal outcomes however they are spread, and failures that reach the caller."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from neuroevo.core.episode import Episode, Outcomes
+from neuroevo.core.genome import Genome
+from neuroevo.envs import registry
+from neuroevo.native import library
+from neuroevo.native.rollout import run_episodes
+from neuroevo.networks import architectures
+from neuroevo.networks.architectures import Network
+from neuroevo.rollout.evaluator import LocalEvaluator
+
+LAYOUTS = [(1, 1), (2, 8), (3, 5)]  # lanes, slots of each
+SECONDS = 120  # until a subprocess counts as hung, on a busy machine
+
+
+def some_episodes(count: int, max_steps: int) -> list[Episode]:
+    """`count` genomes with chains of 0 to 3 mutations, siblings among them, some of which play twice."""
+    rng = random.Random(count)
+    genomes = [Genome(base) for base in range(count // 4)]
+    while len(genomes) < count:
+        genomes.append(rng.choice(genomes[: count // 2]).child(len(genomes), float(np.float32(0.05))))
+    episodes = [Episode(genome, 100 + i, max_steps + i % 7) for i, genome in enumerate(genomes)]
+    return episodes + [Episode(genome, 7, max_steps) for genome in genomes[::8]]
+
+
+def play(
+    network: str | Network | list[Network], episodes: list[Episode], lanes: int, slots: int, **options: object
+) -> Outcomes:
+    with LocalEvaluator("frostbite", network, lanes=lanes, slots=slots, **options) as evaluator:
+        return evaluator.evaluate(episodes)
+
+
+def assert_same(one: Outcomes, other: Outcomes) -> None:
+    np.testing.assert_array_equal(one.returns, other.returns)
+    np.testing.assert_array_equal(one.steps, other.steps)
+
+
+@pytest.fixture(scope="module")
+def episodes() -> list[Episode]:
+    return some_episodes(64, max_steps=70)
+
+
+@pytest.fixture(scope="module")
+def expected(episodes: list[Episode]) -> Outcomes:
+    """What the runner without TensorFlow gets, one episode after another, by the backend written to be read."""
+    library.set_threads(1)
+    return run_episodes(registry.resolve("frostbite"), [architectures.model], episodes, lanes=1, slots=1)
+
+
+def test_the_oracle_tells_episodes_apart(expected: Outcomes) -> None:
+    assert len(set(expected.steps)) > 5 and len(set(expected.returns)) > 3
+
+
+@pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_graph_equals_the_oracle(episodes, expected, lanes: int, slots: int, threads: int) -> None:
+    assert_same(play("model", episodes, lanes, slots, threads=threads), expected)
+
+
+@pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)
+def test_runner_without_tensorflow_equals_the_oracle(episodes, expected, lanes: int, slots: int) -> None:
+    library.set_threads(3)
+    recipe = registry.resolve("frostbite")
+    assert_same(run_episodes(recipe, [architectures.model], episodes, lanes=lanes, slots=slots), expected)
+
+
+def test_order_and_rows_of_parents_do_not_matter(episodes, expected) -> None:
+    order = random.Random(1).sample(range(len(episodes)), len(episodes))
+    for parent_rows in (1, 2, 40):
+        shuffled = play("model", [episodes[i] for i in order], 2, 3, threads=2, parent_rows=parent_rows)
+        np.testing.assert_array_equal(shuffled.returns, expected.returns[order])
+        np.testing.assert_array_equal(shuffled.steps, expected.steps[order])
+
+
+def test_reference_backend_and_large_model() -> None:
+    few = some_episodes(8, max_steps=12)
+    library.set_threads(2)
+    oracle = run_episodes(
+        registry.resolve("frostbite"), [architectures.large_model], few, lanes=1, slots=2, backend="reference"
+    )
+    assert_same(play("large_model", few, 2, 2), oracle)
+
+
+def test_two_networks_in_one_evaluator_play_as_each_alone() -> None:
+    both = [Episode(Genome(i // 2, ((i, 0.01),), network=i % 2), i, 80) for i in range(12)]
+    together = play(["model", "nature_dqn"], both, 2, 3)
+    for network, name in enumerate(["model", "nature_dqn"]):
+        own = [Episode(Genome(e.genome.base, e.genome.chain), e.seed, 80) for e in both if e.genome.network == network]
+        alone = play(name, own, 1, 2)
+        np.testing.assert_array_equal(together.returns[network::2], alone.returns)
+        np.testing.assert_array_equal(together.steps[network::2], alone.steps)
+
+
+def test_evaluator_again_and_beside_another(episodes, expected) -> None:
+    with (
+        LocalEvaluator("frostbite", "model", lanes=2, slots=2) as one,
+        LocalEvaluator("pong", "model", lanes=1) as other,
+    ):
+        seen = []
+        first = one.evaluate(episodes[:9], lambda finished, steps: seen.append((finished, steps)))
+        pong = other.evaluate([Episode(Genome(0), 0, 50)])
+        assert_same(one.evaluate(episodes[:9]), first)
+        np.testing.assert_array_equal(first.returns, expected.returns[:9])
+        assert pong.steps.tolist() == [50]
+        assert seen[-1] == (9, first.steps.sum()) and seen == sorted(seen)
+        assert one.evaluate([]).returns.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("genome", "message"),
+    [
+        ("Genome(0, (), 7)", r"network 7 is out of range \[0, 1\)"),
+        ("Genome(0, ((1, float('nan')),))", "scale 0 is nan, expected a finite number"),
+    ],
+)
+def test_a_failure_in_a_lane_reaches_the_caller(genome: str, message: str) -> None:
+    code = f"""
+        import re
+        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2)
+        try:
+            evaluator.evaluate([Episode(Genome(i), i, 50) for i in range(6)] + [Episode({genome}, 0, 50)])
+        except Exception as error:
+            assert re.search(r"{message}", str(error)), error
+            print("told")
+        try:
+            evaluator.evaluate([Episode(Genome(0), 0, 50)])
+        except RuntimeError as error:
+            print(error)
+        """
+    done = run_python(code)
+    assert done.stdout.splitlines()[0] == "told"
+    assert "the pipeline is closed" in done.stdout
+
+
+@pytest.mark.parametrize("threads", [2**32 + 1, 4097, 0])
+def test_threads_out_of_range(threads):
+    before = library.get_threads()
+    with pytest.raises(ValueError, match=f"{threads}, expected"):
+        library.set_threads(threads)
+    assert library.get_threads() == before
+
+
+def test_ctrl_c_ends_an_evaluation() -> None:
+    code = """
+        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2)
+        try:
+            episodes = [Episode(Genome(i), i, 0 if i else 1) for i in range(10_000)]
+            evaluator.evaluate(episodes, lambda finished, steps: print("playing", flush=True))
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        """
+    process = subprocess.Popen(
+        command(code), stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell's "&" has it ignored
+    )  # fmt: skip
+    assert process.stdout.readline() == "playing\n"  # from inside evaluate()
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=15)  # usually a second, most of it Python's exit
+    assert (output.replace("playing\n", ""), process.returncode) == ("interrupted\n", 0)
+
+
+def test_leaving_without_close_is_clean() -> None:
+    done = run_python("""
+        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2)
+        print(evaluator.evaluate([Episode(Genome(0), 0, 20)]).steps)
+        """)
+    assert done.stdout == "[20]\n"
+
+
+def test_close_gives_the_memory_back() -> None:
+    done = run_python("""
+        def resident_mb():
+            return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
+        sizes = []
+        for i in range(5):
+            evaluator = LocalEvaluator("frostbite", "large_model", lanes=1, slots=4)
+            evaluator.evaluate([Episode(Genome(j, ((k, 0.1),)), k, 3) for j in range(6) for k in range(2)])
+            sizes.append(resident_mb())  # 10 rows of 16 MB are filled
+            evaluator.close()
+            evaluator.close()
+        print(sizes[-1] - sizes[0])
+        """)
+    assert float(done.stdout) < 160
+
+
+def command(code: str) -> list[str]:
+    imports = "from neuroevo.quiet import load_tensorflow; load_tensorflow()\n"
+    imports += "from neuroevo.evaluator import LocalEvaluator\nfrom neuroevo.episodes import Episode\n"
+    imports += "from neuroevo.genome import Genome\n"
+    return [sys.executable, "-c", imports + textwrap.dedent(code)]
+
+
+def run_python(code: str) -> subprocess.CompletedProcess:
+    done = subprocess.run(command(code), capture_output=True, text=True, timeout=SECONDS, env=os.environ)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("parent_rows", [1, 2, None])
+def test_batches_beside_each_other(parent_rows):
+    """What is played beside something more urgent, and its parent's row needed for others meanwhile, is the same."""
+    elite = Genome(1).child(2, 0.05)
+    background = [Episode(elite.child(k % 2, 0.01), k, 500) for k in range(6)]
+    urgent = [[Episode(Genome(7 + g).child(i % 3, 0.1).child(i, 0.1), i, 400) for i in range(9)] for g in range(3)]
+    options = {"threads": 2, "lanes": 2, "slots": 1, "parent_rows": parent_rows}
+    with LocalEvaluator("frostbite", "model", **options) as plain:
+        expected = [plain.evaluate(background), *(plain.evaluate(each) for each in urgent)]
+        assert len({value for outcomes in expected for value in outcomes.returns}) > 3  # a wrong network would show
+        assert plain.work().steps == sum(int(outcomes.steps.sum()) for outcomes in expected)
+        assert plain.work().busy_seconds > 0
+    with LocalEvaluator("frostbite", "model", **options) as evaluator:
+        later = evaluator.submit(background, 5)
+        for outcomes, episodes in zip(expected[1:], urgent, strict=True):
+            assert_same(evaluator.wait(evaluator.submit(episodes, 2)), outcomes)
+        assert_same(evaluator.wait(later), expected[0])
+        assert_same(evaluator.wait(later), expected[0])  # asking again costs nothing
+        assert evaluator.submit([]).left == 0
+
+
+def test_urgent_episodes_do_not_wait_for_others():
+    with LocalEvaluator("frostbite", "model", threads=1, lanes=1, slots=1) as evaluator:
+        later = evaluator.submit([Episode(Genome(i), i, 20) for i in range(50)], 9)
+        evaluator.evaluate([Episode(Genome(100), 0, 20)])
+        assert later.left >= 40
+        evaluator.wait(later)
+        assert (later.steps == 20).all()

@@ -1,0 +1,382 @@
+"""Virtual batch normalisation in rollouts and runs: the reference batch, the TensorFlow graph against the lane runner
+and NumPy, a run that is resumed, replayed and exported, and what happens to a batch that is damaged."""
+
+import io
+import json
+import pickle
+import shutil
+
+import keras
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from neuroevo.analysis.evaluation import evaluate
+from neuroevo.analysis.replay import Replay
+from neuroevo.cli import app
+from neuroevo.core.episode import Episode
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
+from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, raw
+from neuroevo.envs import registry
+from neuroevo.native import library
+from neuroevo.native.env_pool import EnvPool
+from neuroevo.native.population import Population
+from neuroevo.native.rollout import run_episodes
+from neuroevo.networks.architectures import Network, input_line, model, to_text, virtual_bn
+from neuroevo.rollout import reference_batch
+from neuroevo.rollout.evaluator import LocalEvaluator
+from neuroevo.rollout.lane_graph import lane_function
+from neuroevo.rollout.pipeline import Pipeline
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.reader import RunReader
+from neuroevo.runs.training_run import make_evaluator
+from neuroevo.runs.warm_start import first_reference
+from tests.support.population_reference import ReferenceNetwork, noise
+from tests.support.runs import config, results, train
+
+FROSTBITE = registry.resolve("frostbite")
+SIGMA = float(np.float32(0.05))
+
+
+@pytest.fixture(autouse=True)
+def threads():
+    before = library.get_threads()
+    yield
+    library.set_threads(before)
+
+
+# The reference batch.
+
+
+def shown(env, actions, seeds):
+    """What is seen after each step, and how many episodes that takes."""
+    pool, batch, over, episodes = EnvPool(env, 2), [], True, 0
+    for action in actions:
+        if over:
+            pool.reset([1], [seeds[episodes]], [0])
+            episodes += 1
+        _, dones = pool.step([1], action[None])
+        batch.append(pool.observe([1])[0])
+        over = dones[0]
+    return np.stack(batch), episodes
+
+
+@pytest.mark.parametrize("options", [{}, {"protocol": "gymnasium"}, {"repeat_action_probability": 0.25}])
+def test_the_batch_is_consecutive_random_play(options):
+    env = registry.resolve("frostbite", options)
+    batch = reference_batch.reference(env, 5)
+    assert (batch.shape, batch.dtype) == ((128, 84, 84, 4), np.uint8)
+    assert np.array_equal(batch[1:, ..., :3], batch[:-1, ..., 1:])  # a step on, of one episode
+    assert len({each.tobytes() for each in batch}) > 100
+    assert np.array_equal(batch, reference_batch.reference(env, 5))
+    assert np.array_equal(batch[:40], reference_batch.reference(env, 5, 40))
+    assert not np.array_equal(batch, reference_batch.reference(env, 6))
+    actions = np.array(draw_indices(128, 18, 5, 0, Purpose.REFERENCE), np.int32)
+    expected, episodes = shown(env, actions, draw_seeds(1, 5, 1, 14))
+    assert np.array_equal(batch, expected) and episodes == 1
+
+
+@pytest.mark.parametrize("name", ["InvertedPendulum-v5", "hard_maze"])
+def test_another_episode_follows_and_vectors_are_within_their_bounds(name):
+    env, count = registry.resolve(name), 300
+    pool = EnvPool(env, 1)
+    uniform = (raw(count * pool.num_actions, 3, 0, 14) >> 11) / 2**53
+    span = (pool.action_high - pool.action_low).astype(np.float64)
+    actions = (pool.action_low + span * uniform.reshape(count, -1)).astype(np.float32)
+    expected, episodes = shown(env, actions, draw_seeds(count, 3, 1, 14))
+    batch = reference_batch.reference(env, 3, count)
+    assert batch.dtype == np.float32 and np.array_equal(batch, expected.astype(np.float32))
+    assert episodes > 10 if name == "InvertedPendulum-v5" else episodes == 1
+
+
+def test_play_that_cannot_be_is_said():
+    with pytest.raises(UserError, match="frostbite cannot be made: .*mode"):
+        reference_batch.reference(registry.resolve("frostbite", {"mode": 77}), 0)
+
+
+# Rollouts.
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return reference_batch.reference(FROSTBITE, 9, 24)
+
+
+@pytest.fixture(scope="module")
+def episodes():
+    """Of parents, which play in their rows on several lanes at once, of their children, and of fresh genomes."""
+    parents = [Genome(1), Genome(2).child(5, SIGMA)]
+    children = [parent.child(10 + i, SIGMA) for parent in parents for i in range(3)]
+    genomes = [*parents * 3, *children, children[0], Genome(3), Genome(4).child(6, SIGMA).child(7, SIGMA), *parents]
+    return [Episode(genome, 100 + i, 110 - i % 4) for i, genome in enumerate(genomes)]
+
+
+def theta_of(genome, network):
+    """Weights in double precision."""
+    theta, drawn = np.zeros(network.dimension), noise(genome.base, network.dimension)
+    for part in network.parts:
+        theta[part.begin : part.end] = part.scale * drawn[part.begin : part.end]
+    for seed, scale in genome.chain:
+        theta += scale * noise(seed, network.dimension)
+    return theta
+
+
+@pytest.fixture(scope="module")
+def expected(episodes, batch):
+    """Returns and steps, one step after another; at every tenth, the outputs are those of double precision."""
+    pool = EnvPool(FROSTBITE, 1)
+    layers = virtual_bn(input_line("uint8", (84, 84, 4)), pool.num_actions)
+    network, population = ReferenceNetwork(layers), Population([to_text(layers)], 1)
+    population.set_reference(batch)
+    played, thetas, actions = [], {}, set()
+    for episode in episodes:
+        genome = episode.genome
+        if genome not in thetas:
+            thetas[genome] = theta_of(genome, network)
+        population.init([0], [0], [genome.base])
+        for seed, scale in genome.chain:
+            population.perturb([0], [0], [seed], [scale])
+        population.prepare([0])
+        pool.reset([0], [episode.seed], [episode.max_steps * pool.frame_skip])
+        total, steps, done = 0.0, 0, False
+        while not done:
+            observation = pool.observe([0])
+            outputs = population.forward([0], observation, pool.num_actions)[0]
+            if steps % 10 == 0:
+                exact = network.forward(thetas[genome], observation, batch)[0]
+                assert np.abs(outputs - exact).max() <= 1e-5 * np.abs(exact).max()
+            actions.add(int(outputs.argmax()))
+            rewards, dones = pool.step([0], [outputs.argmax()])
+            total, steps, done = total + rewards[0], steps + 1, dones[0]
+        played.append((total, steps))
+    assert len(actions) > 5 and len({total for total, _ in played}) > 3  # other networks play otherwise
+    return played
+
+
+def assert_played(outcomes, expected):
+    assert list(zip(outcomes.returns.tolist(), outcomes.steps.tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize(("lanes", "slots", "threads_used"), [(1, 1, 1), (2, 3, 2), (3, 5, 4)])
+def test_graph_lane_runner_and_numpy_play_the_same(episodes, batch, expected, lanes, slots, threads_used):
+    layout = {"lanes": lanes, "slots": slots}
+    made = LocalEvaluator("frostbite", "virtual_bn", threads=threads_used, reference=batch, device="cpu", **layout)
+    with made as evaluator:
+        assert_played(evaluator.evaluate(episodes), expected)
+        assert_played(evaluator.evaluate(episodes[::-1]), expected[::-1])  # with rows that were used before
+    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference=batch, **layout)
+    assert_played(runner, expected)
+
+
+def test_beside_a_network_without_it(batch):
+    both = [Episode(Genome(i // 2, ((i, 0.01),), network=i % 2), i, 30) for i in range(8)]
+    layout = {"lanes": 2, "slots": 2}
+    with LocalEvaluator("frostbite", ["virtual_bn", "model"], reference=batch, device="cpu", **layout) as evaluator:
+        together = evaluator.evaluate(both)
+    runner = run_episodes(FROSTBITE, [virtual_bn, model], both, reference=batch, lanes=1, slots=3)
+    assert_played(together, list(zip(runner.returns.tolist(), runner.steps.tolist(), strict=True)))
+
+
+def test_without_a_batch_the_evaluator_plays_one_from_seed_0(episodes):
+    with LocalEvaluator("frostbite", "virtual_bn", lanes=2, slots=1, device="cpu") as evaluator:
+        own = evaluator.evaluate(episodes)
+    given = reference_batch.reference(FROSTBITE, 0)
+    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference=given, lanes=1, slots=4)
+    assert_played(own, list(zip(runner.returns.tolist(), runner.steps.tolist(), strict=True)))
+
+
+def test_only_graphs_with_vbn_prepare():
+    with_it, without = (
+        {node.op for each in (graph.node, *(f.node_def for f in graph.library.function)) for node in each}
+        for prepares in (True, False)
+        for graph in [lane_function(*_shown(), "/cpu:0", prepares).graph.as_graph_def()]
+    )
+    assert with_it - without == {"PopulationPrepare", "ConcatV2"} and not without - with_it
+
+
+def _shown():
+    pipeline = Pipeline(FROSTBITE, [Network("model")], lanes=1, slots=1, parent_rows=1)
+    played = pipeline.observation_dtype, pipeline.observation_shape, pipeline._action_dtype
+    pipeline.close()
+    return played
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.zeros((8, 84, 84, 3), np.uint8), np.zeros((8, 84, 84, 4)), np.zeros((0, 84, 84, 4), np.uint8)]
+)
+def test_a_batch_of_something_else_is_refused(wrong):
+    with pytest.raises(UserError, match=r"the reference batch has dtype .* expected uint8 and \['B', 84, 84, 4\]"):
+        LocalEvaluator("frostbite", "virtual_bn", lanes=1, slots=1, reference=wrong, device="cpu")
+
+
+def test_not_in_integers():
+    with pytest.raises(UserError, match=r'network.dtype = "int8": virtual_bn normalises .*expected float32'):
+        config(network={"name": "virtual_bn", "dtype": "int8"})
+
+
+# Runs.
+
+CHANGES = {
+    "network": {"name": "virtual_bn"},
+    "algorithm": {"sigma": 0.05},
+    "training": {"cutoff": 40, "generations": 3, "test_episodes": 4},
+}
+HARDWARE = {"threads": 1, "lanes": 1, "slots": 1, "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A finished run."""
+    path = tmp_path_factory.mktemp("runs") / "whole"
+    train(RunFolder.create(path, config(**CHANGES, hardware=HARDWARE)))
+    return path
+
+
+@pytest.fixture
+def copied(whole, tmp_path):
+    """A function that copies the run, with another reference.npy: bytes, or None for none."""
+
+    def copy(data):
+        path = tmp_path / "copy"
+        shutil.copytree(whole, path)
+        (path / "reference.npy").unlink()
+        if data is not None:
+            (path / "reference.npy").write_bytes(data)
+        return path
+
+    return copy
+
+
+def test_the_batch_is_kept(whole):
+    batch = np.load(whole / "reference.npy")
+    assert np.array_equal(batch, reference_batch.reference(FROSTBITE, 4))  # the run's seed
+    assert np.array_equal(RunReader(whole).reference(), batch)
+    assert len({row["fitness_mean"] for row in read_rows(whole)}) > 1
+
+
+@pytest.mark.parametrize(("threads_used", "lanes", "slots"), [(2, 2, 1), (2, 1, 4)])
+def test_a_run_goes_on_from_its_batch(whole, tmp_path, threads_used, lanes, slots):
+    short = {**CHANGES, "training": {**CHANGES["training"], "generations": 1}}
+    train(RunFolder.create(tmp_path / "run", config(**short, hardware=HARDWARE)))
+    hardware = [f"hardware.threads={threads_used}", f"hardware.lanes={lanes}", f"hardware.slots={slots}"]
+    train(RunFolder.resume(tmp_path / "run", ["training.generations=3", *hardware]))
+    assert results(tmp_path / "run") == results(whole)
+
+
+def test_another_batch_plays_otherwise(whole, tmp_path):
+    once = {**CHANGES, "training": {**CHANGES["training"], "generations": 1}}
+    folder = RunFolder.create(tmp_path / "run", config(**once, hardware=HARDWARE))
+    folder.reference = reference_batch.reference(registry.resolve("pong"), 0)
+    train(folder)
+    assert read_rows(tmp_path / "run")[0]["fitness"] != read_rows(whole)[0]["fitness"]
+
+
+def test_evaluating_gives_what_the_tests_gave(whole):
+    reader = RunReader(whole)
+    with make_evaluator(reader.config, reader.reference()) as evaluator:
+        for generation, row in enumerate(reader.rows()):
+            seeds = draw_seeds(4, 4, generation, Purpose.TEST_EPISODES)
+            evaluation = evaluate(evaluator, reader.elite(generation)[1], seeds)
+            assert (evaluation.summary.mean, evaluation.steps) == (row["test_mean"], row["steps_test"])
+
+
+def test_the_commands_and_a_replay_play_with_the_batch(whole, tmp_path):
+    reader = RunReader(whole)
+    (_, elite), batch = reader.elite(), reader.reference()
+
+    def invoke(*arguments):
+        result = CliRunner().invoke(app, list(map(str, arguments)))
+        assert result.exit_code == 0, result.output
+        return result.stdout.splitlines()
+
+    said = json.loads(invoke("evaluate", whole, "--episodes", 3, "--cutoff", 150, "--json")[-1])
+    seeds = said["seeds"]
+    episodes = [Episode(elite.genome, seed, 150) for seed in seeds]
+    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference=batch, lanes=1, slots=2)
+    assert said["returns"] == runner.returns.tolist() and said["steps"] == runner.steps.tolist()
+    lines = invoke("render", whole, "--out", tmp_path / "a.gif", "--cutoff", 150, "--scale", 1)
+    assert lines[0] == f"episode 1, elite: return {runner.returns[0]:,.1f} in {runner.steps[0]:,} steps"
+    replay = Replay(reader.config, [elite.genome, Genome(3)], reference=batch)
+    *_, moment = replay.play(seeds[1], 150)
+    assert (moment.returns[0], moment.steps[0]) == (runner.returns[1], runner.steps[1])
+
+    observations = reference_batch.reference(FROSTBITE, 77, 40)  # not those of the batch
+    outputs = replay.population.forward([0] * 40, observations, 18)
+    invoke("export", whole, "--out", tmp_path / "elite.keras")
+    difference = keras.models.load_model(tmp_path / "elite.keras")(observations).numpy() - outputs
+    assert np.abs(difference).max() <= 1e-5 * np.abs(outputs).max()  # both are as far from float64
+    assert np.ptp(outputs, axis=0).min() > 1e-2
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (None, "is missing"),
+        (b"", "is damaged"),
+        (b"some text", "is damaged"),
+        (npy(np.zeros((128, 84, 84, 4), np.uint8))[:-1], "is damaged"),
+        (npy(np.zeros(128, object)), "is damaged"),
+        (pickle.dumps([1, 2]), "is damaged"),
+        (npy(np.zeros((128, 84, 84, 4), np.uint8)).replace(b"), }", b"(, }"), "is damaged"),  # no Python in its header
+        (b"PK\3\4 as a zip file begins", "is damaged"),
+        (npy(np.zeros((127, 84, 84, 4), np.uint8)), r"holds uint8 \[127, 84, 84, 4\]"),
+        (npy(np.zeros((128, 84, 84, 4), np.float32)), r"holds float32 \[128, 84, 84, 4\]"),
+        (npy(np.uint8(3)), r"holds uint8 \[\]"),
+    ],
+)
+def test_a_bad_batch_is_an_error(copied, data, message):
+    path = copied(data)
+    expected = rf"reference.npy {message}.*expected the reference batch of virtual_bn: uint8 \[128, 84, 84, 4\]"
+    for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference()):
+        with pytest.raises(UserError, match=expected):
+            call()
+    result = CliRunner().invoke(app, ["evaluate", str(path)])
+    assert result.exit_code == 2 and f"{path / 'reference.npy'} {message.split()[0]}" in result.stderr
+
+
+def test_another_runs_batch_is_an_error(copied):
+    path = copied(npy(reference_batch.reference(FROSTBITE, 5)))
+    message = (
+        r"reference.npy is another batch than the run began with: its SHA-256 sum is [0-9a-f]{64}, not [0-9a-f]{64}"
+    )
+    for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference()):
+        with pytest.raises(UserError, match=message):
+            call()
+    (path / "info.json").unlink()
+    assert RunReader(path).reference().shape == (128, 84, 84, 4)
+
+
+def test_an_archive_is_no_batch(copied):
+    path = copied(None)
+    with (path / "reference.npy").open("wb") as file:
+        np.savez(file, batch=np.zeros((128, 84, 84, 4), np.uint8))
+    with pytest.raises(UserError, match=r"reference.npy is an archive of arrays; expected the reference batch"):
+        RunReader(path).reference()
+
+
+def test_a_run_that_starts_from_another_takes_its_batch(whole, tmp_path):
+    started = config(**{**CHANGES, "training": {**CHANGES["training"], "seed": 8, "start_from": str(whole)}})
+    batch = RunReader(whole).reference()
+    assert np.array_equal(first_reference(started), batch)
+    assert not np.array_equal(first_reference(config(**{**CHANGES, "training": {"seed": 8, "generations": 1}})), batch)
+    folder = RunFolder.create(tmp_path / "next", started)
+    with folder.open(["test"]):
+        assert np.array_equal(np.load(tmp_path / "next" / "reference.npy"), batch)
+    assert np.array_equal(RunFolder.resume(tmp_path / "next").reference, batch)
+
+
+def test_a_network_without_vbn_keeps_none(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "reference.npy").write_bytes(b"of a run that was killed before it began")
+    folder = RunFolder.create(tmp_path / "run", config())
+    with folder.open(["test"]):
+        assert folder.reference is None and not (tmp_path / "run" / "reference.npy").exists()
+    assert RunReader(tmp_path / "run").reference() is None

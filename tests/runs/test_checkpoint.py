@@ -1,0 +1,205 @@
+"""One checkpoint file: every state comes back, and nothing that was not written so is taken for one."""
+
+import hashlib
+import json
+import pickle
+from dataclasses import dataclass, is_dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from neuroevo.algorithms.registry import ALGORITHMS
+from neuroevo.config.schema import Training
+from neuroevo.core.genome import Genome
+from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, from_bytes, load, save, to_bytes
+from neuroevo.runs.state_codec import decode, encode
+from neuroevo.training.loop import TrainState, start, train
+from tests.support.toy import ToyEvaluator
+
+seeds = st.integers(0, 2**63 - 1)
+genomes = st.builds(Genome, seeds, st.lists(st.tuples(seeds, st.floats(0, 1, width=32)), max_size=4).map(tuple))
+dtypes = st.sampled_from([np.float32, np.float64, np.int64, np.uint8, np.bool_])
+arrays = hnp.arrays(dtypes, hnp.array_shapes(max_dims=3, max_side=4))
+
+
+@dataclass(frozen=True)
+class Inner:
+    centre: np.ndarray
+    name: str
+
+
+@dataclass(frozen=True)
+class State:
+    genome: Genome | None
+    genomes: tuple[Genome, ...]
+    numbers: tuple[float | int | bool | None, ...]
+    array: np.ndarray
+    inner: Inner | None
+    inners: tuple[Inner, ...]
+
+
+numbers = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+inners = st.builds(Inner, arrays, st.text())
+states = st.builds(
+    State,
+    st.none() | genomes,
+    st.lists(genomes, max_size=4).map(tuple),
+    st.lists(numbers, max_size=4).map(tuple),
+    arrays,
+    st.none() | inners,
+    st.lists(inners, max_size=2).map(tuple),
+)
+
+
+def same(a, b):
+    """Equality with types, down to the dtypes and bits of arrays."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if is_dataclass(a):
+        return all(same(getattr(a, name), getattr(b, name)) for name in a.__dataclass_fields__)
+    return a == b
+
+
+@settings(max_examples=200)
+@given(states, st.integers(0, 10**6), st.floats(0, 1e9))
+def test_any_state_comes_back(state, generation, seconds):
+    checkpoint = Checkpoint(
+        TrainState(state, generation, 5000, 17, seconds), {"env": {"name": "x"}}, {"metrics.jsonl": 3}
+    )
+    again = from_bytes(to_bytes(checkpoint), State)
+    assert same(again.state.algorithm, state)
+    assert (again.state.generation, again.state.cutoff, again.state.steps) == (generation, 5000, 17)
+    assert again.state.seconds == seconds
+    assert (again.origin, again.lengths) == (checkpoint.origin, checkpoint.lengths)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithms_states_come_back(name, tmp_path):
+    training = Training(seed=4, generations=3, validation_episodes=2, test_episodes=0)
+    algorithm = ALGORITHMS[name](population=24)
+    begun = start(algorithm, training)
+    for state in [begun, *(state for state, _ in train(algorithm, ToyEvaluator(), training))]:
+        save(tmp_path / "x", Checkpoint(state, {}, {}))
+        assert same(load(tmp_path / "x", algorithm.state_type).state, state)
+
+
+@dataclass(frozen=True)
+class Holds:
+    value: object
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "Holds.value is nan, expected a finite number"),
+        ((1.0, float("-inf")), r"Holds.value\[1\] is -inf, expected a finite number"),
+        ({1: 2}, "Holds.value is a dict, which a checkpoint does not hold"),
+        (np.float32(1), "Holds.value is a float32, which a checkpoint does not hold"),
+        (np.array([object()]), "Object arrays cannot be saved"),
+    ],
+)
+def test_what_a_checkpoint_does_not_hold(value, message):
+    with pytest.raises(ValueError, match=message):
+        to_bytes(Checkpoint(TrainState(Holds(value), 0, 1), {}, {}))
+
+
+def small():
+    state = TrainState(State(Genome(5).child(6, 0.5), (), (1.5,), np.arange(3.0), None, ()), 12, 5000, 99, 1.25)
+    return to_bytes(Checkpoint(state, {"training": {"seed": 1}}, {"metrics.jsonl": 10}))
+
+
+def test_every_flipped_bit_is_noticed():
+    data = small()
+    for bit in range(8 * len(data)):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(CheckpointError):
+            from_bytes(bytes(flipped), State)
+
+
+def test_every_truncation_is_noticed():
+    data = small()
+    for length in range(len(data)):
+        with pytest.raises(
+            CheckpointError, match="is damaged: .* bytes after the first line|is not a neuroevo checkpoint"
+        ):
+            from_bytes(data[:length], State)
+    content = len(data.split(b"\n", 1)[1])
+    with pytest.raises(
+        CheckpointError, match=f"is damaged: {content + 1} bytes after the first line, expected {content}"
+    ):
+        from_bytes(data + b"x", State)
+
+
+def with_head(**changes):
+    first, rest = small().split(b"\n", 1)
+    return json.dumps({**json.loads(first), **changes}).encode() + b"\n" + rest
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is not a neuroevo checkpoint: its first line does not say so"),
+        (b"\n\n\n", "is not a neuroevo checkpoint"),
+        (b"[1, 2]\n{}\n", "is not a neuroevo checkpoint"),
+        (b'{"format": "zip"}\n', "is not a neuroevo checkpoint"),
+        (pickle.dumps({"population": [1, 2, 3]}), "is not a neuroevo checkpoint"),
+        (b"\x1f\x8b" + bytes(range(256)), "is not a neuroevo checkpoint"),
+        (with_head(version=4), "has version 4 of the format, this neuroevo reads versions 1, 2 and 3"),
+        (with_head(sha256="0" * 64), "is damaged: its content does not match its SHA-256 sum"),
+    ],
+)
+def test_foreign_files(data, message, tmp_path):
+    path = tmp_path / "generation-000001.ckpt"
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match=message):
+        load(path, State)
+
+
+def test_a_whole_file_of_something_else_is_refused():
+    content = b"[1, 2]\n"
+    head = {"format": "neuroevo checkpoint", "version": 3, "bytes": len(content)}
+    head["sha256"] = hashlib.sha256(content).hexdigest()
+    with pytest.raises(
+        CheckpointError, match=r"does not fit this run: its second line is \[1, 2\], expected an object"
+    ):
+        from_bytes(json.dumps(head).encode() + b"\n" + content, State)
+
+
+def test_an_array_whose_header_is_no_python():
+    first, content = small().split(b"\n", 1)
+    content = content.replace(b", }", b"(, }", 1)
+    head = {**json.loads(first), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    with pytest.raises(CheckpointError, match="does not fit this run: "):
+        from_bytes(json.dumps(head).encode() + b"\n" + content, State)
+
+
+def test_another_algorithms_state_is_refused():
+    with pytest.raises(CheckpointError, match=r"does not fit this run: .*Inner has the fields \['array'.*expected"):
+        from_bytes(small(), Inner)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(CheckpointError, match="cannot be read: No such file or directory"):
+        load(tmp_path / "absent", State)
+
+
+def test_relatives_take_little_room():
+    """A paper-sized GA after 1,000 generations: 20 parents that share all but the last 30 mutations."""
+    common = Genome(1, tuple((seed, 0.002) for seed in range(970)))
+    parents = []
+    for parent in range(20):
+        genome = common
+        for seed in range(30):
+            genome = genome.child(2**62 + 30 * parent + seed, 0.002)
+        parents.append(genome)
+    encoded = encode(State(parents[0], tuple(parents), (), np.zeros(0), None, ()))
+    assert decode(encoded, State)[0].genomes == tuple(parents)
+    assert len(json.dumps(encoded.genomes)) < 60_000

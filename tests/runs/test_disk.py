@@ -1,0 +1,138 @@
+"""Disks that are full, files that may not grow, folders that may not be written: a clear error, and nothing is lost."""
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from neuroevo.core.errors import UserError
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.metrics_files import read_rows
+from tests.support.runs import config, new_run, play, results
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """The results of five generations without trouble."""
+    new_run(tmp_path / "whole")
+    return results(tmp_path / "whole")
+
+
+def train(*arguments, **options):
+    command = [sys.executable, "-m", "tests.support.toy_cli", "train", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, **options)
+
+
+@pytest.mark.parametrize("limit", range(1500, 6500, 250))
+def test_files_that_may_not_grow(tmp_path, whole, limit):
+    """A limit on the size of every file ends a write in its middle, as a full disk does."""
+    file, path = tmp_path / "c.toml", tmp_path / "run"
+    file.write_text(config().toml())
+    done = train(file, "--out", path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    if done.returncode == 0:
+        assert limit > 5000
+    else:
+        assert done.stderr.startswith(f"neuroevo: cannot write to the run folder {path}: File too large")
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+        assert done.returncode == 1
+    if (path / "config.toml").exists():
+        finished = len(read_rows(path))
+        folder = RunFolder.resume(path)
+        assert finished - 1 <= folder.state.generation <= finished
+        play(folder)
+    else:
+        new_run(path)
+    assert results(path) == whole
+    assert not list(path.rglob("*.tmp"))
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path, whole):
+    path = tmp_path / "run"
+    new_run(path, training={"generations": 3})
+    (path / "log.txt").unlink()
+    (path / "log.txt").symlink_to("/dev/full")
+    done = train("--resume", path, "--set", "training.generations=5")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert results(path) == whole
+
+
+FULL_DISK = """
+mount -t tmpfs -o size={size}k none "$1" || exit 77
+{python} -m tests.support.toy_cli train "$2" --out "$1/run"; echo "code $?" >&2
+mount -o remount,size=8m "$1"
+{python} -m tests.support.toy_cli train "$2" --resume "$1/run"; echo "code $?" >&2
+cp -r "$1/run" "$3"
+head -c 16m /dev/zero > "$1/full"
+{python} -m tests.support.toy_cli train "$2" --resume "$1/run" --set training.generations=40; echo "code $?" >&2
+{python} -m tests.support.toy_cli train "$2" --out "$1/another"; echo "code $?" >&2
+"""
+
+
+@pytest.mark.parametrize("size", [52, 64, 76])
+def test_a_full_disk(tmp_path, size):
+    """A real one: a file system in memory with room for the first generations of many, which then gets more room."""
+    file, disk = tmp_path / "c.toml", tmp_path / "disk"
+    changes = {"training": {"generations": 30}}
+    file.write_text(config(**changes).toml())
+    disk.mkdir()
+    script = FULL_DISK.format(size=size, python=sys.executable)
+    command = ["unshare", "-rm", "sh", "-c", script, "sh", disk, file, tmp_path / "run"]
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no unshare to make a small file system with")
+    done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=120)
+    if "Operation not permitted" in done.stderr or done.returncode == 77:
+        pytest.skip(f"this machine allows no file system of its own: {done.stderr.strip()}")
+    said = [line for line in done.stderr.splitlines() if not line.startswith("head: ")]
+    full = "No space left on device"
+    assert said == [
+        f"neuroevo: cannot write to the run folder {disk}/run: {full}; go on with: neuroevo train --resume {disk}/run",
+        "code 1",
+        "code 0",
+        f"neuroevo: cannot write to the run folder {disk}/run: {full}",
+        "code 1",
+        f"neuroevo: cannot write to the run folder {disk}/another: {full}",
+        "code 1",
+    ]
+    assert "from generation" in done.stdout
+    new_run(tmp_path / "whole", **changes)
+    assert results(tmp_path / "run") == results(tmp_path / "whole")
+
+
+@contextmanager
+def without_roots_rights():
+    """As the user "nobody" where the tests run as root, whom no permission stops."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_a_folder_that_may_not_be_written(tmp_path):
+    new_run(tmp_path / "run", training={"generations": 2})
+    for parent in tmp_path.parents[:2]:
+        os.chmod(parent, 0o755)
+    for path in [tmp_path, *tmp_path.rglob("*")]:
+        os.chmod(path, 0o555 if path.is_dir() else 0o444)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    RunFolder.resume(tmp_path / "run").close()  # imports all that it needs, which nobody may be unable to read
+    with without_roots_rights():
+        with pytest.raises(UserError, match="cannot write to the run folder .*new: Permission denied"):
+            RunFolder.create(tmp_path / "new", config()).open(["test"])
+        folder = RunFolder.resume(tmp_path / "run", ["training.generations=3"])
+        with pytest.raises(UserError, match="cannot write to the run folder .*run: Permission denied"):
+            folder.open(["test"])
+        RunFolder.resume(tmp_path / "run").close()  # the lock is free
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+    for path in [tmp_path, *tmp_path.rglob("*")]:
+        os.chmod(path, 0o755)

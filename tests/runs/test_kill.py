@@ -1,0 +1,96 @@
+"""kill -9 at any moment, then --resume: the finished run equals one that was left alone."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from neuroevo.runs.folder import RunFolder
+from tests.support.kill_resume import kill_and_resume
+from tests.support.runs import config, new_run, play, results
+
+ROOT = Path(__file__).parents[2]
+MOMENTS = 160
+
+
+@pytest.mark.parametrize(("sent", "status"), [("SIGKILL", signal.SIGKILL), ("SIGINT", 130 << 8)])
+def test_ended_at_every_kind_of_line(tmp_path, sent, status):
+    command = [sys.executable, "-m", "tests.support.kill_lines", str(tmp_path), str(MOMENTS), sent]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["statuses"] == [[status, 0]] * MOMENTS
+    assert told["different"] == []
+    assert told["total"] > MOMENTS
+    assert 0.5 * MOMENTS < told["begun"] < MOMENTS  # some of them were killed before there was a run at all
+
+
+def test_torn_lines(tmp_path):
+    """A power cut may leave any part of what was not flushed: everything after what the checkpoint remembers."""
+    new_run(tmp_path / "whole")
+    expected, rng = results(tmp_path / "whole"), random.Random(0)
+    for moment in range(30):
+        path = tmp_path / f"run{moment}"
+        new_run(path, training={"generations": 1 + moment % 4})
+        checkpoints = sorted((path / "checkpoints").iterdir())
+        checkpoints[-1].unlink()
+        lengths = json.loads(checkpoints[-2].read_text().splitlines()[1])["lengths"]
+        for name, length in lengths.items():
+            with (path / name).open("r+b") as file:
+                file.truncate(rng.randint(length, (path / name).stat().st_size))
+        with (path / "metrics.csv").open("r+b") as file:
+            file.truncate(rng.randint(0, (path / "metrics.csv").stat().st_size))
+        (path / "checkpoints" / ".generation-000009.ckpt.1.tmp").write_bytes(b'{"format": "neuro')
+        play(RunFolder.resume(path, ["training.generations=5"]))
+        assert results(path) == expected
+
+
+@pytest.mark.slow
+def test_fifty_kills_of_real_runs(tmp_path):
+    """Two runs at a time, one per core, each killed 25 times."""
+    file = tmp_path / "small.toml"
+    changes = {"training": {"cutoff": 30, "test_episodes": 0, "generations": 120}, "hardware": {"threads": 1}}
+    file.write_text(config(**changes, algorithm={"sigma": 0.01}).toml())
+    kills = {}
+
+    def chain(seed):
+        overrides = (f"training.seed={seed}",)
+        kills[seed] = kill_and_resume(file, tmp_path / f"chain{seed}", 25, seed, overrides)
+
+    threads = [threading.Thread(target=chain, args=(seed,)) for seed in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed in (1, 2):
+        path = tmp_path / f"chain{seed}"
+        assert len(kills[seed]) == 25
+        assert len(set(kills[seed])) > 4, "the kills came at too few different generations"
+        assert results(path / "killed") == results(path / "whole")
+        assert len(results(path / "whole")["rows"]) == 120
+    first = results(tmp_path / "chain1" / "whole")
+    assert first != results(tmp_path / "chain2" / "whole")
+
+
+def test_the_killer_notices_a_run_that_ends_by_itself(tmp_path):
+    file = tmp_path / "broken.toml"
+    file.write_text("not = [a, configuration")
+    with pytest.raises(AssertionError, match="is not valid TOML"):
+        kill_and_resume(file, tmp_path, 1)
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path):
+    new_run(tmp_path / "run")
+    program = f"import time; from neuroevo.run_folder import RunFolder; f = RunFolder.resume({str(tmp_path / 'run')!r})"
+    program += "; print('locked', flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"locked\n"
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    RunFolder.resume(tmp_path / "run").close()

@@ -1,0 +1,196 @@
+"""Environments of Gymnasium that do what Gymnasium's own do not: odd spaces, and everything that can go wrong.
+
+The module registers them, as gymnasium.make("tests.support.gymnasium_toys:ToyDict-v0") has it.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import random
+import sys
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+
+class Toy(gymnasium.Env):
+    """Observes a sample of its observation space, is rewarded with a random number, and ends by chance."""
+
+    observation_space: spaces.Space = spaces.Box(-1, 1, (3,), np.float32)
+    action_space: spaces.Space = spaces.Discrete(3)
+
+    def __init__(self, mean: float = 0.0):
+        self.mean = mean
+        self.observation_space = copy.deepcopy(self.observation_space)  # with a generator of its own
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        return self.observe(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), action
+        reward = self.mean + self.np_random.normal() + float(np.sum(action))
+        return self.observe(), reward, self.np_random.random() < 0.05, False, {}
+
+    def observe(self):
+        return self.observation_space.sample()
+
+
+class ToyDict(Toy):
+    """Parts of three kinds, of which flatten() makes float64."""
+
+    observation_space = spaces.Dict(
+        {"b": spaces.Discrete(4, start=2), "a": spaces.Box(-2, 2, (2, 3), np.float32), "c": spaces.MultiBinary(3)}
+    )
+    action_space = spaces.Discrete(3, start=-1)
+
+
+class ToyTuple(Toy):
+    """Of small integers."""
+
+    observation_space = spaces.Tuple((spaces.MultiDiscrete([3, 2]), spaces.Box(-9, 9, (2,), np.int16)))
+    action_space = spaces.MultiDiscrete([3, 1, 2], start=[0, 5, -1])
+
+
+class ToyImage(Toy):
+    """A small picture, which can also be seen: upside down, or in grey; if wanted at another speed."""
+
+    observation_space = spaces.Box(0, 255, (4, 5, 3), np.uint8)
+    action_space = spaces.MultiBinary([2, 2])
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
+
+    def __init__(self, render_mode=None, grey=False, fps=30):
+        super().__init__()
+        self.render_mode, self.grey = render_mode, grey
+        self.metadata = {**self.metadata, "render_fps": fps}
+
+    def observe(self):
+        self.seen = super().observe()
+        return self.seen
+
+    def render(self):
+        return self.seen[::-1, :, 0] if self.grey else self.seen[::-1]
+
+
+class ToyHalf(Toy):
+    """A number of 16 bits, without a dimension."""
+
+    observation_space = spaces.Box(-4, 4, (), np.float16)
+    action_space = spaces.Box(np.array([[-1, -2]]), np.array([[1, np.inf]]), dtype=np.float64)
+
+
+class ToyLong(Toy):
+    """Integers that 32 bits do not hold."""
+
+    observation_space = spaces.Box(0, 2**40, (2,), np.int64)
+
+
+class ToyGraph(Toy):
+    """No vector of a fixed length."""
+
+    observation_space = spaces.Graph(spaces.Box(-1, 1, (2,)), None)
+
+
+class ToyIntegerBox(Toy):
+    """Actions that are vectors of integers."""
+
+    action_space = spaces.Box(0, 3, (2,), np.int32)
+
+
+class ToyManyChoices(Toy):
+    """More combinations than a network has outputs."""
+
+    action_space = spaces.MultiBinary(64)
+
+
+class ToyGlobal(Toy):
+    """Takes its numbers from the process's generators, as it should not."""
+
+    def observe(self):
+        return np.array([random.random(), np.random.rand(), 0], np.float32)
+
+
+class ToyWithoutEnd(Toy):
+    """Goes on for ever."""
+
+    def step(self, action):
+        return self.observe(), 1.0, False, False, {}
+
+
+class ToyTired(Toy):
+    """After so many episodes, begins no other; with hang, it takes very long to."""
+
+    def __init__(self, episodes: int, hang: bool = False):
+        super().__init__()
+        self.left, self.hang = episodes, hang
+
+    def reset(self, *, seed=None, options=None):
+        self.left -= 1
+        if self.left < 0:
+            self.give_up()
+        return super().reset(seed=seed)
+
+    def give_up(self):
+        if self.hang:
+            time.sleep(1000)
+        raise OverflowError("tired\nof it all")
+
+
+class ToyTrouble(Toy):
+    """In step `at` of an episode, or at the reset (0), or when it is made (-1), does `what`."""
+
+    def __init__(self, what: str, at: int = 2):
+        super().__init__()
+        self.what, self.at, self.steps, self.result = what, at, 0, None
+        self.trouble(-1)
+
+    def reset(self, *, seed=None, options=None):
+        first, info = super().reset(seed=seed)
+        self.steps, self.result = 0, (first, 1.0)
+        self.trouble(0)
+        return self.result[0], info
+
+    def step(self, action):
+        self.steps += 1
+        self.result = (self.observe(), 1.0)
+        self.trouble(self.steps)
+        return *self.result, False, False, {}
+
+    def trouble(self, now):
+        if now != self.at:
+            return
+        observation = np.zeros(3, np.float32)
+        if self.what == "raise":
+            raise ValueError("the toy broke; grün \ud800")
+        if self.what == "exit":
+            sys.exit(3)
+        if self.what == "die":
+            os._exit(4)
+        if self.what == "hang":
+            time.sleep(1000)
+        if self.what == "hold":  # the interpreter's lock, so that no other thread and no handler runs
+            sum(range(10**13))
+        if self.what == "print":
+            print("printed by the toy", flush=True)
+            os.write(1, b"written by the toy\n")
+        if self.what == "read":
+            self.result = (observation, float(len(sys.stdin.read())))
+        if self.what == "nan reward":
+            self.result = (observation, np.nan)
+        if self.what == "nan observation":
+            self.result = (np.array([0, np.nan, 0], np.float32), 1.0)
+        if self.what == "wrong shape":
+            self.result = (np.zeros(4, np.float32), 1.0)
+        if self.what == "no reward":
+            self.result = (observation, None)
+
+
+for toy in (ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
+    gymnasium.register(f"{toy.__name__}-v0", toy, max_episode_steps=40)
+gymnasium.register("ToyWithoutEnd-v0", ToyWithoutEnd)
+gymnasium.register("ToyTired-v0", ToyTired, max_episode_steps=5)
+gymnasium.register("ToyTrouble-v0", ToyTrouble, max_episode_steps=40, disable_env_checker=True)

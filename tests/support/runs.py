@@ -1,0 +1,65 @@
+"""Small runs for tests, and what two runs that did the same have in common."""
+
+import json
+
+from neuroevo.config.load import make_config
+from neuroevo.runs import training_run as run_module
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.training.loop import Watcher
+from tests.support.toy import ToyEvaluator
+
+TABLES = {
+    "env": {"name": "frostbite"},
+    "network": {"name": "model"},
+    "algorithm": {"name": "ga", "population": 8, "parents": 3, "sigma": 0.2, "validated": 3},
+    "training": {"seed": 4, "generations": 5, "validation_episodes": 2, "test_episodes": 2},
+}
+
+
+CLOCKED = ("steps_per_s", "idle_share")  # besides seconds_*
+
+
+def config(**changes):
+    """A configuration of TABLES with changed keys, such as training={"seed": 5}; a named algorithm comes whole."""
+    tables = {name: {**TABLES.get(name, {}), **changes.get(name, {})} for name in {**TABLES, **changes}}
+    if "name" in changes.get("algorithm", {}):
+        tables["algorithm"] = changes["algorithm"]
+    return make_config(tables)
+
+
+def play(folder, evaluator=None):
+    """Trains into an unopened RunFolder until its budget is spent."""
+    with folder.open(["test"]):
+        return run_module.run(folder.config, evaluator or ToyEvaluator(), folder, Watcher())
+
+
+def train(folder):
+    """The same with the real evaluator of its configuration."""
+    evaluator = run_module.make_evaluator(folder.config, folder.reference)
+    try:
+        return play(folder, evaluator)
+    finally:
+        evaluator.close()
+
+
+def new_run(path, evaluator=None, **changes):
+    """A run from its start."""
+    return play(RunFolder.create(path, config(**changes)), evaluator)
+
+
+def timeless(row):
+    """A row without what depends on the clock."""
+    return {key: value for key, value in row.items() if not key.startswith("seconds") and key not in CLOCKED}
+
+
+def results(path):
+    """Everything of a run that must not depend on when and where it was interrupted."""
+    rows = [timeless(row) for row in read_rows(path)]
+    names, *lines = [line.split(",") for line in (path / "metrics.csv").read_text().splitlines()]
+    csv = [timeless(dict(zip(names, line, strict=True))) for line in lines]
+    newest = max((path / "checkpoints").glob("*.ckpt"))
+    _, body, arrays = newest.read_bytes().split(b"\n", 2)
+    body, keys = json.loads(body), ("generation", "cutoff", "steps", "algorithm", "untested", "moments", "genomes")
+    state = {**{key: body[key] for key in (*keys, "origin")}, "arrays": arrays}
+    return {"rows": rows, "csv": csv, "elites": read_elites(path), "newest": newest.name, "state": state}

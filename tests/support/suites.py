@@ -1,0 +1,46 @@
+"""Small suites for tests, with the child process that has a ToyEvaluator."""
+
+import csv
+import sys
+from textwrap import dedent
+
+from neuroevo.sweeps.suite import load_suite
+
+TOY_CHILD = (sys.executable, "-m", "tests.support.toy_child")
+GA = """
+[env]
+name = "frostbite"
+[network]
+name = "model"
+[algorithm]
+name = "ga"
+population = 4
+parents = 2
+validated = 2
+[training]
+generations = 3
+cutoff = 20
+validation_episodes = 2
+test_episodes = 2
+"""
+RANDOM_SEARCH = GA.replace('name = "ga"', 'name = "random_search"').replace("parents = 2\n", "")
+
+
+def write(folder, text):
+    """A suite's file with [suite] from `text`, beside ga.toml and rs.toml."""
+    (folder / "ga.toml").write_text(GA)
+    (folder / "rs.toml").write_text(RANDOM_SEARCH)
+    (folder / "suite.toml").write_text("[suite]\n" + dedent(text))
+    return folder / "suite.toml"
+
+
+def load(folder, text, **options):
+    """The suite of such a file, with its runs in folder/out."""
+    return load_suite(write(folder, text), out=folder / "out", **options)
+
+
+def table(path, without=("seconds",)):
+    """The rows of a CSV file, without columns that begin so: by default those that depend on the clock."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{key: value for key, value in row.items() if not key.startswith(without)} for row in rows]

@@ -1,0 +1,128 @@
+"""An evaluator without TensorFlow, environments or native code: fitness is a noisy distance, theta is NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+
+from neuroevo.core.episode import Batch, Episode, Outcomes
+from neuroevo.core.evaluator import Progress, Work
+from neuroevo.core.genome import Centre, Genome
+
+TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
+
+
+@cache
+def noise(seed: int) -> np.ndarray:
+    """float64 [8], standard normal."""
+    return np.random.default_rng(seed).standard_normal(TARGET.size)
+
+
+def theta(genome: Genome) -> np.ndarray:
+    """float64 [8], as genome.py defines it, with 0.1 * noise as initial weights."""
+    base = genome.base.vector.astype(np.float64) if isinstance(genome.base, Centre) else 0.1 * noise(genome.base)
+    return base + sum(scale * noise(seed) for seed, scale in genome.chain)
+
+
+class ToyWeights:
+    """The Weights protocol, by NumPy."""
+
+    dimensions = (TARGET.size,)
+
+    def theta(self, genome: Genome) -> np.ndarray:
+        return theta(genome).astype(np.float32)
+
+    def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
+        assert dimension == TARGET.size
+        terms = [weight * noise(seed) for seed, weight in zip(seeds, weights, strict=True)]
+        return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
+
+
+def observations(episode: Episode) -> np.ndarray:
+    """float64 [20, 2]: what an episode shows of numbers; it depends on genome and seed."""
+    spread = np.array([[0.01, 30.0]]) * np.random.default_rng(episode.seed).standard_normal((20, 2))
+    return theta(episode.genome)[:2] * 3 + spread
+
+
+def moments(observed: np.ndarray) -> np.ndarray:
+    """float64 [5]: count, sums and sums of squares."""
+    return np.concatenate([[len(observed)], observed.sum(axis=0), (observed**2).sum(axis=0)])
+
+
+class ToyEvaluator:
+    """Return: minus the distance from theta to TARGET, plus a little noise of the episode's seed, which also says how
+    many steps in [10, 30) it would take without the cut-off. With a normaliser it depends on what is seen through that.
+    Its behaviour is the first two weights, rounded to tenths.
+    late: how many of the last submitted batches are only half over as long as nobody waits for them. faulty: what of an
+    episode's simulation fails, by the episode; then its return is 10, which is better than all others."""
+
+    frame_skip = 4
+    observation_size = 2
+    device = "cpu"
+    dimension = TARGET.size
+    num_actions = 3
+    weights = ToyWeights()
+
+    def __init__(
+        self,
+        interrupt_at: int | None = None,
+        nan_at: int | None = None,
+        late: int = 0,
+        faulty: Callable[[Episode], str] = lambda _: "",
+    ):
+        self.calls: list[list[Episode]] = []
+        self.priorities: list[int] = []
+        self.closed = False
+        self._interrupt_at, self._nan_at, self._late, self._faulty = interrupt_at, nan_at, late, faulty
+        self._playing: list[tuple[Batch, np.ndarray, np.ndarray]] = []
+        self._steps = 0
+
+    def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
+        return self.wait(self.submit(episodes), on_progress)
+
+    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
+        if len(self.calls) == self._interrupt_at:
+            raise KeyboardInterrupt
+        faults = [self._faulty(episode) for episode in episodes]
+        returns = np.array([10.0 if fault else self.play(e) for e, fault in zip(episodes, faults, strict=True)])
+        if len(self.calls) == self._nan_at:
+            returns[2] = np.nan
+        steps = np.array([min(10 + e.seed % 20, e.max_steps or 100) for e in episodes])
+        if not episodes:
+            return Batch(0)
+        self.calls.append(list(episodes))
+        self.priorities.append(priority)
+        self._steps += int(steps.sum())
+        batch = Batch(len(episodes))
+        for index, episode in enumerate(episodes):
+            seen = np.zeros(0) if episode.normaliser is None else moments(observations(episode))
+            batch.book_end(index, faults[index], seen, np.round(theta(episode.genome)[:2], 1))
+        self._playing.append((batch, returns, steps))
+        self._book()
+        return batch
+
+    def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = 0.0) -> Outcomes:
+        self._book(batch)
+        if on_progress is not None and len(batch.steps):
+            on_progress(batch.over, int(batch.steps.sum()))
+        return batch.outcomes
+
+    def work(self) -> Work:
+        return Work(self._steps, 0.0, 1)
+
+    def _book(self, waited_for: Batch | None = None) -> None:
+        """Ends what is waited for and all but the last `late` others; of those, the first half of the episodes."""
+        for age, (batch, returns, steps) in enumerate(reversed(self._playing)):
+            count = len(steps) if batch is waited_for or age >= self._late else len(steps) // 2
+            new = np.arange(batch.over, max(count, batch.over))
+            batch.book(new, returns[new], steps[new])
+
+    def play(self, episode: Episode) -> float:
+        distance = float(np.linalg.norm(theta(episode.genome) - TARGET))
+        seen = 0.0 if episode.normaliser is None else float(episode.normaliser(observations(episode)).sum())
+        return -distance + 0.01 * float(np.random.default_rng(episode.seed).standard_normal()) + 1e-3 * seen
+
+    def close(self) -> None:
+        self.closed = True

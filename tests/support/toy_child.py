@@ -1,0 +1,26 @@
+"""What neuroevo.child is, with a ToyEvaluator, for tests of suites: `python -m tests.support.toy_child PID train ...`.
+
+TOY_SECONDS in the environment is how long it pretends to play the episodes of a phase. A run with seed 13 fails in its
+second generation.
+"""
+
+import os
+import sys
+import time
+
+from neuroevo.cli import child
+from neuroevo.runs import training_run
+from tests.support.toy import ToyEvaluator
+
+
+class SlowToyEvaluator(ToyEvaluator):
+    def submit(self, *arguments):
+        time.sleep(float(os.environ.get("TOY_SECONDS", 0)))
+        return super().submit(*arguments)
+
+
+if __name__ == "__main__":
+    training_run.make_evaluator = lambda config, reference: SlowToyEvaluator(
+        nan_at=3 if config.training.seed == 13 else None
+    )
+    child.run(sys.argv[1:])

@@ -1,0 +1,91 @@
+"""Signals that wait: none is lost, none comes too early, and everything is as before afterwards."""
+
+import os
+import signal
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from neuroevo.envs.registry import resolve
+from neuroevo.networks.architectures import named
+from neuroevo.rollout import pipeline
+from neuroevo.system.signals import held_signals
+
+HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Raised(BaseException):
+    """By the handler of a signal."""
+
+
+@contextmanager
+def handled(sent):
+    """Inside, the signal raises."""
+
+    def handler(*_):
+        raise Raised
+
+    before = signal.signal(sent, handler)
+    try:
+        yield handler
+    finally:
+        signal.signal(sent, before)
+
+
+@pytest.mark.parametrize("sent", HELD)
+def test_a_signal_waits_for_the_end(sent):
+    done = []
+    with handled(sent) as handler:
+        with pytest.raises(Raised), held_signals():
+            os.kill(os.getpid(), sent)
+            done += [1, 2]
+        assert signal.getsignal(sent) is handler
+    assert done == [1, 2]
+
+
+@pytest.mark.parametrize("sent", HELD)
+def test_without_a_signal_nothing_changes(sent):
+    before = signal.getsignal(sent)
+    with held_signals():
+        assert signal.getsignal(sent) is not before
+    assert signal.getsignal(sent) is before
+
+
+def test_an_error_of_the_block_gives_way_to_the_signal():
+    with handled(signal.SIGINT), pytest.raises(Raised) as raised, held_signals():
+        signal.raise_signal(signal.SIGINT)
+        raise ValueError
+    assert isinstance(raised.value.__context__, ValueError)
+
+
+def test_other_threads_hold_nothing():
+    seen = []
+
+    def work():
+        with held_signals():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]
+
+
+def test_a_graph_is_traced_to_its_end(monkeypatch):
+    """TensorFlow 2.21 loses some of what is raised meanwhile: a Ctrl-C then had no effect, or ended with code 1."""
+    lane_function, traced = pipeline.lane_function, []
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        traced.append(lane_function(*arguments))
+        return traced[0]
+
+    monkeypatch.setattr(pipeline, "lane_function", interrupted)
+    lanes = pipeline.Pipeline(resolve("HardMaze-v0"), [named("mlp")], lanes=1, slots=1)
+    try:
+        with handled(signal.SIGINT), pytest.raises(Raised):
+            lanes.start()
+    finally:
+        lanes.close()
+    assert len(traced) == 1

@@ -1,0 +1,242 @@
+"""The generation loop with a toy evaluator: episodes, budgets, cut-offs, records, and going on from a state."""
+
+import re
+
+import numpy as np
+import pytest
+
+from neuroevo.algorithms.base import Unvalidated
+from neuroevo.algorithms.ga import GA
+from neuroevo.algorithms.random_search import RandomSearch
+from neuroevo.config.schema import Training
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
+from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.training.loop import Watcher, spent, start, train
+from tests.support import runs
+from tests.support.toy import ToyEvaluator, theta
+
+GA_SMALL = GA(population=8, parents=3, sigma=0.2, validated=3)
+
+
+def settings(**changes):
+    return Training(**{"seed": 4, "generations": 3, "validation_episodes": 5, "test_episodes": 6, **changes})
+
+
+def timeless(record):
+    return runs.timeless(record.row())
+
+
+def records_of(training):
+    """All records that a call of train() yields."""
+    return [record for _, records in training for record in records]
+
+
+def test_episodes_of_each_phase():
+    toy = ToyEvaluator()
+    records = records_of(train(GA_SMALL, toy, settings(cutoff=20)))
+    assert [len(call) for call in toy.calls] == [8, 15, 6] * 3
+    for generation in range(3):
+        population, validation, test = toy.calls[3 * generation : 3 * generation + 3]
+        assert len({episode.genome for episode in population}) == 8
+        assert [episode.seed for episode in population] == draw_seeds(8, 4, generation, Purpose.POPULATION_EPISODES)
+        shared = draw_seeds(5, 4, generation, Purpose.VALIDATION_EPISODES)
+        assert [episode.seed for episode in validation] == shared * 3
+        assert [episode.genome for episode in validation[::5]] == [e.genome for e in validation[4::5]]
+        assert [episode.seed for episode in test] == draw_seeds(6, 4, generation, Purpose.TEST_EPISODES)
+        assert {episode.genome for episode in test} == {records[generation].elite}
+        assert {episode.max_steps for episode in population + validation} == {20}
+        assert {episode.max_steps for episode in test} == {0}
+    assert toy.calls[3 * 1 + 1][0].genome == records[0].elite  # the previous elite is validated again
+
+
+def test_no_metric_may_have_the_name_of_a_column():
+    """For each column of a row, the list of all fitness too."""
+
+    class Own(GA):
+        def metrics(self, before, after):
+            return {"sigma": 0.1, name: 1.0}
+
+    algorithm, training = Own(population=8, parents=3, sigma=0.2, validated=3), settings(generations=1)
+    (record,) = records_of(train(GA_SMALL, ToyEvaluator(), training))
+    columns = record.row().keys() - {"sigma"}
+    assert {"generation", "cutoff", "frames_total", "fitness", "idle_share"} < columns
+    for name in sorted(columns):
+        with pytest.raises(UserError, match=rf"^metrics\(\) of Own has '{name}', which is a column of every run's"):
+            list(train(algorithm, ToyEvaluator(), training))
+    name = "frames"
+    (record,) = records_of(train(algorithm, ToyEvaluator(), training))
+    assert (record.row()["sigma"], record.row()["frames"]) == (0.1, 1.0)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), np.float32("-inf"), "3", [1.0], 1j])
+def test_metrics_are_finite_numbers(number):
+    class Own(GA):
+        def metrics(self, before, after):
+            return {"seen": np.int64(4), "own": number if before.generation == 2 else None}
+
+    algorithm = Own(population=8, parents=3, sigma=0.2, validated=3)
+    generations = train(algorithm, ToyEvaluator(), settings(generations=3))
+    figures = [record.figures for _, records in (next(generations), next(generations)) for record in records]
+    assert figures == [{"seen": 4, "own": None}] * 2
+    with pytest.raises(UserError, match=rf"^metrics\(\) of Own has own = {re.escape(repr(number))}, expected a finite"):
+        next(generations)
+
+
+def test_the_numbers_of_a_record():
+    toy = ToyEvaluator()
+    (_, [first]), (after, [second]) = list(train(GA_SMALL, toy, settings(generations=2, cutoff=20)))
+    row = second.row()
+    fitness = np.array([toy.play(episode) for episode in toy.calls[3]])
+    np.testing.assert_array_equal(second.fitness, fitness)
+    assert row["fitness"] == fitness.tolist()
+    assert row["fitness_mean"] == pytest.approx(sum(fitness) / 8, rel=1e-12)
+    assert row["fitness_median"] == pytest.approx(sum(sorted(fitness)[3:5]) / 2, rel=1e-12)
+    assert (row["fitness_max"], row["fitness_min"]) == (max(fitness), min(fitness))
+    variance = sum((f - sum(fitness) / 8) ** 2 for f in fitness) / 8
+    assert row["fitness_std"] == pytest.approx(variance**0.5, rel=1e-9)
+    means = [np.mean([toy.play(e) for e in toy.calls[4][5 * c : 5 * c + 5]]) for c in range(3)]
+    assert row["validation_mean"] == max(means)
+    assert second.elite == toy.calls[4][5 * int(np.argmax(means))].genome
+    tests = [toy.play(episode) for episode in toy.calls[5]]
+    assert row["test_mean"] == pytest.approx(sum(tests) / 6, rel=1e-12)
+    error = (sum((t - sum(tests) / 6) ** 2 for t in tests) / 5) ** 0.5 / 6**0.5
+    assert row["test_standard_error"] == pytest.approx(error, rel=1e-9)
+    steps = [sum(min(10 + e.seed % 20, e.max_steps or 100) for e in call) for call in toy.calls]
+    assert [row[f"steps_{phase}"] for phase in ("population", "validation", "test")] == steps[3:]
+    assert row["steps_total"] == sum(steps) - steps[2] - steps[5] == after.steps
+    assert row["frames_total"] == 4 * after.steps
+    assert first.row()["steps_total"] == steps[0] + steps[1]
+    assert (row["generation"], row["cutoff"], row["sigma"]) == (1, 20, float(np.float32(0.2)))
+    assert (first.elite, second.elite) == tuple(toy.calls[3 * i + 2][0].genome for i in range(2))
+
+
+def test_fitness_is_the_mean_of_a_genomes_episodes():
+    toy = ToyEvaluator()
+    [(_, [record])] = train(GA_SMALL, toy, settings(generations=1, episodes=3))
+    assert len(toy.calls[0]) == 24
+    assert len({episode.seed for episode in toy.calls[0]}) == 24
+    for genome in range(8):
+        own = toy.calls[0][3 * genome : 3 * genome + 3]
+        assert len({episode.genome for episode in own}) == 1
+        assert record.fitness[genome] == pytest.approx(sum(toy.play(e) for e in own) / 3, rel=1e-12)
+
+
+def test_no_test_episodes():
+    toy = ToyEvaluator()
+    [(_, [record])] = train(GA_SMALL, toy, settings(generations=1, test_episodes=0))
+    assert len(toy.calls) == 2
+    assert (record.test_mean, record.test_standard_error, record.steps_test) == (None, None, 0)
+
+
+def test_adaptive_cutoff():
+    # Toy episodes take 10 to 29 steps: with 12 nearly all reach the cut-off, with 28 few do.
+    toy = ToyEvaluator()
+    records = records_of(train(GA_SMALL, toy, settings(generations=5, cutoff="adaptive:12,0.5,1.5,28")))
+    limits = [record.cutoff for record in records]
+    assert limits[:2] == [12, 18]
+    assert limits == sorted(limits)
+    for generation, limit in enumerate(limits[:-1]):
+        population = toy.calls[3 * generation]
+        reached = sum(10 + episode.seed % 20 >= limit for episode in population) >= 4
+        assert limits[generation + 1] == (min(round(limit * 1.5), 28) if reached else limit)
+
+
+def test_budgets_end_a_run_after_the_generation_that_spends_them():
+    states = [state for state, _ in train(GA_SMALL, ToyEvaluator(), settings(generations=None, timesteps=1000))]
+    assert states[-1].steps >= 1000 > states[-2].steps
+    assert spent(states[-1], settings(generations=None, timesteps=1000)).startswith("after 1,")
+    assert spent(states[-2], settings(generations=None, timesteps=1000)) is None
+    assert len(list(train(GA_SMALL, ToyEvaluator(), settings(generations=2, timesteps=10**9)))) == 2
+    assert len(list(train(GA_SMALL, ToyEvaluator(), settings(generations=None, minutes=1e-9)))) == 1
+    assert spent(start(GA_SMALL, settings()), settings()) is None
+
+
+def test_going_on_from_a_state_equals_not_stopping():
+    whole = list(train(GA_SMALL, ToyEvaluator(), settings(generations=5, cutoff="adaptive:12,0.5,1.5,28")))
+    for stop in range(1, 5):
+        rest = list(
+            train(
+                GA_SMALL, ToyEvaluator(), settings(generations=5, cutoff="adaptive:12,0.5,1.5,28"), whole[stop - 1][0]
+            )
+        )
+        assert list(map(timeless, records_of(rest))) == list(map(timeless, records_of(whole[stop:])))
+
+
+def test_nan_names_the_genome():
+    with pytest.raises(ValueError, match="fitness of genome 2 is nan, expected a finite number"):
+        list(train(GA_SMALL, ToyEvaluator(nan_at=3), settings()))
+
+
+def test_an_algorithm_without_validation():
+    class Still(Unvalidated):
+        """Asks for the same genomes; its elite is the first of them."""
+
+        init, ask = GA_SMALL.init, GA_SMALL.ask
+
+        def tell(self, state, population, weights):
+            return population.genomes[0]
+
+        def elite(self, state):
+            return state
+
+        def metrics(self, before, after):
+            return {}
+
+    [(_, [record])] = train(Still(), ToyEvaluator(), settings(generations=1))
+    assert record.validation is None
+    assert record.steps_validation == 0
+    assert record.test_mean is not None
+
+
+def test_watcher_hears_of_each_phase():
+    heard = []
+
+    class Ears(Watcher):
+        def phase(self, generation, name, episodes):
+            heard.append((generation, name, episodes))
+
+        def progress(self, finished, steps):
+            heard.append(finished)
+
+    list(train(GA_SMALL, ToyEvaluator(late=1), settings(generations=1), watcher=Ears()))
+    assert heard == [(0, "population", 8), 8, (0, "validation", 15), 15, (0, "test", 6), 6]
+
+
+def test_starting_from_other_genomes():
+    others = [Genome(70 + i).child(i, 0.5) for i in range(4)]
+    toy = ToyEvaluator()
+    state = start(GA_SMALL, settings(), others)
+    list(train(GA_SMALL, toy, settings(generations=1), state))
+    assert {episode.genome.parent for episode in toy.calls[0]} <= set(others[:3])
+    assert toy.calls[1][0].genome == others[0]  # is validated as the elite that it was
+    search = RandomSearch(population=5, validated=2)
+    toy = ToyEvaluator()
+    list(train(search, toy, settings(generations=1), start(search, settings(), others)))
+    assert toy.calls[1][0].genome == others[0]
+    assert all(not episode.genome.chain for episode in toy.calls[0])
+
+
+@pytest.mark.parametrize("algorithm", [GA_SMALL, RandomSearch(population=5, validated=2)], ids=["ga", "random_search"])
+def test_the_best_are_the_elite_and_what_else_is_kept(algorithm):
+    state = list(train(algorithm, ToyEvaluator(), settings()))[-1][0].algorithm
+    assert set(algorithm.best(state)) == {algorithm.elite(state), *getattr(state, "parents", ())}
+
+
+def test_behaviours_of_episodes_that_failed_are_left_out_of_the_mean():
+    """A genome that failed in one of its two episodes, and one that failed in both."""
+    told = []
+
+    class Spy(RandomSearch):
+        def tell(self, state, population, weights=None):
+            told.append(population)
+            return super().tell(state, population, weights)
+
+    genomes = Spy(population=4).ask(Spy(population=4).init(0))
+    seeds = draw_seeds(8, 0, 0, Purpose.POPULATION_EPISODES)
+    failing = {(genomes[1], seeds[2]), (genomes[2], seeds[4]), (genomes[2], seeds[5])}
+    evaluator = ToyEvaluator(faulty=lambda episode: "lost" if (episode.genome, episode.seed) in failing else "")
+    list(train(Spy(population=4), evaluator, Training(generations=1, episodes=2, test_episodes=0)))
+    expected = np.array([np.round(theta(genome)[:2], 1) for genome in genomes])
+    expected[2] = np.nan
+    np.testing.assert_allclose(told[0].behaviours, expected, rtol=1e-6)
