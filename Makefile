@@ -114,6 +114,7 @@ lint: $(DEPS)  ## Check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
+	$(BIN)/python tests/house/check_includes.py
 
 format: $(DEPS)  ## Put everything into style
 	$(BIN)/ruff check --fix-only .
