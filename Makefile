@@ -18,7 +18,7 @@ GPU_OUT ?= build/gpu_results
 BIN := .venv/bin
 DEPS := .venv/.installed
 PEERS := build/peers
-CXX_FILES = $(wildcard custom_ops/*/*.cc custom_ops/*/*.h custom_ops/*/*.cu tests/native/*.cc tests/native/*.h)
+CXX_FILES = $(shell find custom_ops tests/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu')
 
 # A sanitized build has a folder of its own, keeps its libraries there, and leaves TensorFlow out.
 comma := ,
@@ -114,6 +114,7 @@ lint: $(DEPS)  ## Check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
+	$(BIN)/python tests/house/check_includes.py
 
 format: $(DEPS)  ## Put everything into style
 	$(BIN)/ruff check --fix-only .

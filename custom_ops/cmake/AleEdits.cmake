@@ -33,7 +33,7 @@ endfunction()
 
 # Scanlines with several objects are drawn many pixels at a time. (The second place is a mode that nothing turns on.)
 ale_edit(emucore/TIA.cxx 1 "#include \"ale/emucore/Sound.hxx\"\n"
-         "#include \"ale/emucore/Sound.hxx\"\n#include \"envs/atari_pixels.h\"\n")
+         "#include \"ale/emucore/Sound.hxx\"\n#include \"envs/atari/pixels.h\"\n")
 set(loop "        for(; myFramePointer < ending; ++myFramePointer, ++hpos)\n")
 ale_edit(emucore/TIA.cxx 2 "${loop}" "
         const auto on = [this](uint8_t bit) { return static_cast<uint8_t>(myEnabledObjects & bit ? 0xff : 0); };

@@ -1,4 +1,4 @@
-// The wide version of noise.h: the same templates on vectors. tests/native/noise_test.cc holds it against Noise().
+// The wide version of noise.h: the same templates on vectors. tests/native/core/noise_test.cc holds it against Noise().
 #include "core/noise.h"
 
 #include <algorithm>

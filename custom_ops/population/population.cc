@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/trace.h"
 #include "population/host_population.h"
-#include "population/int8_host_population.h"
+#include "population/int8/host_population.h"
 
 namespace neuroevo {
 

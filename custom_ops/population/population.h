@@ -1,6 +1,6 @@
 // R rows of weights and their batched evaluation. Each row belongs to one of the population's networks, so that
-// different architectures play in one call. Implementations: reference.cc (written to be read), cpu.cc (vectorised),
-// cuda_population.cc (on a GPU); on finite weights and observations their results are the same bits.
+// different architectures play in one call. Implementations: reference/ (written to be read), cpu/ (vectorised),
+// cuda/ (on a GPU); on finite weights and observations their results are the same bits.
 #ifndef NEUROEVO_POPULATION_POPULATION_H_
 #define NEUROEVO_POPULATION_POPULATION_H_
 
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "core/memory_source.h"
 #include "core/thread_pool.h"
-#include "population/network.h"
+#include "gpu/memory_source.h"
+#include "networks/network.h"
 
 namespace neuroevo {
 
@@ -20,7 +20,7 @@ class Population {
   // All networks must agree in input dtype, input shape and output size. backend: "cpu", "reference" (slow, written to
   // be read) or one that was registered. rows >= 1. The rows of the first two are allocated lazily by the operating
   // system: a row never written costs no memory.
-  // dtype: kFloat32, or kInt8 for networks evaluated in integers (int8.h), one byte a weight. Then only rows
+  // dtype: kFloat32, or kInt8 for networks evaluated in integers (networks/int8), one byte a weight. Then only rows
   // [0, float_rows) hold their theta too, for Read and as what Perturb starts from; of the others Perturb can start
   // from what Init or Assign put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold
   // theta. memory: where a backend on a GPU takes the rows' memory from; null: from the GPU. Others do not look at it.

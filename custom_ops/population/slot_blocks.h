@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "population/network.h"
+#include "networks/network.h"
 
 namespace neuroevo {
 

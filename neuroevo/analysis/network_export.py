@@ -4,8 +4,8 @@ keras        one .keras file of built-in layers only, for keras.models.load_mode
 savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
 npz          arrays for numpy.load: `conv_1.kernel`, `conv_1.bias`, ... (of a vbn layer, which makes
              (x - mean) * factor, `vbn_1.mean` and `vbn_1.factor`); and, as text, `network` (the layer list that
-             custom_ops/population/network.h describes), `dtype`, `genome` (JSON) and `env`. Of a run in integers also
-             what it played with: int8 `conv_1.kernel_int8` and `conv_1.exponent` (k of custom_ops/population/int8.h).
+             custom_ops/networks/network.h describes), `dtype`, `genome` (JSON) and `env`. Of a run in integers also
+             what it played with: int8 `conv_1.kernel_int8` and `conv_1.exponent` (k of custom_ops/networks/int8).
              Where observations are normalised `normaliser.mean` and `normaliser.std`, and where an action is a vector
              `action_low`, `action_high` and `action_bins` (B, or 0)
 

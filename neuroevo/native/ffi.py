@@ -1,4 +1,4 @@
-"""How the native core's C interface (custom_ops/rollout/c_api.h) is called: its structures, and arrays as pointers.
+"""How the native core's C interface (custom_ops/c_api/neuroevo.h) is called: its structures, and arrays as pointers.
 
 It takes pointers and trusts their lengths, so whoever calls it checks the shape of every array with what is here.
 """

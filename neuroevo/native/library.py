@@ -44,7 +44,7 @@ def library_path(name: str) -> Path:
 
 @functools.cache
 def core() -> ctypes.CDLL:
-    """The core with its C interface (custom_ops/rollout/c_api.h), and every environment family that was built.
+    """The core with its C interface (custom_ops/c_api/neuroevo.h), and every environment family that was built.
 
     Warns of a family that cannot be loaded, such as MuJoCo's after a change of the mujoco package; the others work.
     """
@@ -60,7 +60,7 @@ def core() -> ctypes.CDLL:
 
 @functools.cache
 def cuda() -> ctypes.CDLL | None:
-    """The GPU backend with its C interface (custom_ops/population/cuda_c_api.h); None where it was not built.
+    """The GPU backend with its C interface (custom_ops/c_api/cuda.h); None where it was not built.
 
     Loading it makes the population backend "cuda" known, whether or not there is a GPU.
     """

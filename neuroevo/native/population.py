@@ -1,4 +1,4 @@
-"""The native core without TensorFlow, through its C interface (custom_ops/rollout/c_api.h): NumPy in, NumPy out.
+"""The native core without TensorFlow, through its C interface (custom_ops/c_api/neuroevo.h): NumPy in, NumPy out.
 
 The shape of every array is checked here: a ValueError names the array, its shape and the expected one. What the numbers
 in it mean is checked by the core: a NativeError.
@@ -102,7 +102,7 @@ class Population:
         call("population_prepare", self._handle, *sized(indices("rows", rows)))
 
     def statistics(self, row: int) -> np.ndarray:
-        """Of a prepared row's vbn layers, as custom_ops/population/network.h orders them: float32 [S]."""
+        """Of a prepared row's vbn layers, as custom_ops/networks/network.h orders them: float32 [S]."""
         count = i64()
         call("population_statistics", self._handle, i64(row), None, i64(0), ref(count))
         out = np.zeros(count.value, np.float32)

@@ -1,4 +1,4 @@
-"""The native core's vector environment through its C interface, custom_ops/rollout/vector_c_api.h."""
+"""The native core's vector environment through its C interface, custom_ops/c_api/vector_env.h."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks as layer lists, in the text form that custom_ops/population/network.h describes; [network] chooses one.
+"""Networks as layer lists, in the text form that custom_ops/networks/network.h describes; [network] chooses one.
 
 Each function takes the line that describes the input and the number of outputs and returns the list of layers.
 Initial weights are noise * std / sqrt(fan_in), biases 0; std is 1.0, and 0.1 for the output layer.

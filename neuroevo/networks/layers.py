@@ -1,4 +1,4 @@
-"""A network's text and theta taken apart: each layer with its own weights, as custom_ops/population/network.h says."""
+"""A network's text and theta taken apart: each layer with its own weights, as custom_ops/networks/network.h says."""
 
 from __future__ import annotations
 

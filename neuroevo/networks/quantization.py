@@ -1,4 +1,4 @@
-"""Weights as the population quantises them for networks evaluated in integers (custom_ops/population/int8.h)."""
+"""Weights as the population quantises them for networks evaluated in integers (custom_ops/networks/int8/rules.h)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The GPU backend on the CPU (custom_ops/emulation): loaded, it is the population backend "cuda_emulated"."""
+"""The GPU backend on the CPU (custom_ops/gpu/emulated): loaded, it is the population backend "cuda_emulated"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks in integers in NumPy, written from the rules at the top of custom_ops/population/int8.h: what tests hold the
+"""Networks in integers in NumPy, written from the rules of custom_ops/networks/int8: what tests hold the
 population against. Every number here is an integer or an exact fraction in float64."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Noise and networks in NumPy and TensorFlow, written from the papers and from the descriptions in core/noise.h and
-population/network.h: what tests hold the population against."""
+networks/network.h: what tests hold the population against."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A process that runs environments of Gymnasium for the native family "gymnasium", which starts it.
 
-It answers requests on the socket that is its standard input, as custom_ops/envs/gymnasium_protocol.h describes, until
+It answers requests on the socket that is its standard input, as custom_ops/envs/gymnasium/protocol.h describes, until
 that is closed. What an environment raises goes back as text.
 """
 

@@ -1,0 +1,281 @@
+#include "c_api/neuroevo.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c_api/guard.h"
+#include "c_api/population_handle.h"
+#include "core/error.h"
+#include "core/trace.h"
+#include "rollout/lane_runner.h"
+
+struct neuroevo_env_pool {
+  neuroevo::EnvPool object;
+};
+
+namespace neuroevo {
+namespace {
+
+template <class T>
+std::vector<T> Vector(const T* values, int64_t n) {
+  if (n < 0) ThrowInvalid("a length is ", n, ", expected 0 or more");
+  return std::vector<T>(values, values + n);
+}
+
+// Empty for null.
+template <class T>
+std::vector<T> Optional(const T* values, int64_t n) {
+  return values == nullptr ? std::vector<T>() : Vector(values, n);
+}
+
+DType WeightDType(const std::string& name) {
+  for (DType dtype : {DType::kFloat32, DType::kInt8}) {
+    if (name == NameOf(dtype)) return dtype;
+  }
+  ThrowInvalid("dtype is '", name, "', expected 'float32' or 'int8'");
+}
+
+std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
+  const auto thetas = SplitThetas(in.theta_values, in.thetas, in.theta_size);
+  std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
+  for (int64_t g = 0; g < in.genomes; ++g) {
+    auto genome = std::make_shared<GenomeRecipe>();
+    genome->id = g;
+    genome->source_row = in.sources[g];
+    genome->network = in.networks[g];
+    genome->seed = in.base_seeds[g];
+    if (in.theta_of != nullptr) genome->theta = ThetaOf(in.theta_of[g], thetas);
+    for (int64_t m = in.chain_splits[g]; m < in.chain_splits[g + 1]; ++m) {
+      genome->chain.emplace_back(in.chain_seeds[m], in.chain_scales[m]);
+    }
+    genomes.push_back(std::move(genome));
+  }
+  std::vector<QueuedEpisode> episodes;
+  for (int64_t e = 0; e < in.episodes; ++e) {
+    CheckIndex("genome of an episode", in.genome_of[e], in.genomes);
+    const int64_t normaliser = in.normalisers == nullptr ? -1 : in.normalisers[e];
+    episodes.push_back({e, in.seeds[e], in.max_frames[e], genomes[in.genome_of[e]], normaliser});
+  }
+  return episodes;
+}
+
+}  // namespace
+}  // namespace neuroevo
+
+using neuroevo::Guard;
+using neuroevo::Optional;
+using neuroevo::Vector;
+
+extern "C" {
+
+const char* neuroevo_last_error(void) { return neuroevo::LastError().c_str(); }
+
+int neuroevo_set_threads(int32_t threads) {
+  return Guard([&] { neuroevo::SetProcessThreads(threads); });
+}
+
+int neuroevo_get_threads(void) {
+  int threads = 0;
+  Guard([&] { threads = neuroevo::ProcessPool()->threads(); });
+  return threads;
+}
+
+double neuroevo_busy_seconds(void) {
+  double seconds = -1;
+  Guard([&] { seconds = neuroevo::ProcessPool()->BusySeconds(); });
+  return seconds;
+}
+
+int neuroevo_trace_start(int64_t spans_per_thread) {
+  return Guard([&] { neuroevo::trace::Start(spans_per_thread); });
+}
+
+void neuroevo_trace_stop(void) { neuroevo::trace::Stop(); }
+
+int neuroevo_trace_read(neuroevo_span* spans, int64_t n, int64_t* count, int64_t* dropped) {
+  return Guard([&] {
+    const neuroevo::trace::Recorded recorded = neuroevo::trace::Read();
+    *count = static_cast<int64_t>(recorded.spans.size());
+    *dropped = recorded.dropped;
+    for (int64_t i = 0; i < std::min(n, *count); ++i) {
+      const neuroevo::trace::Span& span = recorded.spans[i];
+      spans[i] = {span.name,
+                  span.begin_ns,
+                  span.end_ns,
+                  span.argument,
+                  span.link,
+                  span.thread,
+                  static_cast<int32_t>(span.kind)};
+    }
+  });
+}
+
+int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,
+                           neuroevo_env_pool** pool) {
+  return Guard([&] {
+    *pool = new neuroevo_env_pool{
+        neuroevo::EnvPool(family, neuroevo::ParseEnvOptions({options, options + n}), slots, neuroevo::ProcessPool())};
+  });
+}
+
+void neuroevo_env_pool_free(neuroevo_env_pool* pool) { delete pool; }
+
+int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
+  return Guard([&] {
+    const neuroevo::EnvSpec& own = pool->object.spec();
+    *spec = {neuroevo::NameOf(own.observation_dtype),
+             own.observation_shape.data(),
+             static_cast<int64_t>(own.observation_shape.size()),
+             neuroevo::NameOf(own.action_dtype),
+             own.num_actions,
+             own.frame_skip,
+             neuroevo::NameOf(own.behaviour_dtype),
+             own.behaviour_shape.data(),
+             static_cast<int64_t>(own.behaviour_shape.size()),
+             own.render_shape.data(),
+             static_cast<int64_t>(own.render_shape.size()),
+             own.action_low.data(),
+             own.action_high.data(),
+             own.state_size};
+  });
+}
+
+int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
+                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalisers) {
+  return Guard([&] {
+    pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(episodes, k),
+                       Optional(normalisers, k));
+  });
+}
+
+int neuroevo_env_actions(neuroevo_env_pool* pool, const float* outputs, int64_t k, int64_t width, void* actions) {
+  return Guard([&] { pool->object.Actions(outputs, k, width, actions); });
+}
+
+int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
+                      uint8_t* dones) {
+  static_assert(sizeof(bool) == 1, "dones are bytes");
+  return Guard([&] { pool->object.Step(Vector(slots, k), actions, rewards, reinterpret_cast<bool*>(dones)); });
+}
+
+int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations) {
+  return Guard([&] { pool->object.Observe(Vector(slots, k), observations); });
+}
+
+int neuroevo_env_observe_normalised(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations) {
+  return Guard([&] { pool->object.ObserveNormalised(Vector(slots, k), observations); });
+}
+
+int neuroevo_env_set_normaliser(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
+                                int64_t n) {
+  return Guard([&] { pool->object.SetNormaliser(number, Vector(mean, n), Vector(std, n)); });
+}
+
+int neuroevo_env_drop_normalisers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n) {
+  return Guard([&] { pool->object.DropNormalisers(Vector(numbers, n)); });
+}
+
+int neuroevo_env_record_behaviours(neuroevo_env_pool* pool, int64_t every, int64_t samples) {
+  return Guard([&] { pool->object.RecordBehaviours(every, samples); });
+}
+
+int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours) {
+  return Guard([&] { pool->object.Behaviour(Vector(slots, k), behaviours); });
+}
+
+int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens) {
+  return Guard([&] { pool->object.Render(Vector(slots, k), screens); });
+}
+
+int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states) {
+  return Guard([&] { pool->object.State(Vector(slots, k), states); });
+}
+
+int neuroevo_env_fault(neuroevo_env_pool* pool, int64_t slot, const char** fault) {
+  return Guard([&] {
+    thread_local std::string text;
+    text = pool->object.Fault(slot);
+    *fault = text.c_str();
+  });
+}
+
+int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended) {
+  return Guard([&] {
+    thread_local neuroevo::EndedEpisodes taken;
+    thread_local std::vector<const char*> faults;
+    taken = pool->object.TakeEnded();
+    faults.clear();
+    for (const std::string& fault : taken.faults) faults.push_back(fault.c_str());
+    *ended = {static_cast<int64_t>(faults.size()),
+              taken.episodes.data(),
+              faults.data(),
+              taken.moments_size,
+              taken.moments.data(),
+              taken.behaviour_bytes,
+              taken.behaviours.data()};
+  });
+}
+
+int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,
+                             const char* dtype, int64_t float_rows, neuroevo_population** population) {
+  return Guard([&] {
+    std::vector<neuroevo::Network> parsed;
+    for (int64_t i = 0; i < n; ++i) parsed.push_back(neuroevo::Network::Parse(networks[i]));
+    *population = new neuroevo_population{neuroevo::Population::Make(
+        backend, std::move(parsed), rows, neuroevo::ProcessPool(), neuroevo::WeightDType(dtype), float_rows)};
+  });
+}
+
+void neuroevo_population_free(neuroevo_population* population) { delete population; }
+
+int neuroevo_population_dimension(neuroevo_population* population, int64_t network, int64_t* dimension) {
+  return Guard([&] {
+    const auto& networks = population->object->networks();
+    neuroevo::CheckIndex("network", network, static_cast<int64_t>(networks.size()));
+    *dimension = networks[network].dimension();
+  });
+}
+
+int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
+                             const uint64_t* seeds) {
+  return Guard([&] { population->object->Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k)); });
+}
+
+int neuroevo_population_assign(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
+                               const float* thetas, int64_t stride) {
+  return Guard([&] { population->object->Assign(Vector(rows, k), Vector(networks, k), thetas, stride); });
+}
+
+int neuroevo_population_read(neuroevo_population* population, const int64_t* rows, int64_t k, float* thetas,
+                             int64_t stride) {
+  return Guard([&] { population->object->Read(Vector(rows, k), thetas, stride); });
+}
+
+int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
+                                const uint64_t* seeds, const float* scales) {
+  return Guard(
+      [&] { population->object->Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k)); });
+}
+
+int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
+                                const void* observations, float* outputs) {
+  return Guard([&] { population->object->Forward(Vector(rows, k), observations, outputs); });
+}
+
+int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
+                       int64_t first_row, const neuroevo_episodes* episodes, double* returns, int64_t* steps) {
+  return Guard([&] {
+    neuroevo::EpisodeQueue queue(lanes, slots_per_lane, first_row);
+    queue.Submit(neuroevo::Episodes(*episodes));
+    for (const auto& outcome :
+         neuroevo::RunLanes(&pool->object, population->object.get(), &queue, episodes->episodes)) {
+      returns[outcome.id] = outcome.total_reward;
+      steps[outcome.id] = outcome.steps;
+    }
+  });
+}
+
+}  // extern "C"

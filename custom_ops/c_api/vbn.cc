@@ -1,0 +1,31 @@
+#include "c_api/vbn.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "c_api/guard.h"
+#include "c_api/population_handle.h"
+
+extern "C" {
+
+int neuroevo_population_set_reference(neuroevo_population* population, const void* observations, int64_t b) {
+  return neuroevo::Guard([&] { population->object->SetReference(observations, b); });
+}
+
+int neuroevo_population_prepare(neuroevo_population* population, const int64_t* rows, int64_t k) {
+  return neuroevo::Guard([&] {
+    if (k < 0) neuroevo::ThrowInvalid("a length is ", k, ", expected 0 or more");
+    population->object->Prepare(std::vector<int64_t>(rows, rows + k));
+  });
+}
+
+int neuroevo_population_statistics(neuroevo_population* population, int64_t row, float* statistics, int64_t n,
+                                   int64_t* count) {
+  return neuroevo::Guard([&] {
+    const std::vector<float> all = population->object->Statistics(row);
+    *count = static_cast<int64_t>(all.size());
+    std::copy_n(all.begin(), std::min(n, *count), statistics);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,96 @@
+#include "c_api/vector_env.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c_api/guard.h"
+#include "core/error.h"
+#include "envs/vector_env.h"
+
+struct neuroevo_vector_env {
+  neuroevo::VectorEnv object;
+  std::vector<const char*> info_names;
+};
+
+namespace neuroevo {
+namespace {
+
+VectorEnv::Autoreset ParseAutoreset(const std::string& name) {
+  if (name == "NextStep") return VectorEnv::Autoreset::kNextStep;
+  if (name == "SameStep") return VectorEnv::Autoreset::kSameStep;
+  if (name == "Disabled") return VectorEnv::Autoreset::kDisabled;
+  ThrowInvalid("autoreset is '", name, "', expected NextStep, SameStep or Disabled");
+}
+
+const bool* Bools(const uint8_t* bytes) { return reinterpret_cast<const bool*>(bytes); }
+bool* Bools(uint8_t* bytes) { return reinterpret_cast<bool*>(bytes); }
+static_assert(sizeof(bool) == 1, "flags are bytes");
+
+VectorEnv::Output Output(const neuroevo_vector_output& out) {
+  return {out.observations,  out.rewards, Bools(out.terminations), Bools(out.truncations),
+          Bools(out.faults), out.infos,   out.final_observations,  out.final_infos};
+}
+
+}  // namespace
+}  // namespace neuroevo
+
+using neuroevo::Guard;
+
+extern "C" {
+
+int neuroevo_vector_make(const char* family, const char* const* options, int64_t n, int64_t num_envs,
+                         const char* autoreset, int64_t max_steps, int32_t threads, neuroevo_vector_env** env) {
+  return Guard([&] {
+    auto pool = threads == 0 ? neuroevo::ProcessPool() : std::make_shared<neuroevo::ThreadPool>(threads);
+    *env = new neuroevo_vector_env{{family, neuroevo::ParseEnvOptions({options, options + n}), num_envs,
+                                    neuroevo::ParseAutoreset(autoreset), max_steps, std::move(pool)},
+                                   {}};
+    for (const std::string& name : (*env)->object.info_names()) (*env)->info_names.push_back(name.c_str());
+  });
+}
+
+void neuroevo_vector_free(neuroevo_vector_env* env) { delete env; }
+
+int neuroevo_vector_get_spec(neuroevo_vector_env* env, neuroevo_vector_spec* spec) {
+  return Guard([&] {
+    const neuroevo::EnvSpec& own = env->object.spec();
+    *spec = {neuroevo::NameOf(own.observation_dtype),
+             own.observation_shape.data(),
+             static_cast<int64_t>(own.observation_shape.size()),
+             neuroevo::NameOf(own.action_dtype),
+             own.num_actions,
+             own.action_low.data(),
+             own.action_high.data(),
+             own.frame_skip,
+             own.render_shape.data(),
+             static_cast<int64_t>(own.render_shape.size()),
+             env->info_names.data(),
+             static_cast<int64_t>(env->info_names.size())};
+  });
+}
+
+int neuroevo_vector_reset(neuroevo_vector_env* env, const uint8_t* mask, const uint8_t* seeded, const uint64_t* seeds,
+                          const neuroevo_vector_output* output) {
+  using neuroevo::Bools;
+  return Guard([&] { env->object.Reset(Bools(mask), Bools(seeded), seeds, neuroevo::Output(*output)); });
+}
+
+int neuroevo_vector_step(neuroevo_vector_env* env, const void* actions, const neuroevo_vector_output* output) {
+  return Guard([&] { env->object.Step(actions, neuroevo::Output(*output)); });
+}
+
+int neuroevo_vector_render(neuroevo_vector_env* env, uint8_t* screens) {
+  return Guard([&] { env->object.Render(screens); });
+}
+
+int neuroevo_vector_fault(neuroevo_vector_env* env, int64_t index, const char** fault) {
+  return Guard([&] {
+    thread_local std::string text;
+    text = env->object.Fault(index);
+    *fault = text.c_str();
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,41 @@
+// From a grey screen to 84x84 by area averaging, to the same bits as OpenCV's resize with INTER_AREA, which is what
+// gymnasium.wrappers.AtariPreprocessing uses.
+#ifndef NEUROEVO_ENVS_ATARI_AREA_RESIZE_H_
+#define NEUROEVO_ENVS_ATARI_AREA_RESIZE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "envs/atari/screen.h"
+
+namespace neuroevo {
+
+class AreaResize {
+ public:
+  // height: rows of the screen, more than 84.
+  explicit AreaResize(int height);
+
+  // grey: screen [height, 160]; frame: [84, 84].
+  void Convert(const uint8_t* grey, uint8_t* frame) const;
+
+ private:
+  // An output pixel is the sum of in[first + i] * weights[i].
+  struct Tap {
+    int first;
+    std::vector<float> weights;
+  };
+  static std::vector<Tap> Taps(int in);
+
+  // 160 columns are less than 2 to a pixel, so a pixel touches at most 3. Those that touch 2 get one of weight 0.
+  static constexpr int kColumnTaps = 3;
+  void ResizeRow(const uint8_t* row, float* line) const;
+
+  std::vector<Tap> rows_;
+  std::array<int, kFrameSide> first_column_;
+  std::array<std::array<float, kFrameSide>, kColumnTaps> column_weights_{};
+};
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_ENVS_ATARI_AREA_RESIZE_H_

@@ -1,0 +1,205 @@
+// The Atari family: games of the Arcade Learning Environment, under the protocol of arXiv 1712.06567 ("uber") or under
+// that of gymnasium.wrappers.AtariPreprocessing with FrameStackObservation ("gymnasium").
+//
+// An episode starts from the emulator's start, see emulator.h. Everything random in it comes from the SplitMix64
+// sequence of its seed: with the first number n, 1 + n mod noop_max single-frame no-ops; the second, mod 2^31, seeds
+// ALE's generator of sticky actions. Then, under "uber" alone: if action 1 of the minimal set is FIRE, actions 1 and 2
+// for one step each.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "envs/atari/emulator.h"
+#include "envs/atari/options.h"
+#include "envs/atari/screen.h"
+#include "envs/atari/view.h"
+#include "envs/env.h"
+#include "envs/episode_info.h"
+
+namespace neuroevo {
+namespace {
+
+constexpr int kStack = 4;
+// An episode's own limit. Gymnasium's is one of ALE's episode frames, which count the no-ops too.
+constexpr int64_t kUberFrames = 400'000, kGymnasiumFrames = 108'000;
+
+// Steele, Lea and Flood 2014; the finaliser of one step from state `seed`. The sequence adds kGolden each time.
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
+uint64_t SplitMix64(uint64_t seed) {
+  uint64_t z = seed + kGolden;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+// What the environments of one pool share.
+struct Game {
+  explicit Game(const EnvOptions& given) : options(ReadAtariOptions(given)) {
+    const AtariEmulator emulator(options);
+    minimal_actions = emulator.ale().getMinimalActionSet();
+    actions = options.full_action_space ? emulator.ale().getLegalActionSet() : minimal_actions;
+    if (actions.empty()) ThrowInvalid("ROM '", options.rom, "' has no actions");
+    height = emulator.height();
+    palette = emulator.Palette();
+    make_view = MakeAtariViewFactory(options, emulator);
+  }
+
+  bool uber() const { return options.protocol == AtariProtocol::kUber; }
+  bool fires_at_reset() const {
+    return uber() && minimal_actions.size() > 2 && minimal_actions[1] == ale::PLAYER_A_FIRE;
+  }
+
+  AtariOptions options;
+  ale::ActionVect minimal_actions, actions;
+  int height;
+  std::array<uint32_t, 256> palette;
+  AtariViewFactory make_view;
+};
+
+class AtariEnv : public Env, public EpisodeInfo {
+ public:
+  explicit AtariEnv(std::shared_ptr<const Game> game)
+      : game_(std::move(game)), emulator_(game_->options), view_(game_->make_view()) {}
+
+  void Reset(uint64_t seed, int64_t max_frames) override {
+    const auto restart = [this, sticky = static_cast<uint32_t>(SplitMix64(seed + kGolden) & 0x7fffffff)] {
+      emulator_.Restart(sticky);
+    };
+    restart();
+    const int noop_max = game_->options.noop_max;
+    const int noops = noop_max == 0 ? 0 : 1 + static_cast<int>(SplitMix64(seed) % noop_max);
+    for (int i = 0; i < noops; ++i) {  // also where NOOP is not a minimal action, as in Backgammon
+      emulator_.Act(ale::PLAYER_A_NOOP);
+      if (ale().game_over()) restart();
+    }
+    if (game_->fires_at_reset()) {
+      for (int action = 1; action <= 2; ++action) {
+        for (int i = 0; i < game_->options.frame_skip && !ale().game_over(); ++i) {
+          emulator_.Act(game_->minimal_actions[action]);
+        }
+        if (ale().game_over()) restart();
+      }
+    }
+    lives_ = ale().lives();
+    last_frame_ = LastFrame(max_frames);
+    end_ = {};
+    view_->AfterReset(emulator_);
+    PushFrame();
+    for (int age = 1; age < kStack; ++age) {  // what is before the first frame: none, or that frame
+      auto& older = stack_[(newest_ + age) % kStack];
+      if (game_->uber()) {
+        older.fill(0);
+      } else {
+        older = stack_[newest_];
+      }
+    }
+  }
+
+  StepResult Step(const void* action) override {
+    const ale::Action button = game_->actions[*static_cast<const int32_t*>(action)];
+    double reward = 0;
+    bool done = false;
+    for (int i = 0; i < game_->options.frame_skip && !done; ++i) {
+      reward += emulator_.Act(button);
+      end_ = {ale().game_over() || LifeIsLost(), ale().getEpisodeFrameNumber() >= last_frame_};
+      done = end_.terminated || end_.truncated;
+      if (!done) view_->AfterFrame(emulator_, i);
+    }
+    PushFrame();
+    return {reward, done};
+  }
+
+  // Interleaves the four frames, oldest first: [84, 84, 4].
+  void Observe(void* out) const override {
+    static_assert(kStack == 4, "a pixel's stack is written as one word");
+    const auto& a = stack_[(newest_ + 1) % kStack];
+    const auto& b = stack_[(newest_ + 2) % kStack];
+    const auto& c = stack_[(newest_ + 3) % kStack];
+    const auto& d = stack_[newest_];
+    auto* pixels = static_cast<uint8_t*>(out);
+    for (int p = 0; p < kFramePixels; ++p) {  // byte order of a little-endian machine; the compiler vectorises this
+      const uint32_t word = a[p] | b[p] << 8 | c[p] << 16 | static_cast<uint32_t>(d[p]) << 24;
+      std::memcpy(pixels + p * kStack, &word, sizeof(word));
+    }
+  }
+
+  End HowItEnded() const override { return end_; }
+
+  std::vector<std::string> InfoNames() const override { return {"lives", "episode_frame_number"}; }
+  void Infos(int64_t* out) const override {
+    out[0] = ale().lives();
+    out[1] = ale().getEpisodeFrameNumber();  // since the emulator's start: no-ops are counted
+  }
+
+  void Behaviour(void* out) const override { emulator_.ReadRam(static_cast<uint8_t*>(out)); }
+
+  void Render(uint8_t* rgb) const override {
+    const uint8_t* screen = emulator_.screen();
+    for (int p = 0; p < game_->height * kScreenWidth; ++p) {
+      const uint32_t colour = game_->palette[screen[p]];
+      for (int shift : {16, 8, 0}) *rgb++ = static_cast<uint8_t>(colour >> shift);
+    }
+  }
+
+ private:
+  ale::ALEInterface& ale() const { return emulator_.ale(); }
+
+  // The episode frame number at which the episode is over.
+  int64_t LastFrame(int64_t max_frames) const {
+    const int64_t now = ale().getEpisodeFrameNumber();
+    const int64_t own = game_->uber() ? kUberFrames : kGymnasiumFrames - now;
+    return now + (max_frames == 0 ? own : std::min(max_frames, own));
+  }
+
+  bool LifeIsLost() {
+    if (!game_->options.terminal_on_life_loss) return false;
+    const int lives = ale().lives();
+    return lives < std::exchange(lives_, lives);
+  }
+
+  void PushFrame() {
+    newest_ = (newest_ + 1) % kStack;
+    view_->Write(emulator_, stack_[newest_].data());
+  }
+
+  std::shared_ptr<const Game> game_;
+  AtariEmulator emulator_;
+  std::unique_ptr<AtariView> view_;
+  int lives_ = 0;
+  int64_t last_frame_ = 0;
+  End end_;
+  std::array<std::array<uint8_t, kFramePixels>, kStack> stack_{};
+  int newest_ = 0;
+};
+
+class AtariFactory : public EnvFactory {
+ public:
+  explicit AtariFactory(const EnvOptions& options) : game_(std::make_shared<const Game>(options)) {
+    spec_.observation_dtype = DType::kUint8;
+    spec_.observation_shape = {kFrameSide, kFrameSide, kStack};
+    spec_.action_dtype = DType::kInt32;
+    spec_.num_actions = static_cast<int64_t>(game_->actions.size());
+    spec_.frame_skip = game_->options.frame_skip;
+    spec_.behaviour_dtype = DType::kUint8;
+    spec_.behaviour_shape = {AtariEmulator::kRamBytes};
+    spec_.render_shape = {game_->height, kScreenWidth, 3};
+  }
+
+  const EnvSpec& spec() const override { return spec_; }
+  std::unique_ptr<Env> Make() override { return std::make_unique<AtariEnv>(game_); }
+
+ private:
+  EnvSpec spec_;
+  std::shared_ptr<const Game> game_;
+};
+
+const bool registered =
+    RegisterEnvFamily("atari", [](const EnvOptions& options) { return std::make_unique<AtariFactory>(options); });
+
+}  // namespace
+}  // namespace neuroevo

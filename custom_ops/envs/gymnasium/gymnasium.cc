@@ -1,0 +1,232 @@
+// The Gymnasium family: any environment that gymnasium.make makes, in Python processes (neuroevo/gymnasium_worker.py),
+// over which the slots are spread in turn. A step blocks the thread that asks for it while its worker works.
+//
+// Options: command (program and arguments of a worker, one a line), id and keywords (JSON) of the environment, workers
+// (at most; there are no more than slots), timeout (seconds that a worker may take for an answer).
+//
+// A frame is a step. An episode ends when the environment says so, after max_frames, or after 100,000 steps where the
+// environment has no limit of its own. A reward or an observation that is not finite ends the episode there, with
+// reward 0 for that step and the reason as its fault; the observation stays the last finite one, at first zeros.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "envs/env.h"
+#include "envs/episode_info.h"
+#include "envs/gymnasium/protocol.h"
+#include "envs/gymnasium/worker.h"
+
+namespace neuroevo {
+namespace {
+
+constexpr int64_t kMaxWorkers = 4096;
+constexpr int64_t kMaxSteps = 100'000;  // of an episode whose environment has no limit
+constexpr double kTimeout = 300, kMaxTimeout = 1e6;
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+template <class T>
+bool AllFinite(const char* bytes, size_t size) {
+  for (size_t i = 0; i + sizeof(T) <= size; i += sizeof(T)) {
+    T value;
+    std::memcpy(&value, bytes + i, sizeof(T));
+    if (!std::isfinite(value)) return false;
+  }
+  return true;
+}
+
+// The workers of a pool, and what they have said about their environment.
+class GymnasiumWorkers {
+ public:
+  explicit GymnasiumWorkers(const EnvOptions& given) {
+    OptionReader options("gymnasium", given);
+    settings_.command = Lines(options.String("command", ""));
+    settings_.id = options.String("id", "");
+    settings_.keywords = options.String("keywords", "{}");
+    settings_.timeout = options.Double("timeout", kTimeout, 0.001, kMaxTimeout);
+    limit_ = options.Int("workers", 1, 1, kMaxWorkers);
+    options.Finish();
+    if (settings_.id.empty()) ThrowInvalid("gymnasium needs the option id=ENVIRONMENT");
+    workers_.push_back(std::make_unique<GymnasiumWorker>(settings_, 0));
+    settings_.description = workers_[0]->Description();
+    MessageReader description(settings_.description);
+    GymnasiumSpec read = ReadGymnasiumSpec(&description);
+    spec_ = std::move(read.spec);
+    max_steps_ = read.max_steps == 0 ? kMaxSteps : std::numeric_limits<int64_t>::max();
+    std::lock_guard<std::mutex> lock(AllMutex());
+    All().insert(this);
+  }
+
+  ~GymnasiumWorkers() {
+    {
+      std::lock_guard<std::mutex> lock(AllMutex());
+      All().erase(this);
+    }
+    for (auto& worker : workers_) worker->Leave();  // so that they end at the same time
+  }
+  GymnasiumWorkers(const GymnasiumWorkers&) = delete;
+  GymnasiumWorkers& operator=(const GymnasiumWorkers&) = delete;
+
+  const EnvSpec& spec() const { return spec_; }
+  int64_t max_steps() const { return max_steps_; }
+
+  // The worker of a slot. Slots come in order, and the first ones start the workers.
+  GymnasiumWorker* Of(int64_t slot) {
+    const int64_t index = slot % limit_;
+    if (index == static_cast<int64_t>(workers_.size())) {
+      auto started = std::make_unique<GymnasiumWorker>(settings_, index);
+      std::lock_guard<std::mutex> lock(AllMutex());
+      workers_.push_back(std::move(started));
+    }
+    return workers_[index].get();
+  }
+
+  static void EndStuck(std::chrono::milliseconds time) {
+    std::lock_guard<std::mutex> lock(AllMutex());
+    for (GymnasiumWorkers* workers : All()) {
+      for (auto& worker : workers->workers_) worker->EndIfStuck(time);
+    }
+  }
+
+ private:
+  // Those of all pools, for EndStuck().
+  static std::set<GymnasiumWorkers*>& All() {
+    static auto* all = new std::set<GymnasiumWorkers*>();
+    return *all;
+  }
+  static std::mutex& AllMutex() {
+    static auto* mutex = new std::mutex();
+    return *mutex;
+  }
+
+  GymnasiumSettings settings_;
+  int64_t limit_ = 1, max_steps_ = 0;
+  EnvSpec spec_;
+  std::vector<std::unique_ptr<GymnasiumWorker>> workers_;
+};
+
+class GymnasiumEnv : public Env, public EpisodeInfo {
+ public:
+  GymnasiumEnv(std::shared_ptr<GymnasiumWorkers> workers, int64_t slot)
+      : workers_(std::move(workers)),
+        worker_(workers_->Of(slot)),
+        slot_(slot),
+        received_(workers_->spec().observation_bytes()),
+        observation_(received_.size()) {}
+
+  void Reset(uint64_t seed, int64_t max_frames) override {
+    steps_ = 0;
+    end_ = {};
+    last_step_ = max_frames == 0 ? workers_->max_steps() : std::min(max_frames, workers_->max_steps());
+    fault_.clear();
+    std::fill(observation_.begin(), observation_.end(), 0);
+    MessageWriter request(GymnasiumMessage::kReset);
+    request.Number(static_cast<uint32_t>(slot_)).Number(seed);
+    Ask("reset", request.Finish());
+  }
+
+  StepResult Step(const void* action) override {
+    end_ = {true, false};  // if it has a fault, or gets one
+    if (!fault_.empty()) return {0, true};
+    MessageWriter request(GymnasiumMessage::kStep);
+    request.Number(static_cast<uint32_t>(slot_)).Bytes(action, workers_->spec().action_bytes());
+    ++steps_;
+    const GymnasiumResult result = Ask("step", request.Finish());
+    if (!fault_.empty()) return {0, true};
+    end_ = {result.end.terminated, result.end.truncated || steps_ >= last_step_};
+    return {result.reward, end_.terminated || end_.truncated};
+  }
+
+  End HowItEnded() const override { return end_; }
+
+  void Observe(void* out) const override { std::memcpy(out, observation_.data(), observation_.size()); }
+
+  void Render(uint8_t* rgb) const override {
+    const int64_t bytes = workers_->spec().render_bytes();
+    const std::string request = MessageWriter(GymnasiumMessage::kRender).Number(static_cast<uint32_t>(slot_)).Finish();
+    worker_->Call(slot_, "render", request, [&](MessageReader* answer) { ReadGymnasiumScreen(answer, bytes, rgb); });
+  }
+
+  std::string Fault() const override { return fault_; }
+
+ private:
+  // Sets fault_ if the environment fails.
+  GymnasiumResult Ask(const char* doing, const std::string& request) {
+    GymnasiumResult result;
+    worker_->Call(slot_, doing, request, [&](MessageReader* answer) {
+      result = ReadGymnasiumResult(answer, static_cast<int64_t>(received_.size()), received_.data());
+    });
+    if (!std::isfinite(result.reward)) {
+      fault_ = Concat("the reward is ", result.reward, " at step ", steps_);
+    } else if (!Finite()) {
+      fault_ = Concat("the observation has a number that is not finite at step ", steps_);
+    } else {
+      observation_.swap(received_);
+    }
+    return result;
+  }
+
+  bool Finite() const {
+    switch (workers_->spec().observation_dtype) {
+      case DType::kFloat32:
+        return AllFinite<float>(received_.data(), received_.size());
+      case DType::kFloat64:
+        return AllFinite<double>(received_.data(), received_.size());
+      default:
+        return true;
+    }
+  }
+
+  const std::shared_ptr<GymnasiumWorkers> workers_;
+  GymnasiumWorker* const worker_;
+  const int64_t slot_;
+  int64_t steps_ = 0, last_step_ = 0;
+  std::vector<char> received_, observation_;  // the last one, and the last finite one
+  std::string fault_;
+  End end_;
+};
+
+class GymnasiumFactory : public EnvFactory {
+ public:
+  explicit GymnasiumFactory(const EnvOptions& options) : workers_(std::make_shared<GymnasiumWorkers>(options)) {}
+
+  const EnvSpec& spec() const override { return workers_->spec(); }
+  std::unique_ptr<Env> Make() override { return std::make_unique<GymnasiumEnv>(workers_, slots_++); }
+
+ private:
+  std::shared_ptr<GymnasiumWorkers> workers_;
+  int64_t slots_ = 0;
+};
+
+const bool registered = RegisterEnvFamily(
+    "gymnasium", [](const EnvOptions& options) { return std::make_unique<GymnasiumFactory>(options); });
+
+}  // namespace
+}  // namespace neuroevo
+
+extern "C" {
+
+// Kills the workers that have been at work on one request for longer than so many seconds, from 0 to kMaxTimeout; those
+// who wait for them get an error. For the end of a run whose environment hangs.
+__attribute__((visibility("default"))) void neuroevo_gymnasium_end_stuck(double seconds) {
+  const double within = std::fmin(std::fmax(seconds, 0), neuroevo::kMaxTimeout);  // a NaN too
+  neuroevo::GymnasiumWorkers::EndStuck(std::chrono::milliseconds(static_cast<int64_t>(1000 * within)));
+}
+
+}  // extern "C"

@@ -1,0 +1,98 @@
+#include "envs/gymnasium/process.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace neuroevo {
+namespace {
+
+// Starts the process; an error number, or 0. posix_spawn is safe in a process with threads, as fork is not.
+int Spawn(const std::vector<std::string>& command, int input, pid_t* id) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  sigaddset(&blocked, SIGINT);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  posix_spawnattr_setsigmask(&attributes, &blocked);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int error = posix_spawn(id, arguments[0], &files, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  return error;
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(const std::vector<std::string>& command, int input) : parent_(getpid()) {
+  if (command.empty()) ThrowInvalid("the command of a gymnasium worker is empty, expected a program and its arguments");
+  keeper_ = std::thread([this, command, input] { Keep(command, input); });
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return started_; });
+  if (error_ == 0) return;
+  lock.unlock();
+  keeper_.join();
+  throw Error(Error::Kind::kInternal, Concat("cannot start '", command[0], "': ", std::strerror(error_)));
+}
+
+ChildProcess::~ChildProcess() {
+  if (!mine()) {
+    keeper_.detach();  // there are no other threads in a fork
+    return;
+  }
+  Kill();
+  keeper_.join();
+}
+
+bool ChildProcess::mine() const { return getpid() == parent_; }
+
+void ChildProcess::Keep(const std::vector<std::string>& command, int input) {
+  pthread_setname_np(pthread_self(), "neuroevo keeper");
+  pid_t id = 0;
+  const int error = Spawn(command, input, &id);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    id_ = id;
+    error_ = error;
+    started_ = true;
+  }
+  changed_.notify_all();
+  if (error != 0) return;
+  siginfo_t info;
+  // It is reaped under the lock, so that Kill() cannot meet another process with its number.
+  while (waitid(P_PID, id, &info, WEXITED | WNOWAIT) == -1 && errno == EINTR) {
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  while (waitpid(id, &status_, 0) == -1 && errno == EINTR) {
+  }
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void ChildProcess::Kill() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!ended_) kill(id_, SIGKILL);
+}
+
+std::string ChildProcess::AwaitEnd(std::chrono::steady_clock::time_point limit) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!changed_.wait_until(lock, limit, [&] { return ended_; })) return "";
+  if (WIFSIGNALED(status_)) return Concat("was killed by signal ", WTERMSIG(status_));
+  return Concat("ended with exit code ", WEXITSTATUS(status_));
+}
+
+}  // namespace neuroevo

@@ -1,0 +1,183 @@
+#include "envs/gymnasium/worker.h"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace neuroevo {
+namespace {
+
+constexpr std::chrono::seconds kGoodbye{2};  // for closing its environments, after which it is killed
+constexpr std::chrono::seconds kLast{1};     // between the end of what it sends and its own
+constexpr double kStart = 300;               // seconds that its start may take, if an answer may not take longer
+constexpr size_t kBufferBytes = 1 << 16;
+
+using Clock = std::chrono::steady_clock;
+int64_t Now() { return Clock::now().time_since_epoch().count(); }
+
+}  // namespace
+
+SocketPair::SocketPair() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    throw Error(Error::Kind::kInternal, Concat("there is no socket for a gymnasium worker: ", std::strerror(errno)));
+  }
+  ours_ = ends[0];
+  theirs_ = ends[1];
+}
+
+SocketPair::~SocketPair() {
+  CloseTheirs();
+  close(ours_);
+}
+
+void SocketPair::CloseTheirs() {
+  if (theirs_ >= 0) close(theirs_);
+  theirs_ = -1;
+}
+
+void SocketPair::SetTimeout(double seconds) const {
+  double whole;
+  timeval limit{};
+  limit.tv_usec = static_cast<suseconds_t>(1e6 * std::modf(seconds, &whole));
+  limit.tv_sec = static_cast<time_t>(whole);
+  for (int direction : {SO_RCVTIMEO, SO_SNDTIMEO}) setsockopt(ours_, SOL_SOCKET, direction, &limit, sizeof(limit));
+}
+
+// One thread's use of the worker, from the request to the answer.
+class GymnasiumWorker::Turn {
+ public:
+  Turn(GymnasiumWorker* worker, const char* doing, int64_t slot) : worker_(worker), lock_(worker->mutex_) {
+    worker_->doing_ = doing;
+    worker_->slot_ = slot;
+    if (!worker_->process_.mine()) {
+      worker_->Throw(Error::Kind::kInternal, "it is the worker of the process that this one is a fork of");
+    }
+    if (!worker_->broken_.empty()) worker_->Break(worker_->broken_);
+    worker_->busy_since_ = Now();
+  }
+  ~Turn() { worker_->busy_since_ = 0; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  GymnasiumWorker* worker_;
+  std::lock_guard<std::mutex> lock_;
+};
+
+GymnasiumWorker::GymnasiumWorker(const GymnasiumSettings& settings, int64_t index)
+    : settings_(settings), index_(index), process_(settings.command, socket_.theirs()), buffer_(kBufferBytes) {
+  socket_.CloseTheirs();
+  socket_.SetTimeout(std::max(kStart, settings.timeout));
+  MessageWriter hello(GymnasiumMessage::kHello);
+  hello.Number(kGymnasiumVersion).Number(static_cast<uint64_t>(getpid())).Text(settings.id).Text(settings.keywords);
+  Send(hello.Finish());  // one that has died already is found out by who waits for its answer
+}
+
+GymnasiumWorker::~GymnasiumWorker() {
+  Leave();
+  if (process_.mine()) process_.AwaitEnd(left_at_ + kGoodbye);
+}
+
+std::string GymnasiumWorker::Description() {
+  const Turn turn(this, "start", -1);
+  if (description_.empty()) Introduce();
+  return description_;
+}
+
+void GymnasiumWorker::Call(int64_t slot, const char* doing, const std::string& request,
+                           const std::function<void(MessageReader*)>& read) {
+  const Turn turn(this, doing, slot);
+  if (description_.empty()) Introduce();
+  if (!Send(request)) BreakSilent();
+  MessageReader answer(Receive());
+  if (answer.kind() == GymnasiumMessage::kError) Throw(Error::Kind::kInternal, ReadGymnasiumError(&answer));
+  try {
+    read(&answer);
+  } catch (const Error& error) {
+    Break(error.what());
+  }
+}
+
+void GymnasiumWorker::Leave() {
+  if (!process_.mine() || left_at_ != Clock::time_point()) return;
+  left_at_ = Clock::now();
+  shutdown(socket_.ours(), SHUT_RDWR);
+}
+
+void GymnasiumWorker::EndIfStuck(std::chrono::milliseconds time) {
+  const int64_t since = busy_since_;
+  if (process_.mine() && since != 0 && Now() - since > std::chrono::nanoseconds(time).count()) process_.Kill();
+}
+
+void GymnasiumWorker::Introduce() {
+  const std::string_view body = Receive();
+  MessageReader answer(body);
+  if (answer.kind() == GymnasiumMessage::kError) Break(ReadGymnasiumError(&answer), Error::Kind::kInvalidArgument);
+  if (!settings_.description.empty() && body != settings_.description) {
+    Break("its environment has other spaces than the first worker's");
+  }
+  description_ = body;
+  socket_.SetTimeout(settings_.timeout);
+}
+
+bool GymnasiumWorker::Send(const std::string& message) const {
+  size_t sent = 0;
+  while (sent < message.size()) {
+    const ssize_t n = send(socket_.ours(), message.data() + sent, message.size() - sent, MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    sent += static_cast<size_t>(n);
+  }
+  return true;
+}
+
+std::string_view GymnasiumWorker::Receive() {
+  uint32_t length = 0;
+  size_t have = 0, expected = sizeof(length);
+  while (have < expected) {
+    errno = 0;
+    const ssize_t n = recv(socket_.ours(), buffer_.data() + have, buffer_.size() - have, 0);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) BreakSilent();
+    have += static_cast<size_t>(n);
+    if (have < sizeof(length)) continue;
+    std::memcpy(&length, buffer_.data(), sizeof(length));
+    if (length < 1 || length > kMaxMessageBytes) Break(Concat("it sent a message of ", length, " bytes"));
+    expected = sizeof(length) + length;
+    if (buffer_.size() < expected) buffer_.resize(expected);
+  }
+  if (have > expected) Break("it sent more than one answer");
+  return {buffer_.data() + sizeof(length), length};
+}
+
+void GymnasiumWorker::Throw(Error::Kind kind, const std::string& why) const {
+  const std::string slot = slot_ < 0 ? "" : Concat(" of slot ", slot_);
+  throw Error(kind, Concat("gymnasium environment '", settings_.id, "', ", doing_, slot, " (worker ", index_,
+                           ", process ", process_.id(), "): ", why));
+}
+
+void GymnasiumWorker::Break(const std::string& why, Error::Kind kind) {
+  process_.Kill();
+  broken_ = why;
+  Throw(kind, why);
+}
+
+// errno: of the call that got no answer.
+void GymnasiumWorker::BreakSilent() {
+  if (errno == EAGAIN || errno == EWOULDBLOCK) {
+    Break(Concat("no answer within ", description_.empty() ? std::max(kStart, settings_.timeout) : settings_.timeout,
+                 " s"));
+  }
+  const std::string end = process_.AwaitEnd(Clock::now() + kLast);
+  Break(end.empty() ? "the worker closed its connection" : Concat("the worker ", end));
+}
+
+}  // namespace neuroevo

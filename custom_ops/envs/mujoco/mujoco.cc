@@ -1,0 +1,198 @@
+// The MuJoCo family: the robot tasks of Gymnasium 1.3, version v5, with their keywords as options (task.h). One
+// model for all environments of a pool, one simulation each.
+//
+// A frame is a physics step; an episode is cut off at the first step with max_frames frames or more, and at
+// max_episode_steps in any case. Everything random in an episode is its start, drawn from its seed by ResetNoise.
+// Gymnasium's generator is another one; from the same start, observations, rewards and ends are Gymnasium's.
+//
+// A simulation that becomes unstable (MuJoCo finds a number that is not finite or above 1e10, puts the model back to
+// its initial state and would go on) ends its episode there, with reward 0 for that step and the reason as its fault;
+// so does an error of MuJoCo's. The environment then observes the model's initial state, which is finite.
+// A reward that is not finite ends the episode in the same way.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "envs/env.h"
+#include "envs/episode_info.h"
+#include "envs/mujoco/model.h"
+#include "envs/mujoco/task.h"
+
+namespace neuroevo {
+namespace {
+
+constexpr int64_t kMaxFrameSkip = 1000;
+constexpr int64_t kMaxEpisodeSteps = 1'000'000'000;
+
+// What the environments of one pool share.
+struct Robot {
+  explicit Robot(const EnvOptions& given) {
+    OptionReader options("mujoco", given);
+    const MujocoTaskEntry& entry = ReadTask(&options);
+    const std::string file = options.String("model", "");
+    frame_skip = options.Int("frame_skip", entry.frame_skip, 1, kMaxFrameSkip);
+    max_frames = frame_skip * options.Int("max_episode_steps", entry.max_episode_steps, 1, kMaxEpisodeSteps);
+    if (file.empty()) ThrowInvalid("mujoco needs the option model=FILE");
+    model = LoadMujocoModel(file);
+    RequireMujoco(entry.name, "bodies", model->nbody, 2);
+    RequireMujoco(entry.name, "actuators", model->nu, 1);
+    task = entry.make({*model, model->opt.timestep * static_cast<double>(frame_skip), &options});
+    contact_forces = entry.contact_forces;
+    options.Finish();
+  }
+
+  static const MujocoTaskEntry& ReadTask(OptionReader* options) {
+    const std::string name = options->String("task", "");
+    std::string known;
+    for (const MujocoTaskEntry& entry : MujocoTasks()) {
+      if (name == entry.name) return entry;
+      known += (known.empty() ? "" : ", ") + std::string(entry.name);
+    }
+    ThrowInvalid("mujoco option task is '", name, "', expected one of: ", known);
+  }
+
+  MujocoModel model;
+  std::unique_ptr<const MujocoTask> task;
+  int64_t frame_skip, max_frames;
+  bool contact_forces;
+};
+
+class MujocoEnv : public Env, public EpisodeInfo {
+ public:
+  explicit MujocoEnv(std::shared_ptr<const Robot> robot) : robot_(std::move(robot)), data_(MakeMujocoData(model())) {}
+
+  void Reset(uint64_t seed, int64_t max_frames) override {
+    frames_ = 0;
+    last_frame_ = max_frames == 0 ? robot_->max_frames : std::min(max_frames, robot_->max_frames);
+    fault_.clear();
+    end_ = {};
+    Simulate([&] {
+      mj_resetData(&model(), data_.get());
+      ResetNoise noise(seed);
+      robot_->task->Start(&noise, data_->qpos, data_->qvel);
+      mj_forward(&model(), data_.get());
+    });
+  }
+
+  StepResult Step(const void* action) override {
+    const auto* controls = static_cast<const float*>(action);
+    double before = 0;
+    frames_ += robot_->frame_skip;
+    if (fault_.empty()) {
+      Simulate([&] {
+        before = robot_->task->Position(*data_);
+        std::copy_n(controls, model().nu, data_->ctrl);
+        for (int64_t i = 0; i < robot_->frame_skip; ++i) mj_step(&model(), data_.get());
+        if (robot_->contact_forces) mj_rnePostConstraint(&model(), data_.get());
+      });
+    }
+    StepResult result = {0, true};
+    if (fault_.empty()) {
+      result = robot_->task->Judge(*data_, before, controls);
+      if (!std::isfinite(result.reward)) {  // of an action of 1e30, say: its cost
+        fault_ = Concat("the reward is ", result.reward, Time());
+        result = {0, true};
+      }
+    }
+    end_ = {result.done, frames_ >= last_frame_};
+    result.done = end_.terminated || end_.truncated;
+    return result;
+  }
+
+  End HowItEnded() const override { return end_; }
+
+  void Observe(void* out) const override { robot_->task->Observe(*data_, static_cast<double*>(out)); }
+
+  // Where the tracked body was at the beginning of the last physics step: x, y.
+  void Behaviour(void* out) const override {
+    std::copy_n(data_->xpos + 3 * robot_->task->tracked_body(), 2, static_cast<double*>(out));
+  }
+
+  void State(double* out) const override {
+    std::copy_n(data_->qvel, model().nv, std::copy_n(data_->qpos, model().nq, out));
+  }
+
+  std::string Fault() const override { return fault_; }
+
+ private:
+  const mjModel& model() const { return *robot_->model; }
+
+  // Runs a part of the simulation and sets fault_ if it failed.
+  template <class Body>
+  void Simulate(Body body) {
+    const MujocoCalls calls;
+    try {
+      body();
+      fault_ = Instability();
+    } catch (const Error& error) {
+      fault_ = error.what();
+    }
+    if (fault_.empty()) return;
+    fault_ += Time();
+    mj_resetData(&model(), data_.get());
+  }
+
+  std::string Time() const {
+    return Concat(" (at ", static_cast<double>(frames_) * model().opt.timestep, " simulated seconds)");
+  }
+
+  std::string Instability() const {
+    for (const auto& [warning, what] : {std::pair{mjWARN_BADQPOS, "position"}, std::pair{mjWARN_BADQVEL, "velocity"},
+                                        std::pair{mjWARN_BADQACC, "acceleration"}}) {
+      const mjWarningStat& found = data_->warning[warning];
+      if (found.number > 0) return Concat("the simulation is unstable: bad ", what, " ", found.lastinfo);
+    }
+    // What the last physics step made is checked by the next one, which there may not be.
+    const auto good = [](double value) { return std::abs(value) <= mjMAXVAL; };  // not a NaN either
+    if (std::all_of(data_->qpos, data_->qpos + model().nq, good) &&
+        std::all_of(data_->qvel, data_->qvel + model().nv, good)) {
+      return "";
+    }
+    return "the simulation is unstable: a position or velocity is not finite";
+  }
+
+  std::shared_ptr<const Robot> robot_;
+  MujocoData data_;
+  int64_t frames_ = 0, last_frame_ = 0;
+  End end_;
+  std::string fault_;
+};
+
+class MujocoFactory : public EnvFactory {
+ public:
+  explicit MujocoFactory(const EnvOptions& options) : robot_(std::make_shared<const Robot>(options)) {
+    const mjModel& model = *robot_->model;
+    spec_.observation_dtype = DType::kFloat64;
+    spec_.observation_shape = {robot_->task->size()};
+    spec_.action_dtype = DType::kFloat32;
+    spec_.num_actions = model.nu;
+    for (int i = 0; i < model.nu; ++i) {
+      spec_.action_low.push_back(static_cast<float>(model.actuator_ctrlrange[2 * i]));
+      spec_.action_high.push_back(static_cast<float>(model.actuator_ctrlrange[2 * i + 1]));
+    }
+    spec_.frame_skip = robot_->frame_skip;
+    spec_.behaviour_dtype = DType::kFloat64;
+    spec_.behaviour_shape = {2};
+    spec_.state_size = model.nq + model.nv;
+    spec_.steps_per_task = model.nv <= 5 ? 4 : 1;  // the pendulums', reacher's and swimmer's take 5 to 10 microseconds
+    spec_.observations_per_task = 32;
+  }
+
+  const EnvSpec& spec() const override { return spec_; }
+  std::unique_ptr<Env> Make() override { return std::make_unique<MujocoEnv>(robot_); }
+
+ private:
+  EnvSpec spec_;
+  std::shared_ptr<const Robot> robot_;
+};
+
+const bool registered =
+    RegisterEnvFamily("mujoco", [](const EnvOptions& options) { return std::make_unique<MujocoFactory>(options); });
+
+}  // namespace
+}  // namespace neuroevo

@@ -1,0 +1,170 @@
+// gpu/device.h with the CUDA runtime.
+#include <memory>
+
+#include "core/error.h"
+#include "gpu/device.h"
+#include "gpu/runtime.h"
+
+namespace neuroevo::device {
+
+namespace {
+
+void Check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // forgets it: the next call is not to report it again
+  throw Error(Error::Kind::kInternal, Concat(what, ": ", cudaGetErrorString(status)));
+}
+
+// Whether the library has kernels for the card is asked of this one.
+__global__ void Nothing() {}
+
+// What a thread waits for a stream with: unlike the stream itself it can be waited for asleep.
+class WaitingEvent {
+ public:
+  WaitingEvent() : device(Current()) {
+    Check(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync | cudaEventDisableTiming), "making an event");
+  }
+  ~WaitingEvent() { cudaEventDestroy(event_); }
+  WaitingEvent(const WaitingEvent&) = delete;
+  WaitingEvent& operator=(const WaitingEvent&) = delete;
+
+  const int device;
+
+  void WaitFor(cudaStream_t stream) {
+    Check(cudaEventRecord(event_, stream), "waiting for the GPU");
+    Check(cudaEventSynchronize(event_), "waiting for the GPU");
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+cudaEvent_t CudaEvent(void* event) { return static_cast<cudaEvent_t>(event); }
+
+cudaStream_t Cuda(Stream stream) { return static_cast<cudaStream_t>(stream); }
+
+int Attribute(cudaDeviceAttr attribute) {
+  int value = 0;
+  Check(cudaDeviceGetAttribute(&value, attribute, Current()), "asking for the GPU's properties");
+  return value;
+}
+
+}  // namespace
+
+void CheckAvailable() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  int driver = 0;
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) ThrowNotFound("there is no NVIDIA driver here");
+  if (status != cudaSuccess) ThrowNotFound("CUDA finds no GPU here: ", cudaGetErrorString(status));
+  if (count == 0) ThrowNotFound("there is no NVIDIA GPU here");
+  cudaFuncAttributes attributes;
+  const cudaError_t found = cudaFuncGetAttributes(&attributes, Nothing);
+  cudaGetLastError();
+  if (found != cudaSuccess) ThrowNotFound(Name(), ": ", cudaGetErrorString(found));
+}
+
+std::string Name() {
+  cudaDeviceProp properties;
+  Check(cudaGetDeviceProperties(&properties, Current()), "asking for the GPU's properties");
+  return Concat(properties.name, ", compute capability ", properties.major, ".", properties.minor);
+}
+
+int Multiprocessors() { return Attribute(cudaDevAttrMultiProcessorCount); }
+
+int64_t FreeBytes() {
+  size_t free = 0, total = 0;
+  Check(cudaMemGetInfo(&free, &total), "asking for the GPU's free memory");
+  return static_cast<int64_t>(free);
+}
+
+int64_t TotalBytes() {
+  size_t free = 0, total = 0;
+  Check(cudaMemGetInfo(&free, &total), "asking for the GPU's memory");
+  return static_cast<int64_t>(total);
+}
+
+int Current() {
+  int device = 0;
+  Check(cudaGetDevice(&device), "asking which GPU the thread uses");
+  return device;
+}
+
+Using::Using(int device) : device_(device), before_(Current()) {
+  if (device_ != before_) Check(cudaSetDevice(device_), "choosing a GPU");
+}
+
+Using::~Using() {
+  if (device_ != before_) cudaSetDevice(before_);
+}
+
+Stream MakeStream() {
+  cudaStream_t stream = nullptr;
+  Check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+  return stream;
+}
+
+void FreeStream(Stream stream) { cudaStreamDestroy(Cuda(stream)); }
+
+void Synchronize(Stream stream) {
+  const cudaError_t status = cudaStreamQuery(Cuda(stream));  // an event would take the GPU some microseconds
+  if (status == cudaSuccess) return;
+  if (status != cudaErrorNotReady) Check(status, "waiting for the GPU");
+  cudaGetLastError();  // "not ready" counts as an error
+  static thread_local std::unique_ptr<WaitingEvent> event;
+  if (event == nullptr || event->device != Current()) event = std::make_unique<WaitingEvent>();
+  event->WaitFor(Cuda(stream));
+}
+
+Event::Event() {
+  cudaEvent_t event = nullptr;
+  Check(cudaEventCreate(&event), "making an event");
+  event_ = event;
+}
+
+Event::~Event() { cudaEventDestroy(CudaEvent(event_)); }
+
+void Event::Record(Stream stream) { Check(cudaEventRecord(CudaEvent(event_), Cuda(stream)), "measuring time"); }
+
+double Event::SecondsUntil(const Event& later) const {
+  float milliseconds = 0;
+  Check(cudaEventElapsedTime(&milliseconds, CudaEvent(event_), CudaEvent(later.event_)), "measuring time");
+  return 1e-3 * milliseconds;
+}
+
+void* Allocate(Where where, int64_t bytes) {
+  void* memory = nullptr;
+  const bool on_device = where == Where::kDevice;
+  const cudaError_t status = on_device ? cudaMalloc(&memory, bytes) : cudaMallocHost(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    if (!on_device) throw Error(Error::Kind::kInternal, Concat("no ", bytes, " bytes of pinned memory"));
+    ThrowInvalid("the GPU has no ", bytes, " bytes of memory left: ", FreeBytes(), " of ", TotalBytes(), " are free");
+  }
+  Check(status, "allocating memory");
+  return memory;
+}
+
+void Free(Where where, void* memory) noexcept {
+  if (memory == nullptr) return;
+  where == Where::kDevice ? cudaFree(memory) : cudaFreeHost(memory);
+}
+
+void CopyIn(void* device_dst, const void* host_src, int64_t bytes, Stream stream) {
+  Check(cudaMemcpyAsync(device_dst, host_src, bytes, cudaMemcpyHostToDevice, Cuda(stream)), "copying to the GPU");
+}
+
+void CopyOut(void* host_dst, const void* device_src, int64_t bytes, Stream stream) {
+  Check(cudaMemcpyAsync(host_dst, device_src, bytes, cudaMemcpyDeviceToHost, Cuda(stream)), "copying from the GPU");
+}
+
+void CopyWithin(void* device_dst, const void* device_src, int64_t bytes, Stream stream) {
+  Check(cudaMemcpyAsync(device_dst, device_src, bytes, cudaMemcpyDeviceToDevice, Cuda(stream)), "copying on the GPU");
+}
+
+void FillBytes(void* device_dst, int value, int64_t bytes, Stream stream) {
+  Check(cudaMemsetAsync(device_dst, value, bytes, Cuda(stream)), "filling the GPU's memory");
+}
+
+}  // namespace neuroevo::device

@@ -1,0 +1,70 @@
+// A network as a list of layers, parsed from one line of text, with the place of every layer's weights in theta.
+//
+//   input uint8 84 84 4; conv 32 8 8 4 same 1.0; bias; relu; dense 512 1.0; bias; relu; dense 18 0.1; bias
+//
+// Layers:  input (uint8|float32) DIM...        uint8 inputs are multiplied by 1/255
+//          conv FILTERS KH KW STRIDE (same|valid) STD    NHWC input, weights [KH, KW, C, FILTERS], TensorFlow's padding
+//          dense UNITS STD                     flattens its input, weights [IN, UNITS]
+//          bias                                one weight per channel (last dimension), initially 0
+//          relu, tanh
+//          vbn                                 virtual batch normalisation (Salimans et al. 2016), with no weights
+// theta is the concatenation of the layers' weights in list order, each row-major: float32, length D.
+//
+// vbn turns the values x of channel c (last dimension) into (x - mean_c) / sqrt(variance_c + 1e-3), with mean and
+// variance of the channel's values at all positions of B reference observations, as this very network makes them: those
+// of a second vbn are of what the first has normalised. What it does to the bit is in vbn.h. A row holds its statistics
+// behind its theta: of each vbn, in list order, the means of all channels, then the factors 1 / sqrt(variance + 1e-3).
+#ifndef NEUROEVO_NETWORKS_NETWORK_H_
+#define NEUROEVO_NETWORKS_NETWORK_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace neuroevo {
+
+struct Layer {
+  enum class Kind { kConv, kDense, kBias, kRelu, kTanh, kVbn };
+  Kind kind;
+  std::array<int, 3> in;                       // height, width, channels; a flat tensor of n values is {1, 1, n}
+  std::array<int, 3> out;                      // likewise
+  int kernel_h = 0, kernel_w = 0, stride = 0;  // conv
+  int pad_top = 0, pad_left = 0;               // conv: zeros before the first row and column
+  float init_scale = 0;                        // conv, dense: std / sqrt(fan_in); bias: 0
+  int64_t offset = 0;                          // of the layer's weights in theta
+  int64_t weights = 0;                         // how many
+  int64_t statistics = 0;                      // vbn: where its means, then its factors are in a row
+};
+
+class Network {
+ public:
+  // Throws Error naming the layer and what was expected.
+  static Network Parse(const std::string& text);
+
+  const std::string& text() const { return text_; }
+  DType input_dtype() const { return input_dtype_; }
+  const std::vector<int>& input_shape() const { return input_shape_; }
+  int64_t input_size() const { return input_size_; }  // values per observation
+  int output_size() const { return output_size_; }    // values per output, A
+  int64_t dimension() const { return dimension_; }    // D
+  int64_t row_size() const { return row_size_; }      // floats of a row: D and the statistics of vbn
+  bool has_vbn() const { return row_size_ > dimension_; }
+  const std::vector<Layer>& layers() const { return layers_; }
+
+ private:
+  std::string text_;
+  DType input_dtype_ = DType::kFloat32;
+  std::vector<int> input_shape_;
+  int64_t input_size_ = 0;
+  int output_size_ = 0;
+  int64_t dimension_ = 0;
+  int64_t row_size_ = 0;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_NETWORKS_NETWORK_H_

@@ -1,0 +1,223 @@
+// Convolution: a block of output pixels by a few vectors of channels, all in registers, goes over the taps.
+//
+// A tap is a place in the kernel's window: row, column, channel. ReLU and black screens make many inputs zero, mostly
+// the same channels in neighbouring pixels: a block leaves out the taps that are zero in all of its windows, which it
+// sees in the image's marks, 64 taps at a time. Screens have large flat areas: a pixel whose window holds what its left
+// neighbour's holds is copied from it. Weights that the L1 cache does not hold are taken in chunks, all pixels with one
+// before the next; sums wait in the output meanwhile.
+#include <algorithm>
+
+#include "core/simd.h"
+#include "networks/vbn.h"
+#include "population/cpu/float32/kernels.h"
+
+namespace neuroevo {
+
+namespace {
+
+constexpr int kWord = ImageMarks::kWord;
+constexpr int64_t kLine = 64 / sizeof(float);  // floats of a cache line
+
+// The most vectors of channels in a block.
+constexpr int kWidest = kVectorRegisters == 32 ? 4 : 2;
+
+// Pixels of a block: enough sums to hide the latency of fused multiply-adds and to make up for the loads of weights.
+// Fewer waste less on zeros that only some of them have. By forward_bench.
+constexpr int BlockPixels(int vectors, bool dense) {
+  if (kVectorRegisters == 32) return vectors == 4 ? (dense ? 5 : 3) : vectors == 2 ? (dense ? 10 : 6) : 8;
+  return vectors == 2 ? 6 : 12;
+}
+
+// Bytes of weights that all pixels use before the next ones: what stays in the L1 cache beside the inputs and outputs
+// that pass. Shorter vectors are fed well from the L2 cache.
+constexpr int64_t kChunkBytes = kVectorRegisters == 32 ? 48 << 10 : 256 << 10;
+
+// Some of a convolution's words.
+struct Chunk {
+  const ConvWord *begin, *end;
+  bool begins, ends;  // the sums
+};
+
+// Of a chunk at most, so that a block's marks fit beside its sums.
+constexpr int64_t kChunkWords = 16;
+
+// Adds a chunk's taps to kPixels x (kVectors * kLanes) outputs, the first one being that channel. Inlined, GCC 12 would
+// keep weights in memory for want of registers.
+template <int kPixels, int kVectors>
+__attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& chunk, const float* weights,
+                                        int64_t filters, const Epilogue& epilogue, int channel) {
+  // All words before the first sum, so that the next one is at hand when the processor mispredicts a word's last tap.
+  uint64_t wanted[kChunkWords];
+  for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
+    uint64_t any = 0;
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) any |= ImageMarks::Read(pixels[p].non_zero + word->marks);
+    wanted[word - chunk.begin] = any & word->taps;
+  }
+  const float* window[kPixels];
+  Floats sum[kPixels][kVectors];
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; ++p) {
+    window[p] = pixels[p].window;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      sum[p][v] = chunk.begins ? Floats(0.0f) : Floats::Load(pixels[p].out + channel + v * kLanes);
+    }
+  }
+  weights += channel;
+  const int64_t words = chunk.end - chunk.begin;
+  for (int64_t w = 0; w < words; ++w) {
+    const int64_t first = chunk.begin[w].place;
+    const float* rows = weights + chunk.begin[w].weights;
+    for (uint64_t left = wanted[w]; left != 0; left &= left - 1) {
+      const int64_t i = __builtin_ctzll(left), place = first + i;
+      const float* row = rows + i * filters;
+      Floats weight[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) weight[v] = Floats::Load(row + v * kLanes);
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) {
+        const Floats value(window[p][place]);
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sum[p][v] = Fma(value, weight[v], sum[p][v]);
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const int64_t first = channel + v * kLanes;
+    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, filters - first));
+    const bool normalises = chunk.ends && epilogue.means != nullptr, biases = chunk.ends && epilogue.bias != nullptr;
+    const bool relu = chunk.ends && epilogue.relu;
+    const Floats mean = normalises ? Floats::Load(epilogue.means + first) : Floats(0.0f);
+    const Floats factor = normalises ? Floats::Load(epilogue.factors + first) : Floats(1.0f);
+    const Floats bias = biases ? Floats::Load(epilogue.bias + first) : Floats(0.0f);
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+      Floats value = sum[p][v];
+      if (normalises) value = vbn::Normalised(value, mean, factor);
+      if (biases) value = Add(value, bias);
+      if (relu) value = Relu(value);
+      value.StorePartial(pixels[p].out + first, lanes);
+    }
+  }
+}
+
+// All pixels, in blocks of those that a layer with blocks of kVectors vectors has. After the last pixel there are as
+// many copies of it as a block may still take.
+template <int kVectors, bool kDense>
+void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64_t filters, const Epilogue& epilogue,
+                 const ConvPixel* pixels, int64_t count) {
+  constexpr int kPixels = BlockPixels(kVectors, kDense);
+  static_assert(kPixels <= kMostBlockPixels, "");
+  const ConvWord *const first = words.data(), *const last = first + words.size() - 1;  // the last one only ends them
+  for (Chunk chunk = {first, first, false, false}; chunk.end < last;) {
+    const auto end_of = [&](const ConvWord* begin) {
+      const ConvWord* end = begin + 1;
+      while (end < last && end - begin < kChunkWords &&
+             (end[1].weights - begin->weights) * static_cast<int64_t>(sizeof(float)) <= kChunkBytes) {
+        ++end;
+      }
+      return std::min(end, last);
+    };
+    chunk.begin = chunk.end;
+    chunk.end = end_of(chunk.begin);
+    chunk.begins = chunk.begin == first;
+    chunk.ends = chunk.end == last;
+    // Meanwhile the next chunk comes, a few lines a block.
+    const float *next = weights + chunk.end->weights, *next_end = weights + end_of(chunk.end)->weights;
+    const int64_t ahead = ((next_end - next) * kPixels / count / kLine + 1) * kLine;
+    for (int64_t i = 0; i < count; i += kPixels) {
+      for (const float* end = std::min(next_end, next + ahead); next < end; next += kLine) __builtin_prefetch(next);
+      int channel = 0;
+      const auto sweep = [&](auto convolve, int vectors) {
+        for (; channel + (vectors - 1) * kLanes < filters; channel += vectors * kLanes) {
+          convolve(pixels + i, chunk, weights, filters, epilogue, channel);
+        }
+      };
+      sweep(Convolve<kPixels, kVectors>, kVectors);
+      if constexpr (kVectors > 2) sweep(Convolve<kPixels, 2>, 2);
+      if constexpr (kVectors > 1) sweep(Convolve<kPixels, 1>, 1);
+    }
+  }
+}
+
+}  // namespace
+
+void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
+             bool flat, float* out, int64_t out_pitch, ConvScratch* scratch) {
+  const auto [height, width, filters] = layer.out;
+  const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2];
+  const int64_t step = int64_t{layer.stride} * layer.in[2];
+  const int64_t in_rows = int64_t{height - 1} * layer.stride + layer.kernel_h,
+                in_values = (width - 1) * step + row_taps;
+  ImageMarks &non_zero = scratch->non_zero, &differs = scratch->differs;
+  non_zero.Reset(in_rows, in_values, step);
+  int64_t values = 0;
+  const int64_t ahead = std::min<int64_t>(layer.weights, kChunkBytes / sizeof(float)) / in_rows + 1;
+  for (int64_t y = 0; y < in_rows; ++y) {
+    for (int64_t i = 0; i < ahead; i += kLine) __builtin_prefetch(weights + y * ahead + i);  // meanwhile
+    const float* row = in + y * in_pitch;
+    values += non_zero.SetRow(y, [&](int64_t i) { return NonZero(Floats::Load(row + i)); });
+  }
+  // Where few values are zeros, and where weights do not stay in the L1 cache, larger blocks.
+  const bool dense = 3 * values > 2 * in_rows * in_values || kWord * filters * sizeof(float) > kChunkBytes;
+  const bool finds_copies = flat && width > 1;
+  if (finds_copies) {
+    differs.Reset(in_rows, in_values - step, 8);
+    for (int64_t y = 0; y < in_rows; ++y) {
+      const float* row = in + y * in_pitch;
+      differs.SetRow(
+          y, [&](int64_t i) { return AnyBit(ToBits(Floats::Load(row + i)) ^ ToBits(Floats::Load(row + i + step))); });
+    }
+  }
+  // Both lists are written without a branch, since nobody could foretell it.
+  const size_t most = static_cast<size_t>(height) * width + kMostBlockPixels;
+  if (scratch->pixels.size() < most) {
+    scratch->pixels.resize(most);
+    scratch->copies.resize(most);
+  }
+  ConvPixel* pixel = scratch->pixels.data();
+  float** copy = scratch->copies.data();
+  for (int y = 0; y < height; ++y) {
+    const int64_t in_y = int64_t{y} * layer.stride;
+    if (finds_copies) differs.Join(in_y, layer.kernel_h);
+    for (int x = 0; x < width; ++x) {
+      const bool copied = finds_copies && x > 0 && !differs.AnyJoined((x - 1) * step, row_taps);
+      *pixel = {in + in_y * in_pitch + x * step, non_zero.At(in_y, x * step),
+                out + y * out_pitch + int64_t{x} * filters};
+      *copy = pixel->out;
+      pixel += !copied;
+      copy += copied;
+    }
+  }
+  const ConvPixel* pixels = scratch->pixels.data();
+  const int64_t count = pixel - pixels;
+  std::fill_n(pixel, kMostBlockPixels - 1, pixel[-1]);
+  std::vector<ConvWord>& words = scratch->words;
+  words.clear();
+  for (int64_t kh = 0; kh < layer.kernel_h; ++kh) {
+    for (int64_t tap = 0; tap < row_taps; tap += kWord) {
+      words.push_back({kh * in_pitch + tap, (kh * row_taps + tap) * filters, kh * non_zero.pitch() + tap / 8,
+                       ImageMarks::FirstOf(row_taps - tap)});
+    }
+  }
+  words.push_back({0, layer.weights, 0, 0});
+  const auto convolve_all = [&](auto sparse_one, auto dense_one) {
+    (dense ? dense_one : sparse_one)(words, weights, filters, epilogue, pixels, count);
+  };
+  if (filters > 3 * kLanes && kWidest == 4) {
+    convolve_all(ConvolveAll<kWidest, false>, ConvolveAll<kWidest, true>);
+  } else if (filters > kLanes) {
+    convolve_all(ConvolveAll<2, false>, ConvolveAll<2, true>);
+  } else {
+    convolve_all(ConvolveAll<1, false>, ConvolveAll<1, true>);
+  }
+  for (float** to = scratch->copies.data(); to < copy; ++to) {
+    for (int first = 0; first < filters; first += kLanes) {
+      Floats::Load(*to - filters + first).StorePartial(*to + first, std::min(kLanes, filters - first));
+    }
+  }
+}
+
+}  // namespace neuroevo

@@ -1,0 +1,62 @@
+// The vectorised layers of the CPU backend. Vectors go over output channels and units only, so every sum takes its
+// products in the reference's order and has the reference's bits (for finite weights; see population/reference).
+//
+// Vector loads may run up to kLanes - 1 floats over the end of weights, statistics, biases, inputs and a convolution's
+// outputs; what they find there goes into lanes that are never stored. Rows of a population and the scratch buffers
+// have that slack.
+#ifndef NEUROEVO_POPULATION_CPU_FLOAT32_KERNELS_H_
+#define NEUROEVO_POPULATION_CPU_FLOAT32_KERNELS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "networks/network.h"
+#include "population/cpu/float32/image_marks.h"
+
+namespace neuroevo {
+
+// What happens to a sum before it is stored, in this order. All but relu are one per channel, or none.
+struct Epilogue {
+  const float *means = nullptr, *factors = nullptr;  // of a vbn layer
+  const float* bias = nullptr;
+  bool relu = false;
+};
+
+// Where a convolution keeps its lists. They grow to the largest layer and stay.
+constexpr int kMostBlockPixels = 12;
+struct ConvPixel {
+  const float* window;      // its upper left corner
+  const uint8_t* non_zero;  // likewise
+  float* out;
+};
+struct ConvWord {  // taps that are adjacent in the window and share a word of marks
+  int64_t place;   // of the first one, in the window
+  int64_t weights;
+  int64_t marks;  // from the window's first one on
+  uint64_t taps;  // which there are
+};
+struct ConvScratch {
+  ImageMarks non_zero, differs;   // of values: from zero, from the one that is a window's step to the right
+  std::vector<ConvWord> words;    // of the kernel, and where their weights end
+  std::vector<ConvPixel> pixels;  // to be computed
+  std::vector<float*> copies;     // outputs to be copied from their left neighbours, from left to right
+};
+
+// One image. in: the padded image, rows of in_pitch floats; out: rows of out_pitch floats. flat: the image probably has
+// areas of one colour, as screens do, so that it pays to look for equal windows. Weights behind inputs that are zero in
+// all pixels are not read.
+void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
+             bool flat, float* out, int64_t out_pitch, ConvScratch* scratch);
+
+constexpr int kMaxDenseSlots = 8;
+
+// Several inputs through the same weights, which are read once. in[s * in_stride + i], out[s * out_stride + unit];
+// out needs kLanes floats of slack per slot. Weights behind inputs that are zero in every slot are not read.
+// list: room for DenseListSize(inputs) entries.
+void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue& epilogue, int slots, const float* in,
+              int64_t in_stride, float* out, int64_t out_stride, int32_t* list);
+int64_t DenseListSize(int64_t inputs);
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_POPULATION_CPU_FLOAT32_KERNELS_H_

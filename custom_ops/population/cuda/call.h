@@ -1,0 +1,46 @@
+// What a forward call hands to the GPU's kernels of one network, and small copies to the device.
+#ifndef NEUROEVO_POPULATION_CUDA_CALL_H_
+#define NEUROEVO_POPULATION_CUDA_CALL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/device.h"
+
+namespace neuroevo::cuda {
+
+// The slots of a call that play rows of one network, sorted by row and then by slot. Position i of the call is slot
+// slots[i], which plays row rows[i].
+struct CallSlots {
+  std::vector<int32_t> slots, rows;
+  int64_t count() const { return static_cast<int64_t>(slots.size()); }
+};
+
+// Copies a few kilobytes from any host memory to the device, in the arguments of kernels: what was at host_src may
+// change as soon as this returns. bytes: a multiple of 4.
+void Upload(void* device_dst, const void* host_src, int64_t bytes, device::Stream stream);
+
+// Bytes that n values take in a workspace, whose parts all begin at multiples of 256.
+template <class T>
+int64_t PartBytes(int64_t n) {
+  return (n * static_cast<int64_t>(sizeof(T)) + 255) / 256 * 256;
+}
+
+// Hands out the parts of a workspace one after the other.
+class Workspace {
+ public:
+  explicit Workspace(char* next) : next_(next) {}
+  template <class T>
+  T* Part(int64_t n) {
+    T* part = reinterpret_cast<T*>(next_);
+    next_ += PartBytes<T>(n);
+    return part;
+  }
+
+ private:
+  char* next_;
+};
+
+}  // namespace neuroevo::cuda
+
+#endif  // NEUROEVO_POPULATION_CUDA_CALL_H_

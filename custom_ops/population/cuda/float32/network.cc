@@ -1,0 +1,221 @@
+#include "population/cuda/float32/network.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "population/cuda/float32/kernels.h"
+
+namespace neuroevo::cuda {
+
+namespace {
+
+constexpr int kSharedFrom = 16;  // positions of a row that are worth a tile for many
+
+int64_t Size(const std::array<int, 3>& shape) { return int64_t{1} * shape[0] * shape[1] * shape[2]; }
+
+bool BiasFits(const Step& step) { return step.bias < 0 && step.activation == Activation::kNone; }
+
+bool VbnFits(const Step& step) { return step.vbn < 0 && BiasFits(step); }
+
+// A multiple of four, so that every tensor can be read and written by vectors.
+int64_t Pitch(const Step& step) { return CeilDivide(Size(step.layer.out), 4) * 4; }
+
+// The positions that begin tiles of dense layers, by the tiles' size.
+struct DenseTiles {
+  std::vector<int32_t> first[kDenseTiles];
+
+  explicit DenseTiles(const std::vector<int32_t>& rows) {
+    for (size_t i = 0; i < rows.size();) {
+      const size_t end =
+          std::find_if(rows.begin() + i, rows.end(), [&](int32_t row) { return row != rows[i]; }) - rows.begin();
+      // Large tiles first: the kernel takes a tile to reach to its size or to the end of the row's positions.
+      while (i < end) {
+        const size_t left = end - i;
+        const int size = left >= kSharedFrom ? 2 : left > 1 ? 1 : 0;
+        first[size].push_back(static_cast<int32_t>(i));
+        i += std::min<size_t>(left, kDenseTileSizes[size]);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+std::vector<Step> StepsOf(const Network& network) {
+  std::vector<Step> steps;
+  for (const Layer& layer : network.layers()) {
+    Step alone;
+    alone.kind = Step::Kind::kNeither;
+    alone.layer = layer;
+    switch (layer.kind) {
+      case Layer::Kind::kConv:
+      case Layer::Kind::kDense:
+        if (steps.empty() && layer.kind == Layer::Kind::kDense && network.input_dtype() == DType::kUint8) {
+          alone.layer.out = layer.in;
+          steps.push_back(alone);
+          alone.layer = layer;
+        }
+        alone.kind = layer.kind == Layer::Kind::kConv ? Step::Kind::kConv : Step::Kind::kDense;
+        steps.push_back(alone);
+        break;
+      case Layer::Kind::kBias:
+        if (steps.empty() || !BiasFits(steps.back())) steps.push_back(alone);
+        steps.back().bias = layer.offset;
+        break;
+      case Layer::Kind::kVbn:
+        if (steps.empty() || !VbnFits(steps.back())) steps.push_back(alone);
+        steps.back().vbn = layer.statistics;
+        break;
+      case Layer::Kind::kRelu:
+      case Layer::Kind::kTanh:
+        if (steps.empty() || steps.back().activation != Activation::kNone) steps.push_back(alone);
+        steps.back().activation = layer.kind == Layer::Kind::kRelu ? Activation::kRelu : Activation::kTanh;
+        break;
+    }
+  }
+  return steps;
+}
+
+CudaNetwork::CudaNetwork(const Network& network)
+    : network_(network), steps_(StepsOf(network)), multiprocessors_(device::Multiprocessors()) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (i + 1 < steps_.size()) pitch_[i % 2] = std::max(pitch_[i % 2], Pitch(steps_[i]));
+    if (steps_[i].vbn < 0) continue;
+    prepared_steps_ = i + 1;
+    prepare_channels_ = std::max<int64_t>(prepare_channels_, steps_[i].layer.out[2]);
+  }
+  for (size_t i = 0; i < prepared_steps_; ++i) {
+    prepare_pitch_[i % 2] = std::max(prepare_pitch_[i % 2], Pitch(steps_[i]));
+  }
+}
+
+// The positions of a call, on the device.
+struct CudaNetwork::Positions {
+  Positions(const float* row_thetas, int64_t row_stride, const CallSlots& call, int32_t* list, device::Stream on)
+      : thetas(row_thetas), stride(row_stride), count(call.count()), slots(list), tiles(call.rows), stream(on) {
+    // One list, so that few launches bring it: slots, rows and the tiles of all sizes.
+    std::vector<int32_t> all = call.slots;
+    all.insert(all.end(), call.rows.begin(), call.rows.end());
+    for (const auto& first : tiles.first) all.insert(all.end(), first.begin(), first.end());
+    Upload(list, all.data(), 4 * static_cast<int64_t>(all.size()), stream);
+  }
+
+  static int64_t ListSize(int64_t count) { return 3 * count; }
+  const int32_t* rows() const { return slots + count; }
+  const int32_t* first_of_tiles() const { return slots + 2 * count; }
+
+  const float* thetas;
+  int64_t stride, count;
+  const int32_t* slots;
+  DenseTiles tiles;
+  device::Stream stream;
+};
+
+void CudaNetwork::Run(const Step& step, const Positions& positions, const Tensors& in, const Tensors& out) const {
+  const auto by_4 = [](const void* data, int64_t value_bytes, std::initializer_list<int64_t> sizes) {
+    return reinterpret_cast<uintptr_t>(data) % (4 * value_bytes) == 0 &&
+           std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size % 4 == 0; });
+  };
+  const int64_t count = positions.count;
+  Sums sums = {};
+  sums.thetas = positions.thetas;
+  sums.stride = positions.stride;
+  sums.rows = positions.rows();
+  sums.weights = step.layer.offset;
+  sums.vbn = step.vbn;
+  sums.bias = step.bias;
+  sums.units = step.layer.out[2];
+  sums.activation = step.activation;
+  sums.in = in;
+  sums.out = out;
+  sums.weights_by_4 = by_4(sums.thetas, 4, {sums.stride, sums.weights, sums.units});
+  sums.out_by_4 = by_4(out.data, 4, {out.pitch, sums.units});
+  const int64_t adjacent = step.kind == Step::Kind::kConv ? step.layer.in[2] : Size(step.layer.in);
+  sums.in_by_4 = by_4(in.data, in.bytes ? 1 : 4, {in.pitch, adjacent});
+  switch (step.kind) {
+    case Step::Kind::kConv:
+      sums.terms = step.layer.kernel_h * step.layer.kernel_w * step.layer.in[2];
+      LaunchConv(sums, step.layer, count, multiprocessors_, positions.stream);
+      break;
+    case Step::Kind::kDense: {
+      sums.terms = static_cast<int>(Size(step.layer.in));
+      const int32_t* first = positions.first_of_tiles();
+      for (int size = 0; size < kDenseTiles; ++size) {
+        const int64_t n = static_cast<int64_t>(positions.tiles.first[size].size());
+        if (n > 0) LaunchDense(sums, first, n, size, count, multiprocessors_, positions.stream);
+        first += n;
+      }
+      break;
+    }
+    case Step::Kind::kNeither:
+      LaunchElementwise(sums, Size(step.layer.out), count, positions.stream);
+      break;
+  }
+}
+
+int64_t CudaNetwork::WorkspaceBytes(int64_t count) const {
+  return PartBytes<int32_t>(Positions::ListSize(count)) + PartBytes<float>(pitch_[0] * count) +
+         PartBytes<float>(pitch_[1] * count);
+}
+
+void CudaNetwork::Forward(const float* thetas, int64_t stride, const CallSlots& call, const void* observations,
+                          float* outputs, char* workspace, device::Stream stream) const {
+  const int64_t count = call.count();
+  if (count == 0) return;
+  Workspace parts(workspace);
+  const Positions positions(thetas, stride, call, parts.Part<int32_t>(Positions::ListSize(count)), stream);
+  float* const between[2] = {parts.Part<float>(pitch_[0] * count), parts.Part<float>(pitch_[1] * count)};
+  Tensors in = {const_cast<void*>(observations), network_.input_size(), positions.slots,
+                network_.input_dtype() == DType::kUint8};
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    Tensors out = {between[i % 2], pitch_[i % 2], nullptr};
+    if (i + 1 == steps_.size()) out = {outputs, network_.output_size(), positions.slots};
+    Run(steps_[i], positions, in, out);
+    in = out;
+  }
+}
+
+int64_t CudaNetwork::PrepareBytes(int64_t rows, int64_t observations) const {
+  const int64_t count = rows * observations;
+  return PartBytes<int32_t>(Positions::ListSize(count)) + PartBytes<float>(prepare_pitch_[0] * count) +
+         PartBytes<float>(prepare_pitch_[1] * count) + PartBytes<double>(prepare_channels_ * count);
+}
+
+void CudaNetwork::Prepare(float* thetas, int64_t stride, const std::vector<int32_t>& rows, const void* reference,
+                          int64_t observations, char* workspace, device::Stream stream) const {
+  CallSlots call;  // every row plays all of the reference batch
+  for (int32_t row : rows) {
+    for (int64_t o = 0; o < observations; ++o) {
+      call.rows.push_back(row);
+      call.slots.push_back(static_cast<int32_t>(o));
+    }
+  }
+  const int64_t count = call.count();
+  Workspace parts(workspace);
+  const Positions positions(thetas, stride, call, parts.Part<int32_t>(Positions::ListSize(count)), stream);
+  float* between[2];
+  for (int i : {0, 1}) between[i] = parts.Part<float>(prepare_pitch_[i] * count);
+  double* sums = parts.Part<double>(prepare_channels_ * count);
+  Tensors in = {const_cast<void*>(reference), network_.input_size(), positions.slots,
+                network_.input_dtype() == DType::kUint8};
+  for (size_t i = 0; i < prepared_steps_; ++i) {
+    const Step& step = steps_[i];
+    const Tensors out = {between[i % 2], prepare_pitch_[i % 2], nullptr};
+    if (step.vbn < 0) {
+      Run(step, positions, in, out);
+    } else {
+      Step before = step, after = step;  // what the statistics are of, and what is done with it in place
+      before.vbn = before.bias = -1;
+      before.activation = Activation::kNone;
+      after.kind = Step::Kind::kNeither;
+      Run(before, positions, in, out);
+      const VbnInputs inputs = {thetas, stride, positions.rows(), step.vbn, step.layer.out[2], Size(step.layer.out),
+                                out};
+      LaunchStatistics(inputs, static_cast<int64_t>(rows.size()), observations, sums, stream);
+      if (i + 1 < prepared_steps_) Run(after, positions, out, out);
+    }
+    in = out;
+  }
+}
+
+}  // namespace neuroevo::cuda

@@ -1,0 +1,68 @@
+// A network as the GPU evaluates it, in float32: every result is, bit for bit, what population/reference defines.
+#ifndef NEUROEVO_POPULATION_CUDA_FLOAT32_NETWORK_H_
+#define NEUROEVO_POPULATION_CUDA_FLOAT32_NETWORK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/device.h"
+#include "networks/network.h"
+#include "population/cuda/call.h"
+
+namespace neuroevo::cuda {
+
+struct Tensors;
+
+enum class Activation { kNone, kRelu, kTanh };
+
+// A convolution, a dense layer or neither, and the vbn, bias and activation that follow it, each of which may be
+// missing.
+struct Step {
+  enum class Kind { kConv, kDense, kNeither };
+  Kind kind;
+  Layer layer;        // of kNeither, only in and out count
+  int64_t vbn = -1;   // offset in a row of its statistics; -1: there is none
+  int64_t bias = -1;  // offset in a row; -1: there is none
+  Activation activation = Activation::kNone;
+};
+
+// What the network does, in order. Only a convolution or kNeither, as the first step, reads uint8.
+std::vector<Step> StepsOf(const Network& network);
+
+class CudaNetwork {
+ public:
+  explicit CudaNetwork(const Network& network);
+
+  // Of Forward, for a call of count slots.
+  int64_t WorkspaceBytes(int64_t count) const;
+
+  // outputs[slot, :A] = this network with theta of the slot's row applied to observations[slot], for the call's slots.
+  // thetas [R, stride] floats, observations [K, ...] and outputs [K, A] are on the device, as is the workspace. Queues
+  // kernels on the stream; neither allocates nor waits. What a slot gets does not depend on the other slots.
+  void Forward(const float* thetas, int64_t stride, const CallSlots& call, const void* observations, float* outputs,
+               char* workspace, device::Stream stream) const;
+
+  // Of Prepare, for that many rows and reference observations.
+  int64_t PrepareBytes(int64_t rows, int64_t observations) const;
+
+  // Computes the statistics of the rows' vbn layers, which Forward finds behind their thetas. reference: [observations,
+  // ...] on the device, as is the workspace. Otherwise as Forward.
+  void Prepare(float* thetas, int64_t stride, const std::vector<int32_t>& rows, const void* reference,
+               int64_t observations, char* workspace, device::Stream stream) const;
+
+ private:
+  struct Positions;
+  void Run(const Step& step, const Positions& positions, const Tensors& in, const Tensors& out) const;
+
+  Network network_;
+  std::vector<Step> steps_;
+  int multiprocessors_;
+  int64_t pitch_[2] = {0, 0};  // floats per position of what the steps with even and odd numbers leave to the next one
+  size_t prepared_steps_ = 0;  // up to the last one with vbn
+  int64_t prepare_pitch_[2] = {0, 0};  // as pitch_, of these
+  int64_t prepare_channels_ = 0;       // the most of a vbn
+};
+
+}  // namespace neuroevo::cuda
+
+#endif  // NEUROEVO_POPULATION_CUDA_FLOAT32_NETWORK_H_

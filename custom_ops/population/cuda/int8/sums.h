@@ -1,0 +1,45 @@
+// What the kernels that make a layer's sums share. For .cu files.
+#ifndef NEUROEVO_POPULATION_CUDA_INT8_SUMS_H_
+#define NEUROEVO_POPULATION_CUDA_INT8_SUMS_H_
+
+#include "gpu/runtime.h"
+#include "population/cuda/int8/kernels.h"
+
+namespace neuroevo::cuda {
+
+__device__ inline const char* RowOf(const Int8Call& call, int64_t position) {
+  return call.packed + call.rows[position] * call.stride;
+}
+
+__device__ inline const uint32_t* InputOf(const Int8Layer& layer, const Int8Call& call, int64_t position) {
+  return call.input + (call.by_slot ? int64_t{call.slots[position]} : position) * layer.input_words();
+}
+
+// Of the layer's sums.
+__device__ inline int ExponentOf(const Int8Layer& layer, const Int8Call& call, int64_t position) {
+  const int weights = reinterpret_cast<const int32_t*>(RowOf(call, position))[layer.index];
+  return weights + (call.exponents == nullptr ? 0 : call.exponents[position]);
+}
+
+// Of an output in [0, a multiple of 4), in units of 2^-exponent / 255.
+__device__ inline int32_t BiasOf(const Int8Layer& layer, const char* row, int output, int exponent) {
+  if (layer.bias_place < 0 || output >= layer.outputs) return 0;
+  return int8::QuantisedBias(reinterpret_cast<const float*>(row + layer.bias_place)[output], exponent);
+}
+
+__device__ inline float OutputOf(const Int8Layer& layer, int32_t sum, int exponent) {
+  return int8::Output(layer.relu_at_the_end && sum < 0 ? 0 : sum, exponent);
+}
+
+// The largest value of `lanes` neighbouring lanes, a power of two.
+__device__ inline int32_t LargestOf(int32_t value, int lanes) {
+#pragma unroll
+  for (int other = lanes / 2; other > 0; other /= 2) {
+    value = max(value, __shfl_xor_sync(0xffffffffu, value, other));
+  }
+  return value;
+}
+
+}  // namespace neuroevo::cuda
+
+#endif  // NEUROEVO_POPULATION_CUDA_INT8_SUMS_H_

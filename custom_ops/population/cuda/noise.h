@@ -1,0 +1,28 @@
+// Making weights on the GPU: the bits of core/noise.h.
+#ifndef NEUROEVO_POPULATION_CUDA_NOISE_H_
+#define NEUROEVO_POPULATION_CUDA_NOISE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/device.h"
+#include "networks/network.h"
+
+namespace neuroevo::cuda {
+
+// theta = initial weights of the network from the seed. theta: device, [D].
+void InitTheta(const Network& network, uint64_t seed, float* theta, device::Stream stream);
+
+// In list order, dst = src + scale * noise(seed), [D] floats on the device each. Entries may read what earlier ones
+// have written.
+struct Mutation {
+  float* dst;
+  const float* src;
+  uint64_t seed;
+  float scale;
+};
+void MutateThetas(const std::vector<Mutation>& chain, int64_t dimension, device::Stream stream);
+
+}  // namespace neuroevo::cuda
+
+#endif  // NEUROEVO_POPULATION_CUDA_NOISE_H_

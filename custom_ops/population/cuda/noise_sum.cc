@@ -1,0 +1,32 @@
+#include "population/cuda/noise_sum.h"
+
+#include "population/cuda/call.h"
+#include "population/cuda/calls.h"
+
+namespace neuroevo::cuda {
+
+void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, float* out) {
+  device::CheckAvailable();
+  CheckPositions(begin, count);
+  if (count == 0) return;
+  const int64_t n = static_cast<int64_t>(terms.seeds.size());
+  const int64_t seed_bytes = n * static_cast<int64_t>(sizeof(uint64_t));
+  const int64_t weight_bytes = n * static_cast<int64_t>(sizeof(float));
+  const int64_t out_bytes = count * static_cast<int64_t>(sizeof(float));
+  Calls calls;
+  calls.Run([&](Calls::Call& call) {
+    call.on_device.Grow(PartBytes<uint64_t>(n) + PartBytes<float>(n) + PartBytes<float>(count));
+    Workspace parts(call.on_device.data());
+    uint64_t* seeds = parts.Part<uint64_t>(n);
+    float* weights = parts.Part<float>(n);
+    float* sums = parts.Part<float>(count);
+    if (n > 0) {
+      device::CopyIn(seeds, terms.seeds.data(), seed_bytes, call.stream);
+      device::CopyIn(weights, terms.weights.data(), weight_bytes, call.stream);
+    }
+    SumNoiseOnDevice(seeds, weights, n, begin, count, sums, call.stream);
+    device::CopyOut(out, sums, out_bytes, call.stream);
+  });
+}
+
+}  // namespace neuroevo::cuda

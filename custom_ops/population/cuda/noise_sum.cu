@@ -1,0 +1,42 @@
+#include "core/noise.h"
+#include "gpu/runtime.h"
+#include "population/cuda/grids.h"
+#include "population/cuda/noise_sum.h"
+
+namespace neuroevo::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// A thread takes the four positions of a counter through all terms. Its sums are doubles as the CPU's are: most cards
+// are slow at those, but a generation has one sum and thousands of episodes.
+__global__ void AddTerms(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t end,
+                         int64_t first_block, float* out) {
+  const int64_t counter = begin / 4 + (first_block + blockIdx.x) * kThreads + threadIdx.x;
+  if (4 * counter >= end) return;
+  double sum[4] = {};
+  for (int64_t term = 0; term < n; ++term) {
+    const FourNormals normals = NormalsAt(__ldg(seeds + term), counter);
+    const double weight = __ldg(weights + term);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sum[i] += weight * double{normals.value[i]};  // the product is exact, fused or not
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int64_t position = 4 * counter + i;
+    if (position >= begin && position < end) out[position - begin] = static_cast<float>(sum[i]);
+  }
+}
+
+}  // namespace
+
+void SumNoiseOnDevice(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t count, float* out,
+                      device::Stream stream) {
+  const int64_t end = begin + count, counters = (end + 3) / 4 - begin / 4;
+  ForGrids((counters + kThreads - 1) / kThreads, 1, [&](int64_t first_block, unsigned blocks) {
+    Launch(AddTerms, blocks, kThreads, 0, stream, seeds, weights, n, begin, end, first_block, out);
+  });
+}
+
+}  // namespace neuroevo::cuda

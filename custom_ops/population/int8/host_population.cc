@@ -1,0 +1,107 @@
+#include "population/int8/host_population.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "networks/int8/quantise.h"
+#include "networks/int8/rules.h"
+#include "population/slot_blocks.h"
+
+namespace neuroevo {
+
+namespace {
+
+constexpr int64_t kPieceWeights = 1 << 15;  // about so many per task
+
+}  // namespace
+
+Int8HostPopulation::Int8HostPopulation(std::unique_ptr<HostPopulation> thetas, std::unique_ptr<Int8Backend> backend,
+                                       int64_t rows, int64_t float_rows)
+    : Int8Population(std::move(thetas), rows, float_rows), backend_(std::move(backend)) {
+  int64_t bytes = 0, weights = 0;
+  for (const Network& network : networks_) {
+    Int8Network made(network, static_cast<int64_t>(int8_networks_.size()));
+    std::vector<int64_t> sizes;
+    pieces_.emplace_back();
+    for (const Int8Step& step : made.steps) {
+      sizes.push_back(step.dense() ? step.layer.weights : backend_->ConvBytes(step.layer));
+      const int64_t whole = step.inputs;
+      const int64_t piece = step.dense() ? std::max<int64_t>(1, kPieceWeights / step.outputs) : whole;
+      for (int64_t begin = 0; begin < whole; begin += piece) {
+        pieces_.back().push_back({static_cast<int>(sizes.size()) - 1, begin, std::min(begin + piece, whole)});
+      }
+    }
+    made.Place(sizes);
+    bytes = std::max(bytes, made.row_bytes);
+    weights = std::max(weights, network.dimension());
+    int8_networks_.push_back(std::move(made));
+  }
+  packed_ = std::make_unique<RowMemory>(rows_, bytes, weights);
+}
+
+void Int8HostPopulation::QuantiseRows(const std::vector<Target>& targets) {
+  struct Task {
+    Target target;
+    Piece piece;
+    size_t layer;  // index into largest
+  };
+  std::vector<Task> tasks;
+  size_t layers = 0;
+  for (const Target& target : targets) {
+    for (const Piece& piece : pieces_[target.network]) tasks.push_back({target, piece, layers + piece.step});
+    layers += int8_networks_[target.network].steps.size();
+  }
+  std::vector<std::atomic<uint32_t>> largest(layers);  // of each layer's absolute weights
+  const int64_t count = static_cast<int64_t>(tasks.size());
+  pool_->ParallelFor(count, [&](int64_t i) {
+    const auto& [target, piece, layer] = tasks[i];
+    const Int8Step& step = int8_networks_[target.network].steps[piece.step];
+    const float* weights = target.theta + step.layer.offset + piece.begin * step.outputs;
+    const uint32_t found = LargestBits(weights, (piece.end - piece.begin) * step.outputs);
+    for (uint32_t before = largest[layer]; before < found && !largest[layer].compare_exchange_weak(before, found);) {
+    }
+  });
+  pool_->ParallelFor(count, [&](int64_t i) {
+    const auto& [target, piece, layer] = tasks[i];
+    QuantisePiece(target, piece, int8::WeightExponent(largest[layer]));
+  });
+}
+
+void Int8HostPopulation::QuantisePiece(const Target& target, const Piece& piece, int exponent) {
+  const Int8Step& step = int8_networks_[target.network].steps[piece.step];
+  char* row = packed_->Row(target.row);
+  int8_t* packed = reinterpret_cast<int8_t*>(row + step.weights_place);
+  const float* weights = target.theta + step.layer.offset;
+  if (piece.begin == 0) {
+    reinterpret_cast<int32_t*>(row)[piece.step] = exponent;
+    if (step.has_bias) {
+      memcpy(row + step.bias_place, target.theta + step.bias.offset, step.outputs * sizeof(float));
+    }
+  }
+  const int64_t from = piece.begin * step.outputs, count = (piece.end - piece.begin) * step.outputs;
+  if (step.dense()) {
+    Quantise(weights + from, count, exponent, packed + from);
+  } else {
+    std::vector<int8_t> plain(count);
+    Quantise(weights, count, exponent, plain.data());
+    backend_->ArrangeConv(step.layer, plain.data(), packed);
+  }
+}
+
+void Int8HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) {
+  const SlotBlocks slots(rows, pool_->threads(), Int8Backend::kMaxSlots);
+  const int64_t tasks = static_cast<int64_t>(slots.blocks.size());
+  pool_->ParallelFor(tasks, [&](int64_t task) {
+    const SlotBlock& block = slots.blocks[task];
+    const int64_t row = rows[slots.order[block.first]];
+    const int network = row_network_[row];
+    const void* block_observations[Int8Backend::kMaxSlots];
+    float* block_outs[Int8Backend::kMaxSlots];
+    slots.Places(block, networks_[network], observations, out, block_observations, block_outs);
+    backend_->Evaluate(int8_networks_[network], packed_->Row(row), block.slots, block_observations, block_outs);
+  });
+}
+
+}  // namespace neuroevo

@@ -1,0 +1,41 @@
+// Integer rows in the host's memory, and the split of the calls into tasks of the thread pool.
+#ifndef NEUROEVO_POPULATION_INT8_HOST_POPULATION_H_
+#define NEUROEVO_POPULATION_INT8_HOST_POPULATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "population/host_population.h"
+#include "population/int8/backend.h"
+#include "population/int8/population.h"
+#include "population/row_memory.h"
+
+namespace neuroevo {
+
+class Int8HostPopulation : public Int8Population {
+ public:
+  // thetas: a float32 population of the same networks, rows and pool; its rows from float_rows on are scratch.
+  Int8HostPopulation(std::unique_ptr<HostPopulation> thetas, std::unique_ptr<Int8Backend> backend, int64_t rows,
+                     int64_t float_rows);
+
+ private:
+  // Whole rows of a layer's weights [inputs, outputs]: what one task quantises.
+  struct Piece {
+    int step;
+    int64_t begin, end;
+  };
+
+  void QuantiseRows(const std::vector<Target>& targets) override;
+  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
+  void QuantisePiece(const Target& target, const Piece& piece, int exponent);
+
+  std::unique_ptr<Int8Backend> backend_;
+  std::vector<Int8Network> int8_networks_;
+  std::vector<std::vector<Piece>> pieces_;  // of each network
+  std::unique_ptr<RowMemory> packed_;       // [R]
+};
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_POPULATION_INT8_HOST_POPULATION_H_

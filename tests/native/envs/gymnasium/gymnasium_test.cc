@@ -1,0 +1,302 @@
+// The Gymnasium family without Python: its messages, and workers that are shell scripts which say what they should not.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "core/thread_pool.h"
+#include "envs/env_pool.h"
+#include "envs/gymnasium/process.h"
+#include "envs/gymnasium/protocol.h"
+#include "native/check.h"
+
+using namespace neuroevo;
+
+extern "C" void neuroevo_gymnasium_end_stuck(double seconds);
+
+namespace {
+
+std::string_view Body(const std::string& message) { return std::string_view(message).substr(sizeof(uint32_t)); }
+
+// Observations uint8 [2, 3] and `actions` discrete actions, or float32 ones in [-1, 2].
+std::string Description(bool discrete = true, int64_t actions = 4, uint32_t version = kGymnasiumVersion) {
+  MessageWriter writer(GymnasiumMessage::kSpec);
+  writer.Number(version).Number(uint8_t{0}).Number(uint32_t{2}).Number(int64_t{2}).Number(int64_t{3});
+  writer.Number(static_cast<uint8_t>(discrete)).Number(actions);
+  for (float bound : {-1.0f, 2.0f}) {
+    for (int64_t a = 0; !discrete && a < actions; ++a) writer.Number(bound);
+  }
+  return writer.Number(int64_t{9}).Number(uint32_t{1}).Number(uint32_t{2}).Finish();
+}
+
+std::string Result(double reward, bool ended = false, const std::string& observation = "abcdef") {
+  return MessageWriter(GymnasiumMessage::kResult)
+      .Number(reward)
+      .Number(static_cast<uint8_t>(ended))
+      .Bytes(observation.data(), observation.size())
+      .Finish();
+}
+
+std::string Screen() { return MessageWriter(GymnasiumMessage::kScreen).Bytes("ABCDEF", 6).Finish(); }
+
+GymnasiumSpec ReadDescription(const std::string& message) {
+  MessageReader reader(Body(message));
+  return ReadGymnasiumSpec(&reader);
+}
+
+// Shell commands that send a message, or read so many bytes.
+std::string Say(const std::string& message) {
+  std::string text = "printf '";
+  for (const char c : message) {
+    char octal[8];
+    std::snprintf(octal, sizeof(octal), "\\%03o", static_cast<unsigned char>(c));
+    text += octal;
+  }
+  return text + "' >&0; ";
+}
+std::string Hear(size_t bytes) { return "dd bs=1 count=" + std::to_string(bytes) + " >/dev/null 2>&1; "; }
+
+constexpr size_t kHello = 4 + 1 + 4 + 8 + (4 + 3) + (4 + 2), kReset = 4 + 1 + 4 + 8, kStep = 4 + 1 + 4 + 4,
+                 kRender = 4 + 1 + 4;
+
+// A pool whose workers run a shell script.
+std::unique_ptr<EnvPool> Pool(const std::string& script, int64_t slots = 1, const std::string& timeout = "60") {
+  const EnvOptions options = {
+      {"command", "/bin/sh\n-c\n" + script}, {"id", "Toy"}, {"timeout", timeout}, {"workers", "2"}};
+  return std::make_unique<EnvPool>("gymnasium", options, slots, std::make_shared<ThreadPool>(2));
+}
+
+std::string Start() { return Hear(kHello) + Say(Description()); }
+
+}  // namespace
+
+TEST(Messages) {
+  const std::string message = MessageWriter(GymnasiumMessage::kReset).Number(uint32_t{7}).Text("grün").Finish();
+  CHECK_EQ(message, std::string("\x0e\0\0\0\x02\x07\0\0\0\x05\0\0\0gr\xc3\xbcn", 18));
+  MessageReader reader(Body(message));
+  CHECK(reader.kind() == GymnasiumMessage::kReset);
+  CHECK_EQ(reader.Number<uint32_t>("slot"), 7u);
+  CHECK_THROWS(reader.Finish(), "9 bytes are left over");
+  CHECK_EQ(reader.Text("text"), "grün");
+  reader.Finish();
+  CHECK_THROWS(reader.Number<uint8_t>("more"), "more takes 1 bytes, 0 are left");
+  CHECK_THROWS(MessageReader(std::string_view()), "kind takes 1 bytes, 0 are left");
+}
+
+TEST(Specification) {
+  const GymnasiumSpec read = ReadDescription(Description(false, 2));
+  CHECK(read.spec.observation_dtype == DType::kUint8);
+  CHECK_EQ(read.spec.observation_shape, (std::vector<int64_t>{2, 3}));
+  CHECK(!read.spec.discrete());
+  CHECK_EQ(read.spec.num_actions, 2);
+  CHECK_EQ(read.spec.action_low, (std::vector<float>{-1, -1}));
+  CHECK_EQ(read.spec.action_high, (std::vector<float>{2, 2}));
+  CHECK_EQ(read.max_steps, 9);
+  CHECK_EQ(read.spec.render_shape, (std::vector<int64_t>{1, 2, 3}));
+  CHECK(ReadDescription(Description()).spec.discrete());
+}
+
+TEST(MalformedSpecifications) {
+  CHECK_THROWS(ReadDescription(Description(true, 4, 2)), "version 2, expected 1");
+  CHECK_THROWS(ReadDescription(Description(true, 0)), "number of actions 0, expected 1 to");
+  CHECK_THROWS(ReadDescription(Description(true, std::numeric_limits<int64_t>::max())), "number of actions 9223");
+  CHECK_THROWS(ReadDescription(Result(1)), "kind 6, expected 5");
+  const auto changed = [](size_t at, auto value) {
+    std::string message = Description();
+    std::memcpy(message.data() + at, &value, sizeof(value));
+    return message;
+  };
+  CHECK_THROWS(ReadDescription(changed(9, uint8_t{3})), "observation dtype 3, expected 0, 1 or 2");
+  CHECK_THROWS(ReadDescription(changed(10, uint32_t{0})), "observation rank 0, expected 1 to 8");
+  CHECK_THROWS(ReadDescription(changed(10, uint32_t{9})), "observation rank 9, expected 1 to 8");
+  CHECK_THROWS(ReadDescription(changed(14, int64_t{0})), "observation dimension 0, expected 1 to");
+  CHECK_THROWS(ReadDescription(changed(14, int64_t{1} << 62)), "observation dimension 4611686018427387904, expected");
+  CHECK_THROWS(ReadDescription(changed(14, int64_t{1} << 26)), "observation dimension 3, expected 1 to 1");
+  CHECK_THROWS(ReadDescription(changed(39, int64_t{-1})), "step limit -1, expected 0 or more");
+  CHECK_THROWS(ReadDescription(changed(47, uint32_t{9000})), "screen of 9000x2, expected at most 8192");
+}
+
+// Wherever a message is cut off or has something added, that is found out, and nothing beyond it is read.
+TEST(MessagesOfAnotherLength) {
+  const std::string error = MessageWriter(GymnasiumMessage::kError).Text("E").Text("T").Finish();
+  for (const std::string& whole : {Description(), Description(false, 3), Result(2), Screen(), error}) {
+    for (size_t length = 0; length <= Body(whole).size() + 1; ++length) {
+      if (length == Body(whole).size()) continue;
+      const std::string exact = (whole + "x").substr(sizeof(uint32_t), length);
+      const std::vector<char> cut(exact.begin(), exact.end());  // where a sanitizer sees its end
+      char observation[6];
+      const auto read = [&] {
+        MessageReader reader(std::string_view(cut.data(), cut.size()));
+        if (reader.kind() == GymnasiumMessage::kSpec) ReadGymnasiumSpec(&reader);
+        if (reader.kind() == GymnasiumMessage::kResult) ReadGymnasiumResult(&reader, 6, observation);
+        uint8_t screen[6];
+        if (reader.kind() == GymnasiumMessage::kScreen) ReadGymnasiumScreen(&reader, 6, screen);
+        if (reader.kind() == GymnasiumMessage::kError) ReadGymnasiumError(&reader);
+      };
+      CHECK_THROWS(read(), "malformed message of a gymnasium worker");
+    }
+  }
+}
+
+TEST(AnEpisode) {
+  auto pool = Pool(Start() + Hear(kReset) + Say(Result(0)) + Hear(kStep) + Say(Result(0.5, false, "ghijkl")) +
+                   Hear(kStep) + Say(Result(2, true, "mnopqr")) + Hear(kRender) + Say(Screen()));
+  pool->Reset({0}, {7}, {0});
+  char seen[7] = "";
+  pool->Observe({0}, seen);
+  CHECK_EQ(std::string(seen), "abcdef");
+  double reward;
+  bool done;
+  const int32_t action = 3;
+  pool->Step({0}, &action, &reward, &done);
+  pool->Observe({0}, seen);
+  CHECK_EQ(std::string(seen), "ghijkl");
+  CHECK_EQ(reward, 0.5);
+  CHECK(!done);
+  pool->Step({0}, &action, &reward, &done);
+  CHECK_EQ(reward, 2.0);
+  CHECK(done);
+  uint8_t screen[6];
+  pool->Render({0}, screen);
+  CHECK_EQ(std::string(screen, screen + 6), "ABCDEF");
+}
+
+TEST(ARewardThatIsNotFinite) {
+  auto pool = Pool(Start() + Hear(kReset) + Say(Result(0)) + Hear(kStep) + Say(Result(-INFINITY)));
+  pool->Reset({0}, {7}, {0});
+  double reward;
+  bool done;
+  const int32_t action = 0;
+  pool->Step({0}, &action, &reward, &done);
+  CHECK_EQ(reward, 0.0);
+  CHECK(done);
+  CHECK_EQ(pool->Fault(0), "the reward is -inf at step 1");
+}
+
+TEST(BadStarts) {
+  CHECK_THROWS(Pool("exit 3"), "gymnasium environment 'Toy', start (worker 0, process ");
+  CHECK_THROWS(Pool("exit 3"), "): the worker ended with exit code 3");
+  CHECK_THROWS(Pool("kill -15 $$"), "): the worker was killed by signal 15");
+  CHECK_THROWS(Pool(Say(Result(1))), "kind 6, expected 5");
+  CHECK_THROWS(Pool(Say(Description(true, 4, 77))), "version 77, expected 1");
+  CHECK_THROWS(Pool(Say(std::string(4, '\0'))), "it sent a message of 0 bytes");
+  CHECK_THROWS(Pool(Say(std::string(4, '\xff')) + "exec sleep 60"), "it sent a message of 4294967295 bytes");
+  CHECK_THROWS(Pool(Say(Description().substr(0, 20)) + "exit 0"), "the worker ended with exit code 0");
+  CHECK_THROWS(Pool(Say(Description() + Description())), "it sent more than one answer");
+  CHECK_THROWS(Pool(Say(MessageWriter(GymnasiumMessage::kError).Text("E: x").Text("").Finish())), "): E: x");
+  const std::shared_ptr<ThreadPool> threads = std::make_shared<ThreadPool>(1);
+  const auto make = [&](const EnvOptions& options) { EnvPool("gymnasium", options, 1, threads); };
+  CHECK_THROWS(make({{"command", "/no/such/program"}, {"id", "Toy"}}), "cannot start '/no/such/program': No such file");
+  CHECK_THROWS(make({{"command", "/bin/sh"}}), "gymnasium needs the option id=ENVIRONMENT");
+  CHECK_THROWS(make({{"id", "Toy"}}), "the command of a gymnasium worker is empty");
+  CHECK_THROWS(make({{"id", "Toy"}, {"workers", "0"}}), "gymnasium option workers is '0', expected an integer in");
+  CHECK_THROWS(make({{"id", "Toy"}, {"timeout", "0"}}), "gymnasium option timeout is '0', expected a number in");
+  CHECK_THROWS(make({{"id", "Toy"}, {"wrkers", "1"}}), "gymnasium has no option 'wrkers'");
+}
+
+TEST(BadAnswers) {
+  const std::vector<uint64_t> seeds = {7};
+  const auto reset = [&](const std::string& answer, const std::string& timeout = "60") {
+    auto pool = Pool(Start() + Hear(kReset) + answer, 1, timeout);
+    try {
+      pool->Reset({0}, seeds, {0});
+    } catch (const Error& first) {
+      try {
+        pool->Reset({0}, seeds, {0});  // and so does every later call
+      } catch (const Error& second) {
+        CHECK_EQ(std::string(first.what()), second.what());
+      }
+      throw;
+    }
+  };
+  CHECK_THROWS(reset("exit 3"), "reset of slot 0 (worker 0, process ");
+  CHECK_THROWS(reset("exit 3"), "the worker ended with exit code 3");
+  CHECK_THROWS(reset(Say(Result(0, false, "abcde"))), "observation takes 6 bytes, 5 are left");
+  CHECK_THROWS(reset(Say(Result(0, false, "abcdefg"))), "1 bytes are left over");
+  CHECK_THROWS(reset(Say(Description())), "kind 5, expected 6");
+  CHECK_THROWS(reset("exec sleep 60", "0.1"), "no answer within 0.1 s");
+  CHECK_THROWS(reset("exec 0>&-; exec sleep 60"), "the worker closed its connection");
+}
+
+// Workers describe the environment alike, or the observation of one would not fit.
+TEST(WorkersThatDisagree) {
+  const std::string name = "/tmp/neuroevo_gymnasium_test_" + std::to_string(getpid());
+  auto pool = Pool("if mkdir " + name + " 2>/dev/null; then " + Start() + "else " + Hear(kHello) +
+                       Say(Description(true, 5)) + "fi; exec sleep 60",
+                   2);
+  CHECK_THROWS(pool->Reset({1}, {0}, {0}), "slot 1 (worker 1, process ");
+  CHECK_THROWS(pool->Reset({1}, {0}, {0}), "its environment has other spaces than the first worker's");
+  rmdir(name.c_str());
+}
+
+TEST(ProcessesEnd) {
+  pid_t id;
+  {
+    ChildProcess child({"/bin/sleep", "60"}, 0);
+    id = child.id();
+    CHECK_EQ(kill(id, 0), 0);
+    CHECK_EQ(child.AwaitEnd(std::chrono::steady_clock::now()), "");
+  }
+  CHECK(kill(id, 0) == -1 && errno == ESRCH);  // nor is it a zombie
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  ChildProcess ended({"/bin/sh", "-c", "exit 9"}, 0);
+  CHECK_EQ(ended.AwaitEnd(soon), "ended with exit code 9");
+  CHECK(kill(ended.id(), 0) == -1 && errno == ESRCH);
+  ended.Kill();
+  CHECK_EQ(ended.AwaitEnd(soon), "ended with exit code 9");
+}
+
+// A fork has the socket too, and would get the answers that this process waits for.
+TEST(ForksMayNotAsk) {
+  auto pool = Pool(Start() + Hear(kReset) + Say(Result(0)) + "exec sleep 60");
+  const pid_t fork_id = fork();
+  if (fork_id == 0) {
+    neuroevo_gymnasium_end_stuck(0);  // nor kill the other's worker
+    try {
+      pool->Reset({0}, {7}, {0});
+    } catch (const Error& error) {
+      _exit(std::strstr(error.what(), "it is the worker of the process that this one is a fork of") ? 3 : 4);
+    }
+    _exit(5);
+  }
+  int status = 0;
+  CHECK_EQ(waitpid(fork_id, &status, 0), fork_id);
+  CHECK(WIFEXITED(status));
+  CHECK_EQ(WEXITSTATUS(status), 3);
+  pool->Reset({0}, {7}, {0});
+}
+
+// Those who wait get an error. No number of seconds does harm.
+TEST(StuckWorkersAreEnded) {
+  auto pool = Pool(Start() + Hear(kReset) + "exec sleep 60");
+  std::string error;
+  std::atomic<bool> over{false};
+  std::thread waiting([&] {
+    try {
+      pool->Reset({0}, {7}, {0});
+    } catch (const Error& thrown) {
+      error = thrown.what();
+    }
+    over = true;
+  });
+  while (!over) {
+    neuroevo_gymnasium_end_stuck(INFINITY);
+    neuroevo_gymnasium_end_stuck(NAN);  // as 0
+  }
+  waiting.join();
+  CHECK(error.find("the worker was killed by signal 9") != std::string::npos);
+}

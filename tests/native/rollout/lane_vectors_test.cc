@@ -1,0 +1,284 @@
+// The lane runner on a toy robot: float64 observations, normalised or not, and vectors of actions, one output or
+// several bins each. Held against playing one episode after the other, with normalisation and policy written out here.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c_api/neuroevo.h"
+#include "core/error.h"
+#include "native/check.h"
+#include "rollout/lane_runner.h"
+
+using namespace neuroevo;
+
+namespace {
+
+constexpr int64_t kSize = 4, kActions = 2, kBins = 3;
+constexpr float kLow[kActions] = {-1, 0.5f}, kHigh[kActions] = {3, 1};
+constexpr uint64_t kBreaks = 13;  // seeds of this remainder to 40 break after 6 steps
+
+// A point that swings as the actions, all of them since the start, push it.
+class Robot : public Env {
+ public:
+  void Reset(uint64_t seed, int64_t max_frames) override {
+    seed_ = seed;
+    steps_ = 0;
+    last_step_ = max_frames == 0 ? 60 : max_frames;
+    place_ = static_cast<double>(seed % 97) / 10;
+    broken_ = false;
+  }
+  StepResult Step(const void* action) override {
+    const auto* push = static_cast<const float*>(action);
+    ++steps_;
+    broken_ = seed_ % 40 == kBreaks && steps_ == 6;
+    if (broken_) return {0, true};
+    place_ = std::fmod(place_ * 1.1 + static_cast<double>(push[0]) - static_cast<double>(push[1]) / 3, 20);
+    return {place_, steps_ >= last_step_ || place_ > 19};
+  }
+  void Observe(void* out) const override {
+    for (int64_t i = 0; i < kSize; ++i) static_cast<double*>(out)[i] = std::sin(place_ + static_cast<double>(i)) * 3;
+  }
+  std::string Fault() const override { return broken_ ? "the robot broke" : ""; }
+
+ private:
+  uint64_t seed_ = 0;
+  int64_t steps_ = 0, last_step_ = 0;
+  double place_ = 0;
+  bool broken_ = false;
+};
+
+class RobotFactory : public EnvFactory {
+ public:
+  RobotFactory() {
+    spec_.observation_dtype = DType::kFloat64;
+    spec_.observation_shape = {kSize};
+    spec_.action_dtype = DType::kFloat32;
+    spec_.num_actions = kActions;
+    spec_.action_low.assign(kLow, kLow + kActions);
+    spec_.action_high.assign(kHigh, kHigh + kActions);
+  }
+  const EnvSpec& spec() const override { return spec_; }
+  std::unique_ptr<Env> Make() override { return std::make_unique<Robot>(); }
+
+ private:
+  EnvSpec spec_;
+};
+
+const bool registered = RegisterEnvFamily("robot", [](const EnvOptions&) { return std::make_unique<RobotFactory>(); });
+
+const char kNumbers[] = "input float32 4; dense 6 1.0; bias; tanh; dense 2 1.0; bias";
+const char kBinned[] = "input float32 4; dense 6 1.0; bias; tanh; dense 6 1.0; bias";
+
+struct Values {
+  std::vector<double> mean, std;
+};
+const std::map<int64_t, Values> kNormalisers = {{5, {{0, 1, -1, 0.5}, {1, 2, 0.3, 3}}},
+                                                {6, {{1, 1, 1, 1}, {2, 2, 2, 2}}}};
+
+// 90 episodes of 30 genomes, every seventh of which has infinite weights, and outputs that are NaN.
+std::vector<QueuedEpisode> Episodes() {
+  std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
+  for (int64_t g = 0; g < 30; ++g) {
+    auto genome = std::make_shared<GenomeRecipe>();
+    genome->id = g;
+    genome->seed = g;
+    genome->chain = {{100 + g, 0.5f}};
+    if (g % 7 == 3) genome->chain.assign(3, {100 + g, std::numeric_limits<float>::max()});
+    genomes.push_back(std::move(genome));
+  }
+  std::vector<QueuedEpisode> episodes;
+  for (int64_t e = 0; e < 90; ++e) {
+    episodes.push_back(
+        {e, static_cast<uint64_t>(e), e % 4 == 0 ? 3 + e % 20 : 0, genomes[e % 30], e % 3 == 0 ? -1 : 4 + e % 3});
+  }
+  return episodes;
+}
+
+struct Result {
+  double total_reward = 0;
+  int64_t steps = 0;
+  std::string fault;
+  std::vector<double> moments = std::vector<double>(1 + 2 * kSize);
+};
+
+// Shows an observation as the network is to see it.
+void Normalise(int64_t normaliser, const double* seen, float* shown, std::vector<double>* moments) {
+  for (int64_t i = 0; i < kSize; ++i) {
+    shown[i] = static_cast<float>(seen[i]);
+    if (normaliser < 0) continue;
+    const Values& values = kNormalisers.at(normaliser);
+    shown[i] = static_cast<float>(std::clamp((seen[i] - values.mean[i]) / values.std[i], -5.0, 5.0));
+    (*moments)[1 + i] += seen[i];
+    (*moments)[1 + kSize + i] += seen[i] * seen[i];
+  }
+  if (normaliser >= 0) (*moments)[0] += 1;
+}
+
+float ActionOf(const float* outputs, int64_t width, int64_t a) {
+  if (width == kActions) return kLow[a] + (std::clamp(outputs[a], -1.0f, 1.0f) + 1) / 2 * (kHigh[a] - kLow[a]);
+  const float* own = outputs + a * kBins;
+  const auto best = std::max_element(own, own + kBins) - own;
+  return std::isnan(own[0]) ? own[0] : kLow[a] + static_cast<float>(best) * (kHigh[a] - kLow[a]) / (kBins - 1);
+}
+
+std::map<int64_t, Result> PlayInTurn(const char* network, const std::vector<QueuedEpisode>& episodes) {
+  const auto population = Population::Make("reference", {Network::Parse(network)}, 1, std::make_shared<ThreadPool>(1));
+  const int64_t width = population->networks().front().output_size();
+  Robot robot;
+  std::map<int64_t, Result> results;
+  for (const QueuedEpisode& episode : episodes) {
+    population->Init({0}, {0}, {episode.genome->seed});
+    for (const auto& [seed, scale] : episode.genome->chain) population->Perturb({0}, {0}, {seed}, {scale});
+    Result& result = results[episode.id];
+    robot.Reset(episode.seed, episode.max_frames);
+    for (bool over = false; !over;) {
+      double seen[kSize];
+      float shown[kSize], outputs[kActions * kBins], actions[kActions];
+      robot.Observe(seen);
+      Normalise(episode.normaliser, seen, shown, &result.moments);
+      population->Forward({0}, shown, outputs);
+      ++result.steps;
+      over = true;
+      for (int64_t a = 0; a < kActions; ++a) actions[a] = ActionOf(outputs, width, a);
+      const auto bad = std::find_if(actions, actions + kActions, [](float x) { return !std::isfinite(x); }) - actions;
+      if (bad < kActions) {
+        CHECK(std::isnan(actions[bad]));
+        result.fault = "action[" + std::to_string(bad) + "] is nan, expected a finite number";
+        continue;
+      }
+      const StepResult step = robot.Step(actions);
+      result.total_reward += step.reward;
+      over = step.done;
+      result.fault = robot.Fault();
+    }
+  }
+  return results;
+}
+
+}  // namespace
+
+TEST(EqualsPlayingInTurn) {
+  const std::vector<QueuedEpisode> episodes = Episodes();
+  for (const char* network : {kNumbers, kBinned}) {
+    const std::map<int64_t, Result> expected = PlayInTurn(network, episodes);
+    std::map<std::string, int64_t> faults;
+    for (const auto& [id, result] : expected) ++faults[result.fault];
+    CHECK_EQ(faults.size(), 3);  // of an action, of the robot, none
+    for (const auto& [fault, count] : faults) CHECK(count > 1);
+    for (int threads : {1, 2, 4}) {
+      for (const auto& [lanes, slots] : {std::pair<int64_t, int64_t>{1, 1}, {2, 3}}) {
+        const auto pool = std::make_shared<ThreadPool>(threads);
+        EnvPool envs("robot", {}, lanes * slots, pool);
+        for (const auto& [number, values] : kNormalisers) envs.SetNormaliser(number, values.mean, values.std);
+        const auto population = Population::Make("cpu", {Network::Parse(network)}, lanes * slots, pool);
+        EpisodeQueue queue(lanes, slots, 0);
+        queue.Submit(episodes);
+        const auto outcomes = RunLanes(&envs, population.get(), &queue, 90);
+        CHECK_EQ(outcomes.size(), 90);
+        for (const EpisodeOutcome& outcome : outcomes) {
+          CHECK_EQ(outcome.total_reward, expected.at(outcome.id).total_reward);
+          CHECK_EQ(outcome.steps, expected.at(outcome.id).steps);
+        }
+        EndedEpisodes ended = envs.TakeEnded();
+        std::map<int64_t, size_t> taken;
+        for (size_t e = 0; e < ended.episodes.size(); ++e) CHECK(taken.emplace(ended.episodes[e], e).second);
+        CHECK_EQ(ended.moments_size, 1 + 2 * kSize);
+        for (const QueuedEpisode& episode : episodes) {
+          const Result& result = expected.at(episode.id);
+          CHECK_EQ(taken.count(episode.id), result.fault.empty() && episode.normaliser < 0 ? 0 : 1);
+          if (taken.count(episode.id) == 0) continue;
+          const size_t e = taken.at(episode.id);
+          CHECK_EQ(ended.faults[e], result.fault);
+          const auto begin = ended.moments.begin() + e * ended.moments_size;
+          CHECK_EQ(std::vector<double>(begin, begin + ended.moments_size), result.moments);
+        }
+      }
+    }
+  }
+}
+
+TEST(WhoLearnsThatAnEpisodeIsOverFindsItsEntry) {
+  const auto pool = std::make_shared<ThreadPool>(2);
+  EnvPool envs("robot", {}, 6, pool);
+  for (const auto& [number, values] : kNormalisers) envs.SetNormaliser(number, values.mean, values.std);
+  const auto population = Population::Make("cpu", {Network::Parse(kNumbers)}, 6, pool);
+  // One lane by hand.
+  EpisodeQueue queue(1, 6, 0);
+  queue.Submit(Episodes());
+  std::map<int64_t, int64_t> normaliser_of;
+  for (const QueuedEpisode& episode : Episodes()) normaliser_of[episode.id] = episode.normaliser;
+  std::map<int64_t, int> entries;
+  for (int64_t over = 0; over < 90;) {
+    Refill refill;
+    queue.Take(0, [&](Refill taken) { refill = std::move(taken); });
+    population->Init(refill.init_rows, refill.init_networks, refill.init_seeds);
+    population->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales);
+    envs.Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalisers);
+    for (LiveSlots live = refill.live; live.slots.size() == refill.live.slots.size();) {
+      float observations[6 * kSize], outputs[6 * kActions], actions[6 * kActions];
+      double rewards[6];
+      bool dones[6];
+      envs.ObserveNormalised(live.slots, observations);
+      population->Forward(live.rows, observations, outputs);
+      envs.Actions(outputs, static_cast<int64_t>(live.slots.size()), kActions, actions);
+      envs.Step(live.slots, actions, rewards, dones);
+      live = queue.Put(0, live.slots, rewards, dones).live;
+    }
+    const auto outcomes = queue.Results();
+    for (int64_t episode : envs.TakeEnded().episodes) ++entries[episode];
+    for (const EpisodeOutcome& outcome : outcomes) {
+      ++over;
+      if (normaliser_of.at(outcome.id) >= 0) CHECK_EQ(entries[outcome.id], 1);
+    }
+  }
+}
+
+TEST(TheCInterface) {
+  neuroevo_env_pool* envs = nullptr;
+  CHECK_EQ(neuroevo_env_pool_make("robot", nullptr, 0, 2, &envs), 0);
+  const auto& [number, values] = *kNormalisers.begin();
+  const int64_t slots[] = {1, 0}, max_frames[] = {0, 1}, episodes[] = {8, 9}, normalisers[] = {-1, number};
+  const uint64_t seeds[] = {3, 4};
+  CHECK_EQ(neuroevo_env_set_normaliser(envs, number, values.mean.data(), values.std.data(), kSize), 0);
+  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, episodes, normalisers), 0);
+  CHECK_EQ(neuroevo_env_drop_normalisers(envs, &number, 1), 0);
+  double seen[2 * kSize];
+  float shown[2 * kSize], expected[2 * kSize];
+  CHECK_EQ(neuroevo_env_observe(envs, slots, 2, seen), 0);
+  CHECK_EQ(neuroevo_env_observe_normalised(envs, slots, 2, shown), 0);
+  std::vector<double> moments(1 + 2 * kSize);
+  Normalise(-1, seen, expected, nullptr);
+  Normalise(number, seen + kSize, expected + kSize, &moments);
+  CHECK(std::equal(shown, shown + 2 * kSize, expected));
+  const float outputs[] = {0, 0, std::numeric_limits<float>::quiet_NaN(), 1};
+  float actions[2 * kActions];
+  CHECK_EQ(neuroevo_env_actions(envs, outputs, 2, kActions, actions), 0);
+  CHECK_EQ(actions[0], 1);
+  CHECK(std::isnan(actions[2]) && actions[3] == 1);
+  CHECK(neuroevo_env_actions(envs, outputs, 1, 3, actions) != 0);
+  double rewards[2];
+  uint8_t dones[2];
+  CHECK_EQ(neuroevo_env_step(envs, slots, 2, actions, rewards, dones), 0);
+  CHECK(dones[0] == 0 && dones[1] == 1);
+  const char* fault = nullptr;
+  CHECK_EQ(neuroevo_env_fault(envs, 0, &fault), 0);
+  CHECK_EQ(std::string(fault), "action[0] is nan, expected a finite number");
+  neuroevo_ended ended;
+  CHECK_EQ(neuroevo_env_take_ended(envs, &ended), 0);
+  CHECK(ended.count == 1 && ended.episodes[0] == 9 && ended.moments_size == 1 + 2 * kSize);
+  CHECK_EQ(std::string(ended.faults[0]), fault);
+  CHECK_EQ(std::vector<double>(ended.moments, ended.moments + ended.moments_size), moments);
+  CHECK_EQ(neuroevo_env_take_ended(envs, &ended), 0);
+  CHECK_EQ(ended.count, 0);
+  CHECK(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, nullptr, normalisers) != 0);
+  CHECK_EQ(std::string(neuroevo_last_error()), "normaliser 5 is not set");
+  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, nullptr, nullptr), 0);
+  neuroevo_env_pool_free(envs);
+}
