@@ -30,13 +30,13 @@ from neuroevo.runs.folder import RunFolder, check_free, default_path
 from neuroevo.runs.genome_json import genome_to_json
 from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.training_run import make_evaluator, run
-from neuroevo.system.statistics import summarise
+from neuroevo.system.statistics import summarize
 from neuroevo.training.loop import TrainState, spent
 from neuroevo.training.record import Record
 
 CONFIG = Path(__file__).parents[1] / "neuroevo/config/presets/frostbite_demo.toml"
 HELD_OUT_EPISODES = 30
-HELD_OUT_CUTOFF = 5000  # steps
+HELD_OUT_MAX_STEPS = 5000  # steps
 
 
 def demo(
@@ -94,18 +94,18 @@ def compare(ga: Config, evaluator: Evaluator, folder: Path) -> dict[str, Any]:
 def random_search_beside(ga: Config, steps: int) -> Config:
     """Random search with the GA's environment, network, population and episodes, and a budget of `steps`."""
     tables = ga.tables()
-    own = {key: value for key, value in tables["algorithm"].items() if key in ("population", "validated")}
+    own = {key: value for key, value in tables["algorithm"].items() if key in ("population", "validation_candidates")}
     training = {key: value for key, value in tables["training"].items() if key != "generations"}
     return make_config(
-        {**tables, "algorithm": {"name": "random_search", **own}, "training": {**training, "timesteps": steps}}
+        {**tables, "algorithm": {"name": "random_search", **own}, "training": {**training, "total_steps": steps}}
     )
 
 
 def play_held_out(evaluator: Evaluator, elites: list[Elite]) -> np.ndarray:
-    """Returns of the held-out episodes, float64 [elites, HELD_OUT_EPISODES], cut off after HELD_OUT_CUTOFF steps."""
+    """Returns of the held-out episodes, float64 [elites, HELD_OUT_EPISODES], cut off after HELD_OUT_MAX_STEPS steps."""
     seeds = held_out_seeds(HELD_OUT_EPISODES)
     outcomes = evaluator.evaluate(
-        [Episode(elite.genome, seed, HELD_OUT_CUTOFF, elite.normaliser) for elite in elites for seed in seeds]
+        [Episode(elite.genome, seed, HELD_OUT_MAX_STEPS, elite.normalizer) for elite in elites for seed in seeds]
     )
     return np.asarray(outcomes.returns, np.float64).reshape(len(elites), len(seeds))
 
@@ -114,7 +114,7 @@ def table(rows: Mapping[str, np.ndarray]) -> str:
     """Mean, standard error and range of each row's returns, float64 [episodes], as text."""
     lines = [f"{'':26}{'mean':>10}{'std. error':>12}{'lowest':>10}{'highest':>10}"]
     for name, returns in rows.items():
-        of = summarise(returns)
+        of = summarize(returns)
         lines.append(f"{name:26}{of.mean:10,.1f}{of.standard_error:12,.1f}{returns.min():10,.0f}{returns.max():10,.0f}")
     return "\n".join(lines)
 
@@ -127,7 +127,7 @@ def verdict(rows: Mapping[str, np.ndarray]) -> str:
         return f"A draw: {winner} and {others[0]} have the same mean."
     margins = []
     for other in others:
-        margin = summarise(rows[winner] - rows[other])
+        margin = summarize(rows[winner] - rows[other])
         margins.append(f"{other} by {margin.mean:,.1f} ± {margin.standard_error:,.1f}")
     return f"{winner} won: it beat {' and '.join(margins)} points an episode (mean ± standard error)."
 
@@ -136,7 +136,7 @@ def _train(config: Config, evaluator: Evaluator, folder: Path, elites: list[Elit
     """Trains into `folder`, adds each generation's elite to `elites` and returns the last state."""
 
     def add(_: TrainState, record: Record) -> None:
-        elites.append(Elite(record.elite, record.normaliser))
+        elites.append(Elite(record.elite, record.normalizer))
 
     with RunFolder.create(folder, config).open(sys.argv) as run_folder, make_watcher() as watcher:
         state = run(config, evaluator, run_folder, watcher, add)

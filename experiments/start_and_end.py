@@ -2,7 +2,7 @@
 
     python -m experiments.start_and_end runs/es_virtual_bn/*/
 
-For runs whose algorithm has an elite from the start, as evolution strategies have: their centre.
+For runs whose algorithm has an elite from the start, as evolution strategies have: their center.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from neuroevo.runs.training_run import make_evaluator
 from neuroevo.runs.warm_start import first_state
 
 
-def compare(path: Path, episodes: int, cutoff: int) -> tuple[RunReader, int, Evaluation, Evaluation]:
+def compare(path: Path, episodes: int, max_episode_steps: int) -> tuple[RunReader, int, Evaluation, Evaluation]:
     """The run, how many generations it has, and the evaluations of its start and of its last elite."""
     reader = RunReader(path)
     generation, last = reader.elite()
     start = Elite(reader.config.algorithm.elite(first_state(reader.config).algorithm))
     seeds = episode_seeds(episodes)
-    with make_evaluator(reader.config, reader.reference()) as evaluator:
-        return reader, generation + 1, *(evaluate(evaluator, each, seeds, cutoff) for each in (start, last))
+    with make_evaluator(reader.config, reader.reference_batch()) as evaluator:
+        return reader, generation + 1, *(evaluate(evaluator, each, seeds, max_episode_steps) for each in (start, last))
 
 
 def main() -> None:
@@ -32,13 +32,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run's folder")
     parser.add_argument("--episodes", type=int, default=30, help="held-out episodes of each network")
-    parser.add_argument("--cutoff", type=int, default=5000, help="steps after which an episode is cut off")
+    parser.add_argument("--max-episode-steps", type=int, default=5000, help="steps after which an episode is cut off")
     options = parser.parse_args()
     print("| environment | seed | generations | start | last | gain |")
     print("|---|---|---|---|---|---|")
     better = 0
     for path in options.runs:
-        reader, generations, start, last = compare(path, options.episodes, options.cutoff)
+        reader, generations, start, last = compare(path, options.episodes, options.max_episode_steps)
         gain = last.summary.mean - start.summary.mean
         better += gain > 0
         cells = (f"{each.summary.mean:,.1f} ± {each.summary.standard_error:,.1f}" for each in (start, last))

@@ -60,8 +60,8 @@ def generations(threads: int) -> Callable[[float], dict[str, Any]]:
     from neuroevo.runs.training_run import make_evaluator
     from neuroevo.training.loop import train
 
-    overrides = ["algorithm.population=200", "algorithm.validated=5", "training.validation_episodes=20"]
-    overrides += ["training.test_episodes=100", "training.cutoff=1000", f"hardware.threads={threads}"]
+    overrides = ["algorithm.population=200", "algorithm.validation_candidates=5", "training.validation_episodes=20"]
+    overrides += ["training.test_episodes=100", "training.max_episode_steps=1000", f"hardware.threads={threads}"]
     config = load_config("frostbite_ga", overrides)
     evaluator, state, wanted = make_evaluator(config), None, 0
 
@@ -91,8 +91,8 @@ def memory(population: int) -> Callable[[float], dict[str, Any]]:
     from neuroevo.runs.training_run import make_evaluator
     from neuroevo.training.loop import train
 
-    overrides = [f"algorithm.population={population}", "training.cutoff=1", "training.generations=2"]
-    overrides += ["training.timesteps=1_000_000", "training.test_episodes=0", "training.validation_episodes=1"]
+    overrides = [f"algorithm.population={population}", "training.max_episode_steps=1", "training.generations=2"]
+    overrides += ["training.total_steps=1_000_000", "training.test_episodes=0", "training.validation_episodes=1"]
     config = load_config("frostbite_ga", overrides)
 
     def measure(_: float) -> dict[str, Any]:

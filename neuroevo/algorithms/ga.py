@@ -47,7 +47,7 @@ class GA:
     sigma: Schedule = 0.002
     """Mutation power: standard deviation of the noise added to every weight. A number or a schedule, such as
     {type = "LinearSchedule", initial_p = 0.005, final_p = 0.001, schedule = 500, field = "iteration"}."""
-    validated: Annotated[Count, Field(ge=2)] = 10
+    validation_candidates: Annotated[Count, Field(ge=2)] = 10
     """The best that play validation episodes; the last of them gives way to the previous elite."""
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class GA:
             raise ValueError(f"parents = {self.parents}: expected at most the population, {self.population}")
 
     state_type: ClassVar[type] = GAState
-    behaviour: ClassVar[None] = None
+    behavior: ClassVar[None] = None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> GAState:
         """The state before generation 0; of `genomes` the first becomes the elite and the first T the parents."""
@@ -77,7 +77,7 @@ class GA:
         return replace(
             state,
             steps=state.steps + population.steps,
-            candidates=tuple(pick_candidates(genomes, fitness, self.validated, state.elite)),
+            candidates=tuple(pick_candidates(genomes, fitness, self.validation_candidates, state.elite)),
             parents=tuple(genomes[i] for i in ranking(finite(fitness, len(genomes)))[: self.parents]),
         )
 

@@ -38,11 +38,11 @@ class RandomSearch:
 
     population: Count = 1000
     """Genomes per generation."""
-    validated: Annotated[Count, Field(ge=2)] = 10
+    validation_candidates: Annotated[Count, Field(ge=2)] = 10
     """The best that play validation episodes; the last of them gives way to the previous elite."""
 
     state_type: ClassVar[type] = RandomSearchState
-    behaviour: ClassVar[None] = None
+    behavior: ClassVar[None] = None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RandomSearchState:
         """The state before generation 0; the first of `genomes` becomes the elite."""
@@ -55,7 +55,7 @@ class RandomSearch:
 
     def tell(self, state: RandomSearchState, population: Played, weights: Weights | None = None) -> RandomSearchState:
         """The candidates are the best, with the previous elite first."""
-        best = pick_candidates(population.genomes, population.fitness, self.validated, state.elite)
+        best = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
         return replace(state, candidates=tuple(best))
 
     def candidates(self, state: RandomSearchState) -> list[Genome]:

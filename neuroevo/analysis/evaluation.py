@@ -16,26 +16,27 @@ from neuroevo.core.randomness import Purpose, draw_seeds, held_out_seeds
 from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
-from neuroevo.system.statistics import Summary, summarise
+from neuroevo.system.statistics import Summary, summarize
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """N episodes of one genome, one for each of the seeds; cutoff in steps, 0 for none; seconds of wall time.
+    """N episodes of one genome, one for each of the seeds; max_episode_steps in steps, 0 for none; seconds of wall
+    time.
 
     Episodes that failed count as the worst of the others.
     """
 
     seeds: Sequence[int]
     outcomes: Outcomes
-    cutoff: int
+    max_episode_steps: int
     frame_skip: int
     seconds: float
 
     @property
     def summary(self) -> Summary:
         """Mean, standard error and 95% confidence interval of the returns."""
-        return summarise(self.outcomes.counted)
+        return summarize(self.outcomes.counted)
 
     @property
     def steps(self) -> int:
@@ -54,7 +55,7 @@ class Evaluation:
         return {
             "episodes": summary.n,
             "different_outcomes": self.different,
-            "cutoff": self.cutoff,
+            "max_episode_steps": self.max_episode_steps,
             "mean": summary.mean,
             "standard_error": summary.standard_error,
             "confidence": 0.95,
@@ -63,7 +64,7 @@ class Evaluation:
             "min": float(np.min(returns)),
             "median": float(np.median(returns)),
             "max": float(np.max(returns)),
-            "faults": {str(index): fault for index, fault in sorted(self.outcomes.faults.items())},
+            "failures": {str(index): failure for index, failure in sorted(self.outcomes.failures.items())},
             "steps_total": self.steps,
             "frames_total": frames,
             "seconds": round(self.seconds, 3),
@@ -80,11 +81,15 @@ class Evaluation:
         if row["standard_error"] is not None:
             mean += f", standard error {row['standard_error']:,.1f}"
             mean += f", 95% confidence interval [{row['confidence_low']:,.1f}, {row['confidence_high']:,.1f}]"
-        cutoff = f"cut off after {self.cutoff:,} steps" if self.cutoff else "without cut-off"
-        faults = self.outcomes.faults
-        failed = [f"failed: {len(faults)}, which count as the worst; the first: {first_of(faults)}"] if faults else []
+        max_episode_steps = (
+            f"cut off after {self.max_episode_steps:,} steps" if self.max_episode_steps else "without cut-off"
+        )
+        failures = self.outcomes.failures
+        failed = (
+            [f"failed: {len(failures)}, which count as the worst; the first: {first_of(failures)}"] if failures else []
+        )
         return [
-            f"episodes: {row['episodes']}, {cutoff}, different outcomes: {self.different}",
+            f"episodes: {row['episodes']}, {max_episode_steps}, different outcomes: {self.different}",
             *failed,
             mean,
             f"min, median, max: {row['min']:,.1f}, {row['median']:,.1f}, {row['max']:,.1f}",
@@ -104,17 +109,18 @@ def evaluate(
     evaluator: Evaluator,
     elite: Elite,
     seeds: Sequence[int],
-    cutoff: int = 0,
+    max_episode_steps: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Plays an episode of each seed (at least one), cut off after `cutoff` steps (0: the environment's own limit).
+    """Plays an episode of each seed (at least one), cut off after `max_episode_steps` steps (0: the environment's own
+    limit).
 
     SimulationError, from the Evaluation: all of them failed.
     """
     begun = time.perf_counter()
-    episodes = [Episode(elite.genome, seed, cutoff, elite.normaliser) for seed in seeds]
+    episodes = [Episode(elite.genome, seed, max_episode_steps, elite.normalizer) for seed in seeds]
     outcomes = evaluator.evaluate(episodes, on_progress)
-    return Evaluation(list(seeds), outcomes, cutoff, evaluator.frame_skip, time.perf_counter() - begun)
+    return Evaluation(list(seeds), outcomes, max_episode_steps, evaluator.frame_skip, time.perf_counter() - begun)
 
 
 def evaluate_run(
@@ -122,7 +128,7 @@ def evaluate_run(
     generation: int | None = None,
     episodes: int = 30,
     seed: int | None = None,
-    cutoff: int = 0,
+    max_episode_steps: int = 0,
 ) -> Evaluation:
     """The elite of a run's generation, by default the last finished one, as `neuroevo evaluate` plays it.
 
@@ -130,5 +136,5 @@ def evaluate_run(
     """
     reader = run if isinstance(run, RunReader) else RunReader(run)
     _, elite = reader.elite(generation)
-    with make_evaluator(reader.config, reader.reference()) as evaluator:
-        return evaluate(evaluator, elite, episode_seeds(episodes, seed), cutoff)
+    with make_evaluator(reader.config, reader.reference_batch()) as evaluator:
+        return evaluate(evaluator, elite, episode_seeds(episodes, seed), max_episode_steps)

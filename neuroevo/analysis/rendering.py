@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroevo.analysis.replay import Moment, Replay
-from neuroevo.analysis.video.tiles import Grid
+from neuroevo.analysis.replay import Replay, ReplayStep
+from neuroevo.analysis.video.tiles import Tiles
 from neuroevo.analysis.video.writer import VideoWriter
 from neuroevo.config.schema import Config
 from neuroevo.core.episode import Outcomes
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.genome import Genome
-from neuroevo.core.observation_statistics import Normaliser
+from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.reader import RunReader
@@ -29,7 +29,7 @@ class Player:
 
     name: str
     genome: Genome
-    normaliser: Normaliser | None = None
+    normalizer: Normalizer | None = None
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
     UserError: there is no such generation, it has fewer members, or the checkpoint that remembers them is gone.
     """
     generation, elite = reader.elite(generation)
-    players = [Player("elite", elite.genome, elite.normaliser)]
+    players = [Player("elite", elite.genome, elite.normalizer)]
     if members == 1:
         return generation, players
     row = reader.rows()[generation]
@@ -59,11 +59,11 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
             f"the members of generation {generation} are not known any more, since the checkpoint before it is gone; "
             f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
         )
-    weights = Replay(reader.config, [elite.genome], reference=reader.reference()).weights
+    weights = Replay(reader.config, [elite.genome], reference_batch=reader.reference_batch()).weights
     genomes = reader.config.algorithm.ask(reader.state(generation).algorithm, weights)
     ranks = np.argsort(-np.array(row["fitness"]), kind="stable")
     others = [
-        Player(f"#{rank}", genomes[index], elite.normaliser)
+        Player(f"#{rank}", genomes[index], elite.normalizer)
         for rank, index in enumerate(ranks, start=1)
         if genomes[index] != elite.genome
     ]
@@ -78,26 +78,26 @@ def render(
     seeds: Sequence[int],
     path: Path,
     *,
-    cutoff: int,
+    max_episode_steps: int,
     scale: int = 2,
     fps: float | None = None,
     captions: bool = True,
-    reference: np.ndarray | None = None,
+    reference_batch: np.ndarray | None = None,
     on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
 ) -> Rendered:
     """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
 
     An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
-    cutoff: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the console, or
-    as an environment of Gymnasium says. on_progress is told how many episodes are over, and the steps of the one that
-    is played. All players see through the first one's normaliser, as all of a generation do. reference: the run's, if
-    its networks need one. UserError: the environment has no screens.
+    max_episode_steps: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the
+    console, or as an environment of Gymnasium says. on_progress is told how many episodes are over, and the steps of
+    the one that is played. All players see through the first one's normalizer, as all of a generation do.
+    reference_batch: the run's, if its networks need one. UserError: the environment has no screens.
     """
-    replay = _replay(config, players, reference)
+    replay = _replay(config, players, reference_batch)
     if not replay.pool.render_shape:
         raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
     screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
-    grid = Grid(len(players), *screens.shape[1:3], scale, captions)
+    grid = Tiles(len(players), *screens.shape[1:3], scale, captions)
     height, width, _ = grid.shape
     if fps is None:
         known = registry.frames_per_s(config.env.name, config.env.options)
@@ -105,23 +105,23 @@ def render(
     outcomes, frames = [], 0
     with VideoWriter(path, height, width, fps) as video:
         for seed in seeds:
-            for moment in replay.play(seed, cutoff):
+            for moment in replay.play(seed, max_episode_steps):
                 screens[moment.moved] = replay.pool.render(moment.moved)
                 bright = moment.playing | ~moment.playing.any()  # the last picture is not dark
                 video.write(grid.picture(screens, _captions(players, moment), bright))
                 frames += 1
                 on_progress(len(outcomes), int(moment.steps.max()))
-            faults = {slot: fault for slot in range(len(players)) if (fault := replay.pool.fault(slot))}
-            outcomes.append(Outcomes(moment.returns, moment.steps, faults))
+            failures = {slot: failure for slot in range(len(players)) if (failure := replay.pool.failure(slot))}
+            outcomes.append(Outcomes(moment.returns, moment.steps, failures))
     return Rendered(outcomes, frames, fps, (width, height))
 
 
-def _replay(config: Config, players: Sequence[Player], reference: np.ndarray | None) -> Replay:
+def _replay(config: Config, players: Sequence[Player], reference_batch: np.ndarray | None) -> Replay:
     """Of an environment with screens, if its family can have some. UserError: this one cannot, and what it says."""
     env = replace(config.env, options=dict(registry.rendered(config.env.name, config.env.options)))
     genomes = [player.genome for player in players]
     try:
-        return Replay(replace(config, env=env), genomes, players[0].normaliser, reference)
+        return Replay(replace(config, env=env), genomes, players[0].normalizer, reference_batch)
     except NativeError as error:
         if env == config.env:
             raise
@@ -129,7 +129,7 @@ def _replay(config: Config, players: Sequence[Player], reference: np.ndarray | N
         raise UserError(f"env.name: {config.env.name} cannot be made with screens, for a video: {why}") from error
 
 
-def _captions(players: Sequence[Player], moment: Moment) -> list[str]:
+def _captions(players: Sequence[Player], moment: ReplayStep) -> list[str]:
     return [
         f"{player.name}: {value:g}{'' if playing else ' (over)'}"
         for player, value, playing in zip(players, moment.returns, moment.playing, strict=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroevo.config.schema import Config
 from neuroevo.core.genome import Genome
-from neuroevo.core.observation_statistics import Normaliser
+from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
@@ -18,7 +18,7 @@ from neuroevo.networks.architectures import input_line, to_text
 
 
 @dataclass(frozen=True)
-class Moment:
+class ReplayStep:
     """The M slots after a reset or step: who took part, int64 [K] in order, who plays on, bool [M], and so far the
     returns, float64 [M], and steps, int64 [M]."""
 
@@ -31,7 +31,7 @@ class Moment:
 class Replay:
     """M genomes in the environment and with the network of a configuration: genome m has slot m and row m.
 
-    normaliser: what all of them see observations through. reference: what vbn layers take statistics of. pool,
+    normalizer: what all of them see observations through. reference_batch: what vbn layers take statistics of. pool,
     population: native objects. network: the layer list in text form. weights: of its genomes. UserError: there is no
     such environment.
     """
@@ -40,8 +40,8 @@ class Replay:
         self,
         config: Config,
         genomes: Sequence[Genome],
-        normaliser: Normaliser | None = None,
-        reference: np.ndarray | None = None,
+        normalizer: Normalizer | None = None,
+        reference_batch: np.ndarray | None = None,
     ):
         self.pool = EnvPool(registry.resolve(config.env.name, config.env.options), len(genomes))
         observation = input_line(self.pool.observation_dtype.name, self.pool.observation_shape)
@@ -52,28 +52,28 @@ class Replay:
         thetas = np.stack([self.weights.theta(genome) for genome in genomes])
         self.population.assign(range(len(genomes)), [0] * len(genomes), thetas)
         self._slots = np.arange(len(genomes))
-        if reference is not None:
-            self.population.set_reference(reference)
+        if reference_batch is not None:
+            self.population.set_reference(reference_batch)
         self.population.prepare(self._slots)
-        self._normalisers = None if normaliser is None else [0] * len(genomes)
-        if normaliser is not None:
-            self.pool.set_normaliser(0, normaliser.mean, normaliser.std)
+        self._normalizers = None if normalizer is None else [0] * len(genomes)
+        if normalizer is not None:
+            self.pool.set_normalizer(0, normalizer.mean, normalizer.std)
 
     def thetas(self) -> np.ndarray:
         """Everyone's weights, float32 [M, D]."""
         return self.population.read(self._slots)
 
-    def play(self, seed: int, cutoff: int = 0) -> Iterator[Moment]:
-        """One episode of everyone at once, each from the same seed: a Moment after the reset and after every step.
+    def play(self, seed: int, max_episode_steps: int = 0) -> Iterator[ReplayStep]:
+        """One episode of everyone at once, each from the same seed: a ReplayStep after the reset and after every step.
 
-        cutoff: in steps; 0 for the environment's own limit.
+        max_episode_steps: in steps; 0 for the environment's own limit.
         """
         pool, slots = self.pool, self._slots
-        limits = [cutoff * pool.frame_skip] * len(slots)
-        pool.reset(slots, [seed] * len(slots), limits, normalisers=self._normalisers)
-        observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalised
+        limits = [max_episode_steps * pool.frame_skip] * len(slots)
+        pool.reset(slots, [seed] * len(slots), limits, normalizers=self._normalizers)
+        observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalized
         playing, returns, steps = np.ones(len(slots), bool), np.zeros(len(slots)), np.zeros(len(slots), np.int64)
-        yield Moment(slots, playing.copy(), returns.copy(), steps.copy())
+        yield ReplayStep(slots, playing.copy(), returns.copy(), steps.copy())
         while playing.any():
             moved = slots[playing]
             outputs = self.population.forward(moved, observe(moved), self.population.outputs)
@@ -81,4 +81,4 @@ class Replay:
             returns[moved] += rewards
             steps[moved] += 1
             playing[moved] = ~dones
-            yield Moment(moved, playing.copy(), returns.copy(), steps.copy())
+            yield ReplayStep(moved, playing.copy(), returns.copy(), steps.copy())

@@ -30,7 +30,7 @@ def pipeline(
     if trace_file is not None:
         _write("", trace_file, "a")  # what cannot be written is said at once; what is there stays until there is more
     with rates.Rollout(game, network, **options) as rollouts:
-        facts, threads, lanes, slots = rollouts.facts, rollouts.threads, rollouts.lanes, rollouts.slots
+        setup, threads, lanes, slots = rollouts.setup, rollouts.threads, rollouts.lanes, rollouts.slots
         alone = [rates.env(game, max(threads, lanes * slots), threads, seconds / 2)]
         rollouts.play(rates.WARM_UP_SECONDS)
         trace.start()
@@ -51,7 +51,7 @@ def pipeline(
     env_rate = sum(each["steps_per_s"] for each in alone) / len(alone)
     return {
         "bench": "pipeline",
-        **facts,
+        **setup,
         "seconds": round(ended - began, 2),
         "steps_per_s": round(rate, 1),
         "frames_per_s": round(rate * rollouts.frame_skip, 1),

@@ -20,16 +20,16 @@ from neuroevo.rollout.evaluator import default_layout
 from neuroevo.rollout.pipeline import Pipeline, make_env_pool
 from neuroevo.rollout.tf_ops import load_ops
 
-_CUTOFF = 5000  # steps, as in training: some random networks never start a game
+_MAX_EPISODE_STEPS = 5000  # steps, as in training: some random networks never start a game
 WARM_UP_SECONDS = 2.0
 _WAIT_SECONDS = 0.05  # for episodes to end, as the evaluator does
 
 
 class Rollout:
-    """Rollouts of freshly initialised genomes, a different one for every episode, by a pipeline that is always busy.
+    """Rollouts of freshly initialized genomes, a different one for every episode, by a pipeline that is always busy.
 
     lanes, slots: by default chosen for the threads and the device. backend: of the population, instead of the device's.
-    facts: what is played with what. UserError: one of these is unknown or cannot be had.
+    setup: what is played with what. UserError: one of these is unknown or cannot be had.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Rollout:
         self.threads = library.get_threads()
         default_lanes, default_slots = default_layout(self.threads, chosen, registry.kind_of(game)[0] is False)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
-        self.facts = {
+        self.setup = {
             "game": recipe.name,
             "network": network,
             "dtype": dtype,
@@ -92,7 +92,7 @@ class Rollout:
                     episode_ids=ids,
                     episode_genomes=range(wanted),
                     episode_seeds=[self._seed + i for i in ids],
-                    episode_max_frames=[_CUTOFF * self.frame_skip] * wanted,
+                    episode_max_frames=[_MAX_EPISODE_STEPS * self.frame_skip] * wanted,
                     genome_ids=ids,
                     genome_networks=[0] * wanted,
                     genome_sources=[-1] * wanted,
@@ -126,7 +126,7 @@ def rollout(game: str, network: str, seconds: float, **options: object) -> dict[
         rate = (steps - steps_before) / (ended - began)
         return {
             "bench": "rollout",
-            **rollouts.facts,
+            **rollouts.setup,
             "seconds": round(ended - began, 2),
             "frames_per_s": round(rate * rollouts.frame_skip, 1),
             "steps_per_s": round(rate, 1),

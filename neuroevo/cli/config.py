@@ -68,7 +68,7 @@ def summary(config: Config) -> str:
     ends = [
         f"{value:,g} {unit}" if isinstance(value, float) else f"{value:,} {unit}"
         for value, unit in (
-            (training.timesteps, "steps"),
+            (training.total_steps, "steps"),
             (training.generations, "generations"),
             (training.minutes, "minutes"),
         )

@@ -23,7 +23,9 @@ def evaluate(
     generation: Generation = None,
     episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="How many.")] = 30,
     seed: Seed = None,
-    cutoff: Annotated[int, typer.Option(min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off; 0: never.")] = 0,
+    max_episode_steps: Annotated[
+        int, typer.Option(min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off; 0: never.")
+    ] = 0,
     device: Annotated[
         Literal["auto", "cpu", "gpu"] | None, typer.Option(help="Where networks are evaluated [default: as the run].")
     ] = None,
@@ -50,7 +52,7 @@ def evaluate(
         config = reader.config
         asked = {"device": device, "threads": threads}
         hardware = replace(config.hardware, **{key: value for key, value in asked.items() if value is not None})
-        evaluator = runs.make_evaluator(replace(config, hardware=hardware), reader.reference())
+        evaluator = runs.make_evaluator(replace(config, hardware=hardware), reader.reference_batch())
         try:
             if not as_json:
                 print(
@@ -63,7 +65,7 @@ def evaluate(
                     evaluator,
                     elite,
                     episode_seeds(episodes, seed),
-                    cutoff,
+                    max_episode_steps,
                     lambda finished, steps: bar(finished, f", {steps:,} steps"),
                 )
         finally:

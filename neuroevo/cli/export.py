@@ -53,7 +53,7 @@ def export(
             raise UserError(f"--out {path}: expected a name that ends in {chosen.suffix}, as --format is {form}")
         name = f"{reader.config.env.name}_{reader.config.network.name}_generation_{generation}"
         with written_aside(path, force, chosen.mark) as aside:
-            network = elite_network(reader.config, elite, name, reader.reference())
+            network = elite_network(reader.config, elite, name, reader.reference_batch())
             chosen.save(network, aside)
         print(f"wrote {path}: elite of generation {generation}, {network.theta.size:,} weights, as {form}", flush=True)
         print(how_to_act(network), flush=True)

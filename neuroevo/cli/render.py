@@ -27,7 +27,7 @@ def render(
     ] = 1,
     episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="How many, one after another.")] = 1,
     seed: Seed = None,
-    cutoff: Annotated[
+    max_episode_steps: Annotated[
         int,
         typer.Option(
             min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off; 0: never. 2500 are 3 minutes of Atari."
@@ -57,7 +57,13 @@ def render(
         check_format(out)
         reader = RunReader(run)
         generation, players = choose_players(reader, generation, members)
-        options = {"cutoff": cutoff, "scale": scale, "fps": fps, "captions": captions, "reference": reader.reference()}
+        options = {
+            "max_episode_steps": max_episode_steps,
+            "scale": scale,
+            "fps": fps,
+            "captions": captions,
+            "reference_batch": reader.reference_batch(),
+        }
         with written_aside(out, force) as aside, progress_bar(episodes) as bar:
             seeds = episode_seeds(episodes, seed)
             rendered = play(
@@ -65,7 +71,7 @@ def render(
             )
         for number, outcomes in enumerate(rendered.outcomes, start=1):
             for m, player in enumerate(players):
-                failed = f", then it failed: {outcomes.faults[m]}" if m in outcomes.faults else ""
+                failed = f", then it failed: {outcomes.failures[m]}" if m in outcomes.failures else ""
                 played = f"return {outcomes.returns[m]:,.1f} in {outcomes.steps[m]:,} steps"
                 print(f"episode {number}, {player.name}: {played}{failed}")
         width, height = rendered.size

@@ -40,17 +40,17 @@ def suite(
     """Train games x seeds x configurations, go on where runs were stopped, and report on all of them."""
     with reported_errors(debug), sigterm_raises():
         from neuroevo.sweeps.report import write_report
-        from neuroevo.sweeps.status import standing
+        from neuroevo.sweeps.status import status_of
         from neuroevo.sweeps.suite import load_suite
         from neuroevo.system.console import say
 
         chosen = load_suite(file, overrides or [], out, parallel)
         failures = [] if report_only else run_all(chosen)
-        standings = [standing(run) for run in chosen.runs]
-        if report_only and all(each.status == "not started" for each in standings):
+        statuses = [status_of(run) for run in chosen.runs]
+        if report_only and all(each.status == "not started" for each in statuses):
             raise UserError(f"there is no run of {file} in {chosen.out}; without --report-only they are started")
         tell = print if report_only else say
-        tell("\n" + write_report(standings, chosen.out))
+        tell("\n" + write_report(statuses, chosen.out))
         tell(f"this table, CSV files and learning curves are in {chosen.out}")
         if failures:
             report_failures(failures, len(chosen.runs))

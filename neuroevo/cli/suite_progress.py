@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from neuroevo.sweeps.runner import Failure, SuiteWatcher
-from neuroevo.sweeps.status import Row, Standing, describe
+from neuroevo.sweeps.status import Row, RunStatus, describe
 from neuroevo.sweeps.suite import SuiteRun
 from neuroevo.system.console import say
 
@@ -29,11 +29,11 @@ class PlainSuiteWatcher(SuiteWatcher):
     def __exit__(self, *_: object) -> None:
         pass
 
-    def begin(self, standings: Sequence[Standing], parallel: int) -> None:
-        of = Counter(each.status for each in standings)
+    def begin(self, statuses: Sequence[RunStatus], parallel: int) -> None:
+        of = Counter(each.status for each in statuses)
         known = ", ".join(f"{of[status]} {status}" for status in of)
-        at_a_time = f", {parallel} at a time" if of["finished"] < len(standings) else ""
-        self._say(f"{len(standings)} runs ({known}){at_a_time}")
+        at_a_time = f", {parallel} at a time" if of["finished"] < len(statuses) else ""
+        self._say(f"{len(statuses)} runs ({known}){at_a_time}")
 
     def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
         where = f"goes on from generation {generations}" if generations else "starts"
@@ -45,7 +45,7 @@ class PlainSuiteWatcher(SuiteWatcher):
             self._last_line[run.name] = time.monotonic()
             self._say(f"{run.name}: {describe(run, row)}")
 
-    def finished(self, now: Standing) -> None:
+    def finished(self, now: RunStatus) -> None:
         self._say(f"{now.run.name} finished: {describe(now.run, now.rows[-1])}")
 
     def failed(self, failure: Failure) -> None:
@@ -79,10 +79,10 @@ class TerminalSuiteWatcher(PlainSuiteWatcher):
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def begin(self, standings: Sequence[Standing], parallel: int) -> None:
-        super().begin(standings, parallel)
-        finished = sum(each.status == "finished" for each in standings)
-        self._suite = self._bars.add_task("all runs", total=len(standings), completed=finished, text="")
+    def begin(self, statuses: Sequence[RunStatus], parallel: int) -> None:
+        super().begin(statuses, parallel)
+        finished = sum(each.status == "finished" for each in statuses)
+        self._suite = self._bars.add_task("all runs", total=len(statuses), completed=finished, text="")
 
     def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
         super().started(run, generations, threads)
@@ -91,7 +91,7 @@ class TerminalSuiteWatcher(PlainSuiteWatcher):
     def generation(self, run: SuiteRun, row: Row) -> None:
         self._bars.update(self._tasks[run.name], completed=share_done(run, row), text=describe(run, row))
 
-    def finished(self, now: Standing) -> None:
+    def finished(self, now: RunStatus) -> None:
         super().finished(now)
         self._end(now.run)
 
@@ -122,7 +122,7 @@ def share_done(run: SuiteRun, row: Row) -> float:
     training = run.config.training
     spent = [
         (row["generation"] + 1) / training.generations if training.generations else 0.0,
-        row["steps_total"] / training.timesteps if training.timesteps else 0.0,
+        row["steps_total"] / training.total_steps if training.total_steps else 0.0,
         row["seconds_total"] / 60 / training.minutes if training.minutes else 0.0,
     ]
     return min(max(spent), 1.0)

@@ -78,10 +78,10 @@ def train_run(folder: RunFolder) -> None:
     config = folder.config
     for unusable in folder.unusable:
         print(f"neuroevo: passed over {unusable}", file=sys.stderr, flush=True)
-    evaluator = make_evaluator(config, folder.reference)
+    evaluator = make_evaluator(config, folder.reference_batch)
     try:
-        facts = {"parameters": evaluator.dimension, "actions": evaluator.num_actions, "device": evaluator.device}
-        with folder.open(sys.argv, facts), make_watcher() as watcher:
+        extra = {"parameters": evaluator.dimension, "actions": evaluator.num_actions, "device": evaluator.device}
+        with folder.open(sys.argv, extra), make_watcher() as watcher:
             weights = f"{config.network} ({evaluator.dimension:,} weights, on the {evaluator.device})"
             generation = folder.state.generation
             where = f"into {folder.path}" + (f", from generation {generation}" if generation else "")

@@ -2,11 +2,11 @@
 
 Three forms, those of Uber's 2018 code:
 
-    cutoff = 5000                                every episode ends after 5000 steps at the latest
-    cutoff = "env_default"                       only the environment's own limit
-    cutoff = "adaptive:1000,0.5,1.5,20000"       start, fraction, ratio, max: starts at 1000 steps and grows by 1.5, up
-                                                 to 20000, after each generation in which at least half of the
-                                                 population's episodes reached it
+    max_episode_steps = 5000                             every episode ends after 5000 steps at the latest
+    max_episode_steps = "env_default"                    only the environment's own limit
+    max_episode_steps = "adaptive:1000,0.5,1.5,20000"    start, fraction, ratio, max: starts at 1000 steps and grows by
+                                                         1.5, up to 20000, after each generation in which at least half
+                                                         of the population's episodes reached it
 
 Steps are decisions of the network. Each episode counts by itself. The 2018 code wanted more than the fraction of the
 episodes to reach the cut-off; here exactly the fraction is enough.
@@ -24,7 +24,7 @@ _EXPECTED = 'expected steps of at least 1, "env_default" or "adaptive:start,frac
 
 
 @dataclass(frozen=True)
-class Cutoff:
+class MaxEpisodeSteps:
     """A parsed cut-off.
 
     start: steps in the first generation; 0 is the environment's own limit.
@@ -41,19 +41,20 @@ class Cutoff:
         """Whether it can grow."""
         return self.ratio > 1.0
 
-    def following(self, cutoff: int, steps: np.ndarray) -> int:
-        """The next generation's cut-off, after one with `cutoff` in which episodes took `steps`, int64 [episodes].
+    def following(self, max_episode_steps: int, steps: np.ndarray) -> int:
+        """The next generation's cut-off, after one with `max_episode_steps` in which episodes took `steps`, int64
+        [episodes].
 
         The product is rounded to the nearest step and is at least one more than before.
         """
-        if not self.adaptive or np.mean(np.asarray(steps) >= cutoff) < self.fraction:
-            return cutoff
-        product = round(min(cutoff * self.ratio, self.maximum))  # a product may be infinite, which cannot be rounded
-        return min(max(product, cutoff + 1), self.maximum)
+        if not self.adaptive or np.mean(np.asarray(steps) >= max_episode_steps) < self.fraction:
+            return max_episode_steps
+        product = min(max_episode_steps * self.ratio, self.maximum)  # before rounding: the product may be infinite
+        return min(max(round(product), max_episode_steps + 1), self.maximum)
 
 
-def parse_cutoff(value: int | str) -> Cutoff:
-    """A Cutoff from its configured form. ValueError says what was expected and what is wrong."""
+def parse_max_episode_steps(value: int | str) -> MaxEpisodeSteps:
+    """A MaxEpisodeSteps from its configured form. ValueError says what was expected and what is wrong."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise ValueError(_EXPECTED)
     if isinstance(value, int):
@@ -61,9 +62,9 @@ def parse_cutoff(value: int | str) -> Cutoff:
             raise ValueError(_EXPECTED)
         if value > MAX_COUNT:
             raise ValueError(f"{_EXPECTED}; steps are at most {MAX_COUNT}")
-        return Cutoff(value)
+        return MaxEpisodeSteps(value)
     if value == "env_default":
-        return Cutoff(0)
+        return MaxEpisodeSteps(0)
     kind, _, arguments = value.partition(":")
     if kind != "adaptive":
         raise ValueError(_EXPECTED)
@@ -88,4 +89,4 @@ def parse_cutoff(value: int | str) -> Cutoff:
         raise ValueError(f"{_EXPECTED}; max is {maximum:g}, not a whole number of at least start, {start:g}")
     if maximum > MAX_COUNT:
         raise ValueError(f"{_EXPECTED}; max is {words[3].strip()}, more than {MAX_COUNT}")
-    return Cutoff(int(start), fraction, ratio, int(maximum))
+    return MaxEpisodeSteps(int(start), fraction, ratio, int(maximum))

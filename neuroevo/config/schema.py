@@ -10,7 +10,7 @@ name = "large_model"
 name = "ga"            # or module:class of your own; the other keys are its own fields, see neuroevo/algorithms/
 
 [training]
-timesteps = 250e6      # at least one of timesteps, generations and minutes
+total_steps = 250e6      # at least one of total_steps, generations and minutes
 
 [hardware]             # may be left out
 [checkpoints]          # may be left out
@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import tomli_w
 from pydantic import PlainValidator
 
-from neuroevo.config.max_episode_steps import parse_cutoff
+from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.core.bounds import MAX_SLOTS
 from neuroevo.core.settings import (
     Count,
@@ -45,8 +45,8 @@ from neuroevo.envs import registry
 from neuroevo.networks.architectures import Network
 
 
-def _checked_cutoff(value: object) -> object:
-    parse_cutoff(whole(value))
+def _checked_max_episode_steps(value: object) -> object:
+    parse_max_episode_steps(whole(value))
     return whole(value)
 
 
@@ -68,14 +68,14 @@ class Training:
     """Everything random in the run follows from it, in [0, 2**63)."""
     episodes: Count = 1
     """Episodes per genome; its fitness is their mean return."""
-    cutoff: Annotated[int | str, PlainValidator(_checked_cutoff)] = 5000
+    max_episode_steps: Annotated[int | str, PlainValidator(_checked_max_episode_steps)] = 5000
     """Steps after which an episode in training or validation is cut off. Or "adaptive:start,fraction,ratio,max", which
     grows, or "env_default", only the environment's own limit."""
     validation_episodes: Count = 30
     """Episodes per candidate; the best mean is the elite."""
     test_episodes: CountOrZero = 200
-    """Episodes of each generation's elite without cut-off; not counted in timesteps. 0 leaves them out."""
-    timesteps: Steps | None = None
+    """Episodes of each generation's elite without cut-off; not counted in total_steps. 0 leaves them out."""
+    total_steps: Steps | None = None
     """Ends the run after this many steps of population and validation episodes."""
     generations: Count | None = None
     """Ends the run after this many generations."""
@@ -85,8 +85,8 @@ class Training:
     """Another run's folder, whose best genomes this run begins with instead of fresh ones."""
 
     def __post_init__(self) -> None:
-        if self.timesteps is None and self.generations is None and self.minutes is None:
-            raise ValueError("no budget: expected at least one of timesteps, generations and minutes")
+        if self.total_steps is None and self.generations is None and self.minutes is None:
+            raise ValueError("no budget: expected at least one of total_steps, generations and minutes")
 
 
 @settings
@@ -158,7 +158,7 @@ class Config:
         return tomli_w.dumps(self.tables())
 
 
-BUDGETS = ("timesteps", "generations", "minutes")  # keys of [training] that only say when a run ends
+BUDGETS = ("total_steps", "generations", "minutes")  # keys of [training] that only say when a run ends
 SECTIONS = {
     "env": Env,
     "network": Network,

@@ -9,6 +9,13 @@ from typing import Any
 from neuroevo.config import uber2018
 from neuroevo.core.problems import inline, nearest
 
+RENAMED = {  # keys of the first versions -> now, by section
+    "algorithm": {"l2": "weight_decay", "optimiser": "optimizer", "validated": "validation_candidates"},
+    "algorithm.optimizer": {"stepsize": "learning_rate"},
+    "network": {"normalise_observations": "normalize_observations"},
+    "training": {"cutoff": "max_episode_steps", "timesteps": "total_steps"},
+}
+
 
 def respell(
     table: Mapping[str, Any], section: str, keys: Mapping[str, Sequence[str]], problems: list[str], where: str
@@ -23,6 +30,10 @@ def respell(
     for key, value in table.items():
         if key in own:
             continue
+        if (now := RENAMED.get(section, {}).get(key)) in own:
+            problems.append(f"{section}.{key} = {inline(value)}: {key} is {now} now")
+            known.setdefault(now, value)
+            continue
         meant, hint = _suggestion(key, section, keys, own)
         name = key if section == "" else f"{section}.{key}"
         said = name if isinstance(value, Mapping) else f"{name} = {inline(value)}"
@@ -30,6 +41,11 @@ def respell(
         problems.append(f"{said}: there is no such {kind}{hint} ({where}: {', '.join(own)})")
         if meant in own:
             known.setdefault(meant, value)
+    for key, value in known.items():
+        was = RENAMED.get(f"{section}.{key}", {})
+        if isinstance(value, Mapping) and was.keys() & value.keys():
+            problems += [f"{section}.{key}.{old} = {inline(value[old])}: {old} is {was[old]} now" for old in was]
+            known[key] = {was.get(name, name): each for name, each in value.items()}
     return known
 
 

@@ -19,7 +19,7 @@ def start(overrides: Sequence[str] = ()) -> Config:
 
     Where observations are known to be no screens the network is mlp.
     """
-    tables = {"env": {"name": "frostbite"}, "training": {"timesteps": 250_000_000}}
+    tables = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}
     for override in overrides:
         apply(tables, override)
     env, options = tables["env"].get("name"), tables["env"].get("options")

@@ -3,7 +3,8 @@
 KEYS are those of its genetic algorithm, of random search, which is selection_threshold = 0, and of its evolution
 strategies, whose files have an optimizer, return_proc_mode, l2coeff or load_from. A game gym.X is Gymnasium's X. Its
 other networks have no counterpart here; its maze has one, but not what its networks' outputs mean there.
-As there, timesteps are steps of the network (4 frames on Atari) in population and validation episodes.
+As there, timesteps (total_steps here) are steps of the network (4 frames on Atari) in population and validation
+episodes.
 
 The files of its other half, for clusters (configurations), have other keys, of another way of counting, and are not
 translated; there are presets with settings like theirs.
@@ -26,14 +27,14 @@ KEYS = {  # theirs -> ours
     "population_size": "algorithm.population",
     "selection_threshold": "algorithm.parents",
     "mutation_power": "algorithm.sigma",
-    "validation_threshold": "algorithm.validated",
+    "validation_threshold": "algorithm.validation_candidates",
     "num_validation_episodes": "training.validation_episodes",
     "num_test_episodes": "training.test_episodes",
-    "episode_cutoff_mode": "training.cutoff",
-    "timesteps": "training.timesteps",
+    "episode_cutoff_mode": "training.max_episode_steps",
+    "timesteps": "training.total_steps",
     "load_population": "training.start_from",
-    "l2coeff": "algorithm.l2",
-    "optimizer": "algorithm.optimiser",
+    "l2coeff": "algorithm.weight_decay",
+    "optimizer": "algorithm.optimizer",
     "load_from": "training.start_from",
 }
 _GENETIC_KEYS = ("selection_threshold", "validation_threshold", "load_population")
@@ -49,6 +50,7 @@ _NETWORKS = {  # theirs -> our [network]
 }
 _OTHER_NETWORKS = ("ModelBN", "SmallDQN", "LargeDQN", "LinearClassifier")
 _PICKLES = (".pkl", ".pickle", ".p")
+_STEPSIZE = "stepsize"  # the optimizer's learning rate
 _RANKS = "centered_rank"
 _SIGN_MODES = ("sign", "centered_sign_rank")  # of that code for clusters
 _CLUSTER_KEYS = ("env_id", "policy", "config")
@@ -80,6 +82,7 @@ def translate(values: Mapping[str, Any]) -> Translation:
     """
     of = Translation()
     values = _known_keys(values, of.problems)
+    of.names[f"{KEYS['optimizer']}.learning_rate"] = f"optimizer.{_STEPSIZE}"  # before its prefix
     of.names.update({KEYS[key]: key for key in (*KEYS, *values) if key in KEYS})  # the file's own go before others
     if any(key in _STRATEGIES_KEYS for key in values):
         of.tables["algorithm"] = {"name": "es"}
@@ -145,6 +148,8 @@ def _strategies(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any
     if isinstance(optimizer := kept.get("optimizer"), Mapping) and isinstance(optimizer.get("args"), Mapping):
         rest = {key: value for key, value in optimizer.items() if key != "args"}
         kept["optimizer"] = {**optimizer["args"], **rest}
+    if isinstance(optimizer := kept.get("optimizer"), Mapping):
+        kept["optimizer"] = {"learning_rate" if key == _STEPSIZE else key: value for key, value in optimizer.items()}
     return kept
 
 

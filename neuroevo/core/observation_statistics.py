@@ -1,4 +1,4 @@
-"""Normalisation of observations by running statistics, as in OpenAI's evolution strategies (Salimans et al. 2017,
+"""Normalization of observations by running statistics, as in OpenAI's evolution strategies (Salimans et al. 2017,
 https://arxiv.org/abs/1703.03864): less the mean, divided by the standard deviation, clipped to [-5, 5].
 
 A generation plays with what the populations of all generations before it saw. A population's sums are taken in the
@@ -19,7 +19,7 @@ _LEAST_VARIANCE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class Normaliser:
+class Normalizer:
     """What a generation sees observations through: float32(clip((x - mean) / std, -CLIP, CLIP)), in float64.
 
     number: the generation's. mean, std: float64 [n], of the n numbers of an observation; std above 0.
@@ -34,7 +34,7 @@ class Normaliser:
         return np.clip((observations - self.mean) / self.std, -CLIP, CLIP).astype(np.float32)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Normaliser):
+        if not isinstance(other, Normalizer):
             return NotImplemented
         same = self.number == other.number and np.array_equal(self.mean, other.mean)
         return same and np.array_equal(self.std, other.std)
@@ -48,7 +48,7 @@ def _nothing() -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class ObservationStatistics:
     """What was seen so far: how many observations, and the sums and sums of squares of their n numbers.
 
     sums, squares: float64 [n]; [0] before anything was seen.
@@ -58,22 +58,22 @@ class Moments:
     sums: np.ndarray = field(default_factory=_nothing)
     squares: np.ndarray = field(default_factory=_nothing)
 
-    def after(self, more: np.ndarray | None) -> Moments:
-        """With what other episodes saw, Outcomes.moments. ValueError: they were not played with a normaliser."""
+    def after(self, more: np.ndarray | None) -> ObservationStatistics:
+        """With what other episodes saw, Outcomes.moments. ValueError: they were not played with a normalizer."""
         if more is None:
-            raise ValueError("the episodes have no moments, expected some that were played with a normaliser")
+            raise ValueError("the episodes have no moments, expected some that were played with a normalizer")
         before = np.concatenate([[self.count], self.sums, self.squares]) if self.count else None
         total = summed(before, more)
         n = len(total) // 2
-        return Moments(int(total[0]), total[1 : 1 + n], total[1 + n :])
+        return ObservationStatistics(int(total[0]), total[1 : 1 + n], total[1 + n :])
 
-    def normaliser(self, number: int, size: int) -> Normaliser:
+    def normalizer(self, number: int, size: int) -> Normalizer:
         """For the generation of this number and observations of `size` numbers; mean 0, std 1 if nothing was seen.
 
         UserError: what was seen had another size.
         """
         if self.count == 0:
-            return Normaliser(number, np.zeros(size), np.ones(size))
+            return Normalizer(number, np.zeros(size), np.ones(size))
         if len(self.sums) != size:
             raise UserError(
                 f"the observations that this run's networks know have {len(self.sums)} numbers, those of its "
@@ -81,10 +81,10 @@ class Moments:
             )
         mean = self.sums / self.count
         variance = self.squares / self.count - mean * mean
-        return Normaliser(number, mean, np.sqrt(np.maximum(variance, _LEAST_VARIANCE)))
+        return Normalizer(number, mean, np.sqrt(np.maximum(variance, _LEAST_VARIANCE)))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Moments):
+        if not isinstance(other, ObservationStatistics):
             return NotImplemented
         same = self.count == other.count and np.array_equal(self.sums, other.sums)
         return same and np.array_equal(self.squares, other.squares)

@@ -41,7 +41,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 _TAGS = ("number", "int", "str", "ConstantSchedule", "LinearSchedule", "ExponentialSchedule")  # of schedules
 
 
-_TAGS += ("adam", "sgd")  # of optimisers
+_TAGS += ("adam", "sgd")  # of optimizers
 
 
 _WORDS = {  # pydantic's and ours; the last two are the beginnings of many messages

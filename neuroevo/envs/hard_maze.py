@@ -27,7 +27,7 @@ class HardMazeOptions:
     """Options of the mazes: the table [env.options] of a configuration."""
 
     map: Name | None = None
-    """Another map: hard, medium, or the path of a file like theirs (neuroevo/mazes), beginning with / . or ~."""
+    """Another map: hard, medium, or the path of a file like theirs (neuroevo/envs/maps), beginning with / . or ~."""
     protocol: Literal["lehman", "uber"] = "lehman"
     """What actions do and what ends an episode. lehman, as in the paper: an action changes turn and speed by up to 0.5,
     and an episode ends within 5 units of the goal. uber, as in the code of arXiv 1712.06567: an action says which turn

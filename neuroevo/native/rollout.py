@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from neuroevo.core.behavior import Behaviour
+from neuroevo.core.behavior import Behavior
 from neuroevo.core.env_spec import EnvRecipe
 from neuroevo.core.episode import Batch, Episode, Outcomes
 from neuroevo.native.env_pool import EnvPool
@@ -25,26 +25,26 @@ def run_episodes(
     slots: int,
     backend: str = "cpu",
     dtype: str = "float32",
-    behaviour: Behaviour | None = None,
-    reference: np.ndarray | None = None,
+    behavior: Behavior | None = None,
+    reference_batch: np.ndarray | None = None,
 ) -> Outcomes:
     """Plays episodes with the lane runner; every genome is made from its chain. Outcomes are in order.
 
     networks: functions (observation line, num_actions) -> layer list, whose outputs EnvPool.actions() can take.
-    behaviour: what to record of each episode; None: nothing.
-    reference: what vbn layers take their statistics of, as Population.set_reference() takes it.
+    behavior: what to record of each episode; None: nothing.
+    reference_batch: what vbn layers take their statistics of, as Population.set_reference() takes it.
     """
     pool = EnvPool(env, lanes * slots)
-    if behaviour is not None:
-        pool.record_behaviours(behaviour.every, behaviour.samples)
-    normalisers = {episode.normaliser for episode in episodes} - {None}
-    for each in normalisers:
-        pool.set_normaliser(each.number, each.mean, each.std)
+    if behavior is not None:
+        pool.record_behaviors(behavior.every, behavior.samples)
+    normalizers = {episode.normalizer for episode in episodes} - {None}
+    for each in normalizers:
+        pool.set_normalizer(each.number, each.mean, each.std)
     observation = input_line(pool.observation_dtype.name, pool.observation_shape)
     texts = [to_text(net(observation, pool.num_actions)) for net in networks]
     population = Population(texts, lanes * slots, backend, dtype, float_rows=0)
-    if reference is not None:
-        population.set_reference(reference)
+    if reference_batch is not None:
+        population.set_reference(reference_batch)
     genomes = list(dict.fromkeys(episode.genome for episode in episodes))
     index = {genome: i for i, genome in enumerate(genomes)}
     theta_of, thetas = thetas_of(genomes, population.dimensions)
@@ -53,7 +53,7 @@ def run_episodes(
         "genome_of": array([index[episode.genome] for episode in episodes], np.int64),
         "seeds": array([episode.seed for episode in episodes], np.uint64),
         "max_frames": array([episode.max_steps * pool.frame_skip for episode in episodes], np.int64),
-        "normalisers": array([-1 if e.normaliser is None else e.normaliser.number for e in episodes], np.int64),
+        "normalizers": array([-1 if e.normalizer is None else e.normalizer.number for e in episodes], np.int64),
         "networks": array([genome.network for genome in genomes], np.int32),
         "sources": np.full(len(genomes), -1, np.int64),
         "theta_of": theta_of,

@@ -3,7 +3,7 @@
 The first line is JSON: the format's name and version, and the length and SHA-256 sum of everything after it. The second
 line is JSON: the version again, what of the configuration decides results, how long the run's files were, the loop's
 and the algorithm's state with genomes as seeds. Then come dense arrays, if there are any, in NumPy's .npy format:
-centres of evolution strategies among them, each under its name.
+centers of evolution strategies among them, each under its name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.core import version
-from neuroevo.core.observation_statistics import Moments
+from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs.state_codec import Encoded, decode, encode
 from neuroevo.system.files import write_atomically
 from neuroevo.training.elite_evaluation import Untested
@@ -67,14 +67,14 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
         "origin": checkpoint.origin,
         "lengths": checkpoint.lengths,
         "generation": state.generation,
-        "cutoff": state.cutoff,
+        "max_episode_steps": state.max_episode_steps,
         "steps": state.steps,
         "seconds": state.seconds,
         "algorithm": algorithm,
         "untested": untested,
         "moments": moments,
         "genomes": encoded.genomes,
-        "centres": encoded.centres,
+        "centers": encoded.centers,
         "arrays": len(encoded.arrays),
     }
     rest = io.BytesIO()
@@ -113,13 +113,13 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
             raise ValueError(f"its first line says version {version}, its second one {body['version']}")
         arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]
         values = [body["algorithm"], body.get("untested", []), body.get("moments")]
-        kinds = state_kind, tuple[Untested, ...], Moments
-        encoded = Encoded(values, body["genomes"], arrays, body.get("centres", {}))
+        kinds = state_kind, tuple[Untested, ...], ObservationStatistics
+        encoded = Encoded(values, body["genomes"], arrays, body.get("centers", {}))
         algorithm, untested, moments = decode(encoded, *kinds)
         state = TrainState(
             algorithm=algorithm,
             generation=body["generation"],
-            cutoff=body["cutoff"],
+            max_episode_steps=body["max_episode_steps"],
             steps=body["steps"],
             seconds=body["seconds"],
             untested=untested,

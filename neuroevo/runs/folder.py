@@ -1,7 +1,7 @@
 """The folder of a run: what it holds, how it grows, and how a run goes on from it.
 
 config.toml     the configuration with every default filled in
-reference.npy   the reference batch of a network with virtual batch normalisation, see reference
+reference.npy   the reference batch of a network with virtual batch normalization, see reference
 info.json       command, seed, versions, git commit, machine, and the same of every time the run was resumed
 metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
 checkpoints/    what the run can go on from, see checkpoints
@@ -31,7 +31,7 @@ from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints, Unusable, generations, set_aside
 from neuroevo.runs.metrics_files import MetricsFiles, check
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, METRICS, REFERENCE, TENSORBOARD
-from neuroevo.runs.provenance import facts
+from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume_checks import check_changes
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
@@ -45,7 +45,7 @@ log = logging.getLogger("neuroevo")
 class RunFolder:
     """A run's folder while the run goes. Make it with create() or resume(), then open() it; close() it at the end.
 
-    reference: observations that the network's vbn layers take statistics of, [128, ...]; None where it has none.
+    reference_batch: observations that the network's vbn layers take statistics of, [128, ...]; None where it has none.
     unusable: newer checkpoints that resume() passed over.
     """
 
@@ -55,9 +55,9 @@ class RunFolder:
         config: Config,
         state: TrainState,
         lengths: Mapping[str, int] | None,
-        reference: np.ndarray | None = None,
+        reference_batch: np.ndarray | None = None,
     ):
-        self.path, self.config, self.reference = path, config, reference
+        self.path, self.config, self.reference_batch = path, config, reference_batch
         self._origin = config.origin()  # now: a file may become another one while the run goes
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
@@ -207,10 +207,15 @@ class RunFolder:
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         self._metrics = MetricsFiles(self.path)
         self._after = self.state, self._metrics.lengths
-        info = {**facts(command), "seed": self.config.training.seed, **reference_file.facts(self.reference), **extra}
+        info = {
+            **provenance(command),
+            "seed": self.config.training.seed,
+            **reference_file.checksum(self.reference_batch),
+            **extra,
+        }
         self._write_info({**info, "resumed": []})
-        if self.reference is not None:
-            reference_file.save(self.path, self.reference)
+        if self.reference_batch is not None:
+            reference_file.save(self.path, self.reference_batch)
         self._save()
         # Last: with it the folder is a run, and everything that resuming needs is there.
         write_atomically(self.path / CONFIG, self.config.toml().encode())
@@ -221,7 +226,7 @@ class RunFolder:
             set_aside(unusable)
         self._metrics = MetricsFiles(self.path, self._after[1])
         info = read_info(self.path)
-        again = {**facts(command), **extra, "generation": self.state.generation}
+        again = {**provenance(command), **extra, "generation": self.state.generation}
         self._write_info({**info, "resumed": [*info.get("resumed", []), again]})
         write_atomically(self.path / CONFIG, self.config.toml().encode())
 

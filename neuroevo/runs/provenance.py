@@ -18,7 +18,7 @@ from neuroevo.core.version import VERSION
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 
 
-def facts(command: Sequence[str]) -> dict[str, Any]:
+def provenance(command: Sequence[str]) -> dict[str, Any]:
     """Where and with what a run was made, as plain values."""
     return {
         "command": shlex.join(command),

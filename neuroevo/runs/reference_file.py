@@ -26,7 +26,7 @@ def save(folder: Path, batch: np.ndarray) -> None:
     write_atomically(folder / REFERENCE, file.getvalue())
 
 
-def facts(batch: np.ndarray | None) -> dict[str, str]:
+def checksum(batch: np.ndarray | None) -> dict[str, str]:
     """What a run's info.json says of its batch: nothing where it has none."""
     return {} if batch is None else {_SUM: _sum(batch)}
 

@@ -26,7 +26,7 @@ def check_changes(file: Path, after: Config) -> None:
                     key, table, other = "options", before.tables()["env"], after.tables()["env"]
                 raise UserError(
                     f"{section}.{key} is {said(table.get(key))} and cannot become {said(other.get(key))} when a run is "
-                    "resumed; what can: timesteps, generations and minutes of [training], [hardware], [checkpoints]"
+                    "resumed; what can: total_steps, generations and minutes of [training], [hardware], [checkpoints]"
                     + (f", {' and '.join(free)} of [env.options]" if free else "")
                 )
 

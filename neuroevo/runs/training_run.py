@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from neuroevo.rollout.evaluator import LocalEvaluator
 
 
-def make_evaluator(config: Config, reference: np.ndarray | None = None) -> LocalEvaluator:
+def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> LocalEvaluator:
     """The evaluator that a configuration describes; loads TensorFlow, which takes seconds.
 
-    reference: the run's, where its networks need one (RunFolder.reference, RunReader.reference()).
+    reference_batch: the run's, where its networks need one (RunFolder.reference, RunReader.reference()).
 
     UserError: there is no such environment or network, or an option is wrong.
     """
@@ -40,8 +40,8 @@ def make_evaluator(config: Config, reference: np.ndarray | None = None) -> Local
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
-        behaviour=config.algorithm.behaviour,
-        reference=reference,
+        behavior=config.algorithm.behavior,
+        reference_batch=reference_batch,
     )
 
 
@@ -95,7 +95,7 @@ def train(
     elif not isinstance(config, Config):
         config = make_config(config)
     folder = RunFolder.create(out, config, name)
-    with make_evaluator(config, folder.reference) as evaluator, folder.open(command):
+    with make_evaluator(config, folder.reference_batch) as evaluator, folder.open(command):
         run(config, evaluator, folder, watcher or Watcher(), on_generation)
     return RunReader(folder.path)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
-from neuroevo.core.observation_statistics import Moments
+from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.problems import said
 from neuroevo.envs import registry
 from neuroevo.rollout import reference_batch
@@ -19,12 +19,12 @@ from neuroevo.training.loop import TrainState, start
 def first_state(config: Config) -> TrainState:
     """The state before generation 0 of a configuration's run.
 
-    From another run come its best genomes, and what its networks' observations are normalised by. UserError: there is
+    From another run come its best genomes, and what its networks' observations are normalized by. UserError: there is
     no such run, none of its generations is finished, or its network is another one.
     """
     path, ours = config.training.start_from, config.network
     if path is None:
-        moments = Moments() if ours.normalise_observations else None
+        moments = ObservationStatistics() if ours.normalize_observations else None
         return start(config.algorithm, config.training, moments=moments)
     other = _other(path)
     for field in fields(ours):
@@ -45,10 +45,12 @@ def first_reference(config: Config) -> np.ndarray | None:
     run, or its batch cannot be read.
     """
     if config.training.start_from is not None:
-        return _other(config.training.start_from).reference()
+        return _other(config.training.start_from).reference_batch()
     if not config.network.needs_reference:
         return None
-    return reference_batch.reference(registry.resolve(config.env.name, config.env.options), config.training.seed)
+    return reference_batch.draw_reference_batch(
+        registry.resolve(config.env.name, config.env.options), config.training.seed
+    )
 
 
 def _other(path: str) -> RunReader:

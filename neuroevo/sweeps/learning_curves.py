@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuroevo.sweeps.status import Standing, score, score_of
-from neuroevo.system.statistics import summarise
+from neuroevo.sweeps.status import RunStatus, score, score_of
+from neuroevo.system.statistics import summarize
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart; yellow left out, it is faint on white.
+# Okabe and Ito's palette, which color-blind readers can tell apart; yellow left out, it is faint on white.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_STYLES = ("-", "--", "-.", ":")  # of configurations past the last colour
+_STYLES = ("-", "--", "-.", ":")  # of configurations past the last color
 _COLUMNS = 3
 
 
@@ -55,7 +55,7 @@ class Band:
     high: np.ndarray
 
 
-def curve(now: Standing) -> Curve:
+def curve(now: RunStatus) -> Curve:
     """The run's curve; P is 0 where no generation has a score."""
     rows = now.played
     return Curve(
@@ -71,24 +71,24 @@ def band(curves: Sequence[Curve]) -> Band:
     steps = np.unique(np.concatenate([each.frames for each in curves]))
     frames = steps[(steps >= begin) & (steps <= end)]
     scores = np.array([each.at(frames) for each in curves])  # [runs, Q]
-    of = [summarise(column) for column in scores.T]
+    of = [summarize(column) for column in scores.T]
     bounds = [(each.mean, each.low, each.high) for each in of]
     mean, low, high = np.array(bounds, np.float64).reshape(-1, 3).T
     return Band(frames, mean, low, high)
 
 
-def draw(standings: Sequence[Standing]) -> Figure:
-    """The figure; a configuration has the same colour in every panel."""
+def draw(statuses: Sequence[RunStatus]) -> Figure:
+    """The figure; a configuration has the same color in every panel."""
     from matplotlib.figure import Figure
 
-    games = list(dict.fromkeys(each.run.game for each in standings))
-    labels = list(dict.fromkeys(each.run.label for each in standings))
+    games = list(dict.fromkeys(each.run.game for each in statuses))
+    labels = list(dict.fromkeys(each.run.label for each in statuses))
     columns = 2 if len(games) == 4 else min(len(games), _COLUMNS)
     rows = -(-len(games) // columns)
     figure = Figure(figsize=(4.6 * columns, (3.4 + 0.2 * len(labels)) * rows), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     for panel, game in zip(panels, games, strict=False):
-        _draw_game(panel, [each for each in standings if each.run.game == game], labels)
+        _draw_game(panel, [each for each in statuses if each.run.game == game], labels)
         panel.set_title(game)
     for panel in panels[len(games) :]:
         panel.set_axis_off()
@@ -96,13 +96,13 @@ def draw(standings: Sequence[Standing]) -> Figure:
     return figure
 
 
-def _draw_game(panel: Axes, standings: Sequence[Standing], labels: Sequence[str]) -> None:
-    """Draws the standings, all of one game. labels: of all configurations, which their colours follow."""
+def _draw_game(panel: Axes, statuses: Sequence[RunStatus], labels: Sequence[str]) -> None:
+    """Draws the statuses, all of one game. labels: of all configurations, which their colors follow."""
     from matplotlib.ticker import EngFormatter, StrMethodFormatter
 
-    kinds = {score_of(each.run) for each in standings}
+    kinds = {score_of(each.run) for each in statuses}
     for index, label in enumerate(labels):
-        own = [each for each in standings if each.run.label == label]
+        own = [each for each in statuses if each.run.label == label]
         curves = [curve(each) for each in own if each.played]
         if own:
             kind = f", {score_of(own[0].run)}" if len(kinds) > 1 else ""
@@ -111,7 +111,7 @@ def _draw_game(panel: Axes, standings: Sequence[Standing], labels: Sequence[str]
     panel.set_xlabel("frames")
     panel.set_ylabel(f"elite's {kinds.pop()} return" if len(kinds) == 1 else "elite's return")
     panel.set_xlim(left=0)
-    _limit_height(panel, [each.scores for each in map(curve, standings)])
+    _limit_height(panel, [each.scores for each in map(curve, statuses)])
     panel.xaxis.set_major_formatter(EngFormatter(sep=""))
     panel.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     panel.grid(alpha=0.3, linewidth=0.5)
@@ -128,9 +128,9 @@ def _limit_height(panel: Axes, scores: Sequence[np.ndarray]) -> None:
         panel.set_ylim(max(low, every.min() - room), min(high, every.max() + room))
 
 
-def _draw_config(panel: Axes, curves: Sequence[Curve], colour: str, style: str, label: str) -> None:
+def _draw_config(panel: Axes, curves: Sequence[Curve], color: str, style: str, label: str) -> None:
     """Draws the runs of one configuration."""
-    common = {"color": colour, "linestyle": style, "drawstyle": "steps-post"}
+    common = {"color": color, "linestyle": style, "drawstyle": "steps-post"}
     for each in curves if len(curves) > 1 else ():
         dot = "." if len(each.frames) == 1 else None  # a line of one point is nothing
         panel.plot(each.frames, each.scores, linewidth=0.6, alpha=0.45, marker=dot, **common)
@@ -138,7 +138,7 @@ def _draw_config(panel: Axes, curves: Sequence[Curve], colour: str, style: str, 
     dot = "o" if len(of.frames) == 1 else None
     panel.plot(of.frames, of.mean, linewidth=1.8, marker=dot, label=label, **common)
     if len(curves) > 1:
-        panel.fill_between(of.frames, of.low, of.high, step="post", color=colour, alpha=0.2, linewidth=0)
+        panel.fill_between(of.frames, of.low, of.high, step="post", color=color, alpha=0.2, linewidth=0)
 
 
 def figure_files(figure: Figure) -> dict[str, bytes]:

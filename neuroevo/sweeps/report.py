@@ -20,10 +20,10 @@ import numpy as np
 
 from neuroevo.core.errors import cannot_write
 from neuroevo.sweeps.learning_curves import draw, figure_files
-from neuroevo.sweeps.status import Standing, describe, score, score_of
+from neuroevo.sweeps.status import RunStatus, describe, score, score_of
 from neuroevo.system.console import clock
 from neuroevo.system.files import write_atomically
-from neuroevo.system.statistics import Summary, summarise
+from neuroevo.system.statistics import Summary, summarize
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,16 @@ class Line:
         }
 
 
-def lines(standings: Sequence[Standing]) -> list[Line]:
+def lines(statuses: Sequence[RunStatus]) -> list[Line]:
     """The table's lines, in the suite's order."""
-    groups: dict[tuple[str, str], list[Standing]] = {}
-    for each in standings:
+    groups: dict[tuple[str, str], list[RunStatus]] = {}
+    for each in statuses:
         groups.setdefault((each.run.game, each.run.label), []).append(each)
     return [_line(game, config, of) for (game, config), of in groups.items()]
 
 
-def _line(game: str, config: str, standings: Sequence[Standing]) -> Line:
-    played = [each for each in standings if each.played]
+def _line(game: str, config: str, statuses: Sequence[RunStatus]) -> Line:
+    played = [each for each in statuses if each.played]
     last = [each.rows[-1] for each in played]
 
     def mean(key: str) -> float | None:
@@ -84,10 +84,10 @@ def _line(game: str, config: str, standings: Sequence[Standing]) -> Line:
     return Line(
         game=game,
         config=config,
-        runs=len(standings),
-        finished=sum(each.status == "finished" for each in standings),
-        score_of=score_of(standings[0].run),
-        score=summarise(np.array([score(each.played[-1], each.run) for each in played], np.float64)),
+        runs=len(statuses),
+        finished=sum(each.status == "finished" for each in statuses),
+        score_of=score_of(statuses[0].run),
+        score=summarize(np.array([score(each.played[-1], each.run) for each in played], np.float64)),
         generations_mean=None if generations is None else generations + 1,
         frames_mean=mean("frames_total"),
         seconds_mean=mean("seconds_total"),
@@ -95,7 +95,7 @@ def _line(game: str, config: str, standings: Sequence[Standing]) -> Line:
     )
 
 
-def run_row(now: Standing) -> dict[str, Any]:
+def run_row(now: RunStatus) -> dict[str, Any]:
     """A run as plain values, None where there is none."""
     last = now.rows[-1] if now.rows else {}
     scored = now.played[-1] if now.played else {}
@@ -113,10 +113,10 @@ def run_row(now: Standing) -> dict[str, Any]:
     }
 
 
-def text_table(standings: Sequence[Standing]) -> str:
+def text_table(statuses: Sequence[RunStatus]) -> str:
     """The table as text, with what its columns are and what is missing below it."""
     head = ["game", "config", "seeds", "finished", "score", "std. error", "95% interval", "score of", "gens", "frames"]
-    rows = [[*head, "time/run", "time in all"], *(_cells(line) for line in lines(standings))]
+    rows = [[*head, "time/run", "time in all"], *(_cells(line) for line in lines(statuses))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text = [
         "  ".join(cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(pairs))
@@ -129,9 +129,9 @@ def text_table(standings: Sequence[Standing]) -> str:
         "episodes, by which it was chosen. Mean over seeds, its standard error and Student's t interval. gens, frames",
         "(of population and validation episodes) and time/run are means over the same runs.",
     ]
-    missing = [f"  {each.run.name}: {_missing(each)}" for each in standings if each.status != "finished"]
+    missing = [f"  {each.run.name}: {_missing(each)}" for each in statuses if each.status != "finished"]
     if missing:
-        text += ["", f"{len(missing)} of {len(standings)} runs are not finished:", *missing]
+        text += ["", f"{len(missing)} of {len(statuses)} runs are not finished:", *missing]
     return "\n".join(line.rstrip() for line in text) + "\n"
 
 
@@ -160,28 +160,28 @@ def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def _missing(now: Standing) -> str:
+def _missing(now: RunStatus) -> str:
     if now.status == "unusable":
         return now.reason
     return f"unfinished, {describe(now.run, now.rows[-1])}" if now.rows else "not started"
 
 
-def write_report(standings: Sequence[Standing], out: Path) -> str:
+def write_report(statuses: Sequence[RunStatus], out: Path) -> str:
     """Writes the report's files into the folder and returns the text table.
 
     UserError: they cannot be written there. DiskError: the disk is full or broken.
     """
-    text = text_table(standings)
+    text = text_table(statuses)
     files = {
         "table.txt": text.encode(),
-        "table.csv": _csv(line.row() for line in lines(standings)),
-        "runs.csv": _csv(map(run_row, standings)),
+        "table.csv": _csv(line.row() for line in lines(statuses)),
+        "runs.csv": _csv(map(run_row, statuses)),
     }
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             write_atomically(out / name, data)
-        for name, data in figure_files(draw(standings)).items():  # last: the numbers are there whatever it does
+        for name, data in figure_files(draw(statuses)).items():  # last: the numbers are there whatever it does
             write_atomically(out / name, data)
     except OSError as error:
         raise cannot_write(f"the report into {out}", error) from error

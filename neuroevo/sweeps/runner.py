@@ -20,7 +20,7 @@ from neuroevo.runs import preflight
 from neuroevo.runs.folder import check_free
 from neuroevo.runs.paths import CSV
 from neuroevo.runs.provenance import machine
-from neuroevo.sweeps.status import Row, Standing, standing
+from neuroevo.sweeps.status import Row, RunStatus, status_of
 from neuroevo.sweeps.suite import Suite, SuiteRun
 from neuroevo.system.files import write_atomically
 
@@ -45,7 +45,7 @@ class Failure:
 class SuiteWatcher:
     """Who is told how a suite goes. This one says nothing."""
 
-    def begin(self, standings: Sequence[Standing], parallel: int) -> None:
+    def begin(self, statuses: Sequence[RunStatus], parallel: int) -> None:
         """Where every run stands before the first one is started, and how many will go at a time."""
 
     def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
@@ -54,7 +54,7 @@ class SuiteWatcher:
     def generation(self, run: SuiteRun, row: Row) -> None:
         """A run has finished generations; the row of the last of them."""
 
-    def finished(self, now: Standing) -> None:
+    def finished(self, now: RunStatus) -> None:
         """A run is finished."""
 
     def failed(self, failure: Failure) -> None:
@@ -67,7 +67,7 @@ class SuiteWatcher:
 class _Child:
     """A run's process, and what is known of its progress."""
 
-    def __init__(self, before: Standing, threads: int | None, program: Sequence[str], lock: int):
+    def __init__(self, before: RunStatus, threads: int | None, program: Sequence[str], lock: int):
         """Starts it. OSError: its files cannot be written, or the machine has no room for another process."""
         self.run = before.run
         self._generation = len(before.rows) - 1
@@ -88,7 +88,7 @@ class _Child:
                 pass_fds=[lock],  # locked until the last run has ended, even if the suite is killed
             )
 
-    def look(self, watcher: SuiteWatcher) -> Standing | Failure | None:
+    def look(self, watcher: SuiteWatcher) -> RunStatus | Failure | None:
         """Tells `watcher` what is new; what became of the run once its process has ended, None before."""
         code = self.process.poll()
         row = self._news()
@@ -96,7 +96,7 @@ class _Child:
             watcher.generation(self.run, row)
         if code is None:
             return None
-        now = standing(self.run)
+        now = status_of(self.run)
         if code == 0 and now.status == "finished":
             watcher.finished(now)
             return now
@@ -157,11 +157,11 @@ def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence
     watcher = watcher or SuiteWatcher()
     program = [*child, str(os.getpid())]
     with _locked(suite.out) as lock:
-        standings = [standing(run) for run in suite.runs]
-        check_runs(standings, f"the suite in {suite.out}")
-        waiting = deque(each for each in standings if each.status != "finished")
+        statuses = [status_of(run) for run in suite.runs]
+        check_runs(statuses, f"the suite in {suite.out}")
+        waiting = deque(each for each in statuses if each.status != "finished")
         threads = shares(min(suite.parallel, max(len(waiting), 1)))
-        watcher.begin(standings, len(threads))
+        watcher.begin(statuses, len(threads))
         failures: list[Failure] = []
         children: dict[int, _Child] = {}  # by place, in [0, len(threads))
         try:
@@ -252,15 +252,15 @@ def _stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
             process.wait()
 
 
-def check_runs(standings: Sequence[Standing], source: str) -> None:
+def check_runs(statuses: Sequence[RunStatus], source: str) -> None:
     """UserError lists all problems of the runs that are not finished; each environment and start is tried once.
 
     A run that another one of them starts from need not be there yet.
     """
-    folders = {each.run.folder.resolve() for each in standings}
+    folders = {each.run.folder.resolve() for each in statuses}
     found: list[str] = []
     tried: list[object] = []
-    for each in (each for each in standings if each.status != "finished"):
+    for each in (each for each in statuses if each.status != "finished"):
         config = each.run.config
         start = config.training.start_from
         from_start = each.status == "not started" and start is not None and Path(start).resolve() not in folders

@@ -17,7 +17,7 @@ Status = Literal["not started", "unfinished", "finished", "unusable"]
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """A run as it is now.
 
     rows: those of metrics.jsonl, one per finished generation. reason: why a folder is unusable: it cannot be read, or
@@ -35,20 +35,20 @@ class Standing:
         return [row for row in self.rows if score(row, self.run) is not None]
 
 
-def standing(run: SuiteRun) -> Standing:
+def status_of(run: SuiteRun) -> RunStatus:
     """Reads the run's folder, which may be growing meanwhile."""
     if not (run.folder / CONFIG).is_file():
-        return Standing(run, "not started")
+        return RunStatus(run, "not started")
     try:
         reader = RunReader(run.folder)
         if reader.config.origin() != run.config.origin():
-            return Standing(run, "unusable", reason=f"{run.folder} holds a run of another configuration")
+            return RunStatus(run, "unusable", reason=f"{run.folder} holds a run of another configuration")
         reader.check_file()
         over = finished(reader.state(), run.config.training)
         rows = reader.rows(fitness=False)
     except UserError as error:
-        return Standing(run, "unusable", reason=str(error))
-    return Standing(run, "finished" if over else "unfinished", rows)
+        return RunStatus(run, "unusable", reason=str(error))
+    return RunStatus(run, "finished" if over else "unfinished", rows)
 
 
 def score_of(run: SuiteRun) -> Literal["test", "validation"]:

@@ -4,7 +4,7 @@
 configs = ["frostbite_ga", "mine.toml"]   # presets and files, those beside this file first
 games = ["frostbite", "kangaroo"]         # left out: each configuration's own
 seeds = 3                                 # 0, 1 and 2; or a list such as [7, 8]
-set = ["training.timesteps=1e6"]          # changes to every configuration
+set = ["training.total_steps=1e6"]          # changes to every configuration
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SuiteSettings:
     seeds: Annotated[list[int], PlainValidator(_checked_seeds)] = dataclass_field(default_factory=lambda: [0])
     """How many, from 0 on, or a list of them."""
     set: list[Name] = dataclass_field(default_factory=list)
-    """Changes to every configuration, as --set takes them: "training.timesteps=1e6"."""
+    """Changes to every configuration, as --set takes them: "training.total_steps=1e6"."""
     parallel: Count = 1
     """Runs at a time. The machine's hardware threads are shared out among them."""
     out: Name | None = None

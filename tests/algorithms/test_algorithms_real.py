@@ -18,7 +18,7 @@ def config(name, **hardware):
         env={"name": "HardMaze-v0"},
         network={"name": "mlp", "hidden": [6]},
         algorithm={"name": name, **SMALL[name]},
-        training={"generations": GENERATIONS, "cutoff": 60},
+        training={"generations": GENERATIONS, "max_episode_steps": 60},
         hardware=hardware,
     )
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from neuroevo.core.behavior import Behaviour
+from neuroevo.core.behavior import Behavior
 from neuroevo.core.episode import Episode, Outcomes
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Centre, Genome
+from neuroevo.core.genome import Center, Genome
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.population import Population
@@ -26,7 +26,7 @@ from neuroevo.rollout.tf_ops import load_ops
 
 LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots of each, threads
 SIGMA = float(np.float32(0.05))
-RAM = Behaviour(4, 8)  # tells episodes apart whose returns are the same
+RAM = Behavior(4, 8)  # tells episodes apart whose returns are the same
 
 
 def network_texts(names: Sequence[str]) -> list[str]:
@@ -38,18 +38,18 @@ def dense(genome: Genome, names: Sequence[str] = ("model",)) -> Genome:
     population = Population(network_texts(names), 1)
     population.init([0], [genome.network], [genome.base])
     vector = population.read([0])[0, : population.dimensions[genome.network]]
-    return Genome(Centre(vector), genome.chain, genome.network)
+    return Genome(Center(vector), genome.chain, genome.network)
 
 
 def genomes_of_all_kinds() -> list[Genome]:
-    """6 centres: alone, with chains, as parents of antithetic pairs, and as grandparents."""
+    """6 centers: alone, with chains, as parents of antithetic pairs, and as grandparents."""
     genomes = []
     for base in range(6):
-        centre = Genome(base)
-        child = centre.child(10 + base, SIGMA)
-        genomes += [centre, child]
+        center = Genome(base)
+        child = center.child(10 + base, SIGMA)
+        genomes += [center, child]
         if base % 2:
-            genomes += [centre.child(seed, sign * SIGMA) for seed in (20, 21) for sign in (1, -1)]
+            genomes += [center.child(seed, sign * SIGMA) for seed in (20, 21) for sign in (1, -1)]
         if base % 3 == 0:
             genomes += [child.child(seed, SIGMA) for seed in (30, 31)]
     return genomes
@@ -59,7 +59,7 @@ GENOMES = genomes_of_all_kinds()
 
 
 @pytest.fixture(scope="module")
-def centred() -> list[Genome]:
+def centered() -> list[Genome]:
     vectors = {base: dense(Genome(base)).base for base in {genome.base for genome in GENOMES}}
     return [Genome(vectors[genome.base], genome.chain) for genome in GENOMES]
 
@@ -72,7 +72,7 @@ def episodes_of(genomes: Sequence[Genome]) -> list[Episode]:
 
 def assert_same(one: Outcomes, other: Outcomes) -> None:
     assert np.array_equal(one.returns, other.returns) and np.array_equal(one.steps, other.steps)
-    assert np.array_equal(one.behaviours, other.behaviours)
+    assert np.array_equal(one.behaviors, other.behaviors)
 
 
 @pytest.fixture(scope="module", params=["float32", "int8"])
@@ -82,7 +82,7 @@ def dtype(request: pytest.FixtureRequest) -> str:
 
 def run(genomes: Sequence[Genome], dtype: str, lanes: int = 1, slots: int = 1, backend: str = "cpu") -> Outcomes:
     """By the lane runner."""
-    layout = {"lanes": lanes, "slots": slots, "backend": backend, "behaviour": RAM}
+    layout = {"lanes": lanes, "slots": slots, "backend": backend, "behavior": RAM}
     return run_episodes(
         registry.resolve("frostbite"), [architectures.model], episodes_of(genomes), dtype=dtype, **layout
     )
@@ -92,42 +92,42 @@ def run(genomes: Sequence[Genome], dtype: str, lanes: int = 1, slots: int = 1, b
 def expected(dtype: str) -> Outcomes:
     """Of the seeds, one episode after another."""
     outcomes = run(GENOMES, dtype)
-    assert len(np.unique(outcomes.behaviours[: len(GENOMES)], axis=0)) > len(GENOMES) // 2
+    assert len(np.unique(outcomes.behaviors[: len(GENOMES)], axis=0)) > len(GENOMES) // 2
     return outcomes
 
 
 @pytest.mark.parametrize(("lanes", "slots", "threads"), LAYOUTS)
-def test_the_lane_runner(centred, expected, dtype: str, lanes: int, slots: int, threads: int) -> None:
+def test_the_lane_runner(centered, expected, dtype: str, lanes: int, slots: int, threads: int) -> None:
     library.set_threads(threads)
-    assert_same(run(centred, dtype, lanes, slots), expected)
+    assert_same(run(centered, dtype, lanes, slots), expected)
 
 
 @pytest.mark.parametrize(("lanes", "slots", "threads"), LAYOUTS)
 @pytest.mark.parametrize("parent_rows", [1, 2, None])  # of which three bases and two children want one
-def test_the_graph(centred, expected, dtype: str, lanes: int, slots: int, threads: int, parent_rows: int) -> None:
-    layout = {"lanes": lanes, "slots": slots, "threads": threads, "parent_rows": parent_rows, "behaviour": RAM}
+def test_the_graph(centered, expected, dtype: str, lanes: int, slots: int, threads: int, parent_rows: int) -> None:
+    layout = {"lanes": lanes, "slots": slots, "threads": threads, "parent_rows": parent_rows, "behavior": RAM}
     with LocalEvaluator("frostbite", Network("model", dtype=dtype), **layout) as evaluator:
-        assert_same(evaluator.evaluate(episodes_of(centred)), expected)
-        assert_same(evaluator.evaluate(episodes_of(centred)), expected)  # with parents at hand from before
-        mixed = [one if i % 2 else other for i, (one, other) in enumerate(zip(GENOMES, centred, strict=True))]
+        assert_same(evaluator.evaluate(episodes_of(centered)), expected)
+        assert_same(evaluator.evaluate(episodes_of(centered)), expected)  # with parents at hand from before
+        mixed = [one if i % 2 else other for i, (one, other) in enumerate(zip(GENOMES, centered, strict=True))]
         assert_same(evaluator.evaluate(episodes_of(mixed)), expected)
 
 
-def test_the_reference_backend(centred, dtype: str) -> None:
+def test_the_reference_backend(centered, dtype: str) -> None:
     few = slice(2, 8)
     library.set_threads(2)
-    assert_same(run(centred[few], dtype, 1, 2, "reference"), run(GENOMES[few], dtype, 2, 1))
+    assert_same(run(centered[few], dtype, 1, 2, "reference"), run(GENOMES[few], dtype, 2, 1))
 
 
 def test_networks_of_different_sizes_and_the_order_of_the_queue() -> None:
     names = ["model", "nature_dqn"]
     seeded = [Genome(i // 2, ((i, 0.01),) * (i % 3), network=i % 2) for i in range(10)]
-    centred = [dense(genome, names) for genome in seeded]
-    assert len({len(genome.base.vector) for genome in centred}) == 2
-    with LocalEvaluator("frostbite", names, lanes=2, slots=2, behaviour=RAM) as evaluator:
+    centered = [dense(genome, names) for genome in seeded]
+    assert len({len(genome.base.vector) for genome in centered}) == 2
+    with LocalEvaluator("frostbite", names, lanes=2, slots=2, behavior=RAM) as evaluator:
         expected = evaluator.evaluate(episodes_of(seeded))
-        later = evaluator.submit(episodes_of(centred), 7)
-        assert_same(evaluator.evaluate(episodes_of(centred[::-1])), evaluator.evaluate(episodes_of(seeded[::-1])))
+        later = evaluator.submit(episodes_of(centered), 7)
+        assert_same(evaluator.evaluate(episodes_of(centered[::-1])), evaluator.evaluate(episodes_of(seeded[::-1])))
         assert_same(evaluator.wait(later), expected)
 
 
@@ -135,10 +135,10 @@ def test_rows_of_the_caller(dtype: str) -> None:
     """assign_row() fills a row as init_row() does, and what grows from it is the same."""
     from neuroevo.rollout.pipeline import Pipeline
 
-    centre = dense(Genome(5)).base
+    center = dense(Genome(5)).base
     pipeline = Pipeline(registry.resolve("frostbite"), [Network("model", dtype=dtype)], lanes=1, slots=1, parent_rows=4)
     pipeline.init_row(0, 0, 5)
-    pipeline.assign_row(1, 0, centre.vector)
+    pipeline.assign_row(1, 0, center.vector)
     for row in (0, 1):
         pipeline.perturb_row(row + 2, row, [(3, SIGMA), (4, -SIGMA)])
     made = load_ops().population_read(pipeline.population, [0, 1, 2, 3]).numpy()
@@ -147,7 +147,7 @@ def test_rows_of_the_caller(dtype: str) -> None:
 
 
 def test_vectors_that_do_not_fit_are_refused() -> None:
-    small, right = Genome(Centre(np.ones(7))), dense(Genome(1))
+    small, right = Genome(Center(np.ones(7))), dense(Genome(1))
     words = "a genome starts from 7 weights, expected 1,008,450 as network 0 has"
     for genomes in ([right, small], [small.child(1, SIGMA), small.child(2, SIGMA), right]):
         episodes = [Episode(genome, 0, 5) for genome in genomes]
@@ -158,9 +158,9 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
             run_episodes(registry.resolve("frostbite"), [architectures.model], episodes, lanes=1, slots=1)
         evaluator.close()
     with LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator, pytest.raises(LookupError):
-        evaluator.evaluate([Episode(Genome(Centre.named(right.base.name)), 0, 5)])
-    for network, centre in ((3, right.base), (-1, right.base), (1, Centre(np.ones(1_008_451)))):
-        genomes = [Genome(centre, (), network), *(Genome(centre, ((seed, SIGMA),), network) for seed in (1, 2))]
+        evaluator.evaluate([Episode(Genome(Center.named(right.base.name)), 0, 5)])
+    for network, center in ((3, right.base), (-1, right.base), (1, Center(np.ones(1_008_451)))):
+        genomes = [Genome(center, (), network), *(Genome(center, ((seed, SIGMA),), network) for seed in (1, 2))]
         for some in (genomes[:1], genomes[1:]):  # one that plays, and one that is a parent
             with (
                 LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator,
@@ -170,8 +170,8 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
 
 
 def test_vectors_are_packed_once() -> None:
-    one, two = Centre(np.arange(1, 4)), Centre(np.arange(5))
-    genomes = [Genome(one), Genome(3), Genome(two, (), 1), None, Genome(Centre(np.arange(1, 4)), ((1, 1.0),))]
+    one, two = Center(np.arange(1, 4)), Center(np.arange(5))
+    genomes = [Genome(one), Genome(3), Genome(two, (), 1), None, Genome(Center(np.arange(1, 4)), ((1, 1.0),))]
     theta_of, thetas = thetas_of(genomes, [3, 5])
     assert theta_of.tolist() == [0, -1, 1, -1, 0]
     assert thetas.dtype == np.float32 and thetas.tolist() == [[1, 2, 3, 0, 0], [0, 1, 2, 3, 4]]
@@ -180,14 +180,14 @@ def test_vectors_are_packed_once() -> None:
 
 
 def test_rows_remember_names_not_vectors() -> None:
-    rows, centre = ParentRows(3), Centre(np.ones(5))
-    genome, alive = Genome(centre), weakref.ref(centre)
+    rows, center = ParentRows(3), Center(np.ones(5))
+    genome, alive = Genome(center), weakref.ref(center)
     for _ in range(2):  # when it gets its row, and when it is needed again
         assert [fill.source for fill in rows.require([genome, genome.child(1, SIGMA)])] in ([None, 2], [])
-    del centre, genome
+    del center, genome
     gc.collect()
     assert alive() is None
-    again = Genome(Centre(np.ones(5)))
+    again = Genome(Center(np.ones(5)))
     assert rows.row(again) is not None and rows.source(again.child(2, SIGMA)) == (rows.row(again), ((2, SIGMA),))
 
 

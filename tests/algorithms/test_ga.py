@@ -25,8 +25,8 @@ def told(ga, state, fitness, validation):
 
 
 def test_paper_settings_are_the_defaults():
-    assert GA() == GA(population=1000, parents=20, sigma=0.002, validated=10)
-    assert RandomSearch() == RandomSearch(population=1000, validated=10)
+    assert GA() == GA(population=1000, parents=20, sigma=0.002, validation_candidates=10)
+    assert RandomSearch() == RandomSearch(population=1000, validation_candidates=10)
 
 
 def test_generation_0_is_fresh_and_each_genome_has_its_own_seed():
@@ -52,7 +52,7 @@ def test_offspring_are_one_mutation_of_a_parent():
 
 
 def test_parents_are_the_best_and_ties_go_to_the_lower_index():
-    ga = GA(population=6, parents=3, validated=2)
+    ga = GA(population=6, parents=3, validation_candidates=2)
     state, genomes, candidates = told(ga, ga.init(0), [1, 5, 5, 0, 5, 5], [1, 2])
     assert candidates == [genomes[1], genomes[2]]
     assert state.parents == (genomes[1], genomes[2], genomes[4])
@@ -61,7 +61,7 @@ def test_parents_are_the_best_and_ties_go_to_the_lower_index():
 
 
 def test_last_candidate_gives_way_to_the_previous_elite():
-    ga = GA(population=6, parents=2, validated=3)
+    ga = GA(population=6, parents=2, validation_candidates=3)
     first, genomes, _ = told(ga, ga.init(0), [0, 1, 2, 3, 4, 5], [0, 9, 0])
     assert first.elite == genomes[4]
     second, children, candidates = told(ga, first, [5, 4, 3, 2, 1, 0], [7, 6, 5])
@@ -76,7 +76,7 @@ def test_last_candidate_gives_way_to_the_previous_elite():
 
 
 def test_the_elite_keeps_its_rank_in_a_tie():
-    ga = GA(population=4, parents=2, validated=3)
+    ga = GA(population=4, parents=2, validation_candidates=3)
     first, _, _ = told(ga, ga.init(0), [0, 1, 2, 3], [1, 2, 3])
     second, _, _ = told(ga, first, [9, 9, 9, 9], [3, 3, 3])
     assert second.elite == first.elite
@@ -91,7 +91,7 @@ def test_a_population_smaller_than_the_candidates():
 
 
 def test_random_search_is_fresh_and_keeps_its_elite():
-    search = RandomSearch(population=5, validated=2)
+    search = RandomSearch(population=5, validation_candidates=2)
     first, genomes, _ = told(search, search.init(1), [0, 1, 2, 3, 4], [1, 2])
     assert first.elite == genomes[3]
     second, others, candidates = told(search, first, [0, 1, 2, 3, 4], [5, 4])
@@ -103,11 +103,11 @@ def test_random_search_is_fresh_and_keeps_its_elite():
 
 def test_ga_beats_random_search_at_equal_steps():
     def final(algorithm, seed):
-        training = Training(seed=seed, timesteps=20_000, validation_episodes=3, test_episodes=20)
+        training = Training(seed=seed, total_steps=20_000, validation_episodes=3, test_episodes=20)
         return list(train(algorithm, ToyEvaluator(), training))[-1][1][-1].test_mean
 
     for seed in range(5):
-        ga, search = GA(population=30, parents=5, sigma=0.2, validated=4), RandomSearch(population=30)
+        ga, search = GA(population=30, parents=5, sigma=0.2, validation_candidates=4), RandomSearch(population=30)
         assert final(ga, seed) > final(search, seed) + 1.0
 
 

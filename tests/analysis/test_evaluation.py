@@ -45,28 +45,28 @@ def row_of(*arguments):
     return json.loads(result.stdout.splitlines()[-1])
 
 
-def outcomes_of(genome, seeds, cutoff):
+def outcomes_of(genome, seeds, max_episode_steps):
     """Of frostbite and model, played without TensorFlow."""
-    episodes = [Episode(genome, seed, cutoff) for seed in seeds]
+    episodes = [Episode(genome, seed, max_episode_steps) for seed in seeds]
     return run_episodes(registry.resolve("frostbite"), [architectures.model], episodes, lanes=1, slots=2)
 
 
 @pytest.mark.parametrize("generation", [0, 2])
 def test_equals_the_runner_without_tensorflow(path, generation):
-    row = row_of(path, "--episodes", 5, "--cutoff", 150, "--generation", generation, "--threads", 1)
+    row = row_of(path, "--episodes", 5, "--max-episode-steps", 150, "--generation", generation, "--threads", 1)
     genome = RunReader(path).elite(generation)[1].genome
     expected = outcomes_of(genome, held_out_seeds(5), 150)
     assert row["seeds"] == held_out_seeds(5)
     assert row["returns"] == expected.returns.tolist()
     assert row["steps"] == expected.steps.tolist()
     assert (row["generation"], row["mutations"]) == (generation, len(genome.chain))
-    assert (row["env"], row["network"], row["cutoff"]) == ("frostbite", "model", 150)
+    assert (row["env"], row["network"], row["max_episode_steps"]) == ("frostbite", "model", 150)
     assert (row["steps_total"], row["frames_total"]) == (expected.steps.sum(), expected.steps.sum() * 4)
     assert row["frames_per_s"] > 0
 
 
 def test_the_last_generation_and_other_seeds(path):
-    row = row_of(path, "--episodes", 4, "--cutoff", 40, "--seed", 11)
+    row = row_of(path, "--episodes", 4, "--max-episode-steps", 40, "--seed", 11)
     assert row["generation"] == 2
     assert row["seeds"] == episode_seeds(4, 11) == episode_seeds(9, 11)[:4]
     assert not set(row["seeds"]) & set(held_out_seeds(100))
@@ -75,7 +75,7 @@ def test_the_last_generation_and_other_seeds(path):
 
 def test_numbers():
     outcomes = Outcomes(np.array([10.0, 20.0, 20.0, 50.0]), np.array([5, 6, 6, 7]))
-    evaluation = Evaluation([3, 1, 4, 1], outcomes, cutoff=0, frame_skip=4, seconds=0.5)
+    evaluation = Evaluation([3, 1, 4, 1], outcomes, max_episode_steps=0, frame_skip=4, seconds=0.5)
     row = evaluation.row()
     assert row["mean"] == 25.0
     assert row["standard_error"] == pytest.approx(np.sqrt((225 + 25 + 25 + 625) / 3 / 4))
@@ -91,7 +91,7 @@ def test_numbers():
         "steps: 24",
         "frames: 96, 192/s",
     ]
-    one = Evaluation([3], Outcomes(np.array([10.0]), np.array([5])), cutoff=1000, frame_skip=4, seconds=1.0)
+    one = Evaluation([3], Outcomes(np.array([10.0]), np.array([5])), max_episode_steps=1000, frame_skip=4, seconds=1.0)
     assert one.lines()[:2] == ["episodes: 1, cut off after 1,000 steps, different outcomes: 1", "mean: 10.0"]
     assert one.row()["standard_error"] is None
 
@@ -99,7 +99,7 @@ def test_numbers():
 def with_toy(monkeypatch, path, *arguments, **options):
     toy = ToyEvaluator(**options)
     made = []
-    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference: made.append(config) or toy)
+    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference_batch: made.append(config) or toy)
     result = command(path, *arguments)
     assert toy.closed
     return result, toy, made[0]
@@ -149,7 +149,7 @@ def test_signals_in_the_middle_of_long_episodes(path, sent, code, word):
         (["RUN", "--generation", "-1"], r"generation -1 is not in .*run: expected one in \[0, 2\]"),
         (["RUN", "--generation", "x"], "Invalid value for '--generation'"),
         (["RUN", "--episodes", "0"], "Invalid value for '--episodes'"),
-        (["RUN", "--cutoff", "-5"], "Invalid value for '--cutoff'"),
+        (["RUN", "--max-episode-steps", "-5"], "Invalid value for '--max-episode-steps'"),
         (["RUN", "--seed", "-1"], "Invalid value for '--seed'"),
         (["RUN", "--seed", str(2**63)], "Invalid value for '--seed'"),
         (["RUN", "--threads", "0"], "Invalid value for '--threads'"),

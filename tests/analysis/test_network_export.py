@@ -140,7 +140,7 @@ def path(tmp_path_factory):
     """A real run on Frostbite with the small network."""
     path = tmp_path_factory.mktemp("runs") / "run"
     with evaluator.LocalEvaluator("frostbite", "model") as plays:
-        training = {"seed": 0, "generations": 3, "cutoff": 60, "validation_episodes": 2, "test_episodes": 0}
+        training = {"seed": 0, "generations": 3, "max_episode_steps": 60, "validation_episodes": 2, "test_episodes": 0}
         new_run(path, plays, training=training, algorithm={"sigma": 0.005})
     assert RunReader(path).elite(0)[1] != RunReader(path).elite(2)[1]
     return path
@@ -201,17 +201,19 @@ def test_the_exported_model_plays_as_evaluate(path, exported):
     import keras
 
     model = keras.models.load_model(exported["keras"])
-    seeds, cutoff = episode_seeds(6), 250
+    seeds, max_episode_steps = episode_seeds(6), 250
     pool = EnvPool(registry.resolve("frostbite"), len(seeds))
     live = np.arange(len(seeds))
     returns, steps = np.zeros(len(seeds)), np.zeros(len(seeds), np.int64)
-    pool.reset(live, seeds, [cutoff * pool.frame_skip] * len(seeds))
+    pool.reset(live, seeds, [max_episode_steps * pool.frame_skip] * len(seeds))
     while live.size:
         rewards, dones = pool.step(live, model(pool.observe(live)).numpy().argmax(axis=1))
         returns[live] += rewards
         steps[live] += 1
         live = live[~dones]
-    result = CliRunner().invoke(app, ["evaluate", str(path), "--episodes", "6", "--cutoff", str(cutoff), "--json"])
+    result = CliRunner().invoke(
+        app, ["evaluate", str(path), "--episodes", "6", "--max-episode-steps", str(max_episode_steps), "--json"]
+    )
     row = json.loads(result.stdout)
     assert row["seeds"] == seeds
     assert row["returns"] == returns.tolist()

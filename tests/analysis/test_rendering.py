@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from neuroevo.analysis.evaluation import episode_seeds
 from neuroevo.analysis.rendering import Player, choose_players, render
 from neuroevo.analysis.replay import Replay
-from neuroevo.analysis.video.tiles import Grid
+from neuroevo.analysis.video.tiles import Tiles
 from neuroevo.cli import app
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
@@ -53,7 +53,7 @@ def video_of(*arguments, out):
     return result.stdout.splitlines(), decode(out)
 
 
-def screens_of(genome, seed, cutoff):
+def screens_of(genome, seed, max_episode_steps):
     """uint8 [steps + 1, 210, 160, 3] of Frostbite as `genome` plays it, by its own environment and row."""
     pool = EnvPool(FROSTBITE, 1)
     text = architectures.to_text(
@@ -63,7 +63,7 @@ def screens_of(genome, seed, cutoff):
     population.init([0], [0], [genome.base])
     for noise, scale in genome.chain:
         population.perturb([0], [0], [noise], [scale])
-    pool.reset([0], [seed], [cutoff * pool.frame_skip])
+    pool.reset([0], [seed], [max_episode_steps * pool.frame_skip])
     screens, done = [pool.render([0])[0]], False
     while not done:
         action = population.forward([0], pool.observe([0]), pool.num_actions).argmax()
@@ -72,18 +72,20 @@ def screens_of(genome, seed, cutoff):
     return np.stack(screens)
 
 
-def outcome_of(genome, seed, cutoff):
+def outcome_of(genome, seed, max_episode_steps):
     """Return and steps, by the lane runner."""
-    outcomes = run_episodes(FROSTBITE, [architectures.model], [Episode(genome, seed, cutoff)], lanes=1, slots=1)
+    outcomes = run_episodes(
+        FROSTBITE, [architectures.model], [Episode(genome, seed, max_episode_steps)], lanes=1, slots=1
+    )
     return float(outcomes.returns[0]), int(outcomes.steps[0])
 
 
 @pytest.mark.parametrize(("suffix", "scale"), [(".gif", 1), (".gif", 3), (".mp4", 2)])
 def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
     out = tmp_path / f"elite{suffix}"
-    lines, pictures = video_of(path, "--cutoff", 30, "--scale", scale, out=out)
+    lines, pictures = video_of(path, "--max-episode-steps", 30, "--scale", scale, out=out)
     screens = screens_of(RunReader(path).elite()[1].genome, held_out_seeds(1)[0], 30)
-    grid = Grid(1, 210, 160, scale)
+    grid = Tiles(1, 210, 160, scale)
     assert pictures.shape == (31, *grid.shape)
     found = np.stack([picture[grid.place(0)] for picture in pictures])
     expected = screens.repeat(scale, axis=1).repeat(scale, axis=2)
@@ -92,7 +94,7 @@ def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
         assert difference.max() == 0
     else:
         assert difference.mean() < 1.5 and np.percentile(difference, 99) < 20
-    # Not grey: most of the screen is sea and sky, whose blue stands out in the video as in the emulator.
+    # Not gray: most of the screen is sea and sky, whose blue stands out in the video as in the emulator.
     for frames in (found, expected):
         red, _, blue = frames[-1].reshape(-1, 3).astype(int).T
         assert (blue - red > 80).mean() > 0.3
@@ -103,7 +105,7 @@ def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
 
 
 def test_episodes_one_after_another_return_what_evaluate_says(path, tmp_path):
-    options = ["--generation", 1, "--episodes", 3, "--seed", 5, "--cutoff", 80]
+    options = ["--generation", 1, "--episodes", 3, "--seed", 5, "--max-episode-steps", 80]
     lines, pictures = video_of(path, *options, "--fps", 25, "--no-captions", out=tmp_path / "a.gif")
     genome = RunReader(path).elite(1)[1].genome
     seeds = episode_seeds(3, 5)
@@ -120,9 +122,18 @@ def test_episodes_one_after_another_return_what_evaluate_says(path, tmp_path):
 
 
 def test_members_side_by_side(path, tmp_path):
-    reader, cutoff = RunReader(path), 400
+    reader, max_episode_steps = RunReader(path), 400
     lines, pictures = video_of(
-        path, "--members", 5, "--generation", 3, "--cutoff", cutoff, "--scale", 1, out=tmp_path / "a.gif"
+        path,
+        "--members",
+        5,
+        "--generation",
+        3,
+        "--max-episode-steps",
+        max_episode_steps,
+        "--scale",
+        1,
+        out=tmp_path / "a.gif",
     )
     # The elite, and then the generation from the best fitness on.
     genomes = reader.config.algorithm.ask(reader.state(3).algorithm, None)
@@ -132,17 +143,17 @@ def test_members_side_by_side(path, tmp_path):
     shown = [elite, *[genome for genome in ranked if genome != elite][:4]]
     names = ["elite", *[f"#{rank}" for rank, genome in enumerate(ranked, start=1) if genome != elite][:4]]
     seed = held_out_seeds(1)[0]
-    outcomes = [outcome_of(genome, seed, cutoff) for genome in shown]
+    outcomes = [outcome_of(genome, seed, max_episode_steps) for genome in shown]
     assert lines[:-1] == [
         f"episode 1, {name}: return {value:,.1f} in {steps:,} steps"
         for name, (value, steps) in zip(names, outcomes, strict=True)
     ]
     steps = [steps for _, steps in outcomes]
     assert len(set(steps)) > 1  # some are over before the others
-    grid = Grid(5, 210, 160, 1)
+    grid = Tiles(5, 210, 160, 1)
     assert pictures.shape == (max(steps) + 1, *grid.shape)
     for tile, genome in enumerate(shown):
-        screens = screens_of(genome, seed, cutoff)
+        screens = screens_of(genome, seed, max_episode_steps)
         assert len(screens) == steps[tile] + 1
         for step, picture in enumerate(pictures):
             expected = screens[min(step, steps[tile])]
@@ -173,7 +184,8 @@ def test_members_need_their_checkpoint(path, tmp_path):
 def test_signals_leave_no_half_video(path, tmp_path, sent, suffix):
     out = tmp_path / f"a{suffix}"
     process = subprocess.Popen(
-        [sys.executable, "-m", "neuroevo", "render", path, "--out", out, "--episodes", "5000", "--cutoff", "0"],
+        [sys.executable, "-m", "neuroevo", "render", path, "--out", out, "--episodes", "5000",
+         "--max-episode-steps", "0"],
         cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
@@ -191,11 +203,11 @@ def test_signals_leave_no_half_video(path, tmp_path, sent, suffix):
 def test_what_is_there_is_replaced_only_by_force(path, tmp_path):
     out = tmp_path / "a.mp4"
     out.write_text("a film")
-    result = command(path, "--out", out, "--cutoff", 3)
+    result = command(path, "--out", out, "--max-episode-steps", 3)
     assert result.exit_code == 2
     assert result.stderr == f"neuroevo: {out} is there already; --force replaces it, --out gives another name\n"
     assert out.read_text() == "a film"
-    result = command(path, "--out", out, "--cutoff", 3, "--force")
+    result = command(path, "--out", out, "--max-episode-steps", 3, "--force")
     assert result.exit_code == 0, result.stderr
     assert len(decode(out)) == 4
     assert list(tmp_path.iterdir()) == [out]
@@ -214,7 +226,7 @@ def test_what_is_there_is_replaced_only_by_force(path, tmp_path):
         (["RUN", "--out", "a.gif", "--episodes", "0"], "Invalid value for '--episodes'"),
         (["RUN", "--out", "a.gif", "--scale", "0"], "Invalid value for '--scale'"),
         (["RUN", "--out", "a.gif", "--fps", "0"], "Invalid value for '--fps'"),
-        (["RUN", "--out", "a.gif", "--cutoff", "-1"], "Invalid value for '--cutoff'"),
+        (["RUN", "--out", "a.gif", "--max-episode-steps", "-1"], "Invalid value for '--max-episode-steps'"),
     ],
 )
 def test_mistakes(path, tmp_path, monkeypatch, arguments, message):
@@ -230,14 +242,16 @@ def test_gymnasiums_environments_are_made_with_screens(tmp_path):
     """Of a run that was made without; what the toy shows is what it observes, upside down."""
     name, genome = "gymnasium:tests.support.gymnasium_toys:ToyImage-v0", Genome(3)
     toy = config(env={"name": name, "options": {"workers": 1}}, network={"name": "mlp", "hidden": [4]})
-    rendered = render(toy, [Player("elite", genome)], [5], tmp_path / "a.gif", cutoff=3, scale=1, captions=False)
+    rendered = render(
+        toy, [Player("elite", genome)], [5], tmp_path / "a.gif", max_episode_steps=3, scale=1, captions=False
+    )
     assert "render_mode" not in str(toy.env.options)
     replay = Replay(toy, [genome])
     returns, seen = zip(
         *((now.returns[0], replay.pool.observe([0])[0, ::-1]) for now in replay.play(5, 3)), strict=True
     )
     assert (rendered.outcomes[0].returns[0], rendered.frames) == (returns[-1], 4)
-    place = Grid(1, 4, 5, 1, False).place(0)
+    place = Tiles(1, 4, 5, 1, False).place(0)
     assert np.array_equal([picture[place] for picture in decode(tmp_path / "a.gif")], seen)
 
 
@@ -247,10 +261,10 @@ def test_an_environment_of_gymnasium_plays_at_its_own_speed(tmp_path, fps, expec
     name, out = "gymnasium:tests.support.gymnasium_toys:ToyImage-v0", tmp_path / "a.mp4"
     options = {"workers": 1, "kwargs": {"fps": fps}}
     toy = config(env={"name": name, "options": options}, network={"name": "mlp", "hidden": [4]})
-    rendered = render(toy, [Player("elite", Genome(3))], [5], out, cutoff=3, captions=False)
+    rendered = render(toy, [Player("elite", Genome(3))], [5], out, max_episode_steps=3, captions=False)
     assert (rendered.fps, rendered.frames, fps_of(out)) == (expected, 4, expected)
     if fps == 50:
-        chosen = render(toy, [Player("elite", Genome(3))], [5], out, cutoff=3, captions=False, fps=20.0)
+        chosen = render(toy, [Player("elite", Genome(3))], [5], out, max_episode_steps=3, captions=False, fps=20.0)
         assert (chosen.fps, fps_of(out)) == (20, 20)
 
 
@@ -259,7 +273,7 @@ def test_an_environment_of_gymnasium_without_screens(tmp_path):
         env={"name": "gymnasium:tests.support.gymnasium_toys:ToyDict-v0"}, network={"name": "mlp", "hidden": [4]}
     )
     with pytest.raises(UserError, match=r"^env.name: gymnasium:\S+ cannot be made with screens, .* 'render_mode'"):
-        render(toy, [Player("elite", Genome(3))], [5], tmp_path / "a.gif", cutoff=3)
+        render(toy, [Player("elite", Genome(3))], [5], tmp_path / "a.gif", max_episode_steps=3)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -272,10 +286,10 @@ def test_a_mode_of_rendering_that_was_asked_for_stays():
 def test_failures_are_told(tmp_path):
     players = [Player("good", Genome(1)), Player("bad", Genome(0, ((1, 3e38),)))]
     maze = config(env={"name": "hard_maze"}, network={"name": "mlp", "hidden": [4]})
-    rendered = render(maze, players, [5, 6], tmp_path / "a.mp4", cutoff=10, scale=1)
+    rendered = render(maze, players, [5, 6], tmp_path / "a.mp4", max_episode_steps=10, scale=1)
     for outcomes in rendered.outcomes:
         assert outcomes.steps.tolist() == [10, 1]
-        assert outcomes.faults == {1: "action[0] is nan, expected a finite number"}
+        assert outcomes.failures == {1: "action[0] is nan, expected a finite number"}
 
 
 def test_no_ffmpeg(path, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Grids of tiles, and videos decoded again: every frame is there, in its colours, and failures leave no doubt."""
+"""Grids of tiles, and videos decoded again: every frame is there, in its colors, and failures leave no doubt."""
 
 import sys
 import tracemalloc
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from neuroevo.analysis.video.tiles import Grid
+from neuroevo.analysis.video.tiles import Tiles
 from neuroevo.analysis.video.writer import VideoWriter, check_format
 from neuroevo.core.errors import UserError
 
@@ -38,7 +38,7 @@ def fps_of(path):
 
 
 def moving_blocks(frames, height, width):
-    """uint8 [frames, height, width, 3]: two blocks of strong colours that move over a third."""
+    """uint8 [frames, height, width, 3]: two blocks of strong colors that move over a third."""
     pictures = np.empty((frames, height, width, 3), np.uint8)
     pictures[:] = (40, 60, 160)
     for i, picture in enumerate(pictures):
@@ -67,11 +67,11 @@ def test_frames_come_back(tmp_path, suffix):
     assert data.index(b"moov") < data.index(b"mdat")  # plays before it is loaded to the end
 
 
-def test_a_gif_keeps_256_colours_a_frame(tmp_path):
+def test_a_gif_keeps_256_colors_a_frame(tmp_path):
     rng, pictures = np.random.default_rng(0), []
     for count in (2, 100, 100, 3, 256, 1, 255, 256, 2):  # more than 256 in all, so that palettes must change
-        colours = rng.integers(256, size=(count, 3), dtype=np.uint8)
-        pictures.append(rng.permutation(np.concatenate([colours, colours[rng.integers(count, size=256 - count)]])))
+        colors = rng.integers(256, size=(count, 3), dtype=np.uint8)
+        pictures.append(rng.permutation(np.concatenate([colors, colors[rng.integers(count, size=256 - count)]])))
     pictures = np.reshape(pictures + pictures[::-1], (-1, 16, 16, 3))
     with VideoWriter(tmp_path / "a.gif", 16, 16, 10) as video:
         for picture in pictures:
@@ -79,9 +79,9 @@ def test_a_gif_keeps_256_colours_a_frame(tmp_path):
     assert np.array_equal(decode(tmp_path / "a.gif"), pictures)
 
 
-def test_a_gif_of_more_colours_comes_near(tmp_path):
+def test_a_gif_of_more_colors_comes_near(tmp_path):
     ramp = np.arange(64, dtype=np.uint8) * 4
-    picture = np.stack(np.broadcast_arrays(ramp[:, None], ramp, 128), axis=-1).astype(np.uint8)  # 4096 colours
+    picture = np.stack(np.broadcast_arrays(ramp[:, None], ramp, 128), axis=-1).astype(np.uint8)  # 4096 colors
     with VideoWriter(tmp_path / "a.gif", 64, 64, 10) as video:
         video.write(picture)
         video.write(picture // 2)
@@ -158,7 +158,7 @@ def test_the_block_may_fail(tmp_path):
 def test_the_grid(tiles, rows, columns, scale, captions):
     height, width = 15, 21
     screens = np.random.default_rng(0).integers(256, size=(tiles, height, width, 3), dtype=np.uint8)
-    grid = Grid(tiles, height, width, scale, captions)
+    grid = Tiles(tiles, height, width, scale, captions)
     bright = np.arange(tiles) % 2 == 0
     picture = grid.picture(screens, ["elite: 10"] * tiles, bright)
     assert picture.shape == grid.shape and picture.dtype == np.uint8
@@ -180,7 +180,7 @@ def test_the_grid(tiles, rows, columns, scale, captions):
 
 
 def test_captions_are_above_their_tiles():
-    grid = Grid(2, 30, 80, 2)
+    grid = Tiles(2, 30, 80, 2)
     screens, bright = np.zeros((2, 30, 80, 3), np.uint8), np.array([True, True])
     one = grid.picture(screens, ["elite: 10", ""], bright)
     rows, columns = grid.place(0)

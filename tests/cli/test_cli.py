@@ -52,7 +52,7 @@ def config(tmp_path):
 def invoke(monkeypatch, *arguments, toy=None):
     """Runs the command in this process with a ToyEvaluator, which comes back with the result."""
     toy = toy or ToyEvaluator()
-    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference: toy)
+    monkeypatch.setattr(run_module, "make_evaluator", lambda config, reference_batch: toy)
     return CliRunner().invoke(app, [str(argument) for argument in arguments]), toy
 
 
@@ -139,7 +139,7 @@ def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
         (["train"], "expected a configuration file, or --resume with a run's folder"),
         (["train", "CONFIG", "--out", "a", "--resume", "b"], "--out and --resume exclude each other"),
         (["train", "--resume", "absent"], "there is no run in absent: expected absent/config.toml"),
-        (["train", "CONFIG", "--colour"], "No such option: --colour"),
+        (["train", "CONFIG", "--color"], "No such option: --color"),
         (["trian"], "No such command 'trian'"),
         (["bench", "env", "--envs", "0"], "Invalid value for '--envs'"),
     ],
@@ -190,7 +190,7 @@ def test_a_real_sigint(config, tmp_path):
         "    def submit(self, *a):\n"
         "        print('playing', flush=True); time.sleep(60)\n"
         "    def close(self): print('closed', flush=True)\n"
-        "training_run.make_evaluator = lambda config, reference: Slow()\n"
+        "training_run.make_evaluator = lambda config, reference_batch: Slow()\n"
         f"sys.argv = ['neuroevo', 'train', {str(config)!r}, '--out', {str(tmp_path / 'run')!r}]\n"
         "cli.main()\n"
     )
@@ -294,9 +294,9 @@ def test_what_a_shared_machine_cannot_measure(monkeypatch, tmp_path):
 
 
 RECORD = Record(
-    generation=12, cutoff=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation=1234.5, test_mean=None,
-    test_standard_error=None, steps_population=10, steps_validation=20, steps_test=0, steps_total=1_234_567,
-    frames_total=4, seconds_population=1.0, seconds_validation=0.5, seconds_test=0.0, seconds_total=3725.0,
+    generation=12, max_episode_steps=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation=1234.5,
+    test_mean=None, test_standard_error=None, steps_population=10, steps_validation=20, steps_test=0,
+    steps_total=1_234_567, frames_total=4, seconds_population=1.0, seconds_validation=0.5, seconds_test=0.0, seconds_total=3725.0,
     steps_per_s=20.0, idle_share=0.0125,
 )  # fmt: skip
 
@@ -345,7 +345,7 @@ def test_a_terminal_table():
 
 def test_failed_episodes_on_a_terminal():
     output = io.StringIO()
-    failing = replace(RECORD, faults_population=1, faults_test=2, first_fault="action[0] is nan")
+    failing = replace(RECORD, failures_population=1, failures_test=2, first_failure="action[0] is nan")
     with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
         watcher.generation(RECORD)
         watcher.generation(failing)

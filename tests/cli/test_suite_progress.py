@@ -8,7 +8,7 @@ from rich.console import Console
 from neuroevo.cli import suite_progress
 from neuroevo.cli.suite_progress import PlainSuiteWatcher, TerminalSuiteWatcher, share_done
 from neuroevo.sweeps.runner import Failure
-from neuroevo.sweeps.status import Standing
+from neuroevo.sweeps.status import RunStatus
 from tests.support.suites import load
 
 
@@ -22,14 +22,14 @@ def tell(watcher, runs):
     """One run starts, has generations and finishes, one goes on and fails."""
     first, second = runs
     with watcher:
-        watcher.begin([Standing(first, "not started"), Standing(second, "unfinished")], 2)
+        watcher.begin([RunStatus(first, "not started"), RunStatus(second, "unfinished")], 2)
         watcher.started(first, 0, None)
         watcher.started(second, 5, 3)
         watcher.tick()
         watcher.generation(first, row(0))
         watcher.generation(second, row(6, test_mean=None))
         watcher.tick()
-        watcher.finished(Standing(first, "finished", [row(0), row(1)]))
+        watcher.finished(RunStatus(first, "finished", [row(0), row(1)]))
         watcher.failed(Failure(second, "ended with exit code 1", ["why"]))
         watcher.tick()
 
@@ -77,11 +77,11 @@ def test_a_run_that_never_started(runs, capsys, terminal):
     output = io.StringIO()
     console = Console(file=output, force_terminal=True, width=150, color_system=None)
     with TerminalSuiteWatcher(console) if terminal else PlainSuiteWatcher() as watcher:
-        watcher.begin([Standing(run, "not started") for run in runs], 1)
+        watcher.begin([RunStatus(run, "not started") for run in runs], 1)
         watcher.failed(Failure(runs[0], "could not be started: Permission denied", []))
         watcher.started(runs[1], 0, None)
         watcher.tick()
-        watcher.finished(Standing(runs[1], "finished", [row(0)]))
+        watcher.finished(RunStatus(runs[1], "finished", [row(0)]))
     said = output.getvalue() if terminal else capsys.readouterr().out
     assert said.count("ga/frostbite/seed-0 could not be started: Permission denied") == 1
     assert said.count("ga/frostbite/seed-1 finished: ") == 1
@@ -93,6 +93,6 @@ def test_the_part_of_the_budget_that_is_spent(tmp_path):
         return share_done(run, row(**{"generation": 0, **changes}))
 
     assert share("generations=4") == 0.25
-    assert share("generations=4", "timesteps=500") == 0.5
+    assert share("generations=4", "total_steps=500") == 0.5
     assert share("generations=4", "minutes=2.0") == 0.625
     assert share("generations=4", generation=7) == 1.0

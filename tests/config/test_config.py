@@ -37,25 +37,29 @@ def written(tmp_path, text):
 
 def test_the_least_has_the_papers_defaults():
     config = make_config(LEAST)
-    assert config.algorithm == GA(population=1000, parents=20, sigma=0.002, validated=10)
+    assert config.algorithm == GA(population=1000, parents=20, sigma=0.002, validation_candidates=10)
     assert config.network.name == "large_model"
     training = config.training
-    assert (training.seed, training.episodes, training.cutoff) == (0, 1, 5000)
+    assert (training.seed, training.episodes, training.max_episode_steps) == (0, 1, 5000)
     assert (training.validation_episodes, training.test_episodes) == (30, 200)
-    assert (training.timesteps, training.generations, training.minutes) == (None, 3, None)
+    assert (training.total_steps, training.generations, training.minutes) == (None, 3, None)
     assert (config.hardware.threads, config.hardware.lanes, config.hardware.slots) == (None, None, None)
 
 
 def test_the_papers_files():
     ga = load_config(PRESETS / "frostbite_ga.toml")
-    assert (ga.algorithm, ga.training.timesteps, ga.network.name) == (GA(), 250_000_000, "large_model")
+    assert (ga.algorithm, ga.training.total_steps, ga.network.name) == (GA(), 250_000_000, "large_model")
     search = load_config(PRESETS / "frostbite_random_search.toml")
-    assert (search.algorithm, search.training.timesteps, search.network.name) == (RandomSearch(), 250_000_000, "model")
+    assert (search.algorithm, search.training.total_steps, search.network.name) == (
+        RandomSearch(),
+        250_000_000,
+        "model",
+    )
 
 
 SECTIONS = "(sections: env, network, algorithm, training, hardware, checkpoints)"
 KNOWN = ", ".join(ALGORITHMS)
-GA_KEYS = '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validated)'
+GA_KEYS = '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validation_candidates)'
 
 
 def test_every_problem_at_once():
@@ -64,7 +68,7 @@ def test_every_problem_at_once():
         "enw": {},
         "network": 3,
         "algorithm": {"poplation": 0, "parents": "x", "sigma": float("nan")},
-        "training": {"seed": -1, "cutoff": -5, "timesteps": 1.5, "minutes": 0},
+        "training": {"seed": -1, "max_episode_steps": -5, "total_steps": 1.5, "minutes": 0},
         "hardware": {"threads": True, "device": "gpuu"},
     }
     assert problems(tables) == [
@@ -76,8 +80,9 @@ def test_every_problem_at_once():
         'algorithm.parents = "x": expected a valid integer',
         "algorithm.sigma = nan: expected a finite number",
         "training.seed = -1: expected at least 0",
-        'training.cutoff = -5: expected steps of at least 1, "env_default" or "adaptive:start,fraction,ratio,max"',
-        "training.timesteps = 1.5: expected a valid integer",
+        "training.max_episode_steps = -5: expected steps of at least 1, "
+        '"env_default" or "adaptive:start,fraction,ratio,max"',
+        "training.total_steps = 1.5: expected a valid integer",
         "training.minutes = 0: expected more than 0",
         'hardware.device = "gpuu": expected one of auto, cpu, gpu; did you mean gpu?',
         "hardware.threads = true: expected a valid integer",
@@ -123,7 +128,7 @@ def test_a_misspelt_key_is_one_problem_also_where_it_is_wanted():
 def test_an_algorithm_has_its_own_keys():
     assert problems({**LEAST, "algorithm": {"name": "random_search", "parents": 3}}) == [
         "algorithm.parents = 3: there is no such key "
-        '(keys of [algorithm] with name = "random_search": name, population, validated)'
+        '(keys of [algorithm] with name = "random_search": name, population, validation_candidates)'
     ]
 
 
@@ -134,7 +139,7 @@ def test_an_algorithm_has_its_own_keys():
          f'algorithm.name = "gaa": expected one of {KNOWN}, or module:class of your own; did you mean ga?'),
         ("algorithm", {"name": 3}, f"algorithm.name = 3: expected one of {KNOWN}, or module:class of your own"),
         ("algorithm", {"population": 10}, "algorithm.parents = 20: expected at most the population, 10"),
-        ("algorithm", {"validated": 1}, "algorithm.validated = 1: expected at least 2"),
+        ("algorithm", {"validation_candidates": 1}, "algorithm.validation_candidates = 1: expected at least 2"),
         ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1}},
          "algorithm.sigma.initial_p: missing, expected a value"),
         ("algorithm", {"sigma": "big"}, 'algorithm.sigma = "big": expected a valid number'),
@@ -144,7 +149,7 @@ def test_an_algorithm_has_its_own_keys():
         ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1, "initial_p": 1.0, "x": 2}},
          "algorithm.sigma.x = 2: there is no such key"),
         ("env", {"name": ""}, 'env.name = "": expected at least 1 character'),
-        ("training", {}, "training: no budget: expected at least one of timesteps, generations and minutes"),
+        ("training", {}, "training: no budget: expected at least one of total_steps, generations and minutes"),
         ("training", {"generations": 1, "seed": 2**63},
          "training.seed = 9223372036854775808: expected less than 9223372036854775808"),
         ("training", {"minutes": float("inf")}, "training.minutes = inf: expected a finite number"),
@@ -164,8 +169,8 @@ HOPPER = {"env": {"name": "Hopper-v5"}, "training": {"generations": 3}}
 def test_the_settings_of_mlp_are_filled_in():
     network = make_config({**HOPPER, "network": {"name": "mlp"}}).network
     assert (network.hidden, network.activation, network.action_bins) == ((256, 256), "tanh", 0)
-    assert network.normalise_observations is False
-    settings = {"hidden": [64, 32.0], "activation": "relu", "action_bins": 10.0, "normalise_observations": True}
+    assert network.normalize_observations is False
+    settings = {"hidden": [64, 32.0], "activation": "relu", "action_bins": 10.0, "normalize_observations": True}
     config = make_config({**HOPPER, "network": {"name": "mlp", **settings}})
     assert (config.network.hidden, config.network.activation, config.network.action_bins) == ((64, 32), "relu", 10)
     assert make_config(tomllib.loads(config.toml())) == config
@@ -189,19 +194,19 @@ def test_the_settings_of_mlp_are_filled_in():
           "network.hidden = [3]: nature_dqn has its own layers, expected mlp, or no such key",
           'network.activation = "tanh": nature_dqn has its own layers, expected mlp, or no such key',
           'network.dtype = "int8": Hopper-v5 shows numbers with fractions, expected float32']),
-        ({**LEAST, "network": {"hidden": [64], "action_bins": 5, "normalise_observations": True}},
+        ({**LEAST, "network": {"hidden": [64], "action_bins": 5, "normalize_observations": True}},
          ["network.hidden = [64]: large_model has its own layers, expected mlp, or no such key",
           "network.action_bins = 5: an action in frostbite is one of several, not a vector of numbers; expected 0",
-          "network.normalise_observations = true: frostbite shows screens, not numbers; expected false"]),
+          "network.normalize_observations = true: frostbite shows screens, not numbers; expected false"]),
         ({**LEAST, "network": {"name": "mlp", "hidden": [8], "dtype": "int8"}},
          ['network.dtype = "int8": mlp has tanh between its layers, expected a network with relu']),
         ({**LEAST, "env": {"name": "hard_maze"}},
          ['network.name = "large_model": this network is for screens, and hard_maze shows numbers; expected mlp']),
         ({**LEAST, "env": {"name": "hard_maze", "options": {"observation": "image"}},
-          "network": {"dtype": "int8", "normalise_observations": True}},
+          "network": {"dtype": "int8", "normalize_observations": True}},
          ['network.dtype = "int8": an action in hard_maze is a vector, which ends in tanh; expected float32, or '
           "action_bins",
-          "network.normalise_observations = true: hard_maze shows screens, not numbers; expected false"]),
+          "network.normalize_observations = true: hard_maze shows screens, not numbers; expected false"]),
         ({**HOPPER, "network": {"name": "mlp", "hidden": []}},
          ["network.hidden = []: expected a list of one or more numbers in [1, 65536]"]),
         ({**HOPPER, "network": {"name": "mlp", "hidden": [64, 0]}},
@@ -213,8 +218,8 @@ def test_the_settings_of_mlp_are_filled_in():
         *(({**HOPPER, "network": {"name": "mlp", "action_bins": bins}},
            [f"network.action_bins = {bins}: expected 0, for none, or one in [2, 1024]"]) for bins in (1, -2, 1025)),
         ({**HOPPER, "network": {"name": "mlp", "normalize_observations": True}},
-         ["network.normalize_observations = true: there is no such key; did you mean normalise_observations? (keys of "
-          "[network]: name, dtype, hidden, activation, action_bins, normalise_observations)"]),
+         ["network.normalize_observations = true: there is no such key; did you mean normalize_observations? (keys of "
+          "[network]: name, dtype, hidden, activation, action_bins, normalize_observations)"]),
         ({**HOPPER, "env": {"name": "Hoper"}, "network": {"name": "large_model", "action_bins": 1}},
          ['env.name = "Hoper": there is no such environment; did you mean Hopper-v5? (`neuroevo info` lists the '
           "environments)", "network.action_bins = 1: expected 0, for none, or one in [2, 1024]"]),
@@ -231,11 +236,15 @@ def test_the_largest_numbers():
         {
             **LEAST,
             "algorithm": {"population": count, "sigma": single},
-            "training": {"timesteps": 2**63 - 1, "generations": count, "cutoff": f"adaptive:1,0,1e308,{count}"},
+            "training": {
+                "total_steps": 2**63 - 1,
+                "generations": count,
+                "max_episode_steps": f"adaptive:1,0,1e308,{count}",
+            },
             "hardware": {"threads": 4096, "lanes": 4096, "slots": 16},
         }
     )
-    assert config.algorithm.sigma == single and config.training.timesteps == 2**63 - 1
+    assert config.algorithm.sigma == single and config.training.total_steps == 2**63 - 1
     tiny = float(np.finfo(np.float32).smallest_subnormal)
     assert make_config({**LEAST, "algorithm": {"sigma": tiny}}).algorithm.sigma == tiny
 
@@ -266,19 +275,19 @@ def test_overrides(tmp_path):
             "training.seed=7",
             "env.name=frostbite",  # no quotes needed around one word
             'network.name = "model"',
-            "training.timesteps=1e6",
+            "training.total_steps=1e6",
             "env.options.repeat_action_probability=0.25",
             "algorithm.sigma={type = 'LinearSchedule', initial_p = 0.5, final_p = 0.25, schedule = 9}",
-            "training.cutoff=adaptive:100,0.5,2,400",
+            "training.max_episode_steps=adaptive:100,0.5,2,400",
         ],
     )
     assert config.training.seed == 7
     assert config.training.generations == 2
-    assert config.training.timesteps == 1_000_000
+    assert config.training.total_steps == 1_000_000
     assert (config.env.name, config.env.options) == ("frostbite", {"repeat_action_probability": 0.25})
     assert config.network.name == "model"
     assert config.algorithm.sigma == LinearSchedule(0.5, 0.25, 9)
-    assert config.training.cutoff == "adaptive:100,0.5,2,400"
+    assert config.training.max_episode_steps == "adaptive:100,0.5,2,400"
     assert make_config(tomllib.loads(config.toml())) == config
 
 
@@ -310,11 +319,11 @@ def test_wrong_overrides(tmp_path, override, message):
     st.text(min_size=1).filter(lambda text: not any(0xD800 <= ord(c) <= 0xDFFF for c in text)),
     st.one_of(st.none(), st.integers(1, 64)),
 )
-def test_toml_round_trip(seed, timesteps, sigma, name, options, start_from, threads):
+def test_toml_round_trip(seed, total_steps, sigma, name, options, start_from, threads):
     tables = {
         "env": {"name": name, "options": options},
         "algorithm": {"sigma": sigma},
-        "training": {"seed": seed, "timesteps": timesteps, "start_from": start_from},
+        "training": {"seed": seed, "total_steps": total_steps, "start_from": start_from},
         "hardware": {} if threads is None else {"threads": threads},
     }
     config = make_config(tables)

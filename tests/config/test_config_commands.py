@@ -17,7 +17,7 @@ from neuroevo.config.sources import tomllib
 from neuroevo.envs.atari import AtariOptions
 
 ROOT = Path(__file__).parents[2]
-START = {"env": {"name": "frostbite"}, "training": {"timesteps": 250_000_000}}
+START = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}
 
 
 def invoke(*arguments):
@@ -35,7 +35,7 @@ def test_check_says_what_a_configuration_does(file):
     result = invoke("check", file)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == (f"{file} is fine: ga on pong with large_model, population 1,000, ends after 1.5 minutes\n")
-    result = invoke("check", file, "--set", "training.timesteps=2e6", "--set", "algorithm.name=random_search")
+    result = invoke("check", file, "--set", "training.total_steps=2e6", "--set", "algorithm.name=random_search")
     assert result.stdout == (
         f"{file} is fine: random_search on pong with large_model, population 1,000, "
         "ends after 2,000,000 steps or 1.5 minutes\n"
@@ -104,14 +104,14 @@ def test_show_without_a_file_documents_every_key(name):
 
 def test_show_without_a_file_takes_tables_as_values():
     schedule = "{type = 'LinearSchedule', initial_p = 0.5, final_p = 0.25, schedule = 9}"
-    sets = [f"algorithm.sigma={schedule}", "training.cutoff=env_default", "env.options.frame_skip=3"]
+    sets = [f"algorithm.sigma={schedule}", "training.max_episode_steps=env_default", "env.options.frame_skip=3"]
     result = invoke("show", *(word for change in sets for word in ("--set", change)))
     shown = make_config(tomllib.loads(result.stdout))
     assert shown == make_config(
         {
             "env": {**START["env"], "options": {"frame_skip": 3}},
             "algorithm": {"sigma": tomllib.loads(f"sigma = {schedule}")["sigma"]},
-            "training": {**START["training"], "cutoff": "env_default"},
+            "training": {**START["training"], "max_episode_steps": "env_default"},
         }
     )
 

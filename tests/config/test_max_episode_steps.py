@@ -5,48 +5,50 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuroevo.config.max_episode_steps import Cutoff, parse_cutoff
+from neuroevo.config.max_episode_steps import MaxEpisodeSteps, parse_max_episode_steps
 
 
 def test_forms():
-    assert parse_cutoff(5000) == Cutoff(5000)
-    assert parse_cutoff("env_default") == Cutoff(0)
-    assert parse_cutoff("adaptive:1000,0.5,1.5,20000") == Cutoff(1000, 0.5, 1.5, 20000)
-    assert parse_cutoff("adaptive: 1000, .5, 1.5, 2e4") == Cutoff(1000, 0.5, 1.5, 20000)
+    assert parse_max_episode_steps(5000) == MaxEpisodeSteps(5000)
+    assert parse_max_episode_steps("env_default") == MaxEpisodeSteps(0)
+    assert parse_max_episode_steps("adaptive:1000,0.5,1.5,20000") == MaxEpisodeSteps(1000, 0.5, 1.5, 20000)
+    assert parse_max_episode_steps("adaptive: 1000, .5, 1.5, 2e4") == MaxEpisodeSteps(1000, 0.5, 1.5, 20000)
 
 
-def test_a_fixed_cutoff_never_grows():
-    assert parse_cutoff(100).following(100, np.full(10, 100)) == 100
-    assert parse_cutoff("env_default").following(0, np.full(10, 100)) == 0
+def test_a_fixed_max_episode_steps_never_grows():
+    assert parse_max_episode_steps(100).following(100, np.full(10, 100)) == 100
+    assert parse_max_episode_steps("env_default").following(0, np.full(10, 100)) == 0
 
 
 def test_grows_when_exactly_the_fraction_reached_it():
-    cutoff = parse_cutoff("adaptive:100,0.25,1.5,1000")
-    assert cutoff.following(100, np.array([100, 99, 99, 99])) == 150  # 1 of 4
-    assert cutoff.following(100, np.array([99, 99, 99, 99])) == 100
-    assert cutoff.following(100, np.array([100, 99, 99, 99, 99])) == 100  # 1 of 5
+    max_episode_steps = parse_max_episode_steps("adaptive:100,0.25,1.5,1000")
+    assert max_episode_steps.following(100, np.array([100, 99, 99, 99])) == 150  # 1 of 4
+    assert max_episode_steps.following(100, np.array([99, 99, 99, 99])) == 100
+    assert max_episode_steps.following(100, np.array([100, 99, 99, 99, 99])) == 100  # 1 of 5
 
 
 def test_each_episode_counts_by_itself():
-    cutoff = parse_cutoff("adaptive:100,0.5,2,1000")
-    assert cutoff.following(100, np.array([60, 60, 60, 60])) == 100  # pairs sum to more than 100
+    max_episode_steps = parse_max_episode_steps("adaptive:100,0.5,2,1000")
+    assert max_episode_steps.following(100, np.array([60, 60, 60, 60])) == 100  # pairs sum to more than 100
 
 
 def test_growth_to_the_maximum():
-    cutoff, value, seen = parse_cutoff("adaptive:100,0.5,1.5,400"), 100, []
+    max_episode_steps, value, seen = parse_max_episode_steps("adaptive:100,0.5,1.5,400"), 100, []
     for _ in range(6):
-        value = cutoff.following(value, np.full(3, value))
+        value = max_episode_steps.following(value, np.full(3, value))
         seen.append(value)
     assert seen == [150, 225, 338, 400, 400, 400]  # 337.5 rounds to the even 338
 
 
 def test_a_ratio_whose_product_is_no_number():
-    assert parse_cutoff("adaptive:100,0,1e308,400").following(100, np.array([1])) == 400
+    assert parse_max_episode_steps("adaptive:100,0,1e308,400").following(100, np.array([1])) == 400
 
 
 def test_product_is_rounded_and_at_least_one_more():
-    assert parse_cutoff("adaptive:1000,0,1.15,9999").following(1000, np.array([1])) == 1150  # 1149.9999999999998
-    assert parse_cutoff("adaptive:10,0,1.01,20").following(10, np.array([1])) == 11
+    assert (
+        parse_max_episode_steps("adaptive:1000,0,1.15,9999").following(1000, np.array([1])) == 1150
+    )  # 1149.9999999999998
+    assert parse_max_episode_steps("adaptive:10,0,1.01,20").following(10, np.array([1])) == 11
 
 
 @given(
@@ -58,7 +60,7 @@ def test_product_is_rounded_and_at_least_one_more():
 )
 def test_never_shrinks_and_never_passes_the_maximum(start, fraction, ratio, extra, steps):
     maximum = start + extra
-    after = Cutoff(start, fraction, ratio, maximum).following(start, np.array(steps or [0]))
+    after = MaxEpisodeSteps(start, fraction, ratio, maximum).following(start, np.array(steps or [0]))
     reached = np.mean(np.array(steps or [0]) >= start) >= fraction
     assert start <= after <= maximum
     assert (after > start) == reached
@@ -87,6 +89,6 @@ def test_never_shrinks_and_never_passes_the_maximum(start, fraction, ratio, extr
         ("adaptive:1000,0.5,1.5,2147483648", "max is 2147483648, more than 2147483647"),
     ],
 )
-def test_wrong_cutoffs(value, message):
+def test_wrong_max_episode_stepss(value, message):
     with pytest.raises(ValueError, match=message):
-        parse_cutoff(value)
+        parse_max_episode_steps(value)

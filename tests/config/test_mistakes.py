@@ -35,7 +35,7 @@ def message(tmp_path, monkeypatch):
     return of
 
 
-CUTOFF = 'expected steps of at least 1, "env_default" or "adaptive:start,fraction,ratio,max"'
+STEPS = 'expected steps of at least 1, "env_default" or "adaptive:start,fraction,ratio,max"'
 
 AT_MOST = "expected at most 2147483647"
 IN_32_BITS = "expected a number that is positive and finite in 32 bits"
@@ -52,10 +52,11 @@ SCHEDULE = "algorithm.sigma={{type='{}Schedule', initial_p={}, final_p={}, sched
          f'algorithm.name = "random_serch": expected one of {", ".join(ALGORITHMS)}, or module:class of your own; '
          "did you mean random_search?"),
         ("algorithm.poplation=70", "algorithm.poplation = 70: there is no such key; did you mean population? "
-         '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validated)'),
+         '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validation_candidates)'),
         ("algorithm.poplation_size=70",
          "algorithm.poplation_size = 70: there is no such key; did you mean algorithm.population, the 2018 code's "
-         'population_size? (keys of [algorithm] with name = "ga": name, population, parents, sigma, validated)'),
+         'population_size? (keys of [algorithm] with name = "ga": name, population, parents, sigma, '
+         "validation_candidates)"),
         ("trainin.sed=7", "trainin: there is no such section; did you mean training? "
          "(sections: env, network, algorithm, training, hardware, checkpoints)"),
         ("algorithm.population=0", "algorithm.population = 0: expected at least 1"),
@@ -65,25 +66,27 @@ SCHEDULE = "algorithm.sigma={{type='{}Schedule', initial_p={}, final_p={}, sched
         ("algorithm.sigma=nan", "algorithm.sigma = nan: expected a finite number"),
         ("algorithm.sigma=inf", "algorithm.sigma = inf: expected a finite number"),
         ("algorithm.sigma=-1", "algorithm.sigma = -1: expected more than 0"),
-        ("algorithm.validated=1", "algorithm.validated = 1: expected at least 2"),
-        ("training.cutoff=-5", f"training.cutoff = -5: {CUTOFF}"),
-        ("training.cutoff=0", f"training.cutoff = 0: {CUTOFF}"),
-        ("training.cutoff=adaptive:1,2",
-         f'training.cutoff = "adaptive:1,2": {CUTOFF}; there are 2 of 4 numbers after the colon'),
-        ("training.cutoff=2147483648", f"training.cutoff = 2147483648: {CUTOFF}; steps are at most 2147483647"),
-        ("training.cutoff=1e19", f"training.cutoff = 1e+19: {CUTOFF}; steps are at most 2147483647"),
-        ("training.cutoff=adaptive:1,0.5,2,1e19",
-         f'training.cutoff = "adaptive:1,0.5,2,1e19": {CUTOFF}; max is 1e19, more than 2147483647'),
-        ("training.cutoff=adaptive:1e19,0.5,2,5e19",
-         f'training.cutoff = "adaptive:1e19,0.5,2,5e19": {CUTOFF}; max is 5e19, more than 2147483647'),
+        ("algorithm.validation_candidates=1", "algorithm.validation_candidates = 1: expected at least 2"),
+        ("training.max_episode_steps=-5", f"training.max_episode_steps = -5: {STEPS}"),
+        ("training.max_episode_steps=0", f"training.max_episode_steps = 0: {STEPS}"),
+        ("training.max_episode_steps=adaptive:1,2",
+         f'training.max_episode_steps = "adaptive:1,2": {STEPS}; there are 2 of 4 numbers after the colon'),
+        ("training.max_episode_steps=2147483648",
+         f"training.max_episode_steps = 2147483648: {STEPS}; steps are at most 2147483647"),
+        ("training.max_episode_steps=1e19",
+         f"training.max_episode_steps = 1e+19: {STEPS}; steps are at most 2147483647"),
+        ("training.max_episode_steps=adaptive:1,0.5,2,1e19",
+         f'training.max_episode_steps = "adaptive:1,0.5,2,1e19": {STEPS}; max is 1e19, more than 2147483647'),
+        ("training.max_episode_steps=adaptive:1e19,0.5,2,5e19",
+         f'training.max_episode_steps = "adaptive:1e19,0.5,2,5e19": {STEPS}; max is 5e19, more than 2147483647'),
         ("training.test_episodes=1e19", f"training.test_episodes = 1e+19: {AT_MOST}"),
         ("training.validation_episodes=2147483648", f"training.validation_episodes = 2147483648: {AT_MOST}"),
         ("training.episodes=1e19", f"training.episodes = 1e+19: {AT_MOST}"),
         ("training.generations=1e19", f"training.generations = 1e+19: {AT_MOST}"),
-        ("training.timesteps=1e19", "training.timesteps = 1e+19: expected at most 9223372036854775807"),
+        ("training.total_steps=1e19", "training.total_steps = 1e+19: expected at most 9223372036854775807"),
         ("algorithm.population=1e19", f"algorithm.population = 1e+19: {AT_MOST}"),
         ("algorithm.parents=1e19", f"algorithm.parents = 1e+19: {AT_MOST}"),
-        ("algorithm.validated=1e19", f"algorithm.validated = 1e+19: {AT_MOST}"),
+        ("algorithm.validation_candidates=1e19", f"algorithm.validation_candidates = 1e+19: {AT_MOST}"),
         ("algorithm.sigma=1e300", f"algorithm.sigma = 1e+300: {IN_32_BITS}"),
         ("algorithm.sigma=1e-60", f"algorithm.sigma = 1e-60: {IN_32_BITS}"),
         (SCHEDULE.format("Linear", 1e39, 1.0), f"algorithm.sigma.initial_p = 1e+39: {IN_32_BITS}"),
@@ -91,7 +94,7 @@ SCHEDULE = "algorithm.sigma={{type='{}Schedule', initial_p={}, final_p={}, sched
         ("algorithm.sigma={type='ConstantSchedule', value=1e39}", f"algorithm.sigma.value = 1e+39: {IN_32_BITS}"),
         ("training.seed=-1", "training.seed = -1: expected at least 0"),
         (f"training.seed={2**63}", f"training.seed = {2**63}: expected less than {2**63}"),
-        ("training.timesteps=0", "training.timesteps = 0: expected at least 1"),
+        ("training.total_steps=0", "training.total_steps = 0: expected at least 1"),
         ("training.episodes=0", "training.episodes = 0: expected at least 1"),
         ("training.minutes=-1", "training.minutes = -1: expected more than 0"),
         ("hardware.device=tpu", 'hardware.device = "tpu": expected one of auto, cpu, gpu; did you mean gpu?'),
@@ -142,7 +145,7 @@ def test_a_missing_rom(message, tmp_path, monkeypatch):
 def test_no_budget(message, tmp_path):
     (tmp_path / "some.toml").write_text('[env]\nname = "frostbite"\n')
     assert message("some.toml") == (
-        "1 problem in some.toml:\n  training: no budget: expected at least one of timesteps, generations and minutes"
+        "1 problem in some.toml:\n  training: no budget: expected at least one of total_steps, generations and minutes"
     )
 
 
@@ -194,7 +197,7 @@ def test_overrides(message, override, said):
 
 
 def test_a_2018_file(message, tmp_path):
-    values = {"game": "frostbit", "timesteps": 1e6, "population_size": 0, "mutation_powr": -1}
+    values = {"game": "frostbit", "total_steps": 1e6, "population_size": 0, "mutation_powr": -1}
     (tmp_path / "some.json").write_text(json.dumps(values))
     heading, *problems = message("some.json").splitlines()
     assert heading == "4 problems in some.json:"
@@ -216,10 +219,13 @@ def test_a_2018_file(message, tmp_path):
         (["train", "smoke", "--out", ""], "Invalid value for '--out': it is empty, expected the path of a folder"),
         (["train", "smoke", "--resume="], "Invalid value for '--resume': it is empty, expected the path of a folder"),
         (["suite", "suite.toml", "--out="], "Invalid value for '--out': it is empty, expected the path of a folder"),
-        (["evaluate", ".", "--cutoff", "9999999999999999999"], "Invalid value for '--cutoff'"),
+        (["evaluate", ".", "--max-episode-steps", "9999999999999999999"], "Invalid value for '--max-episode-steps'"),
         (["evaluate", ".", "--episodes", "2147483648"], "Invalid value for '--episodes'"),
         (["evaluate", ".", "--threads", "4294967297"], "Invalid value for '--threads'"),
-        (["render", ".", "--out", "x.mp4", "--cutoff", "2147483648"], "Invalid value for '--cutoff'"),
+        (
+            ["render", ".", "--out", "x.mp4", "--max-episode-steps", "2147483648"],
+            "Invalid value for '--max-episode-steps'",
+        ),
         (["render", ".", "--out", "x.mp4", "--episodes", "2147483648"], "Invalid value for '--episodes'"),
         (["bench", "env", "--threads", "4294967297"], "Invalid value for '--threads'"),
         (["bench", "rollout", "--threads", "4294967297"], "Invalid value for '--threads'"),

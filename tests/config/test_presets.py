@@ -38,16 +38,20 @@ def test_every_preset_loads_by_name_and_by_path_and_round_trips(name):
 
 def test_the_papers_humanoid():
     config = load_config("humanoid_ga")
-    assert config.algorithm == GA(population=12_500, parents=625, sigma=0.00224, validated=10)
+    assert config.algorithm == GA(population=12_500, parents=625, sigma=0.00224, validation_candidates=10)
     assert (config.training.episodes, config.network.hidden, config.network.activation) == (5, (256, 256), "tanh")
 
 
 def test_the_papers_evolution_strategies():
     """Such et al. 2017 on Atari; OpenAI's humanoid.json, whose 10,000 episodes are 5,000 pairs."""
     atari, humanoid = load_config("es_frostbite"), load_config("es_humanoid")
-    assert atari.algorithm == ES(population=5000, sigma=0.02, optimiser=Adam(stepsize=0.01), l2=0.005)
+    assert atari.algorithm == ES(population=5000, sigma=0.02, optimizer=Adam(learning_rate=0.01), weight_decay=0.005)
     assert humanoid.algorithm == replace(atari.algorithm, population=10_000)
-    assert (atari.network.name, atari.training.cutoff, atari.training.timesteps) == ("virtual_bn", 5000, 250_000_000)
+    assert (atari.network.name, atari.training.max_episode_steps, atari.training.total_steps) == (
+        "virtual_bn",
+        5000,
+        250_000_000,
+    )
     assert (humanoid.network.hidden, humanoid.network.activation) == ((256, 256), "tanh")
 
 
@@ -93,19 +97,27 @@ def test_names_of_no_preset(name, message):
 def test_every_preset_starts(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     algorithm = load_config(name).algorithm
-    changes = {"population": 4, "parents": 2, "validated": 2}
+    changes = {"population": 4, "parents": 2, "validation_candidates": 2}
     sets = [f"algorithm.{key}={value}" for key, value in changes.items() if hasattr(algorithm, key)]
-    sets += ["training.cutoff=3", "training.validation_episodes=1", "training.test_episodes=0", "training.episodes=1"]
+    sets += [
+        "training.max_episode_steps=3",
+        "training.validation_episodes=1",
+        "training.test_episodes=0",
+        "training.episodes=1",
+    ]
     sets += ["training.generations=2", "hardware.threads=2"]
     result = CliRunner().invoke(app, ["train", name, *(word for change in sets for word in ("--set", change))])
     assert result.exit_code == 0, result.stderr
     (run,) = (tmp_path / "runs").iterdir()
     assert run.name.startswith(f"{name}-20")
     first, second = read_rows(run)
-    centres, validated = getattr(algorithm, "centres", None), 2 if hasattr(algorithm, "validated") else 0
-    played = (4, validated), (4, validated)
-    if centres is not None:  # novelty-seeking strategies play them all first, then pairs of one, which moves
-        played = (centres, centres), (4, 1)
+    centers, validation_candidates = (
+        getattr(algorithm, "centers", None),
+        2 if hasattr(algorithm, "validation_candidates") else 0,
+    )
+    played = (4, validation_candidates), (4, validation_candidates)
+    if centers is not None:  # novelty-seeking strategies play them all first, then pairs of one, which moves
+        played = (centers, centers), (4, 1)
     for row, (population, validation) in zip((first, second), played, strict=True):
         assert (row["steps_population"], row["steps_validation"]) == (population * 3, validation * 3)
     # Nobody dies within 3 steps.

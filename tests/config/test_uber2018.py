@@ -86,20 +86,20 @@ def problems(written):
 
 def test_the_genetic_algorithm(written):
     config = load_config(written(GA_JSON))
-    assert config.algorithm == GA(population=1000, parents=20, sigma=0.002, validated=10)
+    assert config.algorithm == GA(population=1000, parents=20, sigma=0.002, validation_candidates=10)
     assert (config.env.name, config.network.name) == ("frostbite", "large_model")
     training = config.training
-    assert (training.timesteps, training.generations, training.minutes) == (1_500_000_000, None, None)
-    assert (training.episodes, training.cutoff) == (1, 5000)
+    assert (training.total_steps, training.generations, training.minutes) == (1_500_000_000, None, None)
+    assert (training.episodes, training.max_episode_steps) == (1, 5000)
     assert (training.validation_episodes, training.test_episodes) == (30, 200)
-    assert load_config(written(GA_JSON), ["training.timesteps=250e6"]) == load_config("frostbite_ga")
+    assert load_config(written(GA_JSON), ["training.total_steps=250e6"]) == load_config("frostbite_ga")
 
 
 def test_random_search_is_no_parents(written):
     config = load_config(written(RS_JSON))
-    assert config.algorithm == RandomSearch(population=1000, validated=10)
+    assert config.algorithm == RandomSearch(population=1000, validation_candidates=10)
     assert config.network.name == "model"
-    assert load_config(written(RS_JSON), ["training.timesteps=250e6"]) == load_config("frostbite_random_search")
+    assert load_config(written(RS_JSON), ["training.total_steps=250e6"]) == load_config("frostbite_random_search")
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_mutation_powers(written, power, sigma):
 
 
 @pytest.mark.parametrize("mode", [700, "env_default", "adaptive:1000,0.5,1.5,20000"])
-def test_cutoff_modes(written, mode):
-    assert load_config(written({**GA_JSON, "episode_cutoff_mode": mode})).training.cutoff == mode
+def test_max_episode_steps_modes(written, mode):
+    assert load_config(written({**GA_JSON, "episode_cutoff_mode": mode})).training.max_episode_steps == mode
 
 
 def test_overrides_are_in_our_words(written):
@@ -131,8 +131,14 @@ def test_overrides_are_in_our_words(written):
 def test_show_prints_the_toml_that_a_file_means(written):
     result = CliRunner().invoke(app, ["config", "show", str(written(GA_JSON))])
     tables = tomllib.loads(result.stdout)
-    assert tables["algorithm"] == {"name": "ga", "population": 1000, "parents": 20, "sigma": 0.002, "validated": 10}
-    assert tables["training"]["timesteps"] == 1_500_000_000
+    assert tables["algorithm"] == {
+        "name": "ga",
+        "population": 1000,
+        "parents": 20,
+        "sigma": 0.002,
+        "validation_candidates": 10,
+    }
+    assert tables["training"]["total_steps"] == 1_500_000_000
 
 
 def test_load_population_is_a_run_to_start_from(written, tmp_path):
@@ -152,10 +158,10 @@ def test_a_2018_population_cannot_be_loaded(problems, tmp_path):
 
 def test_evolution_strategies(written):
     config = load_config(written(ES_JSON))
-    assert config.algorithm == ES(population=5000, sigma=0.02, optimiser=Adam(stepsize=0.01), l2=0.005)
+    assert config.algorithm == ES(population=5000, sigma=0.02, optimizer=Adam(learning_rate=0.01), weight_decay=0.005)
     assert (config.env.name, config.network.name) == ("frostbite", "virtual_bn")
     training = config.training
-    assert (training.timesteps, training.cutoff, training.test_episodes) == (250_000_000, 5000, 200)
+    assert (training.total_steps, training.max_episode_steps, training.test_episodes) == (250_000_000, 5000, 200)
     assert load_config(written(ES_JSON)) == load_config("es_frostbite")
 
 
@@ -179,11 +185,11 @@ def test_strategies_settings(written):
         "optimizer": {"type": "sgd", "args": {"stepsize": 0.5, "momentum": 0.25}},
     }
     config = load_config(written({**ES_JSON, **changes}))
-    assert config.algorithm == ES(40, LinearSchedule(0.5, 0.25, 9), SGD(stepsize=0.5, momentum=0.25), 0)
-    assert config.training.cutoff == "adaptive:1000,0.5,1.5,20000"
+    assert config.algorithm == ES(40, LinearSchedule(0.5, 0.25, 9), SGD(learning_rate=0.5, momentum=0.25), 0)
+    assert config.training.max_episode_steps == "adaptive:1000,0.5,1.5,20000"
     args = {"stepsize": 1, "beta1": 0.5, "beta2": 0.75, "epsilon": 1e-3}
     config = load_config(written({**ES_JSON, "optimizer": {"type": "adam", "args": args}}))
-    assert config.algorithm.optimiser == Adam(1.0, 0.5, 0.75, 1e-3)
+    assert config.algorithm.optimizer == Adam(1.0, 0.5, 0.75, 1e-3)
 
 
 @pytest.mark.parametrize(
@@ -198,8 +204,8 @@ def test_strategies_settings(written):
         ({"l2coeff": -0.5}, "l2coeff = -0.5: expected at least 0"),
         ({"mutation_power": 0}, "mutation_power = 0: expected more than 0"),
         ({"optimizer": "adam"}, 'optimizer = "adam": expected a table with type "adam" or "sgd"'),
-        ({"optimizer": {"type": "rmsprop", "args": {"stepsize": 1}}}, 'optimizer = {stepsize = 1, type = "rmsprop"}: '
-         'expected a table with type "adam" or "sgd"'),
+        ({"optimizer": {"type": "rmsprop", "args": {"stepsize": 1}}},
+         'optimizer = {learning_rate = 1, type = "rmsprop"}: expected a table with type "adam" or "sgd"'),
         ({"optimizer": {"type": "sgd", "args": {}}}, "optimizer.stepsize: missing, expected a value"),
         ({"optimizer": {"type": "adam", "args": {"momentum": 1}}}, "optimizer.momentum = 1: there is no such key"),
         ({"optimizer": {"type": "adam", "args": 1}}, "optimizer.args = 1: there is no such key"),
@@ -348,15 +354,23 @@ def test_files_that_hold_something_else(tmp_path, text, message):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_every_2018_file_starts_a_run(written, tmp_path, name):
-    values, cutoff = CONFIGURATIONS[name], 5
-    changes = ["algorithm.population=4", "hardware.threads=2", "training.generations=1", f"training.cutoff={cutoff}"]
+    values, max_episode_steps = CONFIGURATIONS[name], 5
+    changes = [
+        "algorithm.population=4",
+        "hardware.threads=2",
+        "training.generations=1",
+        f"training.max_episode_steps={max_episode_steps}",
+    ]
     changes += ["training.validation_episodes=1", "training.test_episodes=0"]
-    validated = 2 if "validation_threshold" in values else 0
-    changes += ["algorithm.validated=2"] if validated else []
+    validation_candidates = 2 if "validation_threshold" in values else 0
+    changes += ["algorithm.validation_candidates=2"] if validation_candidates else []
     changes += ["algorithm.parents=2"] if values.get("selection_threshold") else []
     sets = [word for change in changes for word in ("--set", change)]
     result = CliRunner().invoke(app, ["train", str(written(values)), *sets, "--out", str(tmp_path / "run")])
     assert result.exit_code == 0, result.stderr
     assert "finished after 1 generations" in result.stdout
     (row,) = read_rows(tmp_path / "run")  # no game and no pole ends within 5 steps
-    assert (row["steps_population"], row["steps_validation"]) == (4 * cutoff, validated * cutoff)
+    assert (row["steps_population"], row["steps_validation"]) == (
+        4 * max_episode_steps,
+        validation_candidates * max_episode_steps,
+    )

@@ -53,11 +53,11 @@ def test_episodes_are_those_of_the_reference(name, protocol):
     np.testing.assert_array_equal(pool.state(range(SEEDS)), [maze.state for maze in mazes])
     going, stopped, furthest = list(range(SEEDS)), 0, 0.0
     for step in range(400):
-        observations, behaviours = pool.observe(going), pool.behaviour(going)
+        observations, behaviors = pool.observe(going), pool.behavior(going)
         for each, slot in enumerate(going):
             np.testing.assert_allclose(observations[each], mazes[slot].observation(), rtol=0, atol=1e-6)
             np.testing.assert_array_equal(observations[each, 7:], mazes[slot].observation()[7:])
-            np.testing.assert_allclose(behaviours[each], mazes[slot].state[:2], rtol=0, atol=1e-9)
+            np.testing.assert_allclose(behaviors[each], mazes[slot].state[:2], rtol=0, atol=1e-9)
         rewards, dones = pool.step(going, actions[going, step])
         before = [mazes[slot].place for slot in going]
         expected = [mazes[slot].step(actions[slot, step]) for slot in going]
@@ -97,7 +97,7 @@ def test_the_hard_maze_can_be_solved(protocol):
     for step, action in enumerate(actions, 1):
         (reward,), (done,) = pool.step([0], [action])
         assert done == (step == len(actions))
-    distance = math.dist(pool.behaviour([0])[0], (31, 20))
+    distance = math.dist(pool.behavior([0])[0], (31, 20))
     assert distance == pytest.approx(abs(maze.place - maze.goal), abs=1e-9)
     assert distance < GOAL_RADIUS
     assert reward == -distance
@@ -139,10 +139,10 @@ def test_replays_are_identical_whatever_was_before_and_whatever_the_seed(actions
 def test_the_ops_do_what_the_native_pool_does():
     """EnvPoolMake and its fellows, with a cut-off."""
     recipe, pool, actions = registry.resolve("hard_maze"), make(), random_actions(3, 30)
-    tf_ops, slots, cutoff = load_ops(), np.array([0], np.int64), np.array([30], np.int64)
+    tf_ops, slots, max_episode_steps = load_ops(), np.array([0], np.int64), np.array([30], np.int64)
     handle = tf_ops.env_pool_make(family=recipe.family, options=list(recipe.options), slots=1)
-    tf_ops.env_reset(handle, slots, slots, cutoff, np.zeros(0, np.int64), np.zeros(0, np.int64))
-    pool.reset(slots, slots, cutoff)
+    tf_ops.env_reset(handle, slots, slots, max_episode_steps, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    pool.reset(slots, slots, max_episode_steps)
     for step in range(30):
         rewards, dones = tf_ops.env_step(handle, slots, actions[step : step + 1])
         expected_rewards, expected_dones = pool.step(slots, actions[step : step + 1])
@@ -150,8 +150,8 @@ def test_the_ops_do_what_the_native_pool_does():
         seen = tf_ops.env_observation(handle, slots, dtype=tf.float32, shape=[11])
         np.testing.assert_array_equal(seen, pool.observe(slots))
     assert expected_dones[0] and expected_rewards[0] < 0
-    behaviours = tf_ops.env_behaviour(handle, slots, dtype=tf.float64, shape=[2])
-    np.testing.assert_array_equal(behaviours, pool.behaviour(slots))
+    behaviors = tf_ops.env_behavior(handle, slots, dtype=tf.float64, shape=[2])
+    np.testing.assert_array_equal(behaviors, pool.behavior(slots))
 
 
 def test_shapes_and_bounds():
@@ -159,7 +159,7 @@ def test_shapes_and_bounds():
     assert (pool.observation_dtype, pool.observation_shape) == (np.float32, (11,))
     assert (pool.action_dtype, pool.num_actions) == (np.float32, 2)
     assert [*pool.action_low, *pool.action_high] == [-1, -1, 1, 1]
-    assert (pool.behaviour_dtype, pool.behaviour_shape, pool.state_size) == (np.float64, (2,), 5)
+    assert (pool.behavior_dtype, pool.behavior_shape, pool.state_size) == (np.float64, (2,), 5)
     assert pool.render_shape == (400, 392, 3)
     image = make(observation="image")
     assert (image.observation_dtype, image.observation_shape) == (np.uint8, (84, 84, 4))
@@ -251,7 +251,7 @@ def test_bad_actions():
         pool = make()
         rewards, dones = pool.step([0], [bad])
         assert (rewards.tolist(), dones.tolist()) == ([0], [True])
-        assert pool.fault(0) == f"{said}, expected a finite number"
+        assert pool.failure(0) == f"{said}, expected a finite number"
     pool, untouched = make(), make()
     with pytest.raises(ValueError, match=r"actions has shape \[1, 3\], expected \[1, 2\]"):
         pool.step([0], [[0, 0, 0]])
@@ -261,7 +261,7 @@ def test_bad_actions():
 
 
 def test_configurations_explain_the_options():
-    tables = {"env": {"name": "hard_maze"}, "network": {"name": "mlp"}, "training": {"timesteps": 1000}}
+    tables = {"env": {"name": "hard_maze"}, "network": {"name": "mlp"}, "training": {"total_steps": 1000}}
     text = documented(make_config(tables))
     assert "# Steps after which an episode is cut off.\n# max_episode_steps = 400\n" in text
     assert '\n# protocol = "lehman"\n' in text and "noop_max" not in text

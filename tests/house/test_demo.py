@@ -15,9 +15,9 @@ SMALL = [
     "algorithm.population=20",
     "algorithm.parents=4",
     "algorithm.sigma=0.2",
-    "algorithm.validated=3",
+    "algorithm.validation_candidates=3",
     "training.validation_episodes=3",
-    "training.timesteps=20_000",
+    "training.total_steps=20_000",
 ]
 
 
@@ -52,10 +52,10 @@ def test_random_search_differs_only_in_the_algorithm_and_the_budget():
     assert ours["algorithm"] == {
         "name": "random_search",
         "population": theirs["algorithm"]["population"],
-        "validated": theirs["algorithm"]["validated"],
+        "validation_candidates": theirs["algorithm"]["validation_candidates"],
     }
-    assert ours["training"].pop("timesteps") == 777
-    theirs["training"].pop("timesteps")
+    assert ours["training"].pop("total_steps") == 777
+    theirs["training"].pop("total_steps")
     theirs["training"].pop("generations")
     assert {**ours, "algorithm": None} == {**theirs, "algorithm": None}
 

@@ -21,7 +21,7 @@ from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.networks.architectures import NETWORKS, Network, input_line, to_text
-from neuroevo.networks.quantization import quantised
+from neuroevo.networks.quantization import quantized
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints
@@ -171,9 +171,9 @@ weights = st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_s
 
 @settings(deadline=None)
 @given(weights, st.sampled_from([1.0, 1e-3, 1e-20]))
-def test_quantised_is_what_numpy_makes_of_the_rules(values, scale):
+def test_quantized_is_what_numpy_makes_of_the_rules(values, scale):
     values = np.array(values, np.float32) * np.float32(scale)
-    whole, exponent = quantised(values)
+    whole, exponent = quantized(values)
     assert exponent == weight_exponent(values) and whole.dtype == np.int8
     expected = np.clip(np.rint(values.astype(np.float64) * 2.0**exponent), -127, 127)
     assert np.array_equal(whole, expected)
@@ -183,7 +183,7 @@ def test_quantised_is_what_numpy_makes_of_the_rules(values, scale):
 def run(tmp_path_factory):
     """A finished run in integers from the command line."""
     path = tmp_path_factory.mktemp("int8") / "run"
-    sets = ["network.dtype=int8", "algorithm.population=6", "training.cutoff=30", "training.generations=3"]
+    sets = ["network.dtype=int8", "algorithm.population=6", "training.max_episode_steps=30", "training.generations=3"]
     result = CliRunner().invoke(
         app, ["train", "smoke", "--out", str(path), *(word for change in sets for word in ("--set", change))]
     )
@@ -210,7 +210,7 @@ def test_a_run_replays_in_integers(run):
     config = load_config(run / "config.toml")
     lines = (run / "elites.jsonl").read_text().splitlines()
     assert len(lines) == 3
-    said = json.loads(invoke("evaluate", run, "--episodes", 3, "--cutoff", 40, "--json").splitlines()[-1])
+    said = json.loads(invoke("evaluate", run, "--episodes", 3, "--max-episode-steps", 40, "--json").splitlines()[-1])
     assert (said["network"], said["dtype"]) == ("model", "int8")
     from neuroevo.analysis.evaluation import episode_seeds, evaluate
     from neuroevo.analysis.replay import Replay

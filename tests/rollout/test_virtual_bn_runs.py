@@ -1,4 +1,4 @@
-"""Virtual batch normalisation in rollouts and runs: the reference batch, the TensorFlow graph against the lane runner
+"""Virtual batch normalization in rollouts and runs: the reference batch, the TensorFlow graph against the lane runner
 and NumPy, a run that is resumed, replayed and exported, and what happens to a batch that is damaged."""
 
 import io
@@ -66,13 +66,13 @@ def shown(env, actions, seeds):
 @pytest.mark.parametrize("options", [{}, {"protocol": "gymnasium"}, {"repeat_action_probability": 0.25}])
 def test_the_batch_is_consecutive_random_play(options):
     env = registry.resolve("frostbite", options)
-    batch = reference_batch.reference(env, 5)
+    batch = reference_batch.draw_reference_batch(env, 5)
     assert (batch.shape, batch.dtype) == ((128, 84, 84, 4), np.uint8)
     assert np.array_equal(batch[1:, ..., :3], batch[:-1, ..., 1:])  # a step on, of one episode
     assert len({each.tobytes() for each in batch}) > 100
-    assert np.array_equal(batch, reference_batch.reference(env, 5))
-    assert np.array_equal(batch[:40], reference_batch.reference(env, 5, 40))
-    assert not np.array_equal(batch, reference_batch.reference(env, 6))
+    assert np.array_equal(batch, reference_batch.draw_reference_batch(env, 5))
+    assert np.array_equal(batch[:40], reference_batch.draw_reference_batch(env, 5, 40))
+    assert not np.array_equal(batch, reference_batch.draw_reference_batch(env, 6))
     actions = np.array(draw_indices(128, 18, 5, 0, Purpose.REFERENCE), np.int32)
     expected, episodes = shown(env, actions, draw_seeds(1, 5, 1, 14))
     assert np.array_equal(batch, expected) and episodes == 1
@@ -86,14 +86,14 @@ def test_another_episode_follows_and_vectors_are_within_their_bounds(name):
     span = (pool.action_high - pool.action_low).astype(np.float64)
     actions = (pool.action_low + span * uniform.reshape(count, -1)).astype(np.float32)
     expected, episodes = shown(env, actions, draw_seeds(count, 3, 1, 14))
-    batch = reference_batch.reference(env, 3, count)
+    batch = reference_batch.draw_reference_batch(env, 3, count)
     assert batch.dtype == np.float32 and np.array_equal(batch, expected.astype(np.float32))
     assert episodes > 10 if name == "InvertedPendulum-v5" else episodes == 1
 
 
 def test_play_that_cannot_be_is_said():
     with pytest.raises(UserError, match="frostbite cannot be made: .*mode"):
-        reference_batch.reference(registry.resolve("frostbite", {"mode": 77}), 0)
+        reference_batch.draw_reference_batch(registry.resolve("frostbite", {"mode": 77}), 0)
 
 
 # Rollouts.
@@ -101,7 +101,7 @@ def test_play_that_cannot_be_is_said():
 
 @pytest.fixture(scope="module")
 def batch():
-    return reference_batch.reference(FROSTBITE, 9, 24)
+    return reference_batch.draw_reference_batch(FROSTBITE, 9, 24)
 
 
 @pytest.fixture(scope="module")
@@ -162,28 +162,32 @@ def assert_played(outcomes, expected):
 @pytest.mark.parametrize(("lanes", "slots", "threads_used"), [(1, 1, 1), (2, 3, 2), (3, 5, 4)])
 def test_graph_lane_runner_and_numpy_play_the_same(episodes, batch, expected, lanes, slots, threads_used):
     layout = {"lanes": lanes, "slots": slots}
-    made = LocalEvaluator("frostbite", "virtual_bn", threads=threads_used, reference=batch, device="cpu", **layout)
+    made = LocalEvaluator(
+        "frostbite", "virtual_bn", threads=threads_used, reference_batch=batch, device="cpu", **layout
+    )
     with made as evaluator:
         assert_played(evaluator.evaluate(episodes), expected)
         assert_played(evaluator.evaluate(episodes[::-1]), expected[::-1])  # with rows that were used before
-    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference=batch, **layout)
+    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference_batch=batch, **layout)
     assert_played(runner, expected)
 
 
 def test_beside_a_network_without_it(batch):
     both = [Episode(Genome(i // 2, ((i, 0.01),), network=i % 2), i, 30) for i in range(8)]
     layout = {"lanes": 2, "slots": 2}
-    with LocalEvaluator("frostbite", ["virtual_bn", "model"], reference=batch, device="cpu", **layout) as evaluator:
+    with LocalEvaluator(
+        "frostbite", ["virtual_bn", "model"], reference_batch=batch, device="cpu", **layout
+    ) as evaluator:
         together = evaluator.evaluate(both)
-    runner = run_episodes(FROSTBITE, [virtual_bn, model], both, reference=batch, lanes=1, slots=3)
+    runner = run_episodes(FROSTBITE, [virtual_bn, model], both, reference_batch=batch, lanes=1, slots=3)
     assert_played(together, list(zip(runner.returns.tolist(), runner.steps.tolist(), strict=True)))
 
 
 def test_without_a_batch_the_evaluator_plays_one_from_seed_0(episodes):
     with LocalEvaluator("frostbite", "virtual_bn", lanes=2, slots=1, device="cpu") as evaluator:
         own = evaluator.evaluate(episodes)
-    given = reference_batch.reference(FROSTBITE, 0)
-    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference=given, lanes=1, slots=4)
+    given = reference_batch.draw_reference_batch(FROSTBITE, 0)
+    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference_batch=given, lanes=1, slots=4)
     assert_played(own, list(zip(runner.returns.tolist(), runner.steps.tolist(), strict=True)))
 
 
@@ -208,11 +212,11 @@ def _shown():
 )
 def test_a_batch_of_something_else_is_refused(wrong):
     with pytest.raises(UserError, match=r"the reference batch has dtype .* expected uint8 and \['B', 84, 84, 4\]"):
-        LocalEvaluator("frostbite", "virtual_bn", lanes=1, slots=1, reference=wrong, device="cpu")
+        LocalEvaluator("frostbite", "virtual_bn", lanes=1, slots=1, reference_batch=wrong, device="cpu")
 
 
 def test_not_in_integers():
-    with pytest.raises(UserError, match=r'network.dtype = "int8": virtual_bn normalises .*expected float32'):
+    with pytest.raises(UserError, match=r'network.dtype = "int8": virtual_bn normalizes .*expected float32'):
         config(network={"name": "virtual_bn", "dtype": "int8"})
 
 
@@ -221,7 +225,7 @@ def test_not_in_integers():
 CHANGES = {
     "network": {"name": "virtual_bn"},
     "algorithm": {"sigma": 0.05},
-    "training": {"cutoff": 40, "generations": 3, "test_episodes": 4},
+    "training": {"max_episode_steps": 40, "generations": 3, "test_episodes": 4},
 }
 HARDWARE = {"threads": 1, "lanes": 1, "slots": 1, "device": "cpu"}
 
@@ -251,8 +255,8 @@ def copied(whole, tmp_path):
 
 def test_the_batch_is_kept(whole):
     batch = np.load(whole / "reference.npy")
-    assert np.array_equal(batch, reference_batch.reference(FROSTBITE, 4))  # the run's seed
-    assert np.array_equal(RunReader(whole).reference(), batch)
+    assert np.array_equal(batch, reference_batch.draw_reference_batch(FROSTBITE, 4))  # the run's seed
+    assert np.array_equal(RunReader(whole).reference_batch(), batch)
     assert len({row["fitness_mean"] for row in read_rows(whole)}) > 1
 
 
@@ -268,14 +272,14 @@ def test_a_run_goes_on_from_its_batch(whole, tmp_path, threads_used, lanes, slot
 def test_another_batch_plays_otherwise(whole, tmp_path):
     once = {**CHANGES, "training": {**CHANGES["training"], "generations": 1}}
     folder = RunFolder.create(tmp_path / "run", config(**once, hardware=HARDWARE))
-    folder.reference = reference_batch.reference(registry.resolve("pong"), 0)
+    folder.reference_batch = reference_batch.draw_reference_batch(registry.resolve("pong"), 0)
     train(folder)
     assert read_rows(tmp_path / "run")[0]["fitness"] != read_rows(whole)[0]["fitness"]
 
 
 def test_evaluating_gives_what_the_tests_gave(whole):
     reader = RunReader(whole)
-    with make_evaluator(reader.config, reader.reference()) as evaluator:
+    with make_evaluator(reader.config, reader.reference_batch()) as evaluator:
         for generation, row in enumerate(reader.rows()):
             seeds = draw_seeds(4, 4, generation, Purpose.TEST_EPISODES)
             evaluation = evaluate(evaluator, reader.elite(generation)[1], seeds)
@@ -284,25 +288,25 @@ def test_evaluating_gives_what_the_tests_gave(whole):
 
 def test_the_commands_and_a_replay_play_with_the_batch(whole, tmp_path):
     reader = RunReader(whole)
-    (_, elite), batch = reader.elite(), reader.reference()
+    (_, elite), batch = reader.elite(), reader.reference_batch()
 
     def invoke(*arguments):
         result = CliRunner().invoke(app, list(map(str, arguments)))
         assert result.exit_code == 0, result.output
         return result.stdout.splitlines()
 
-    said = json.loads(invoke("evaluate", whole, "--episodes", 3, "--cutoff", 150, "--json")[-1])
+    said = json.loads(invoke("evaluate", whole, "--episodes", 3, "--max-episode-steps", 150, "--json")[-1])
     seeds = said["seeds"]
     episodes = [Episode(elite.genome, seed, 150) for seed in seeds]
-    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference=batch, lanes=1, slots=2)
+    runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference_batch=batch, lanes=1, slots=2)
     assert said["returns"] == runner.returns.tolist() and said["steps"] == runner.steps.tolist()
-    lines = invoke("render", whole, "--out", tmp_path / "a.gif", "--cutoff", 150, "--scale", 1)
+    lines = invoke("render", whole, "--out", tmp_path / "a.gif", "--max-episode-steps", 150, "--scale", 1)
     assert lines[0] == f"episode 1, elite: return {runner.returns[0]:,.1f} in {runner.steps[0]:,} steps"
-    replay = Replay(reader.config, [elite.genome, Genome(3)], reference=batch)
+    replay = Replay(reader.config, [elite.genome, Genome(3)], reference_batch=batch)
     *_, moment = replay.play(seeds[1], 150)
     assert (moment.returns[0], moment.steps[0]) == (runner.returns[1], runner.steps[1])
 
-    observations = reference_batch.reference(FROSTBITE, 77, 40)  # not those of the batch
+    observations = reference_batch.draw_reference_batch(FROSTBITE, 77, 40)  # not those of the batch
     outputs = replay.population.forward([0] * 40, observations, 18)
     invoke("export", whole, "--out", tmp_path / "elite.keras")
     difference = keras.models.load_model(tmp_path / "elite.keras")(observations).numpy() - outputs
@@ -335,7 +339,7 @@ def npy(array):
 def test_a_bad_batch_is_an_error(copied, data, message):
     path = copied(data)
     expected = rf"reference.npy {message}.*expected the reference batch of virtual_bn: uint8 \[128, 84, 84, 4\]"
-    for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference()):
+    for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference_batch()):
         with pytest.raises(UserError, match=expected):
             call()
     result = CliRunner().invoke(app, ["evaluate", str(path)])
@@ -343,15 +347,15 @@ def test_a_bad_batch_is_an_error(copied, data, message):
 
 
 def test_another_runs_batch_is_an_error(copied):
-    path = copied(npy(reference_batch.reference(FROSTBITE, 5)))
+    path = copied(npy(reference_batch.draw_reference_batch(FROSTBITE, 5)))
     message = (
         r"reference.npy is another batch than the run began with: its SHA-256 sum is [0-9a-f]{64}, not [0-9a-f]{64}"
     )
-    for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference()):
+    for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference_batch()):
         with pytest.raises(UserError, match=message):
             call()
     (path / "info.json").unlink()
-    assert RunReader(path).reference().shape == (128, 84, 84, 4)
+    assert RunReader(path).reference_batch().shape == (128, 84, 84, 4)
 
 
 def test_an_archive_is_no_batch(copied):
@@ -359,18 +363,18 @@ def test_an_archive_is_no_batch(copied):
     with (path / "reference.npy").open("wb") as file:
         np.savez(file, batch=np.zeros((128, 84, 84, 4), np.uint8))
     with pytest.raises(UserError, match=r"reference.npy is an archive of arrays; expected the reference batch"):
-        RunReader(path).reference()
+        RunReader(path).reference_batch()
 
 
 def test_a_run_that_starts_from_another_takes_its_batch(whole, tmp_path):
     started = config(**{**CHANGES, "training": {**CHANGES["training"], "seed": 8, "start_from": str(whole)}})
-    batch = RunReader(whole).reference()
+    batch = RunReader(whole).reference_batch()
     assert np.array_equal(first_reference(started), batch)
     assert not np.array_equal(first_reference(config(**{**CHANGES, "training": {"seed": 8, "generations": 1}})), batch)
     folder = RunFolder.create(tmp_path / "next", started)
     with folder.open(["test"]):
         assert np.array_equal(np.load(tmp_path / "next" / "reference.npy"), batch)
-    assert np.array_equal(RunFolder.resume(tmp_path / "next").reference, batch)
+    assert np.array_equal(RunFolder.resume(tmp_path / "next").reference_batch, batch)
 
 
 def test_a_network_without_vbn_keeps_none(tmp_path):
@@ -378,5 +382,5 @@ def test_a_network_without_vbn_keeps_none(tmp_path):
     (tmp_path / "run" / "reference.npy").write_bytes(b"of a run that was killed before it began")
     folder = RunFolder.create(tmp_path / "run", config())
     with folder.open(["test"]):
-        assert folder.reference is None and not (tmp_path / "run" / "reference.npy").exists()
-    assert RunReader(tmp_path / "run").reference() is None
+        assert folder.reference_batch is None and not (tmp_path / "run" / "reference.npy").exists()
+    assert RunReader(tmp_path / "run").reference_batch() is None

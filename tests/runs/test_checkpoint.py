@@ -27,7 +27,7 @@ arrays = hnp.arrays(dtypes, hnp.array_shapes(max_dims=3, max_side=4))
 
 @dataclass(frozen=True)
 class Inner:
-    centre: np.ndarray
+    center: np.ndarray
     name: str
 
 
@@ -75,7 +75,7 @@ def test_any_state_comes_back(state, generation, seconds):
     )
     again = from_bytes(to_bytes(checkpoint), State)
     assert same(again.state.algorithm, state)
-    assert (again.state.generation, again.state.cutoff, again.state.steps) == (generation, 5000, 17)
+    assert (again.state.generation, again.state.max_episode_steps, again.state.steps) == (generation, 5000, 17)
     assert again.state.seconds == seconds
     assert (again.origin, again.lengths) == (checkpoint.origin, checkpoint.lengths)
 

@@ -54,7 +54,10 @@ def test_torn_lines(tmp_path):
 def test_fifty_kills_of_real_runs(tmp_path):
     """Two runs at a time, one per core, each killed 25 times."""
     file = tmp_path / "small.toml"
-    changes = {"training": {"cutoff": 30, "test_episodes": 0, "generations": 120}, "hardware": {"threads": 1}}
+    changes = {
+        "training": {"max_episode_steps": 30, "test_episodes": 0, "generations": 120},
+        "hardware": {"threads": 1},
+    }
     file.write_text(config(**changes, algorithm={"sigma": 0.01}).toml())
     kills = {}
 

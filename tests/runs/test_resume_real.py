@@ -7,7 +7,7 @@ from tests.support.runs import config, results, train
 
 CHANGES = {
     "algorithm": {"sigma": 0.01},
-    "training": {"cutoff": 60, "test_episodes": 0, "generations": 4},
+    "training": {"max_episode_steps": 60, "test_episodes": 0, "generations": 4},
     "hardware": {"threads": 1, "lanes": 1, "slots": 1},
 }
 

@@ -44,7 +44,7 @@ def check(folder):
         "seconds/total": "seconds_total",
         "steps/per_s": "steps_per_s",
         "sigma": "sigma",
-        "cutoff": "cutoff",
+        "max_episode_steps": "max_episode_steps",
     }
     for tag, key in pairs.items():
         assert sorted(found[tag]) == list(range(len(rows)))

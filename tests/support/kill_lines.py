@@ -24,7 +24,7 @@ WRITERS = ("system.files", "runs.metrics_files", "runs.checkpoint", "runs.checkp
 WRITERS += ("runs.training_run", "runs.tensorboard")
 CHANGES = {
     "env": {"name": "Hopper-v5"},
-    "network": {"name": "mlp", "normalise_observations": True},
+    "network": {"name": "mlp", "normalize_observations": True},
     "checkpoints": {"every": 2},
 }
 

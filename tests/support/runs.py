@@ -12,7 +12,7 @@ from tests.support.toy import ToyEvaluator
 TABLES = {
     "env": {"name": "frostbite"},
     "network": {"name": "model"},
-    "algorithm": {"name": "ga", "population": 8, "parents": 3, "sigma": 0.2, "validated": 3},
+    "algorithm": {"name": "ga", "population": 8, "parents": 3, "sigma": 0.2, "validation_candidates": 3},
     "training": {"seed": 4, "generations": 5, "validation_episodes": 2, "test_episodes": 2},
 }
 
@@ -36,7 +36,7 @@ def play(folder, evaluator=None):
 
 def train(folder):
     """The same with the real evaluator of its configuration."""
-    evaluator = run_module.make_evaluator(folder.config, folder.reference)
+    evaluator = run_module.make_evaluator(folder.config, folder.reference_batch)
     try:
         return play(folder, evaluator)
     finally:
@@ -60,6 +60,9 @@ def results(path):
     csv = [timeless(dict(zip(names, line, strict=True))) for line in lines]
     newest = max((path / "checkpoints").glob("*.ckpt"))
     _, body, arrays = newest.read_bytes().split(b"\n", 2)
-    body, keys = json.loads(body), ("generation", "cutoff", "steps", "algorithm", "untested", "moments", "genomes")
+    body, keys = (
+        json.loads(body),
+        ("generation", "max_episode_steps", "steps", "algorithm", "untested", "moments", "genomes"),
+    )
     state = {**{key: body[key] for key in (*keys, "origin")}, "arrays": arrays}
     return {"rows": rows, "csv": csv, "elites": read_elites(path), "newest": newest.name, "state": state}

@@ -16,10 +16,10 @@ name = "model"
 name = "ga"
 population = 4
 parents = 2
-validated = 2
+validation_candidates = 2
 [training]
 generations = 3
-cutoff = 20
+max_episode_steps = 20
 validation_episodes = 2
 test_episodes = 2
 """

@@ -20,7 +20,7 @@ class SlowToyEvaluator(ToyEvaluator):
 
 
 if __name__ == "__main__":
-    training_run.make_evaluator = lambda config, reference: SlowToyEvaluator(
+    training_run.make_evaluator = lambda config, reference_batch: SlowToyEvaluator(
         nan_at=3 if config.training.seed == 13 else None
     )
     child.run(sys.argv[1:])

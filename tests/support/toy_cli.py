@@ -5,5 +5,5 @@ from neuroevo.runs import training_run
 from tests.support.toy import ToyEvaluator
 
 if __name__ == "__main__":
-    training_run.make_evaluator = lambda config, reference: ToyEvaluator()
+    training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
     main()

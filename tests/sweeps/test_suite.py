@@ -92,7 +92,7 @@ def test_every_problem_is_listed_at_once(tmp_path):
         configs = ["ga.toml", "frostbite_gaa", "rs.toml", "./rs.toml"]
         games = ["frostbyte", "pong", "Pong"]
         seeds = 2
-        set = ["training.seed=4", "env.name=pong", "algorithm.validated=1"]
+        set = ["training.seed=4", "env.name=pong", "algorithm.validation_candidates=1"]
     """
     lines = problems(tmp_path, text)
     path = tmp_path / "suite.toml"
@@ -104,10 +104,10 @@ def test_every_problem_is_listed_at_once(tmp_path):
         "  suite.games: there are 2 called pong",
         "  suite.configs: there are 2 called rs",
         f"  1 problem in {tmp_path / 'ga.toml'}:",
-        "    algorithm.validated = 1: expected at least 2",
+        "    algorithm.validation_candidates = 1: expected at least 2",
         "  there is no configuration file or preset frostbite_gaa; did you mean the preset frostbite_ga?",
         f"  1 problem in {tmp_path / 'rs.toml'}:",
-        "    algorithm.validated = 1: expected at least 2",
+        "    algorithm.validation_candidates = 1: expected at least 2",
     ]
     assert len(lines) == 1 + len(expected)
     for line, start in zip(lines[1:], expected, strict=True):

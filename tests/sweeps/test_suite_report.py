@@ -16,7 +16,7 @@ from neuroevo.cli import app
 from neuroevo.runs.folder import RunFolder
 from neuroevo.sweeps.learning_curves import Curve, band, curve, draw, figure_files
 from neuroevo.sweeps.report import lines, text_table, write_report
-from neuroevo.sweeps.status import standing
+from neuroevo.sweeps.status import status_of
 from neuroevo.system.console import clock
 from tests.support.runs import play
 from tests.support.suites import load, table, write
@@ -48,8 +48,8 @@ def suite(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def standings(suite):
-    return [standing(run) for run in suite.runs]
+def statuses(suite):
+    return [status_of(run) for run in suite.runs]
 
 
 def metrics(suite, label, game, seed):
@@ -60,8 +60,8 @@ def metrics(suite, label, game, seed):
     ]
 
 
-def test_the_status_of_every_run(suite, standings):
-    found = {each.run.name: (each.status, len(each.rows)) for each in standings}
+def test_the_status_of_every_run(suite, statuses):
+    found = {each.run.name: (each.status, len(each.rows)) for each in statuses}
     other = {
         "rs/pong/seed-1": ("not started", 0),
         "rs/pong/seed-2": ("unfinished", 0),
@@ -70,8 +70,8 @@ def test_the_status_of_every_run(suite, standings):
     assert found == {run.name: ("finished", 4) for run in suite.runs} | other
 
 
-def test_the_table_in_numbers(suite, standings):
-    write_report(standings, suite.out)
+def test_the_table_in_numbers(suite, statuses):
+    write_report(statuses, suite.out)
     rows = table(suite.out / "table.csv", without=())
     assert [(row["game"], row["config"]) for row in rows] == [
         ("frostbite", "ga"),
@@ -102,8 +102,8 @@ def test_the_table_in_numbers(suite, standings):
         assert float(row["score_high95"]) == pytest.approx(high, rel=1e-9)
 
 
-def test_a_row_for_every_run(suite, standings):
-    write_report(standings, suite.out)
+def test_a_row_for_every_run(suite, statuses):
+    write_report(statuses, suite.out)
     rows = table(suite.out / "runs.csv", without=())
     assert [f"{row['config']}/{row['game']}/seed-{row['seed']}" for row in rows] == [run.name for run in suite.runs]
     for row in rows:
@@ -120,9 +120,9 @@ def test_a_row_for_every_run(suite, standings):
         assert float(row["seconds"]) == last["seconds_total"]
 
 
-def test_the_table_as_text(suite, standings):
-    text = text_table(standings).splitlines()
-    first = lines(standings)[0]
+def test_the_table_as_text(suite, statuses):
+    text = text_table(statuses).splitlines()
+    first = lines(statuses)[0]
     score = first.score
     cells = ["frostbite", "ga", "3", "3 of 3", f"{score.mean:.2f}", f"{score.standard_error:.2f}"]
     cells += [f"{score.low:.2f} to {score.high:.2f}", "test", "4", f"{first.frames_mean:,.0f}"]
@@ -142,7 +142,7 @@ def test_validation_is_the_score_where_there_are_no_test_episodes(tmp_path):
     suite = load(tmp_path, 'configs = ["ga.toml"]', overrides=["training.test_episodes=0"])
     (run,) = suite.runs
     play(RunFolder.create(run.folder, run.config))
-    (line,) = lines([standing(run)])
+    (line,) = lines([status_of(run)])
     last = json.loads((run.folder / "metrics.jsonl").read_text().splitlines()[-1])
     assert (line.score_of, line.score.mean, line.score.n) == ("validation", last["validation_mean"], 1)
 
@@ -151,13 +151,13 @@ def test_another_configurations_run_is_no_result(tmp_path):
     (run,) = load(tmp_path, 'configs = ["ga.toml"]').runs
     play(RunFolder.create(run.folder, run.config))
     (other,) = load(tmp_path, 'configs = ["ga.toml"]', overrides=["algorithm.sigma=0.5"]).runs
-    now = standing(other)
+    now = status_of(other)
     assert (now.status, now.rows) == ("unusable", [])
     assert now.reason == f"{run.folder} holds a run of another configuration"
     assert f"  ga/frostbite/seed-0: {now.reason}" in text_table([now]).splitlines()
     (run.folder / "config.toml").write_text("nonsense = ")
-    assert standing(run).status == "unusable"
-    assert "is not valid TOML" in standing(run).reason
+    assert status_of(run).status == "unusable"
+    assert "is not valid TOML" in status_of(run).reason
 
 
 def test_report_only_starts_nothing(suite):
@@ -197,7 +197,7 @@ def test_a_report_alone_needs_runs(tmp_path):
 
 def test_a_report_on_nothing(tmp_path):
     suite = load(tmp_path, 'configs = ["ga.toml"]')
-    text = write_report([standing(run) for run in suite.runs], suite.out)
+    text = write_report([status_of(run) for run in suite.runs], suite.out)
     assert "  ga/frostbite/seed-0: not started" in text
     assert (suite.out / "curves.png").read_bytes().startswith(b"\x89PNG")
 
@@ -210,8 +210,8 @@ def brute_force(curves, frames):
     return mean, mean - half, mean + half
 
 
-def test_a_band_is_students_at_every_step_of_a_curve(suite, standings):
-    own = [each for each in standings if (each.run.label, each.run.game) == ("ga", "frostbite")]
+def test_a_band_is_students_at_every_step_of_a_curve(suite, statuses):
+    own = [each for each in statuses if (each.run.label, each.run.game) == ("ga", "frostbite")]
     points = [
         [(row["frames_total"], row["test_mean"]) for row in metrics(suite, "ga", "frostbite", seed)]
         for seed in range(3)
@@ -245,8 +245,8 @@ def test_curves_by_hand():
     assert band([a, late]).frames.size == band([a, late]).mean.size == 0
 
 
-def test_the_figure_shows_what_was_computed(standings):
-    figure = draw(standings)
+def test_the_figure_shows_what_was_computed(statuses):
+    figure = draw(statuses)
     frostbite, pong = figure.axes
     assert [panel.get_title() for panel in figure.axes] == ["frostbite", "pong"]
     legends = [[text.get_text() for text in panel.get_legend().get_texts()] for panel in figure.axes]
@@ -258,21 +258,21 @@ def test_the_figure_shows_what_was_computed(standings):
         named = {line.get_label(): line for line in panel.lines if line.get_label()[0] != "_"}
         assert len(panel.lines) == (2 + 6 if panel is frostbite else 2 + 3)  # thick ones and each run's
         for label, line in named.items():
-            own = [e for e in standings if (e.run.label, e.run.game) == (label.split()[0], panel.get_title())]
+            own = [e for e in statuses if (e.run.label, e.run.game) == (label.split()[0], panel.get_title())]
             of = band([curve(each) for each in own if each.played])
             assert line.get_xdata().tolist() == of.frames.tolist()
             assert line.get_ydata().tolist() == of.mean.tolist()
             assert line.get_drawstyle() == "steps-post"
-    of = band([curve(each) for each in standings if (each.run.label, each.run.game) == ("ga", "frostbite")])
+    of = band([curve(each) for each in statuses if (each.run.label, each.run.game) == ("ga", "frostbite")])
     drawn = {tuple(vertex) for vertex in frostbite.collections[0].get_paths()[0].vertices}
     assert drawn >= set(zip(of.frames, of.low, strict=True)) | set(zip(of.frames, of.high, strict=True))
-    colours = [[line.get_color() for line in panel.lines if line.get_label()[0] != "_"] for panel in figure.axes]
-    assert colours[0] == colours[1] and len(set(colours[0])) == 2
+    colors = [[line.get_color() for line in panel.lines if line.get_label()[0] != "_"] for panel in figure.axes]
+    assert colors[0] == colors[1] and len(set(colors[0])) == 2
 
 
-def test_the_figures_files(standings):
-    files = figure_files(draw(standings))
-    assert files == figure_files(draw(standings))
+def test_the_figures_files(statuses):
+    files = figure_files(draw(statuses))
+    assert files == figure_files(draw(statuses))
     assert files["curves.png"].startswith(b"\x89PNG") and files["curves.pdf"].startswith(b"%PDF")
 
 

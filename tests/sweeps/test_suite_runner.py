@@ -18,7 +18,7 @@ from neuroevo.runs.metrics_files import read_rows
 from neuroevo.sweeps import runner
 from neuroevo.sweeps.report import write_report
 from neuroevo.sweeps.runner import SuiteWatcher, run_suite
-from neuroevo.sweeps.status import standing
+from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.suite import load_suite
 from tests.support.runs import results
 from tests.support.suites import GA, TOY_CHILD, load, table, write
@@ -39,8 +39,8 @@ class Listener(SuiteWatcher):
     def __init__(self):
         self.events, self.rows, self.most, self._going = [], [], 0, set()
 
-    def begin(self, standings, parallel):
-        self.statuses, self.parallel = [each.status for each in standings], parallel
+    def begin(self, statuses, parallel):
+        self.statuses, self.parallel = [each.status for each in statuses], parallel
 
     def started(self, run, generations, threads):
         self.events.append(("started", run.name, generations))
@@ -135,9 +135,9 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     assert by_seed[1].reason == "ended with exit code 2"
     assert by_seed[1].output == [
         "neuroevo: algorithm.sigma is 0.5 and cannot become 0.002 when a run is resumed; "
-        "what can: timesteps, generations and minutes of [training], [hardware], [checkpoints]"
+        "what can: total_steps, generations and minutes of [training], [hardware], [checkpoints]"
     ]
-    assert {each.run.seed: each.status for each in map(standing, suite.runs)} == {
+    assert {each.run.seed: each.status for each in map(status_of, suite.runs)} == {
         0: "finished", 13: "unfinished", 1: "unusable", 2: "finished",
     }  # fmt: skip
     listener, failures = run_toys(suite)  # the output of the first attempt is not reported again
@@ -187,7 +187,7 @@ def test_the_suites_files_must_be_writable(tmp_path):
     with pytest.raises(UserError, match="is a file, expected a folder or nothing"):
         run_toys(suite)
     with pytest.raises(UserError, match=r"cannot write the report into .*out"):
-        write_report([standing(run) for run in suite.runs], suite.out)
+        write_report([status_of(run) for run in suite.runs], suite.out)
     suite = load_suite(tmp_path / "suite.toml", out=suite.out / "below")
     with pytest.raises(UserError, match=r"cannot write to the suite's folder .*below: Not a directory"):
         run_toys(suite)
@@ -276,7 +276,7 @@ def uninterrupted(tmp_path_factory):
     """A suite that ran in one go."""
     suite = load(tmp_path_factory.mktemp("uninterrupted"), SIX_GENERATIONS)
     assert run_toys(suite)[1] == []
-    write_report([standing(run) for run in suite.runs], suite.out)
+    write_report([status_of(run) for run in suite.runs], suite.out)
     return suite
 
 
@@ -294,7 +294,7 @@ def test_a_suite_that_is_stopped_goes_on_to_the_same_results(tmp_path, uninterru
     suite = load(tmp_path, SIX_GENERATIONS)
     file = tmp_path / "suite.toml"
     process = start(file, seconds=0.3)
-    wait_for(lambda: any(len(standing(run).rows) >= 2 for run in suite.runs), process)
+    wait_for(lambda: any(len(status_of(run).rows) >= 2 for run in suite.runs), process)
     process.send_signal(sent)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == code
@@ -305,7 +305,7 @@ def test_a_suite_that_is_stopped_goes_on_to_the_same_results(tmp_path, uninterru
     while processes(tmp_path) and time.monotonic() < wait:
         time.sleep(0.05)
     assert processes(tmp_path) == []
-    statuses = {standing(run).status for run in suite.runs}
+    statuses = {status_of(run).status for run in suite.runs}
     assert "unfinished" in statuses and "finished" not in statuses
 
     process = start(file, seconds=0)
@@ -325,7 +325,7 @@ def test_two_suites_cannot_run_in_one_folder(tmp_path, monkeypatch):
         monkeypatch.setattr(runner, "LOCK_SECONDS", 0.5)
         with pytest.raises(UserError, match=r"another suite is running in .*/out"):
             run_toys(suite)
-        assert standing(suite.runs[0]).status in ("not started", "unfinished")  # looking needs no lock
+        assert status_of(suite.runs[0]).status in ("not started", "unfinished")  # looking needs no lock
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130

@@ -16,7 +16,7 @@ from neuroevo.training.loop import Watcher, spent, start, train
 from tests.support import runs
 from tests.support.toy import ToyEvaluator, theta
 
-GA_SMALL = GA(population=8, parents=3, sigma=0.2, validated=3)
+GA_SMALL = GA(population=8, parents=3, sigma=0.2, validation_candidates=3)
 
 
 def settings(**changes):
@@ -34,7 +34,7 @@ def records_of(training):
 
 def test_episodes_of_each_phase():
     toy = ToyEvaluator()
-    records = records_of(train(GA_SMALL, toy, settings(cutoff=20)))
+    records = records_of(train(GA_SMALL, toy, settings(max_episode_steps=20)))
     assert [len(call) for call in toy.calls] == [8, 15, 6] * 3
     for generation in range(3):
         population, validation, test = toy.calls[3 * generation : 3 * generation + 3]
@@ -47,7 +47,7 @@ def test_episodes_of_each_phase():
         assert {episode.genome for episode in test} == {records[generation].elite}
         assert {episode.max_steps for episode in population + validation} == {20}
         assert {episode.max_steps for episode in test} == {0}
-    assert toy.calls[3 * 1 + 1][0].genome == records[0].elite  # the previous elite is validated again
+    assert toy.calls[3 * 1 + 1][0].genome == records[0].elite  # the previous elite is validation_candidates again
 
 
 def test_no_metric_may_have_the_name_of_a_column():
@@ -57,10 +57,10 @@ def test_no_metric_may_have_the_name_of_a_column():
         def metrics(self, before, after):
             return {"sigma": 0.1, name: 1.0}
 
-    algorithm, training = Own(population=8, parents=3, sigma=0.2, validated=3), settings(generations=1)
+    algorithm, training = Own(population=8, parents=3, sigma=0.2, validation_candidates=3), settings(generations=1)
     (record,) = records_of(train(GA_SMALL, ToyEvaluator(), training))
     columns = record.row().keys() - {"sigma"}
-    assert {"generation", "cutoff", "frames_total", "fitness", "idle_share"} < columns
+    assert {"generation", "max_episode_steps", "frames_total", "fitness", "idle_share"} < columns
     for name in sorted(columns):
         with pytest.raises(UserError, match=rf"^metrics\(\) of Own has '{name}', which is a column of every run's"):
             list(train(algorithm, ToyEvaluator(), training))
@@ -75,7 +75,7 @@ def test_metrics_are_finite_numbers(number):
         def metrics(self, before, after):
             return {"seen": np.int64(4), "own": number if before.generation == 2 else None}
 
-    algorithm = Own(population=8, parents=3, sigma=0.2, validated=3)
+    algorithm = Own(population=8, parents=3, sigma=0.2, validation_candidates=3)
     generations = train(algorithm, ToyEvaluator(), settings(generations=3))
     figures = [record.figures for _, records in (next(generations), next(generations)) for record in records]
     assert figures == [{"seen": 4, "own": None}] * 2
@@ -85,7 +85,7 @@ def test_metrics_are_finite_numbers(number):
 
 def test_the_numbers_of_a_record():
     toy = ToyEvaluator()
-    (_, [first]), (after, [second]) = list(train(GA_SMALL, toy, settings(generations=2, cutoff=20)))
+    (_, [first]), (after, [second]) = list(train(GA_SMALL, toy, settings(generations=2, max_episode_steps=20)))
     row = second.row()
     fitness = np.array([toy.play(episode) for episode in toy.calls[3]])
     np.testing.assert_array_equal(second.fitness, fitness)
@@ -107,7 +107,7 @@ def test_the_numbers_of_a_record():
     assert row["steps_total"] == sum(steps) - steps[2] - steps[5] == after.steps
     assert row["frames_total"] == 4 * after.steps
     assert first.row()["steps_total"] == steps[0] + steps[1]
-    assert (row["generation"], row["cutoff"], row["sigma"]) == (1, 20, float(np.float32(0.2)))
+    assert (row["generation"], row["max_episode_steps"], row["sigma"]) == (1, 20, float(np.float32(0.2)))
     assert (first.elite, second.elite) == tuple(toy.calls[3 * i + 2][0].genome for i in range(2))
 
 
@@ -129,11 +129,11 @@ def test_no_test_episodes():
     assert (record.test_mean, record.test_standard_error, record.steps_test) == (None, None, 0)
 
 
-def test_adaptive_cutoff():
+def test_adaptive_max_episode_steps():
     # Toy episodes take 10 to 29 steps: with 12 nearly all reach the cut-off, with 28 few do.
     toy = ToyEvaluator()
-    records = records_of(train(GA_SMALL, toy, settings(generations=5, cutoff="adaptive:12,0.5,1.5,28")))
-    limits = [record.cutoff for record in records]
+    records = records_of(train(GA_SMALL, toy, settings(generations=5, max_episode_steps="adaptive:12,0.5,1.5,28")))
+    limits = [record.max_episode_steps for record in records]
     assert limits[:2] == [12, 18]
     assert limits == sorted(limits)
     for generation, limit in enumerate(limits[:-1]):
@@ -143,21 +143,24 @@ def test_adaptive_cutoff():
 
 
 def test_budgets_end_a_run_after_the_generation_that_spends_them():
-    states = [state for state, _ in train(GA_SMALL, ToyEvaluator(), settings(generations=None, timesteps=1000))]
+    states = [state for state, _ in train(GA_SMALL, ToyEvaluator(), settings(generations=None, total_steps=1000))]
     assert states[-1].steps >= 1000 > states[-2].steps
-    assert spent(states[-1], settings(generations=None, timesteps=1000)).startswith("after 1,")
-    assert spent(states[-2], settings(generations=None, timesteps=1000)) is None
-    assert len(list(train(GA_SMALL, ToyEvaluator(), settings(generations=2, timesteps=10**9)))) == 2
+    assert spent(states[-1], settings(generations=None, total_steps=1000)).startswith("after 1,")
+    assert spent(states[-2], settings(generations=None, total_steps=1000)) is None
+    assert len(list(train(GA_SMALL, ToyEvaluator(), settings(generations=2, total_steps=10**9)))) == 2
     assert len(list(train(GA_SMALL, ToyEvaluator(), settings(generations=None, minutes=1e-9)))) == 1
     assert spent(start(GA_SMALL, settings()), settings()) is None
 
 
 def test_going_on_from_a_state_equals_not_stopping():
-    whole = list(train(GA_SMALL, ToyEvaluator(), settings(generations=5, cutoff="adaptive:12,0.5,1.5,28")))
+    whole = list(train(GA_SMALL, ToyEvaluator(), settings(generations=5, max_episode_steps="adaptive:12,0.5,1.5,28")))
     for stop in range(1, 5):
         rest = list(
             train(
-                GA_SMALL, ToyEvaluator(), settings(generations=5, cutoff="adaptive:12,0.5,1.5,28"), whole[stop - 1][0]
+                GA_SMALL,
+                ToyEvaluator(),
+                settings(generations=5, max_episode_steps="adaptive:12,0.5,1.5,28"),
+                whole[stop - 1][0],
             )
         )
         assert list(map(timeless, records_of(rest))) == list(map(timeless, records_of(whole[stop:])))
@@ -209,21 +212,23 @@ def test_starting_from_other_genomes():
     state = start(GA_SMALL, settings(), others)
     list(train(GA_SMALL, toy, settings(generations=1), state))
     assert {episode.genome.parent for episode in toy.calls[0]} <= set(others[:3])
-    assert toy.calls[1][0].genome == others[0]  # is validated as the elite that it was
-    search = RandomSearch(population=5, validated=2)
+    assert toy.calls[1][0].genome == others[0]  # is validation_candidates as the elite that it was
+    search = RandomSearch(population=5, validation_candidates=2)
     toy = ToyEvaluator()
     list(train(search, toy, settings(generations=1), start(search, settings(), others)))
     assert toy.calls[1][0].genome == others[0]
     assert all(not episode.genome.chain for episode in toy.calls[0])
 
 
-@pytest.mark.parametrize("algorithm", [GA_SMALL, RandomSearch(population=5, validated=2)], ids=["ga", "random_search"])
+@pytest.mark.parametrize(
+    "algorithm", [GA_SMALL, RandomSearch(population=5, validation_candidates=2)], ids=["ga", "random_search"]
+)
 def test_the_best_are_the_elite_and_what_else_is_kept(algorithm):
     state = list(train(algorithm, ToyEvaluator(), settings()))[-1][0].algorithm
     assert set(algorithm.best(state)) == {algorithm.elite(state), *getattr(state, "parents", ())}
 
 
-def test_behaviours_of_episodes_that_failed_are_left_out_of_the_mean():
+def test_behaviors_of_episodes_that_failed_are_left_out_of_the_mean():
     """A genome that failed in one of its two episodes, and one that failed in both."""
     told = []
 
@@ -235,8 +240,8 @@ def test_behaviours_of_episodes_that_failed_are_left_out_of_the_mean():
     genomes = Spy(population=4).ask(Spy(population=4).init(0))
     seeds = draw_seeds(8, 0, 0, Purpose.POPULATION_EPISODES)
     failing = {(genomes[1], seeds[2]), (genomes[2], seeds[4]), (genomes[2], seeds[5])}
-    evaluator = ToyEvaluator(faulty=lambda episode: "lost" if (episode.genome, episode.seed) in failing else "")
+    evaluator = ToyEvaluator(failed=lambda episode: "lost" if (episode.genome, episode.seed) in failing else "")
     list(train(Spy(population=4), evaluator, Training(generations=1, episodes=2, test_episodes=0)))
     expected = np.array([np.round(theta(genome)[:2], 1) for genome in genomes])
     expected[2] = np.nan
-    np.testing.assert_allclose(told[0].behaviours, expected, rtol=1e-6)
+    np.testing.assert_allclose(told[0].behaviors, expected, rtol=1e-6)

@@ -1,5 +1,5 @@
 // The env pool and the registry of families, on a toy family: values, every error, exceptions from environments. (The
-// reading of options is in env_options_test.cc, normalisers and ended episodes are in env_episodes_test.cc.)
+// reading of options is in env_options_test.cc, normalizers and ended episodes are in env_episodes_test.cc.)
 #include "envs/env_pool.h"
 
 #include <algorithm>
@@ -54,8 +54,8 @@ class Gate {
 };
 Gate gate;
 
-// Observes (seed, steps, sum of actions); with the option show, its behaviour is (steps, seed), its screen two
-// pixels of the seed, the steps and 255, its state (sum, steps, seed), and its fault "seed" where that is odd. Its
+// Observes (seed, steps, sum of actions); with the option show, its behavior is (steps, seed), its screen two
+// pixels of the seed, the steps and 255, its state (sum, steps, seed), and its failure "seed" where that is odd. Its
 // reward is the sum of actions plus seed / 8; it ends after `length` steps or max_frames frames of 2 a step.
 class Toy : public Env {
  public:
@@ -90,8 +90,8 @@ class Toy : public Env {
     values[2] = static_cast<float>(sum_);
   }
 
-  void Behaviour(void* out) const override {
-    if (spec_.behaviour_shape.empty()) return Env::Behaviour(out);
+  void Behavior(void* out) const override {
+    if (spec_.behavior_shape.empty()) return Env::Behavior(out);
     auto* values = static_cast<double*>(out);
     values[0] = static_cast<double>(steps_);
     values[1] = static_cast<double>(seed_);
@@ -104,7 +104,7 @@ class Toy : public Env {
     out[2] = static_cast<double>(seed_);
   }
 
-  std::string Fault() const override { return seed_ % 2 == 1 ? "seed" : ""; }
+  std::string Failure() const override { return seed_ % 2 == 1 ? "seed" : ""; }
 
   void Render(uint8_t* rgb) const override {
     if (spec_.render_shape.empty()) return Env::Render(rgb);
@@ -130,8 +130,8 @@ class ToyFactory : public EnvFactory {
     spec_.num_actions = options.Int("num_actions", 4, 1, 9);
     length_ = options.Int("length", 1000, 1, 1000);
     if (options.Bool("show", false)) {
-      spec_.behaviour_dtype = DType::kFloat64;
-      spec_.behaviour_shape = {2};
+      spec_.behavior_dtype = DType::kFloat64;
+      spec_.behavior_shape = {2};
       spec_.render_shape = {1, 2, 3};
       spec_.state_size = 3;
     }
@@ -182,9 +182,9 @@ struct Toys {
     pool.Observe(std::move(slots), out.data());
     return out;
   }
-  std::vector<double> Behaviour(std::vector<int64_t> slots) {
+  std::vector<double> Behavior(std::vector<int64_t> slots) {
     std::vector<double> out(2 * slots.size(), -1);
-    pool.Behaviour(std::move(slots), out.data());
+    pool.Behavior(std::move(slots), out.data());
     return out;
   }
   std::vector<uint8_t> Render(std::vector<int64_t> slots) {
@@ -268,11 +268,11 @@ TEST(NumbersThatAreNotFiniteEndTheirEpisodeAlone) {
     const std::vector<float> actions = {1, 2, 4, bad, 8, 16};
     CHECK_EQ(toys.StepBytes({0, 1, 2}, actions.data()), (Rewards{3, 0, 24, 1}));
     CHECK_EQ(toys.Observe({0, 1, 2}), (Values{0, 1, 3, 8, 0, 0, 0, 1, 24}));  // slot 1 was not stepped
-    CHECK_EQ(toys.pool.Fault(0) + toys.pool.Fault(2), "");
-    CHECK_EQ(toys.pool.Fault(1), std::string("action[1] is ") + text + ", expected a finite number");
+    CHECK_EQ(toys.pool.Failure(0) + toys.pool.Failure(2), "");
+    CHECK_EQ(toys.pool.Failure(1), std::string("action[1] is ") + text + ", expected a finite number");
     CHECK_THROWS(toys.StepBytes({0, 1}, actions.data()), "slot 1 is not live");
     toys.Reset({1}, {8});
-    CHECK_EQ(toys.pool.Fault(1), "");
+    CHECK_EQ(toys.pool.Failure(1), "");
     CHECK_EQ(toys.StepBytes({1}, actions.data()), (Rewards{4, 0}));
   }
 }
@@ -307,8 +307,8 @@ TEST(SlotErrors) {
   CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0, 0}), "max_frames has 3 values, expected one per slot: 2");
   CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {5}), "episodes has 1 values, expected one per slot: 2");
   CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {5, -2}), "episode of slot 1 is -2, expected -1 (none) or more");
-  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {}, {-1}), "normalisers has 1 values, expected one per slot: 2");
-  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {}, {-1, 3}), "normaliser 3 is not set");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {}, {-1}), "normalizers has 1 values, expected one per slot: 2");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {}, {-1, 3}), "normalizer 3 is not set");
   CHECK_THROWS(toys.Reset({0, 1}, {1, 1}, -5), "max_frames of slot 0 is -5, expected 0 or more");
   // None of these left a slot marked as busy, or changed.
   CHECK_EQ(toys.Step({3, 2, 1, 0}, {1, 1, 1, 1}), (Rewards{1, 1, 1, 1, 0}));
@@ -392,7 +392,7 @@ TEST(ExceptionInObserve) {
   CHECK_EQ(toys.Observe(all).size(), 3 * kSlots);
 }
 
-TEST(BehavioursAndScreens) {
+TEST(BehaviorsAndScreens) {
   constexpr int64_t kSlots = 20;  // more than one task
   Toys toys(kSlots, {{"show", "true"}});
   std::vector<int64_t> slots(kSlots);
@@ -404,50 +404,50 @@ TEST(BehavioursAndScreens) {
   toys.Reset(slots, seeds);
   toys.Step({3, 5}, {1, 1});
   toys.Step({5}, {1});
-  std::vector<double> behaviours;
+  std::vector<double> behaviors;
   std::vector<uint8_t> screens;
   for (int64_t slot : slots) {
     const uint8_t steps = slot == 5 ? 2 : slot == 3 ? 1 : 0, seed = static_cast<uint8_t>(100 + slot);
-    behaviours.insert(behaviours.end(), {double(steps), double(seed)});
+    behaviors.insert(behaviors.end(), {double(steps), double(seed)});
     screens.insert(screens.end(), {seed, steps, 255, seed, steps, 255});
   }
-  CHECK_EQ(toys.Behaviour(slots), behaviours);
+  CHECK_EQ(toys.Behavior(slots), behaviors);
   CHECK_EQ(toys.Render(slots), screens);
-  CHECK_EQ(toys.Behaviour({}).size(), 0);
+  CHECK_EQ(toys.Behavior({}).size(), 0);
   CHECK_EQ(toys.Render({}).size(), 0);
-  CHECK_THROWS(toys.Behaviour({1, 20}), "slot 20 is out of range [0, 20)");
+  CHECK_THROWS(toys.Behavior({1, 20}), "slot 20 is out of range [0, 20)");
   CHECK_THROWS(toys.Render({-1}), "slot -1 is out of range [0, 20)");
-  CHECK_THROWS(toys.Behaviour({1, 1}), "slot 1 occurs more than once");
+  CHECK_THROWS(toys.Behavior({1, 1}), "slot 1 occurs more than once");
   CHECK_THROWS(toys.Render({1, 1}), "slot 1 occurs more than once");
   CHECK_THROWS(toys.Reset({4}, {kResetThrows}), "the toy cannot be reset");
-  CHECK_THROWS(toys.Behaviour({1, 4}), "slot 4 has no behaviour: it was never reset");
+  CHECK_THROWS(toys.Behavior({1, 4}), "slot 4 has no behavior: it was never reset");
   CHECK_THROWS(toys.Render({1, 4}), "slot 4 has no screen: it was never reset");
 }
 
-TEST(StatesAndFaults) {
+TEST(StatesAndFailures) {
   Toys toys(4, {{"show", "true"}});
   toys.Reset({1, 3}, {8, 5});
   toys.Step({3}, {2});
   std::vector<double> states(6);
   toys.pool.State({3, 1}, states.data());
   CHECK_EQ(states, (std::vector<double>{2, 1, 5, 0, 0, 8}));
-  CHECK_EQ(toys.pool.Fault(1), "");
-  CHECK_EQ(toys.pool.Fault(3), "seed");
-  CHECK_THROWS(toys.pool.Fault(4), "slot 4 is out of range [0, 4)");
+  CHECK_EQ(toys.pool.Failure(1), "");
+  CHECK_EQ(toys.pool.Failure(3), "seed");
+  CHECK_THROWS(toys.pool.Failure(4), "slot 4 is out of range [0, 4)");
   CHECK_THROWS(toys.pool.State({0}, states.data()), "slot 0 has no state: it was never reset");
   Toys blind(1);
   blind.Reset({0}, {1});
   CHECK_THROWS(blind.pool.State({0}, states.data()), "a state is not supported by this environment");
 }
 
-TEST(NoBehavioursAndNoScreens) {
+TEST(NoBehaviorsAndNoScreens) {
   Toys toys(2);
   toys.Reset({0}, {1});
-  CHECK_THROWS(toys.Behaviour({0}), "behaviour is not supported by this environment");
+  CHECK_THROWS(toys.Behavior({0}), "behavior is not supported by this environment");
   CHECK_THROWS(toys.Render({0}), "rendering is not supported by this environment");
   const EnvSpec spec;
   const Toy toy(spec, 1);
-  CHECK_THROWS(toy.Behaviour(nullptr), "behaviour is not supported by this environment");
+  CHECK_THROWS(toy.Behavior(nullptr), "behavior is not supported by this environment");
   CHECK_THROWS(toy.Render(nullptr), "rendering is not supported by this environment");
 }
 
@@ -538,9 +538,9 @@ TEST(BytesOfASpec) {
   spec.num_actions = 17;
   CHECK_EQ(spec.observation_bytes(), 3008);
   CHECK_EQ(spec.action_bytes(), 68);
-  spec.behaviour_dtype = DType::kFloat64;
-  spec.behaviour_shape = {3};
+  spec.behavior_dtype = DType::kFloat64;
+  spec.behavior_shape = {3};
   spec.render_shape = {210, 160, 3};
-  CHECK_EQ(spec.behaviour_bytes(), 24);
+  CHECK_EQ(spec.behavior_bytes(), 24);
   CHECK_EQ(spec.render_bytes(), 100800);
 }
