@@ -296,8 +296,8 @@ def test_what_a_shared_machine_cannot_measure(monkeypatch, tmp_path):
 RECORD = Record(
     generation=12, max_episode_steps=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation=1234.5,
     test_mean=None, test_standard_error=None, steps_population=10, steps_validation=20, steps_test=0,
-    steps_total=1_234_567, frames_total=4, seconds_population=1.0, seconds_validation=0.5, seconds_test=0.0, seconds_total=3725.0,
-    steps_per_s=20.0, idle_share=0.0125,
+    steps_total=1_234_567, frames_total=4, seconds_population=1.0, seconds_validation=0.5, seconds_test=0.0,
+    seconds_total=3725.0, steps_per_s=20.0, idle_share=0.0125,
 )  # fmt: skip
 
 
