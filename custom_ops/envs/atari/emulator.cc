@@ -32,7 +32,7 @@ template <auto... kMembers>
 struct UnsavedOfTia {
   friend TiaMembers Unsaved(TIA& tia) { return {tia.*kMembers...}; }
 };
-template struct UnsavedOfTia<&TIA::myPartialFrameFlag, &TIA::myFrameGrayed, &TIA::myFramePointer, &TIA::myCurrentBLMask,
+template struct UnsavedOfTia<&TIA::myPartialFrameFlag, &TIA::myFrameGreyed, &TIA::myFramePointer, &TIA::myCurrentBLMask,
                              &TIA::myCurrentM0Mask, &TIA::myCurrentM1Mask, &TIA::myCurrentP0Mask, &TIA::myCurrentP1Mask,
                              &TIA::myCurrentPFMask>;
 
@@ -121,7 +121,7 @@ AtariEmulator::AtariEmulator(const AtariOptions& options)
 
 std::array<uint32_t, 256> AtariEmulator::Palette() const {
   std::array<uint32_t, 256> rgb;
-  for (int i = 0; i < 256; ++i) rgb[i] = ale_->theOSystem->colorPalette().getRGB(i);
+  for (int i = 0; i < 256; ++i) rgb[i] = ale_->theOSystem->colourPalette().getRGB(i);
   return rgb;
 }
 
