@@ -6,8 +6,8 @@
 That file names it, as module:class; it is found from the folder where the command is given, or where Python finds
 modules. CMA-ES keeps a matrix [D, D] of covariances, so it is for networks of up to some hundred weights.
 
-A checkpoint holds numbers, text, arrays and genomes, but no objects. So the state is what the optimiser was told, and
-whoever needs the optimiser makes it anew and tells it all of that again: it draws no random numbers meanwhile, and ends
+A checkpoint holds numbers, text, arrays and genomes, but no objects. So the state is what the optimizer was told, and
+whoever needs the optimizer makes it anew and tells it all of that again: it draws no random numbers meanwhile, and ends
 up with the same bits. From about 100 weights on these depend on how many threads NumPy's linear algebra has, which is
 as many as there are cores; OPENBLAS_NUM_THREADS=1 settles it.
 
@@ -27,7 +27,7 @@ from pydantic import Field
 
 from neuroevo.algorithms.algorithm import Played, Unvalidated, Weights
 from neuroevo.algorithms.selection import finite
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.settings import Count, Positive, settings
 
@@ -58,25 +58,25 @@ class CMAES(Unvalidated):  # nobody plays validation episodes
     """Standard deviation of each weight in generation 0, around freshly made weights."""
 
     state_type: ClassVar[type] = CMAESState
-    behaviour: ClassVar[None] = None  # of an episode only its return is wanted
+    behavior: ClassVar[None] = None  # of an episode only its return is wanted
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> CMAESState:
         """The state before generation 0; the search starts at the first of `genomes`, or else at fresh weights."""
         return CMAESState(seed, genomes[0] if genomes else Genome(*draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)))
 
     def ask(self, state: CMAESState, weights: Weights) -> list[Genome]:
-        """Vectors that the optimiser samples, which depend on the run's seed and the generation alone."""
-        optimiser = self._optimiser(state, weights)
+        """Vectors that the optimizer samples, which depend on the run's seed and the generation alone."""
+        optimizer = self._optimizer(state, weights)
         (seed,) = draw_seeds(1, state.seed, len(state.vectors), SAMPLES)
-        optimiser.reseed_rng(seed % 2**32)
-        return [Genome(Centre(optimiser.ask())) for _ in range(self.population)]
+        optimizer.reseed_rng(seed % 2**32)
+        return [Genome(Center(optimizer.ask())) for _ in range(self.population)]
 
     def tell(self, state: CMAESState, population: Played, weights: Weights) -> CMAESState:
         """Adds the vectors as they were played, rounded to 32 bits, and their fitness."""
         vectors = np.stack([genome.base.vector for genome in population.genomes])
         fitness = finite(population.fitness, len(vectors))
         told = CMAESState(state.seed, state.start, (*state.vectors, vectors), (*state.fitness, fitness))
-        mean = Genome(Centre(self._optimiser(told, weights).mean))
+        mean = Genome(Center(self._optimizer(told, weights).mean))
         return CMAESState(told.seed, told.start, told.vectors, told.fitness, mean)
 
     def elite(self, state: CMAESState) -> Genome:
@@ -93,10 +93,10 @@ class CMAES(Unvalidated):  # nobody plays validation episodes
         """How far the weights of the generation's vectors were spread: their standard deviation, averaged over D."""
         return {"spread": float(after.vectors[-1].std(axis=0).mean())}
 
-    def _optimiser(self, state: CMAESState, weights: Weights) -> CMA:
-        """The optimiser after all that it was told; it minimises, so it is told fitness with the sign changed."""
+    def _optimizer(self, state: CMAESState, weights: Weights) -> CMA:
+        """The optimizer after all that it was told; it minimizes, so it is told fitness with the sign changed."""
         mean = weights.theta(state.start).astype(np.float64)
-        optimiser = CMA(mean, self.sigma, population_size=self.population)
+        optimizer = CMA(mean, self.sigma, population_size=self.population)
         for vectors, fitness in zip(state.vectors, state.fitness, strict=True):
-            optimiser.tell(list(zip(vectors.astype(np.float64), -fitness, strict=True)))
-        return optimiser
+            optimizer.tell(list(zip(vectors.astype(np.float64), -fitness, strict=True)))
+        return optimizer

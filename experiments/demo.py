@@ -29,7 +29,7 @@ from neuroevo.progress import make_watcher
 from neuroevo.randomness import held_out_seeds
 from neuroevo.run import make_evaluator, run
 from neuroevo.run_folder import RunFolder, check_free, default_path
-from neuroevo.statistics import summarise
+from neuroevo.statistics import summarize
 from neuroevo.train import TrainState, spent
 
 CONFIG = Path(__file__).with_name("frostbite_demo.toml")
@@ -103,7 +103,7 @@ def play_held_out(evaluator: Evaluator, elites: list[Elite]) -> np.ndarray:
     """Returns of the held-out episodes, float64 [elites, HELD_OUT_EPISODES], cut off after HELD_OUT_CUTOFF steps."""
     seeds = held_out_seeds(HELD_OUT_EPISODES)
     outcomes = evaluator.evaluate(
-        [Episode(elite.genome, seed, HELD_OUT_CUTOFF, elite.normaliser) for elite in elites for seed in seeds]
+        [Episode(elite.genome, seed, HELD_OUT_CUTOFF, elite.normalizer) for elite in elites for seed in seeds]
     )
     return np.asarray(outcomes.returns, np.float64).reshape(len(elites), len(seeds))
 
@@ -112,7 +112,7 @@ def table(rows: Mapping[str, np.ndarray]) -> str:
     """Mean, standard error and range of each row's returns, float64 [episodes], as text."""
     lines = [f"{'':26}{'mean':>10}{'std. error':>12}{'lowest':>10}{'highest':>10}"]
     for name, returns in rows.items():
-        of = summarise(returns)
+        of = summarize(returns)
         lines.append(f"{name:26}{of.mean:10,.1f}{of.standard_error:12,.1f}{returns.min():10,.0f}{returns.max():10,.0f}")
     return "\n".join(lines)
 
@@ -125,7 +125,7 @@ def verdict(rows: Mapping[str, np.ndarray]) -> str:
         return f"A draw: {winner} and {others[0]} have the same mean."
     margins = []
     for other in others:
-        margin = summarise(rows[winner] - rows[other])
+        margin = summarize(rows[winner] - rows[other])
         margins.append(f"{other} by {margin.mean:,.1f} ± {margin.standard_error:,.1f}")
     return f"{winner} won: it beat {' and '.join(margins)} points an episode (mean ± standard error)."
 
@@ -134,7 +134,7 @@ def _train(config: Config, evaluator: Evaluator, folder: Path, elites: list[Elit
     """Trains into `folder`, adds each generation's elite to `elites` and returns the last state."""
 
     def add(_: TrainState, record: Record) -> None:
-        elites.append(Elite(record.elite, record.normaliser))
+        elites.append(Elite(record.elite, record.normalizer))
 
     with RunFolder.create(folder, config).open(sys.argv) as run_folder, make_watcher() as watcher:
         state = run(config, evaluator, run_folder, watcher, add)

@@ -2,7 +2,7 @@
 
     python -m experiments.start_and_end runs/es_virtual_bn/*/
 
-For runs whose algorithm has an elite from the start, as evolution strategies have: their centre.
+For runs whose algorithm has an elite from the start, as evolution strategies have: their center.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _WAIT_SECONDS = 0.05  # for episodes to end, as the evaluator does
 
 
 class Rollout:
-    """Rollouts of freshly initialised genomes, a different one for every episode, by a pipeline that is always busy.
+    """Rollouts of freshly initialized genomes, a different one for every episode, by a pipeline that is always busy.
 
     lanes, slots: by default chosen for the threads and the device. backend: of the population, instead of the device's.
     facts: what is played with what. UserError: one of these is unknown or cannot be had.

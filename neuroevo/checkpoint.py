@@ -3,7 +3,7 @@
 The first line is JSON: the format's name and version, and the length and SHA-256 sum of everything after it. The second
 line is JSON: the version again, what of the configuration decides results, how long the run's files were, the loop's
 and the algorithm's state with genomes as seeds. Then come dense arrays, if there are any, in NumPy's .npy format:
-centres of evolution strategies among them, each under its name.
+centers of evolution strategies among them, each under its name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import neuroevo
 from neuroevo.elite_tests import Untested
 from neuroevo.files import write_atomically
-from neuroevo.normalisation import Moments
+from neuroevo.normalization import Moments
 from neuroevo.state_codec import Encoded, decode, encode
 from neuroevo.train import TrainState
 
@@ -74,7 +74,7 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
         "untested": untested,
         "moments": moments,
         "genomes": encoded.genomes,
-        "centres": encoded.centres,
+        "centers": encoded.centers,
         "arrays": len(encoded.arrays),
     }
     rest = io.BytesIO()
@@ -114,7 +114,7 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
         arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]
         values = [body["algorithm"], body.get("untested", []), body.get("moments")]
         kinds = state_kind, tuple[Untested, ...], Moments
-        encoded = Encoded(values, body["genomes"], arrays, body.get("centres", {}))
+        encoded = Encoded(values, body["genomes"], arrays, body.get("centers", {}))
         algorithm, untested, moments = decode(encoded, *kinds)
         state = TrainState(
             algorithm=algorithm,

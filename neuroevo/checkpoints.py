@@ -146,7 +146,7 @@ _ADDED = {
         "hidden": [256, 256],
         "activation": "tanh",
         "action_bins": 0,
-        "normalise_observations": False,
+        "normalize_observations": False,
     }
 }
 

@@ -11,7 +11,7 @@ from neuroevo.errors import nearest
 from neuroevo.toml_text import inline
 
 _TAGS = ("number", "int", "str", "ConstantSchedule", "LinearSchedule", "ExponentialSchedule")  # of schedules
-_TAGS += ("adam", "sgd")  # of optimisers
+_TAGS += ("adam", "sgd")  # of optimizers
 
 _WORDS = {  # pydantic's and ours; the last two are the beginnings of many messages
     "Input should be greater than or equal to ": "at least ",

@@ -18,7 +18,7 @@ from neuroevo.config import Training
 from neuroevo.episodes import Batch, Episode, Evaluator, Outcomes, Progress, first_of
 from neuroevo.metrics import Record
 from neuroevo.randomness import Purpose, draw_seeds
-from neuroevo.statistics import summarise
+from neuroevo.statistics import summarize
 
 
 def episode_priority(generation: int) -> int:
@@ -26,7 +26,7 @@ def episode_priority(generation: int) -> int:
     return 2 * generation
 
 
-def elite_test_priority(generation: int) -> int:
+def elite_evaluation_priority(generation: int) -> int:
     """Of the test episodes of a generation's elite."""
     return episode_priority(generation + 1) + 1
 
@@ -36,16 +36,16 @@ class Untested:
     """A finished generation whose test episodes are not over, as a checkpoint holds it.
 
     record: without what the tests give. returns: float64 [test episodes], steps: int64 [test episodes], 0 for those
-    that are not over. faults: of those that failed, why, by the index as text.
+    that are not over. failures: of those that failed, why, by the index as text.
     """
 
     record: Record
     returns: np.ndarray
     steps: np.ndarray
-    faults: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
 
 
-class EliteTests:
+class EliteEvaluations:
     """The tests that are going on, oldest first. untested: those of a checkpoint, which are taken up again."""
 
     def __init__(self, evaluator: Evaluator, training: Training, untested: Iterable[Untested] = ()):
@@ -85,8 +85,8 @@ class EliteTests:
     def _submit(self, before: Untested) -> None:
         record, missing = before.record, np.flatnonzero(before.steps == 0)
         seeds = draw_seeds(len(before.steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
-        episodes = [Episode(record.elite, seeds[i], 0, record.normaliser) for i in missing]
-        batch = self._evaluator.submit(episodes, elite_test_priority(record.generation))
+        episodes = [Episode(record.elite, seeds[i], 0, record.normalizer) for i in missing]
+        batch = self._evaluator.submit(episodes, elite_evaluation_priority(record.generation))
         self._playing.append(_Playing(before, missing, batch))
 
 
@@ -101,23 +101,23 @@ class _Playing:
     seconds: float = 0.0
 
     def untested(self) -> Untested:
-        returns, steps, faults = self.before.returns.copy(), self.before.steps.copy(), dict(self.before.faults)
+        returns, steps, failures = self.before.returns.copy(), self.before.steps.copy(), dict(self.before.failures)
         returns[self.missing], steps[self.missing] = self.batch.returns, self.batch.steps
-        over = {index: fault for index, fault in self.batch.faults.items() if self.batch.steps[index]}
-        faults |= {str(self.missing[index]): over[index] for index in sorted(over)}
-        return Untested(self.before.record, returns, steps, faults)
+        over = {index: failure for index, failure in self.batch.failures.items() if self.batch.steps[index]}
+        failures |= {str(self.missing[index]): over[index] for index in sorted(over)}
+        return Untested(self.before.record, returns, steps, failures)
 
     def complete(self) -> Record:
         now, record = self.untested(), self.before.record
-        faults = {int(index): fault for index, fault in now.faults.items()}
-        outcomes = Outcomes(now.returns, now.steps, faults)
-        tested = summarise(outcomes.counted if len(faults) < len(now.steps) else np.zeros(0))  # all failed: no mean
+        failures = {int(index): failure for index, failure in now.failures.items()}
+        outcomes = Outcomes(now.returns, now.steps, failures)
+        tested = summarize(outcomes.counted if len(failures) < len(now.steps) else np.zeros(0))  # all failed: no mean
         return replace(
             record,
             test_mean=tested.mean,
             test_standard_error=tested.standard_error,
             steps_test=int(now.steps.sum()),
             seconds_test=self.seconds,
-            faults_test=len(faults),
-            first_fault=record.first_fault or first_of(faults),
+            failures_test=len(failures),
+            first_failure=record.first_failure or first_of(failures),
         )

@@ -12,7 +12,7 @@ import numpy as np
 from neuroevo.episodes import Episode, Evaluator, Outcomes, first_of
 from neuroevo.metrics_files import Elite
 from neuroevo.randomness import Purpose, draw_seeds, held_out_seeds
-from neuroevo.statistics import Summary, summarise
+from neuroevo.statistics import Summary, summarize
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Evaluation:
     @property
     def summary(self) -> Summary:
         """Mean, standard error and 95% confidence interval of the returns."""
-        return summarise(self.outcomes.counted)
+        return summarize(self.outcomes.counted)
 
     @property
     def steps(self) -> int:
@@ -59,7 +59,7 @@ class Evaluation:
             "min": float(np.min(returns)),
             "median": float(np.median(returns)),
             "max": float(np.max(returns)),
-            "faults": {str(index): fault for index, fault in sorted(self.outcomes.faults.items())},
+            "failures": {str(index): failure for index, failure in sorted(self.outcomes.failures.items())},
             "steps_total": self.steps,
             "frames_total": frames,
             "seconds": round(self.seconds, 3),
@@ -77,8 +77,8 @@ class Evaluation:
             mean += f", standard error {row['standard_error']:,.1f}"
             mean += f", 95% confidence interval [{row['confidence_low']:,.1f}, {row['confidence_high']:,.1f}]"
         cutoff = f"cut off after {self.cutoff:,} steps" if self.cutoff else "without cut-off"
-        faults = self.outcomes.faults
-        failed = [f"failed: {len(faults)}, which count as the worst; the first: {first_of(faults)}"] if faults else []
+        failures = self.outcomes.failures
+        failed = [f"failed: {len(failures)}, which count as the worst; the first: {first_of(failures)}"] if failures else []
         return [
             f"episodes: {row['episodes']}, {cutoff}, different outcomes: {self.different}",
             *failed,
@@ -108,6 +108,6 @@ def evaluate(
     SimulationError, from the Evaluation: all of them failed.
     """
     begun = time.perf_counter()
-    episodes = [Episode(elite.genome, seed, cutoff, elite.normaliser) for seed in seeds]
+    episodes = [Episode(elite.genome, seed, cutoff, elite.normalizer) for seed in seeds]
     outcomes = evaluator.evaluate(episodes, on_progress)
     return Evaluation(list(seeds), outcomes, cutoff, evaluator.frame_skip, time.perf_counter() - begun)

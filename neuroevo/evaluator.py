@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroevo import envs, ops
-from neuroevo.behaviour import Behaviour
-from neuroevo.centres import base_seed, thetas_of, vector_of
+from neuroevo.behavior import Behavior
+from neuroevo.centers import base_seed, thetas_of, vector_of
 from neuroevo.episodes import Batch, Episode, Outcomes, Progress, Work
 from neuroevo.errors import UserError
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.networks import Network, check, named
-from neuroevo.normalisation import Normaliser
+from neuroevo.normalization import Normalizer
 from neuroevo.parent_rows import ParentRows
 from neuroevo.pipeline import Pipeline
 from neuroevo.weights import NativeWeights
@@ -38,11 +38,11 @@ class LocalEvaluator:
     env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
     slots of each, by default chosen for the threads and the device. parent_rows: how many genomes to keep at hand as
     weights. device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both. backend: of
-    the population, instead of the device's. behaviour: what to record of each episode for Outcomes.behaviours; None:
+    the population, instead of the device's. behavior: what to record of each episode for Outcomes.behaviors; None:
     nothing. reference: observations [B, ...] that the vbn layers of networks that have some take their statistics of;
     by default it plays 128 itself, at random from seed 0. Its `device` is the one chosen, "cpu" or "gpu", its
-    `behaviour_size` how many numbers are recorded of an episode. UserError: a setting makes no sense, the environment
-    has no behaviour, or the like.
+    `behavior_size` how many numbers are recorded of an episode. UserError: a setting makes no sense, the environment
+    has no behavior, or the like.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class LocalEvaluator:
         parent_rows: int | None = None,
         device: str = "auto",
         backend: str | None = None,
-        behaviour: Behaviour | None = None,
+        behavior: Behavior | None = None,
         reference: np.ndarray | None = None,
     ):
         self.device = ops.choose_device(device)
@@ -80,18 +80,18 @@ class LocalEvaluator:
             slots=self.slots,
             parent_rows=parent_rows,
             backend=backend or ops.BACKENDS[self.device],
-            behaviour=behaviour,
+            behavior=behavior,
             reference=reference,
         )
         self.weights = NativeWeights(self._pipeline.network_texts, self.device)
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
         self.frame_skip = self._pipeline.frame_skip
-        self.behaviour_size = self._pipeline.behaviour_size
+        self.behavior_size = self._pipeline.behavior_size
         self.observation_size = math.prod(self._pipeline.observation_shape)
         self._parents = ParentRows(self._pipeline.parent_rows)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
-        self._next_id = self._next_normaliser = 0
+        self._next_id = self._next_normalizer = 0
         self._busy_before = ops.busy_seconds()
         self._pipeline.start()
         atexit.register(self.close)
@@ -138,8 +138,8 @@ class LocalEvaluator:
 
     def _submit(self, episodes: Sequence[Episode], priority: int) -> Batch:
         batch = Batch(len(episodes))
-        if self.behaviour_size:
-            batch.behaviours = np.zeros((len(episodes), self.behaviour_size), self._pipeline.behaviour_dtype)
+        if self.behavior_size:
+            batch.behaviors = np.zeros((len(episodes), self.behavior_size), self._pipeline.behavior_dtype)
         if not episodes:
             return batch
         genomes = {genome: index for index, genome in enumerate(dict.fromkeys(e.genome for e in episodes))}
@@ -150,15 +150,15 @@ class LocalEvaluator:
         genome_thetas, thetas = thetas_of(dense, self._pipeline.dimensions)
         first, self._next_id = self._next_id, self._next_id + len(episodes)
         first_genome, self._next_id = self._next_id, self._next_id + len(genomes)
-        normalisers = self._set_normalisers(episode.normaliser for episode in episodes)
+        normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
         rows = {row for row, _ in sources if row is not None}
-        self._playing[first] = _Playing(batch, rows, [number for number in normalisers.values() if number >= 0])
+        self._playing[first] = _Playing(batch, rows, [number for number in normalizers.values() if number >= 0])
         self._pipeline.submit(
             episode_ids=range(first, first + len(episodes)),
             episode_genomes=[genomes[episode.genome] for episode in episodes],
             episode_seeds=[episode.seed for episode in episodes],
             episode_max_frames=[episode.max_steps * self.frame_skip for episode in episodes],
-            episode_normalisers=[normalisers[episode.normaliser] for episode in episodes],
+            episode_normalizers=[normalizers[episode.normalizer] for episode in episodes],
             genome_ids=range(first_genome, first_genome + len(genomes)),
             genome_networks=[genome.network for genome in genomes],
             genome_sources=[-1 if row is None else row for row, _ in sources],
@@ -183,35 +183,35 @@ class LocalEvaluator:
                 self._pipeline.perturb_row(fill.row, fill.source, fill.chain)
 
     def _fill_from_base(self, row: int, genome: Genome) -> None:
-        if isinstance(genome.base, Centre):
+        if isinstance(genome.base, Center):
             vector = vector_of(genome.base, genome.network, self._pipeline.dimensions)
             self._pipeline.assign_row(row, genome.network, vector)
         else:
             self._pipeline.init_row(row, genome.network, genome.base)
 
-    def _set_normalisers(self, normalisers: Iterable[Normaliser | None]) -> dict[Normaliser | None, int]:
-        """Makes a batch's normalisers known to the environments; their numbers there, which no other batch has."""
-        numbers: dict[Normaliser | None, int] = {}
-        for normaliser in dict.fromkeys(normalisers):
-            numbers[normaliser] = -1
-            if normaliser is not None:
-                numbers[normaliser], self._next_normaliser = self._next_normaliser, self._next_normaliser + 1
-                self._pipeline.set_normaliser(numbers[normaliser], normaliser.mean, normaliser.std)
+    def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
+        """Makes a batch's normalizers known to the environments; their numbers there, which no other batch has."""
+        numbers: dict[Normalizer | None, int] = {}
+        for normalizer in dict.fromkeys(normalizers):
+            numbers[normalizer] = -1
+            if normalizer is not None:
+                numbers[normalizer], self._next_normalizer = self._next_normalizer, self._next_normalizer + 1
+                self._pipeline.set_normalizer(numbers[normalizer], normalizer.mean, normalizer.std)
         return numbers
 
     def _book_results(self, count: int) -> None:
         """Waits for `count` episodes or a short time, and books what has ended in its batches."""
         ids, returns, steps = self._pipeline.results(count, _WAIT_SECONDS)
         ended = self._pipeline.take_ended()  # later, so that none of the results' is missing
-        episodes, faults, moments, behaviours = ended
+        episodes, failures, moments, behaviors = ended
         for first, playing in list(self._playing.items()):
             batch = playing.batch
             for i in np.flatnonzero((episodes >= first) & (episodes < first + len(batch.steps))):
-                batch.book_end(int(episodes[i]) - first, faults[i].decode(), moments[i], behaviours[i])
+                batch.book_end(int(episodes[i]) - first, failures[i].decode(), moments[i], behaviors[i])
             own = (ids >= first) & (ids < first + len(batch.steps))
             batch.book(ids[own] - first, returns[own], steps[own])
             if not batch.left:
-                self._pipeline.drop_normalisers(playing.normalisers)
+                self._pipeline.drop_normalizers(playing.normalizers)
                 del self._playing[first]
 
     @contextmanager
@@ -231,11 +231,11 @@ def _check(networks: Sequence[Network], env: str, screens: bool | None, vector: 
 
 @dataclass(frozen=True)
 class _Playing:
-    """A batch that is not over, the parents' rows that its episodes start from, and the numbers of its normalisers."""
+    """A batch that is not over, the parents' rows that its episodes start from, and the numbers of its normalizers."""
 
     batch: Batch
     rows: set[int]
-    normalisers: list[int]
+    normalizers: list[int]
 
 
 def default_layout(threads: int, device: str, light: bool = False) -> tuple[int, int]:

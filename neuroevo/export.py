@@ -6,14 +6,14 @@ npz          arrays for numpy.load: `conv_1.kernel`, `conv_1.bias`, ... (of a vb
              (x - mean) * factor, `vbn_1.mean` and `vbn_1.factor`); and, as text, `network` (the layer list that
              custom_ops/networks/network.h describes), `dtype`, `genome` (JSON) and `env`. Of a run in integers also
              what it played with: int8 `conv_1.kernel_int8` and `conv_1.exponent` (k of custom_ops/networks/int8).
-             Where observations are normalised `normaliser.mean` and `normaliser.std`, and where an action is a vector
+             Where observations are normalized `normalizer.mean` and `normalizer.std`, and where an action is a vector
              `action_low`, `action_high` and `action_bins` (B, or 0)
 
 A network that played in integers is written with the float32 weights that they were rounded from: its outputs are close
 to those of the run, and in a few steps of a hundred it acts otherwise. The arrays of an npz are enough to play exactly.
 
 The input is a batch of observations as the environment makes them (uint8 [K, 84, 84, 4] for Atari, float64 [K, n] for
-MuJoCo), which the network normalises itself; the output is float32 [K, A], and the action taken the greatest output's
+MuJoCo), which the network normalizes itself; the output is float32 [K, A], and the action taken the greatest output's
 index. Where an action is a vector of A numbers, it is low + (clip(output, -1, 1) + 1) / 2 * (high - low) between the
 bounds of each, or the output itself where these are not finite. With B bins a number the output is [K, A * B], and of
 each number's B outputs the greatest one's index b stands for low + b * (high - low) / (B - 1).
@@ -35,10 +35,10 @@ from neuroevo.config import Config
 from neuroevo.errors import UserError
 from neuroevo.genome import Genome
 from neuroevo.genome_json import genome_to_json
-from neuroevo.int8 import quantised
+from neuroevo.int8 import quantized
 from neuroevo.layers import Layer, Layers, take_apart
 from neuroevo.metrics_files import Elite
-from neuroevo.normalisation import CLIP, Normaliser
+from neuroevo.normalization import CLIP, Normalizer
 from neuroevo.replay import Replay
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Exported:
     """A network with its weights: the model's name, text (the layer list), theta float32 [D], and where it is from.
 
     dtype: what it was evaluated in there. observations: the dtype of its environment's observations, by default that of
-    the network's input. normaliser: what it sees them through. action_low, action_high: float32 [A], bounds of an
+    the network's input. normalizer: what it sees them through. action_low, action_high: float32 [A], bounds of an
     action that is a vector; None for another. action_bins: bins of each of its numbers, or 0. statistics: float32 [S]
     of its vbn layers, without which a network that has some is not to be exported (native.Population.statistics).
     """
@@ -62,7 +62,7 @@ class Exported:
     env: str
     dtype: str = "float32"
     observations: str | None = None
-    normaliser: Normaliser | None = None
+    normalizer: Normalizer | None = None
     action_low: np.ndarray | None = None
     action_high: np.ndarray | None = None
     action_bins: int = 0
@@ -93,7 +93,7 @@ def elite_network(config: Config, elite: Elite, name: str, reference: np.ndarray
         config.env.name,
         config.network.dtype,
         observations=replay.pool.observation_dtype.name,
-        normaliser=elite.normaliser,
+        normalizer=elite.normalizer,
         action_low=replay.pool.action_low if vector else None,
         action_high=replay.pool.action_high if vector else None,
         action_bins=config.network.action_bins,
@@ -138,8 +138,8 @@ def to_keras(network: Exported) -> keras.Model:
     x = inputs = keras.Input(parts.shape, dtype=network.observations or parts.dtype, name="observation")
     if parts.dtype == "uint8":
         x = keras.layers.Rescaling(1 / 255, name="rescaling")(x)
-    if network.normaliser is not None:
-        x = _normalised(x, network.normaliser)
+    if network.normalizer is not None:
+        x = _normalized(x, network.normalizer)
     for layer in parts.layers:
         if layer.kind == "dense" and len(x.shape) > 2:
             x = keras.layers.Flatten(name=f"flatten_{layer.name}")(x)
@@ -168,10 +168,10 @@ def to_arrays(network: Exported) -> dict[str, np.ndarray]:
     if network.dtype == "int8":
         for layer in network.layers.layers:
             if layer.kernel is not None:
-                arrays[f"{layer.name}.kernel_int8"], exponent = quantised(layer.kernel)
+                arrays[f"{layer.name}.kernel_int8"], exponent = quantized(layer.kernel)
                 arrays[f"{layer.name}.exponent"] = np.array(exponent, np.int32)
-    if network.normaliser is not None:
-        arrays |= {"normaliser.mean": network.normaliser.mean, "normaliser.std": network.normaliser.std}
+    if network.normalizer is not None:
+        arrays |= {"normalizer.mean": network.normalizer.mean, "normalizer.std": network.normalizer.std}
     if network.action_low is not None:
         arrays |= {"action_low": network.action_low, "action_high": network.action_high}
         arrays["action_bins"] = np.array(network.action_bins, np.int32)
@@ -184,7 +184,7 @@ def to_arrays(network: Exported) -> dict[str, np.ndarray]:
     return {**arrays, **{name: np.array(text) for name, text in texts.items()}}
 
 
-def _normalised(x: keras.KerasTensor, normaliser: Normaliser) -> keras.KerasTensor:
+def _normalized(x: keras.KerasTensor, normalizer: Normalizer) -> keras.KerasTensor:
     """(x - mean) / std within [-CLIP, CLIP], in float64: clipping is a hard tanh of what is CLIP times smaller.
 
     Keras's own Normalization keeps mean and variance in float32 only.
@@ -192,13 +192,13 @@ def _normalised(x: keras.KerasTensor, normaliser: Normaliser) -> keras.KerasTens
     import keras
 
     axes, shape = string.ascii_letters[: len(x.shape)], x.shape[1:]
-    scale = 1 / (CLIP * normaliser.std.reshape(shape))
+    scale = 1 / (CLIP * normalizer.std.reshape(shape))
     scaling = keras.layers.EinsumDense(
-        f"{axes},{axes[1:]}->{axes}", shape, bias_axes=axes[1:], dtype="float64", name="normalisation"
+        f"{axes},{axes[1:]}->{axes}", shape, bias_axes=axes[1:], dtype="float64", name="normalization"
     )
     x = scaling(x)
     scaling.kernel.assign(scale)
-    scaling.bias.assign(-normaliser.mean.reshape(shape) * scale)
+    scaling.bias.assign(-normalizer.mean.reshape(shape) * scale)
     x = keras.layers.Activation("hard_tanh", dtype="float64", name="clipping")(x)
     return keras.layers.Rescaling(CLIP, dtype="float64", name="clipping_range")(x)
 

@@ -1,7 +1,7 @@
 """A genome: the seeds from which a network's weights are made, never the weights (Such et al. 2017, section 3).
 
 theta = init(base), then for each (seed, scale) of the chain in order: theta += scale * noise(seed). Where an algorithm
-moves a vector, as evolution strategies do, the base is that vector instead, a Centre; its offspring are seeds again.
+moves a vector, as evolution strategies do, the base is that vector instead, a Center; its offspring are seeds again.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 SEED_BITS = 63  # seeds are non-negative int64, the widest integer that TensorFlow, JSON and NumPy all carry unchanged
-CENTRE_PREFIX = "sha256:"
+CENTER_PREFIX = "sha256:"
 
 
-class Centre:
-    """A dense vector of weights, named by what is in it: centres of the same name are equal.
+class Center:
+    """A dense vector of weights, named by what is in it: centers of the same name are equal.
 
     vector: D finite numbers, copied as float32 [D]. ValueError: they are not that.
     """
@@ -28,25 +28,25 @@ class Centre:
         with np.errstate(over="ignore"):
             own = np.array(vector, "<f4")
         if own.ndim != 1 or own.size == 0:
-            raise ValueError(f"a centre's vector has shape {list(own.shape)}, expected [D]")
+            raise ValueError(f"a center's vector has shape {list(own.shape)}, expected [D]")
         for i in np.flatnonzero(~np.isfinite(own))[:1]:
-            raise ValueError(f"weight {i} of a centre is {vector[i]}, expected a number that is finite in 32 bits")
+            raise ValueError(f"weight {i} of a center is {vector[i]}, expected a number that is finite in 32 bits")
         own.flags.writeable = False
         self._vector: np.ndarray | None = own
-        self.name: str = CENTRE_PREFIX + hashlib.sha256(own.tobytes()).hexdigest()
+        self.name: str = CENTER_PREFIX + hashlib.sha256(own.tobytes()).hexdigest()
 
     @classmethod
-    def named(cls, name: str) -> Centre:
+    def named(cls, name: str) -> Center:
         """One whose vector is not at hand."""
-        centre = cls.__new__(cls)
-        centre._vector, centre.name = None, name
-        return centre
+        center = cls.__new__(cls)
+        center._vector, center.name = None, name
+        return center
 
     @property
     def vector(self) -> np.ndarray:
         """float32 [D], not to be written to. LookupError: only the name is known."""
         if self._vector is None:
-            raise LookupError(f"the weights of the centre {self.name} are not at hand, only its name")
+            raise LookupError(f"the weights of the center {self.name} are not at hand, only its name")
         return self._vector
 
     @property
@@ -55,25 +55,25 @@ class Centre:
         return self._vector is not None
 
     def __eq__(self, other: object) -> bool:
-        return self.name == other.name if isinstance(other, Centre) else NotImplemented
+        return self.name == other.name if isinstance(other, Center) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.name)
 
     def __repr__(self) -> str:
-        return f"Centre({self.name[: len(CENTRE_PREFIX) + 12]})"
+        return f"Center({self.name[: len(CENTER_PREFIX) + 12]})"
 
 
 @dataclass(frozen=True)
 class Genome:
     """Base plus chain of (seed, scale).
 
-    base: seed of the initial weights, in [0, 2**63), or a Centre, which takes their place.
+    base: seed of the initial weights, in [0, 2**63), or a Center, which takes their place.
     chain: mutations in order, each (noise seed in [0, 2**63), scale, a float32 value).
     network: index of the network in the population's list of networks.
     """
 
-    base: int | Centre
+    base: int | Center
     chain: tuple[tuple[int, float], ...] = ()
     network: int = 0
 

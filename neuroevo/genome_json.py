@@ -4,7 +4,7 @@
 
 means: the first 40 mutations of the genome before, which has the same base and network, then these. Relatives share
 nearly everything, so the elites of G generations take O(G) instead of O(G squared) numbers. Seeds need 63 bits, which a
-reader that makes floats of numbers does not keep. A base that is a centre is its name, "sha256:..."; its weights are
+reader that makes floats of numbers does not keep. A base that is a center is its name, "sha256:..."; its weights are
 kept elsewhere.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from neuroevo.genome import CENTRE_PREFIX, SEED_BITS, Centre, Genome
+from neuroevo.genome import CENTER_PREFIX, SEED_BITS, Center, Genome
 
 
 def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
@@ -24,25 +24,25 @@ def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, An
         pairs = zip(before.chain, genome.chain, strict=False)
         same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(before.chain), len(genome.chain)))
     chain = [[_seed("seed", seed), float(scale)] for seed, scale in genome.chain[same:]]
-    base = genome.base.name if isinstance(genome.base, Centre) else _seed("base", genome.base)
+    base = genome.base.name if isinstance(genome.base, Center) else _seed("base", genome.base)
     return {"base": base, "network": int(genome.network), "same": same, "chain": chain}
 
 
 def genome_from_json(
-    value: Mapping[str, Any], before: Genome | None = None, centres: Mapping[str, Centre] | None = None
+    value: Mapping[str, Any], before: Genome | None = None, centers: Mapping[str, Center] | None = None
 ) -> Genome:
     """The genome that genome_to_json wrote, given the same `before`. ValueError: it is not one.
 
-    centres: by their names; of others the name is all that the genome has.
+    centers: by their names; of others the name is all that the genome has.
     """
     try:
         base, network, same = value["base"], value.get("network", 0), value.get("same", 0)
         chain = tuple((seed, float(scale)) for seed, scale in value["chain"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"this is not a genome: {str(value)[:80]} ({error!r})") from None
-    if isinstance(base, str) and base.startswith(CENTRE_PREFIX):
-        base = (centres or {}).get(base) or Centre.named(base)
-    if not isinstance(base, Centre):
+    if isinstance(base, str) and base.startswith(CENTER_PREFIX):
+        base = (centers or {}).get(base) or Center.named(base)
+    if not isinstance(base, Center):
         _seed("base", base)
     for seed, _ in chain:
         _seed("seed", seed)
@@ -59,11 +59,11 @@ def genomes_to_json(genomes: Sequence[Genome]) -> list[dict[str, Any]]:
     return [genome_to_json(genome, before) for before, genome in zip([None, *genomes], genomes, strict=False)]
 
 
-def genomes_from_json(values: Sequence[Mapping[str, Any]], centres: Mapping[str, Centre] | None = None) -> list[Genome]:
+def genomes_from_json(values: Sequence[Mapping[str, Any]], centers: Mapping[str, Center] | None = None) -> list[Genome]:
     """The genomes that genomes_to_json wrote. ValueError: they are not."""
     genomes: list[Genome] = []
     for value in values:
-        genomes.append(genome_from_json(value, genomes[-1] if genomes else None, centres))
+        genomes.append(genome_from_json(value, genomes[-1] if genomes else None, centers))
     return genomes
 
 

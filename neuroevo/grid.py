@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_CAPTION = 18  # pixels; even, as all distances are, so that a video's 2x2 blocks of colour meet the pixels of scale 2
+_CAPTION = 18  # pixels; even, as all distances are, so that a video's 2x2 blocks of color meet the pixels of scale 2
 _TEXT = 12
 _GAP = 4
 
@@ -57,6 +57,6 @@ def _text(text: str, width: int) -> np.ndarray:
 
     image = Image.new("RGB", (width, _CAPTION))
     draw = ImageDraw.Draw(image)
-    draw.fontmode = "1"  # without grey edges, which would take colours from a .gif's palette
+    draw.fontmode = "1"  # without gray edges, which would take colors from a .gif's palette
     draw.text((2, 1), text, fill="white", font=ImageFont.load_default(_TEXT))
     return np.asarray(image)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def held_signals() -> Iterator[None]:
+def deferred_signals() -> Iterator[None]:
     """SIGINT, SIGTERM and SIGHUP that come in the block are handled after it; in other threads than the main one they
     never interrupt anything. For fractions of a second: meanwhile Ctrl-C does nothing."""
     if threading.current_thread() is not threading.main_thread():

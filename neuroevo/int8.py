@@ -1,4 +1,4 @@
-"""Weights as the population quantises them for networks evaluated in integers (custom_ops/networks/int8/rules.h)."""
+"""Weights as the population quantizes them for networks evaluated in integers (custom_ops/networks/int8/rules.h)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MAX_WEIGHT = 127
 _MAX_EXPONENT = 32
 
 
-def quantised(weights: np.ndarray) -> tuple[np.ndarray, int]:
+def quantized(weights: np.ndarray) -> tuple[np.ndarray, int]:
     """A layer's finite weights as int8 of the same shape, and k: weights are about int8 * 2^-k.
 
     k is the largest that keeps all of them in [-127, 127]; rounding is to nearest, halves to even.

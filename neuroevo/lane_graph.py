@@ -16,7 +16,7 @@ def lane_function(
 ) -> tf.types.experimental.ConcreteFunction:
     """The graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
 
-    Observations are shown to networks as uint8, or normalised as float32. prepares: whether networks have vbn layers.
+    Observations are shown to networks as uint8, or normalized as float32. prepares: whether networks have vbn layers.
 
     The handles are arguments: a graph that captured them would keep the rows in memory until Python's garbage collector
     finds it.
@@ -41,14 +41,14 @@ def lane_function(
                 rows = tf.concat([take.assign_rows, take.init_rows, take.perturb_dst], 0)
                 with tf.control_dependencies([perturb]), tf.device(population_device):
                     filled = ops.population_prepare(population, rows)
-            episodes = take.slots, take.seeds, take.max_frames, take.episodes, take.normalisers
+            episodes = take.slots, take.seeds, take.max_frames, take.episodes, take.normalizers
             reset = ops.env_reset(env_pool, *episodes)
             with tf.control_dependencies([filled, reset]):
                 return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.identity(take.closed)
 
         def step(slots: tf.Tensor, rows: tf.Tensor, _: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             if dtype == tf.float32:
-                observations = ops.env_normalised_observation(env_pool, slots, shape=shape)
+                observations = ops.env_normalized_observation(env_pool, slots, shape=shape)
             else:
                 observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
             with tf.device(population_device):

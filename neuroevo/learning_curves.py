@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuroevo.statistics import summarise
+from neuroevo.statistics import summarize
 from neuroevo.suite_standing import Standing, score, score_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart; yellow left out, it is faint on white.
+# Okabe and Ito's palette, which color-blind readers can tell apart; yellow left out, it is faint on white.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_STYLES = ("-", "--", "-.", ":")  # of configurations past the last colour
+_STYLES = ("-", "--", "-.", ":")  # of configurations past the last color
 _COLUMNS = 3
 
 
@@ -71,14 +71,14 @@ def band(curves: Sequence[Curve]) -> Band:
     steps = np.unique(np.concatenate([each.frames for each in curves]))
     frames = steps[(steps >= begin) & (steps <= end)]
     scores = np.array([each.at(frames) for each in curves])  # [runs, Q]
-    of = [summarise(column) for column in scores.T]
+    of = [summarize(column) for column in scores.T]
     bounds = [(each.mean, each.low, each.high) for each in of]
     mean, low, high = np.array(bounds, np.float64).reshape(-1, 3).T
     return Band(frames, mean, low, high)
 
 
 def draw(standings: Sequence[Standing]) -> Figure:
-    """The figure; a configuration has the same colour in every panel."""
+    """The figure; a configuration has the same color in every panel."""
     from matplotlib.figure import Figure
 
     games = list(dict.fromkeys(each.run.game for each in standings))
@@ -97,7 +97,7 @@ def draw(standings: Sequence[Standing]) -> Figure:
 
 
 def _draw_game(panel: Axes, standings: Sequence[Standing], labels: Sequence[str]) -> None:
-    """Draws the standings, all of one game. labels: of all configurations, which their colours follow."""
+    """Draws the standings, all of one game. labels: of all configurations, which their colors follow."""
     from matplotlib.ticker import EngFormatter, StrMethodFormatter
 
     kinds = {score_of(each.run) for each in standings}
@@ -128,9 +128,9 @@ def _limit_height(panel: Axes, scores: Sequence[np.ndarray]) -> None:
         panel.set_ylim(max(low, every.min() - room), min(high, every.max() + room))
 
 
-def _draw_config(panel: Axes, curves: Sequence[Curve], colour: str, style: str, label: str) -> None:
+def _draw_config(panel: Axes, curves: Sequence[Curve], color: str, style: str, label: str) -> None:
     """Draws the runs of one configuration."""
-    common = {"color": colour, "linestyle": style, "drawstyle": "steps-post"}
+    common = {"color": color, "linestyle": style, "drawstyle": "steps-post"}
     for each in curves if len(curves) > 1 else ():
         dot = "." if len(each.frames) == 1 else None  # a line of one point is nothing
         panel.plot(each.frames, each.scores, linewidth=0.6, alpha=0.45, marker=dot, **common)
@@ -138,7 +138,7 @@ def _draw_config(panel: Axes, curves: Sequence[Curve], colour: str, style: str, 
     dot = "o" if len(of.frames) == 1 else None
     panel.plot(of.frames, of.mean, linewidth=1.8, marker=dot, label=label, **common)
     if len(curves) > 1:
-        panel.fill_between(of.frames, of.low, of.high, step="post", color=colour, alpha=0.2, linewidth=0)
+        panel.fill_between(of.frames, of.low, of.high, step="post", color=color, alpha=0.2, linewidth=0)
 
 
 def figure_files(figure: Figure) -> dict[str, bytes]:

@@ -34,7 +34,7 @@ KEYS = {  # theirs -> ours
     "timesteps": "training.timesteps",
     "load_population": "training.start_from",
     "l2coeff": "algorithm.l2",
-    "optimizer": "algorithm.optimiser",
+    "optimizer": "algorithm.optimizer",
     "load_from": "training.start_from",
 }
 _GENETIC_KEYS = ("selection_threshold", "validation_threshold", "load_population")

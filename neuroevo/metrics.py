@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.genome import Genome
-from neuroevo.normalisation import Normaliser
+from neuroevo.normalization import Normalizer
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Record:
     steps_per_s: of all episodes that were played during the generation, tests of earlier ones included. idle_share: of
     the worker threads' time in the generation, what they had no work for, in [0, 1].
     figures: the algorithm's own numbers, such as sigma, of other names than row() has without them.
-    normaliser: what the generation's networks, the elite among them, see observations through; None: as they are.
-    faults_*: how many of the episodes failed; they count as the worst of the others. first_fault: why the first did.
+    normalizer: what the generation's networks, the elite among them, see observations through; None: as they are.
+    failures_*: how many of the episodes failed; they count as the worst of the others. first_failure: why the first did.
     """
 
     generation: int
@@ -46,17 +46,17 @@ class Record:
     steps_per_s: float
     idle_share: float
     figures: Mapping[str, float | None] = field(default_factory=dict)
-    normaliser: Normaliser | None = None
-    faults_population: int = 0
-    faults_validation: int = 0
-    faults_test: int = 0
-    first_fault: str = ""
+    normalizer: Normalizer | None = None
+    failures_population: int = 0
+    failures_validation: int = 0
+    failures_test: int = 0
+    first_failure: str = ""
 
     @property
     def failures(self) -> str:
         """How many of the episodes failed, and why the first one did, as a clause; "" if none did."""
-        count = self.faults_population + self.faults_validation + self.faults_test
-        return f"{count:,} episode{'s' if count > 1 else ''} failed, the first: {self.first_fault}" if count else ""
+        count = self.failures_population + self.failures_validation + self.failures_test
+        return f"{count:,} episode{'s' if count > 1 else ''} failed, the first: {self.first_failure}" if count else ""
 
     def row(self) -> dict[str, Any]:
         """The record as plain values without the elite and what it sees through; those that depend on the clock are
@@ -78,9 +78,9 @@ class Record:
             "steps_test": self.steps_test,
             "steps_total": self.steps_total,
             "frames_total": self.frames_total,
-            "faults_population": self.faults_population,
-            "faults_validation": self.faults_validation,
-            "faults_test": self.faults_test,
+            "failures_population": self.failures_population,
+            "failures_validation": self.failures_validation,
+            "failures_test": self.failures_test,
             "seconds_population": round(self.seconds_population, 3),
             "seconds_validation": round(self.seconds_validation, 3),
             "seconds_test": round(self.seconds_test, 3),

@@ -3,7 +3,7 @@
 metrics.jsonl   one JSON object per generation: a Record's row, fitness of every genome included
 metrics.csv     the same numbers without the list of fitness, for spreadsheets
 elites.jsonl    the elite of every generation as a genome, relative to the line before (see genome_json); and, where
-                observations are normalised, the mean and standard deviation of each of an observation's numbers
+                observations are normalized, the mean and standard deviation of each of an observation's numbers
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from neuroevo.files import write_atomically
 from neuroevo.genome import Genome
 from neuroevo.genome_json import genome_from_json, genome_to_json
 from neuroevo.metrics import Record
-from neuroevo.normalisation import Normaliser
+from neuroevo.normalization import Normalizer
 
 METRICS, CSV, ELITES = "metrics.jsonl", "metrics.csv", "elites.jsonl"
 
@@ -33,7 +33,7 @@ class Elite:
     """Who was the best of a generation, and what its networks see observations through; None: as they are."""
 
     genome: Genome
-    normaliser: Normaliser | None = None
+    normalizer: Normalizer | None = None
 
 
 class MetricsFiles:
@@ -61,8 +61,8 @@ class MetricsFiles:
         """Adds a line to each file; their new lengths in bytes, for a checkpoint. OSError."""
         row = record.row()
         elite: dict[str, Any] = {"generation": record.generation, "elite": genome_to_json(record.elite, self._elite)}
-        if record.normaliser is not None:
-            elite["normaliser"] = {name: getattr(record.normaliser, name).tolist() for name in ("mean", "std")}
+        if record.normalizer is not None:
+            elite["normalizer"] = {name: getattr(record.normalizer, name).tolist() for name in ("mean", "std")}
         lines = {METRICS: _line(row), ELITES: _line(elite)}
         for name, line in lines.items():
             with (self._folder / name).open("ab") as file:
@@ -117,20 +117,20 @@ def elites(folder: Path, length: int | None = None) -> Iterator[Elite]:
     for row in _read(folder / ELITES, length):
         try:
             genome = genome_from_json(row["elite"], genome)
-            elite = Elite(genome, _normaliser(row))
+            elite = Elite(genome, _normalizer(row))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{folder / ELITES} is damaged: {error}") from None
         yield elite
 
 
-def _normaliser(row: Mapping[str, Any]) -> Normaliser | None:
-    values = row.get("normaliser")
+def _normalizer(row: Mapping[str, Any]) -> Normalizer | None:
+    values = row.get("normalizer")
     if values is None:
         return None
     mean, std = (np.array(values[name], np.float64) for name in ("mean", "std"))
     if mean.ndim != 1 or mean.shape != std.shape or not (np.isfinite(mean).all() and (std > 0).all()):
-        raise ValueError(f"this is not a normaliser: {str(values)[:80]}")
-    return Normaliser(row["generation"], mean, std)
+        raise ValueError(f"this is not a normalizer: {str(values)[:80]}")
+    return Normalizer(row["generation"], mean, std)
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from neuroevo.behaviour import Behaviour
-from neuroevo.centres import base_seed, thetas_of
+from neuroevo.behavior import Behavior
+from neuroevo.centers import base_seed, thetas_of
 from neuroevo.envs import EnvRecipe
 from neuroevo.episodes import Batch, Episode, Outcomes
 from neuroevo.errors import NativeError
@@ -155,21 +155,21 @@ def run_episodes(
     slots: int,
     backend: str = "cpu",
     dtype: str = "float32",
-    behaviour: Behaviour | None = None,
+    behavior: Behavior | None = None,
     reference: np.ndarray | None = None,
 ) -> Outcomes:
     """Plays episodes with the lane runner; every genome is made from its chain. Outcomes are in order.
 
     networks: functions (observation line, num_actions) -> layer list, whose outputs EnvPool.actions() can take.
-    behaviour: what to record of each episode; None: nothing.
+    behavior: what to record of each episode; None: nothing.
     reference: what vbn layers take their statistics of, as Population.set_reference() takes it.
     """
     pool = EnvPool(env, lanes * slots)
-    if behaviour is not None:
-        pool.record_behaviours(behaviour.every, behaviour.samples)
-    normalisers = {episode.normaliser for episode in episodes} - {None}
-    for each in normalisers:
-        pool.set_normaliser(each.number, each.mean, each.std)
+    if behavior is not None:
+        pool.record_behaviors(behavior.every, behavior.samples)
+    normalizers = {episode.normalizer for episode in episodes} - {None}
+    for each in normalizers:
+        pool.set_normalizer(each.number, each.mean, each.std)
     observation = input_line(pool.observation_dtype.name, pool.observation_shape)
     texts = [to_text(net(observation, pool.num_actions)) for net in networks]
     population = Population(texts, lanes * slots, backend, dtype, float_rows=0)
@@ -183,7 +183,7 @@ def run_episodes(
         "genome_of": array([index[episode.genome] for episode in episodes], np.int64),
         "seeds": array([episode.seed for episode in episodes], np.uint64),
         "max_frames": array([episode.max_steps * pool.frame_skip for episode in episodes], np.int64),
-        "normalisers": array([-1 if e.normaliser is None else e.normaliser.number for e in episodes], np.int64),
+        "normalizers": array([-1 if e.normalizer is None else e.normalizer.number for e in episodes], np.int64),
         "networks": array([genome.network for genome in genomes], np.int32),
         "sources": np.full(len(genomes), -1, np.int64),
         "theta_of": theta_of,

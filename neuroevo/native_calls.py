@@ -24,9 +24,9 @@ class EnvSpec(ctypes.Structure):
         ("action_dtype", ctypes.c_char_p),
         ("num_actions", ctypes.c_int64),
         ("frame_skip", ctypes.c_int64),
-        ("behaviour_dtype", ctypes.c_char_p),
-        ("behaviour_shape", ctypes.POINTER(ctypes.c_int64)),
-        ("behaviour_rank", ctypes.c_int64),
+        ("behavior_dtype", ctypes.c_char_p),
+        ("behavior_shape", ctypes.POINTER(ctypes.c_int64)),
+        ("behavior_rank", ctypes.c_int64),
         ("render_shape", ctypes.POINTER(ctypes.c_int64)),
         ("render_rank", ctypes.c_int64),
         ("action_low", ctypes.POINTER(ctypes.c_float)),
@@ -43,7 +43,7 @@ class Episodes(ctypes.Structure):
         ("genome_of", ctypes.c_void_p),
         ("seeds", ctypes.c_void_p),
         ("max_frames", ctypes.c_void_p),
-        ("normalisers", ctypes.c_void_p),
+        ("normalizers", ctypes.c_void_p),
         ("genomes", ctypes.c_int64),
         ("networks", ctypes.c_void_p),
         ("sources", ctypes.c_void_p),
@@ -64,11 +64,11 @@ class Ended(ctypes.Structure):
     _fields_ = [
         ("count", ctypes.c_int64),
         ("episodes", ctypes.POINTER(ctypes.c_int64)),
-        ("faults", ctypes.POINTER(ctypes.c_char_p)),
+        ("failures", ctypes.POINTER(ctypes.c_char_p)),
         ("moments_size", ctypes.c_int64),
         ("moments", ctypes.POINTER(ctypes.c_double)),
-        ("behaviour_bytes", ctypes.c_int64),
-        ("behaviours", ctypes.c_void_p),
+        ("behavior_bytes", ctypes.c_int64),
+        ("behaviors", ctypes.c_void_p),
     ]
 
 

@@ -16,11 +16,11 @@ from neuroevo.ops import core
 class EnvPool:
     """S environments of one family. slots: int64 [K], different; arrays are converted to the dtypes given here.
 
-    observation_shape, observation_dtype: of one observation. behaviour_shape, behaviour_dtype: of one behaviour; () if
+    observation_shape, observation_dtype: of one observation. behavior_shape, behavior_dtype: of one behavior; () if
     there is none. render_shape: (height, width, 3); () if it cannot be rendered. action_dtype: int32 for one action in
     [0, num_actions), float32 for a vector of num_actions, each meant to lie in action_low to action_high. frame_skip:
-    emulator frames per step. state_size: numbers of a state; 0 if there is none. behaviour_size: B, numbers recorded of
-    an episode's behaviour; 0 if none are.
+    emulator frames per step. state_size: numbers of a state; 0 if there is none. behavior_size: B, numbers recorded of
+    an episode's behavior; 0 if none are.
     """
 
     def __init__(self, env: EnvRecipe, slots: int):
@@ -34,14 +34,14 @@ class EnvPool:
         self.action_dtype = np.dtype(spec.action_dtype.decode())
         self.num_actions = spec.num_actions
         self.frame_skip = spec.frame_skip
-        self.behaviour_dtype = np.dtype(spec.behaviour_dtype.decode())
-        self.behaviour_shape = tuple(spec.behaviour_shape[: spec.behaviour_rank])
+        self.behavior_dtype = np.dtype(spec.behavior_dtype.decode())
+        self.behavior_shape = tuple(spec.behavior_shape[: spec.behavior_rank])
         self.render_shape = tuple(spec.render_shape[: spec.render_rank])
         vector = self.num_actions if self.action_dtype == np.float32 else 0
         self.action_low = np.array(spec.action_low[:vector], np.float32)
         self.action_high = np.array(spec.action_high[:vector], np.float32)
         self.state_size = spec.state_size
-        self.behaviour_size = 0
+        self.behavior_size = 0
         self._action_shape = () if self.action_dtype == np.int32 else (self.num_actions,)
 
     def __del__(self) -> None:
@@ -54,11 +54,11 @@ class EnvPool:
         seeds: Sequence[int],
         max_frames: Sequence[int],
         episodes: Sequence[int] | None = None,
-        normalisers: Sequence[int] | None = None,
+        normalizers: Sequence[int] | None = None,
     ) -> None:
         """Starts episodes; seeds [K], max_frames [K] in emulator frames (0: the family's own limit).
 
-        episodes: [K], numbers by which take_ended() tells of them. normalisers: [K], numbers given to set_normaliser().
+        episodes: [K], numbers by which take_ended() tells of them. normalizers: [K], numbers given to set_normalizer().
         -1 stands for none.
         """
         slots = indices("slots", slots)
@@ -66,9 +66,9 @@ class EnvPool:
         max_frames = shaped("max_frames", max_frames, np.int64, slots.shape)
         if episodes is not None:
             episodes = shaped("episodes", episodes, np.int64, slots.shape)
-        if normalisers is not None:
-            normalisers = shaped("normalisers", normalisers, np.int64, slots.shape)
-        call("env_reset", self._handle, *sized(slots), seeds, max_frames, episodes, normalisers)
+        if normalizers is not None:
+            normalizers = shaped("normalizers", normalizers, np.int64, slots.shape)
+        call("env_reset", self._handle, *sized(slots), seeds, max_frames, episodes, normalizers)
 
     def actions(self, outputs: np.ndarray) -> np.ndarray:
         """What step() takes, from networks' outputs [K, W] as custom_ops/envs/actions.h has it: int32 [K], or float32
@@ -83,7 +83,7 @@ class EnvPool:
     def step(self, slots: Sequence[int], actions: Sequence) -> tuple[np.ndarray, np.ndarray]:
         """Steps; actions [K] or [K, num_actions]. Returns rewards float64 [K] and dones bool [K].
 
-        An action that is not finite ends its slot's episode, with reward 0 and a fault.
+        An action that is not finite ends its slot's episode, with reward 0 and a failure.
         """
         slots = indices("slots", slots)
         actions = shaped("actions", actions, self.action_dtype, (len(slots), *self._action_shape))
@@ -95,13 +95,13 @@ class EnvPool:
         """Observations [K, *observation_shape]."""
         return self._copy_out("env_observe", slots, self.observation_shape, self.observation_dtype)
 
-    def observe_normalised(self, slots: Sequence[int]) -> np.ndarray:
-        """Observations as float32 [K, *observation_shape], normalised where the slot's episode has a normaliser: then
+    def observe_normalized(self, slots: Sequence[int]) -> np.ndarray:
+        """Observations as float32 [K, *observation_shape], normalized where the slot's episode has a normalizer: then
         (observation - mean) / std, within [-5, 5], and the observation counts in the episode's moments."""
-        return self._copy_out("env_observe_normalised", slots, self.observation_shape, np.float32)
+        return self._copy_out("env_observe_normalized", slots, self.observation_shape, np.float32)
 
-    def set_normaliser(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
-        """Makes a normaliser known: mean, std [n] of the n values of an observation. A number never changes its values.
+    def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
+        """Makes a normalizer known: mean, std [n] of the n values of an observation. A number never changes its values.
 
         Only for observations of floats.
         """
@@ -109,25 +109,25 @@ class EnvPool:
         if mean.ndim != 1:
             raise ValueError(f"mean has shape {list(mean.shape)}, expected [n]")
         std = shaped("std", std, np.float64, mean.shape)
-        call("env_set_normaliser", self._handle, i64(number), mean, std, i64(len(mean)))
+        call("env_set_normalizer", self._handle, i64(number), mean, std, i64(len(mean)))
 
-    def drop_normalisers(self, numbers: Sequence[int]) -> None:
-        """Forgets normalisers; episodes that have begun with one keep it."""
-        call("env_drop_normalisers", self._handle, *sized(indices("numbers", numbers)))
+    def drop_normalizers(self, numbers: Sequence[int]) -> None:
+        """Forgets normalizers; episodes that have begun with one keep it."""
+        call("env_drop_normalizers", self._handle, *sized(indices("numbers", numbers)))
 
-    def record_behaviours(self, every: int = 0, samples: int = 1) -> None:
-        """Records the behaviour of every numbered episode, for take_ended(); before the first reset().
+    def record_behaviors(self, every: int = 0, samples: int = 1) -> None:
+        """Records the behavior of every numbered episode, for take_ended(); before the first reset().
 
-        every: 0 for the behaviour when the episode ends; else for those after steps every, 2 * every, ..., `samples` of
+        every: 0 for the behavior when the episode ends; else for those after steps every, 2 * every, ..., `samples` of
         them, the last state again after the end. NativeError: the environment has none, or they are too many.
         """
-        call("env_record_behaviours", self._handle, i64(every), i64(samples))
-        self.behaviour_size = math.prod(self.behaviour_shape) * (samples if every else 1)
+        call("env_record_behaviors", self._handle, i64(every), i64(samples))
+        self.behavior_size = math.prod(self.behavior_shape) * (samples if every else 1)
 
-    def behaviour(self, slots: Sequence[int]) -> np.ndarray:
-        """What characterises the environments now, for novelty search: [K, *behaviour_shape]. Of Atari, the RAM; of
+    def behavior(self, slots: Sequence[int]) -> np.ndarray:
+        """What characterizes the environments now, for novelty search: [K, *behavior_shape]. Of Atari, the RAM; of
         MuJoCo, x and y of the torso."""
-        return self._copy_out("env_behaviour", slots, self.behaviour_shape, self.behaviour_dtype)
+        return self._copy_out("env_behavior", slots, self.behavior_shape, self.behavior_dtype)
 
     def render(self, slots: Sequence[int]) -> np.ndarray:
         """Current screens as red, green, blue: uint8 [K, height, width, 3]."""
@@ -137,29 +137,29 @@ class EnvPool:
         """What episodes go on from: float64 [K, state_size]. Of MuJoCo, the joints' positions, then velocities."""
         return self._copy_out("env_state", slots, (self.state_size,), np.float64)
 
-    def fault(self, slot: int) -> str:
+    def failure(self, slot: int) -> str:
         """Why the slot's episode was broken off: an action was not finite or its simulation failed; "" where not."""
         text = ctypes.c_char_p()
-        call("env_fault", self._handle, i64(slot), ref(text))
+        call("env_failure", self._handle, i64(slot), ref(text))
         return text.value.decode()
 
     def take_ended(self) -> list[tuple[int, str, np.ndarray, np.ndarray]]:
-        """Number, fault, moments and behaviour of each numbered episode that ended since the last call: of all if
-        behaviours are recorded, else of those with a fault or a normaliser.
+        """Number, failure, moments and behavior of each numbered episode that ended since the last call: of all if
+        behaviors are recorded, else of those with a failure or a normalizer.
 
-        moments: float64 [1 + 2n] of the observations that observe_normalised() showed: count, sums, sums of squares; 0
-        where the episode had no normaliser; [0] if the pool never had one. behaviour: [B] of behaviour_dtype; 0 where
+        moments: float64 [1 + 2n] of the observations that observe_normalized() showed: count, sums, sums of squares; 0
+        where the episode had no normalizer; [0] if the pool never had one. behavior: [B] of behavior_dtype; 0 where
         the episode failed; [0] if none are recorded.
         """
         ended = Ended()
         call("env_take_ended", self._handle, ref(ended))
         count, size = ended.count, ended.moments_size
         moments = np.array(ended.moments[: count * size], np.float64).reshape(count, size)
-        faults = [fault.decode() for fault in ended.faults[:count]]
-        behaviours = np.zeros((count, self.behaviour_size), self.behaviour_dtype)
-        if behaviours.nbytes:
-            ctypes.memmove(behaviours.ctypes.data, ended.behaviours, behaviours.nbytes)
-        return list(zip(ended.episodes[:count], faults, moments, behaviours, strict=True))
+        failures = [failure.decode() for failure in ended.failures[:count]]
+        behaviors = np.zeros((count, self.behavior_size), self.behavior_dtype)
+        if behaviors.nbytes:
+            ctypes.memmove(behaviors.ctypes.data, ended.behaviors, behaviors.nbytes)
+        return list(zip(ended.episodes[:count], failures, moments, behaviors, strict=True))
 
     def _copy_out(self, function: str, slots: Sequence[int], shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         slots = indices("slots", slots)

@@ -57,16 +57,16 @@ def nature_dqn(observation: str, outputs: int) -> list[str]:
 
 
 def virtual_bn(observation: str, outputs: int) -> list[str]:
-    """model with virtual batch normalisation, as the 2018 code ran ES: D = 1,008,450 on 84x84x4 with 18 outputs.
+    """model with virtual batch normalization, as the 2018 code ran ES: D = 1,008,450 on 84x84x4 with 18 outputs.
 
-    Each layer but the output is normalised before its bias is added; all layers, the output too, have std 1.0.
+    Each layer but the output is normalized before its bias is added; all layers, the output too, have std 1.0.
     """
-    normalised = [
+    normalized = [
         layer
         for weights in ("conv 16 8 8 4 same 1.0", "conv 32 4 4 2 same 1.0", "dense 256 1.0")
         for layer in (weights, "vbn", "bias", "relu")
     ]
-    return [observation, *normalised, f"dense {outputs} 1.0", "bias"]
+    return [observation, *normalized, f"dense {outputs} 1.0", "bias"]
 
 
 def mlp(observation: str, outputs: int, hidden: tuple[int, ...] = (256, 256), activation: str = "tanh") -> list[str]:
@@ -115,7 +115,7 @@ class Network:
     action_bins: Annotated[int, BeforeValidator(whole), AfterValidator(_bins)] = 0
     """Where an action is a vector of numbers: how many evenly spaced values each may have, with an output for each and
     the greatest taken, as on some tasks of arXiv 1703.03864; 0 for any value, by one output with tanh."""
-    normalise_observations: bool = False
+    normalize_observations: bool = False
     """Whether observations that are no screens lose the mean and are divided by the standard deviation of what earlier
     generations' populations saw, and are clipped to [-5, 5]."""
 
@@ -186,15 +186,15 @@ def check(
     if network.dtype == "int8" and screens is False:
         wrong("dtype", f"{env} shows numbers with fractions, expected float32")
     elif network.dtype == "int8" and network.needs_reference:
-        wrong("dtype", f"{network.name} normalises between its layers, which needs fractions; expected float32")
+        wrong("dtype", f"{network.name} normalizes between its layers, which needs fractions; expected float32")
     elif network.dtype == "int8" and network.activation == "tanh":
         wrong("dtype", f"{network.name} has tanh between its layers, expected a network with relu")
     elif network.dtype == "int8" and vector and not network.action_bins:
         wrong("dtype", f"an action in {env} is a vector, which ends in tanh; expected float32, or action_bins")
     if network.action_bins and vector is False:
         wrong("action_bins", f"an action in {env} is one of several, not a vector of numbers; expected 0")
-    if network.normalise_observations and screens:
-        wrong("normalise_observations", f"{env} shows screens, not numbers; expected false")
+    if network.normalize_observations and screens:
+        wrong("normalize_observations", f"{env} shows screens, not numbers; expected false")
     return problems
 
 

@@ -1,7 +1,7 @@
-"""How new a behaviour is: the mean Euclidean distance to its k nearest neighbours (Lehman and Stanley 2011, Abandoning
+"""How new a behavior is: the mean Euclidean distance to its k nearest neighbors (Lehman and Stanley 2011, Abandoning
 Objectives: Evolution through the Search for Novelty Alone, https://doi.org/10.1162/EVCO_a_00025), and the archive.
 
-Behaviours have few numbers (where a robot ended) or many (the RAM of a game at many moments). Few go through SciPy's
+Behaviors have few numbers (where a robot ended) or many (the RAM of a game at many moments). Few go through SciPy's
 k-d tree; in many dimensions a tree has to look at everybody, so there all distances are computed. The numbers depend on
 neither threads nor the size of blocks: each distance is computed by itself, in a fixed order, or from whole numbers,
 whose matrix product is exact.
@@ -15,43 +15,43 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-FAILED = -1.0  # the novelty of a behaviour that is not known: less than any distance
+FAILED = -1.0  # the novelty of a behavior that is not known: less than any distance
 
-_TREE = 16  # numbers of a behaviour up to which a tree is faster
-_BLOCK, _PAIRS = 1 << 23, 1 << 24  # numbers of behaviours, and distances, that are in memory at a time
+_TREE = 16  # numbers of a behavior up to which a tree is faster
+_BLOCK, _PAIRS = 1 << 23, 1 << 24  # numbers of behaviors, and distances, that are in memory at a time
 _LIMIT = 1e30  # no environment is that wide; squares stay finite
 
 
-def known(behaviours: np.ndarray) -> np.ndarray:
-    """Which of the behaviours [N, B] are known, bool [N]: of the others all episodes failed, or they are nonsense."""
-    return (np.abs(behaviours) < _LIMIT).all(axis=1)  # false for NaN
+def known(behaviors: np.ndarray) -> np.ndarray:
+    """Which of the behaviors [N, B] are known, bool [N]: of the others all episodes failed, or they are nonsense."""
+    return (np.abs(behaviors) < _LIMIT).all(axis=1)  # false for NaN
 
 
-def checked(behaviours: np.ndarray | None, count: int, archive: np.ndarray | None) -> np.ndarray:
-    """The behaviours, [count, B]. ValueError: there are none, or their shape is not this, with the archive's B."""
-    if behaviours is None:
-        raise ValueError("there are no behaviours, which novelty search needs: the environment or evaluator has none")
+def checked(behaviors: np.ndarray | None, count: int, archive: np.ndarray | None) -> np.ndarray:
+    """The behaviors, [count, B]. ValueError: there are none, or their shape is not this, with the archive's B."""
+    if behaviors is None:
+        raise ValueError("there are no behaviors, which novelty search needs: the environment or evaluator has none")
     size = "B" if archive is None else archive.shape[1]
-    if behaviours.ndim != 2 or len(behaviours) != count or size not in ("B", behaviours.shape[1]):
-        raise ValueError(f"behaviours have shape {list(behaviours.shape)}, expected [{count}, {size}]")
-    return behaviours
+    if behaviors.ndim != 2 or len(behaviors) != count or size not in ("B", behaviors.shape[1]):
+        raise ValueError(f"behaviors have shape {list(behaviors.shape)}, expected [{count}, {size}]")
+    return behaviors
 
 
-def novelty(behaviours: np.ndarray, archive: np.ndarray | None, k: int, *, peers: bool) -> np.ndarray:
-    """The mean distance of each behaviour [N, B] to the k nearest in the archive [A, B] or None, float64 [N].
+def novelty(behaviors: np.ndarray, archive: np.ndarray | None, k: int, *, peers: bool) -> np.ndarray:
+    """The mean distance of each behavior [N, B] to the k nearest in the archive [A, B] or None, float64 [N].
 
-    peers: also to the other behaviours; not to itself, but to others that are equal to it. With fewer than k neighbours
-    it is the mean of those there are; with none it is 0. FAILED for behaviours that are not known.
+    peers: also to the other behaviors; not to itself, but to others that are equal to it. With fewer than k neighbors
+    it is the mean of those there are; with none it is 0. FAILED for behaviors that are not known.
     """
-    found = known(behaviours)
-    points = behaviours[found]
+    found = known(behaviors)
+    points = behaviors[found]
     distances = np.zeros((len(points), 0))
     if archive is not None:
         distances = nearest(points, archive, k)
     if peers:  # its own distance is 0, the least there is, wherever equal ones are
         distances = np.hstack([distances, nearest(points, points, k + 1)[:, 1:]])
     distances = np.sort(distances, axis=1)[:, :k]
-    out = np.full(len(behaviours), FAILED)
+    out = np.full(len(behaviors), FAILED)
     out[found] = distances.mean(axis=1) if distances.shape[1] else 0.0
     return out
 
@@ -85,16 +85,16 @@ def nearest(points: np.ndarray, others: np.ndarray, count: int) -> np.ndarray:
     return np.sqrt(squared)
 
 
-def grown(archive: np.ndarray | None, behaviours: np.ndarray, limit: int = 0) -> np.ndarray | None:
-    """The archive [A, B] with the behaviours [n, B] after it, of which the newest `limit` stay; 0: all do.
+def grown(archive: np.ndarray | None, behaviors: np.ndarray, limit: int = 0) -> np.ndarray | None:
+    """The archive [A, B] with the behaviors [n, B] after it, of which the newest `limit` stay; 0: all do.
 
     It holds bytes as long as all numbers in it are such, and otherwise what it is given. None: it is still empty.
     """
-    if len(behaviours) == 0:
+    if len(behaviors) == 0:
         return archive
-    if ((behaviours >= 0) & (behaviours <= 255) & (behaviours == np.rint(behaviours))).all():
-        behaviours = behaviours.astype(np.uint8)
-    together = behaviours if archive is None else np.concatenate([archive, behaviours])
+    if ((behaviors >= 0) & (behaviors <= 255) & (behaviors == np.rint(behaviors))).all():
+        behaviors = behaviors.astype(np.uint8)
+    together = behaviors if archive is None else np.concatenate([archive, behaviors])
     return together[-limit:]  # of 0: everything
 
 

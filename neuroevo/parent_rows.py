@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def _common_prefix(one: Genome, other: Genome) -> Genome:
 
 def _key(genome: Genome) -> Genome:
     """An equal genome without its dense vector, if it has one: a row is remembered for long, and vectors are large."""
-    if isinstance(genome.base, Centre):
-        return Genome(Centre.named(genome.base.name), genome.chain, genome.network)
+    if isinstance(genome.base, Center):
+        return Genome(Center.named(genome.base.name), genome.chain, genome.network)
     return genome
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from neuroevo.behaviour import Behaviour
+from neuroevo.behavior import Behavior
 from neuroevo.envs import EnvRecipe
 from neuroevo.errors import UserError
-from neuroevo.held_signals import held_signals
+from neuroevo.deferred_signals import deferred_signals
 from neuroevo.lane_graph import lane_function
 from neuroevo.lane_threads import LaneThreads
 from neuroevo.networks import Network, check, input_line, to_text
@@ -36,7 +36,7 @@ class Pipeline:
     lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the caller's; by default as many as
     600 MB hold, at least 2. backend: "cpu", "reference", or "cuda" for a GPU. population_device: TensorFlow's device
     that the population's ops are placed on; on "/gpu:0", with "cuda", observations and outputs are tensors of the GPU,
-    and rows are in TensorFlow's part of its memory. behaviour: what to record of each episode; None: nothing.
+    and rows are in TensorFlow's part of its memory. behavior: what to record of each episode; None: nothing.
     reference: observations [B, ...] that vbn layers take statistics of, by default of random play from seed 0;
     networks without such layers need none.
     UserError: there is no such mode of the environment, a network cannot be evaluated in integers, or the like.
@@ -52,7 +52,7 @@ class Pipeline:
         parent_rows: int | None = None,
         backend: str = "cpu",
         population_device: str = "/cpu:0",
-        behaviour: Behaviour | None = None,
+        behavior: Behavior | None = None,
         reference: np.ndarray | None = None,
     ):
         dtypes = {network.dtype for network in networks}
@@ -71,10 +71,10 @@ class Pipeline:
             self.observation_shape = tuple(spec.observation_shape.numpy().tolist())
             self.num_actions = int(spec.num_actions)
             self.frame_skip = int(spec.frame_skip)
-            self.behaviour_dtype = np.dtype(spec.behaviour_dtype.numpy().decode())
-            self.behaviour_size = 0  # B, numbers recorded of an episode
-            if behaviour is not None:
-                self._record(behaviour, env.name, spec.behaviour_shape.numpy())
+            self.behavior_dtype = np.dtype(spec.behavior_dtype.numpy().decode())
+            self.behavior_size = 0  # B, numbers recorded of an episode
+            if behavior is not None:
+                self._record(behavior, env.name, spec.behavior_shape.numpy())
             self._check_networks(networks, env.name)
             observation = input_line(self.observation_dtype.name, self.observation_shape)
             vector = self._action_dtype == tf.float32
@@ -101,7 +101,7 @@ class Pipeline:
     def start(self) -> None:
         """Starts the lanes. They wait, without using a core, until episodes are submitted."""
         played = self.observation_dtype, self.observation_shape, self._action_dtype
-        with held_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
+        with deferred_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
             run = lane_function(*played, self._population_device, self._prepares)
         self._threads.start(run, self.env_pool, self.population, self.queue)
 
@@ -117,19 +117,19 @@ class Pipeline:
         genome_seeds: Sequence[int],
         chains: Sequence[Sequence[tuple[int, float]]],
         priority: int = 0,
-        episode_normalisers: Sequence[int] | None = None,
+        episode_normalizers: Sequence[int] | None = None,
         genome_thetas: Sequence[int] | None = None,
         thetas: np.ndarray | None = None,
     ) -> None:
         """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome.
 
-        episode_normalisers: numbers given to set_normaliser(), or -1; by default all -1. genome_thetas: index in
+        episode_normalizers: numbers given to set_normalizer(), or -1; by default all -1. genome_thetas: index in
         thetas, float32 [V, max D], or -1; by default all -1.
         RuntimeError: the pipeline is closed.
         """
         self._check_lanes()
         mutations = [mutation for chain in chains for mutation in chain]
-        normalisers = [-1] * len(episode_ids) if episode_normalisers is None else episode_normalisers
+        normalizers = [-1] * len(episode_ids) if episode_normalizers is None else episode_normalizers
         theta_of = [-1] * len(genome_ids) if genome_thetas is None else genome_thetas
         with tf.device("/cpu:0"):
             tf_ops().episode_queue_submit(
@@ -138,7 +138,7 @@ class Pipeline:
                 _int64(episode_genomes),
                 _int64(episode_seeds),
                 _int64(episode_max_frames),
-                _int64(normalisers),
+                _int64(normalizers),
                 _int64(genome_ids),
                 np.asarray(genome_networks, np.int32),
                 _int64(genome_sources),
@@ -165,29 +165,29 @@ class Pipeline:
         return tuple(outcomes)
 
     def take_ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of the episodes that have ended since the last call (all if behaviours are recorded, else those with a fault
-        or a normaliser): ids int64 [E], why they failed as bytes [E], empty where they did not, moments float64
-        [E, 1 + 2n], [E, 0] without normalisers, and behaviours [E, B], 0 where they failed.
+        """Of the episodes that have ended since the last call (all if behaviors are recorded, else those with a failure
+        or a normalizer): ids int64 [E], why they failed as bytes [E], empty where they did not, moments float64
+        [E, 1 + 2n], [E, 0] without normalizers, and behaviors [E, B], 0 where they failed.
 
         Of an episode that results() has told of, it has been told too.
         """
         self._check_open()
         with tf.device("/cpu:0"):
-            ids, faults, moments, behaviours = (out.numpy() for out in tf_ops().env_take_ended(self.env_pool))
-        behaviours = behaviours.view(self.behaviour_dtype).reshape(len(ids), self.behaviour_size)
-        return ids, faults, moments, behaviours
+            ids, failures, moments, behaviors = (out.numpy() for out in tf_ops().env_take_ended(self.env_pool))
+        behaviors = behaviors.view(self.behavior_dtype).reshape(len(ids), self.behavior_size)
+        return ids, failures, moments, behaviors
 
-    def set_normaliser(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
-        """Makes a normaliser known to the environments under a number; mean, std float64 [n]."""
+    def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
+        """Makes a normalizer known to the environments under a number; mean, std float64 [n]."""
         self._check_open()
         with tf.device("/cpu:0"):
-            tf_ops().env_set_normaliser(self.env_pool, _int64(number), mean, std)
+            tf_ops().env_set_normalizer(self.env_pool, _int64(number), mean, std)
 
-    def drop_normalisers(self, numbers: Sequence[int]) -> None:
-        """Forgets normalisers; episodes that play with one keep it."""
+    def drop_normalizers(self, numbers: Sequence[int]) -> None:
+        """Forgets normalizers; episodes that play with one keep it."""
         self._check_open()
         with tf.device("/cpu:0"):
-            tf_ops().env_drop_normalisers(self.env_pool, _int64(numbers))
+            tf_ops().env_drop_normalizers(self.env_pool, _int64(numbers))
 
     def init_row(self, row: int, network: int, seed: int) -> None:
         """Fills one of the caller's rows with initial weights."""
@@ -260,11 +260,11 @@ class Pipeline:
         for problem in (problem for each in networks for problem in check(each, env, screens, shape=shape)):
             raise UserError(problem)
 
-    def _record(self, behaviour: Behaviour, env: str, shape: np.ndarray) -> None:
-        every, samples = _int64(behaviour.every), _int64(behaviour.samples)
-        record = functools.partial(tf_ops().env_record_behaviours, self.env_pool, every, samples)
-        _in_core_words(f"behaviours of {env}", record, "recorded")
-        self.behaviour_size = math.prod(shape.tolist()) * (behaviour.samples if behaviour.every else 1)
+    def _record(self, behavior: Behavior, env: str, shape: np.ndarray) -> None:
+        every, samples = _int64(behavior.every), _int64(behavior.samples)
+        record = functools.partial(tf_ops().env_record_behaviors, self.env_pool, every, samples)
+        _in_core_words(f"behaviors of {env}", record, "recorded")
+        self.behavior_size = math.prod(shape.tolist()) * (behavior.samples if behavior.every else 1)
 
     def _check_outputs(self, width: int) -> None:
         """UserError: networks of so many outputs cannot act, since bins need bounds and the action has none."""

@@ -22,13 +22,13 @@ class Purpose(IntEnum):
     PARENTS = 1  # which parent each offspring has
     MUTATIONS = 2  # noise seeds of mutations
     PAIRS = 3  # noise seeds of antithetic pairs
-    CENTRES = 4  # which member of a meta-population goes on
-    ARCHIVE = 5  # who enters an archive of behaviours
+    CENTERS = 4  # which member of a meta-population goes on
+    ARCHIVE = 5  # who enters an archive of behaviors
     POPULATION_EPISODES = 10
     VALIDATION_EPISODES = 11
     TEST_EPISODES = 12
     HELD_OUT_EPISODES = 13
-    REFERENCE = 14  # random play, for virtual batch normalisation
+    REFERENCE = 14  # random play, for virtual batch normalization
 
 
 def raw(count: int, seed: int, generation: int, purpose: int) -> np.ndarray:

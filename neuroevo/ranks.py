@@ -1,11 +1,11 @@
-"""Centred ranks, the fitness shaping of Salimans et al. 2017 (https://arxiv.org/abs/1703.03864)."""
+"""Centered ranks, the fitness shaping of Salimans et al. 2017 (https://arxiv.org/abs/1703.03864)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def centred_ranks(returns: np.ndarray) -> np.ndarray:
+def centered_ranks(returns: np.ndarray) -> np.ndarray:
     """Ranks of all returns among each other, spread evenly over [-0.5, 0.5]; returns: of any shape, the ranks' too.
 
     Equal returns share the mean of their ranks, so that equal returns are worth the same: with all returns equal, or

@@ -1,4 +1,4 @@
-"""The reference batch of virtual batch normalisation (Salimans et al. 2017): observations of seeded random play.
+"""The reference batch of virtual batch normalization (Salimans et al. 2017): observations of seeded random play.
 
 As in the evolution-strategies-starter of 2017 and the deep-neuroevolution code of 2018, one environment plays, each
 action is drawn uniformly, an observation is kept after every step, and where an episode ends another one begins. Unlike
@@ -34,14 +34,14 @@ _ACTIONS, _EPISODES = range(2)  # what is drawn for, in place of a generation
 
 
 def reference(env: EnvRecipe, seed: int, count: int = COUNT) -> np.ndarray:
-    """`count` observations of random play as networks see them: uint8, or float32 and not normalised, [count, ...].
+    """`count` observations of random play as networks see them: uint8, or float32 and not normalized, [count, ...].
 
     Action t is the t-th index drawn from (seed, 0, REFERENCE), or, where an action is a vector, its numbers are the
     t-th of uniform ones between the bounds; the seed of episode e is the e-th drawn from (seed, 1, REFERENCE). Episodes
     last until the environment's own limit. UserError: actions have no bounds, or the environment cannot be made.
     """
     pool = _pool(env)
-    observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalised
+    observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalized
     actions = _random_actions(pool, env, seed, count)
     seeds = iter(draw_seeds(count, seed, _EPISODES, Purpose.REFERENCE))
     batch, over = [], True

@@ -16,7 +16,7 @@ from neuroevo.errors import UserError
 from neuroevo.genome import Genome
 from neuroevo.grid import Grid
 from neuroevo.native import NativeError
-from neuroevo.normalisation import Normaliser
+from neuroevo.normalization import Normalizer
 from neuroevo.replay import Moment, Replay
 from neuroevo.run_reader import RunReader
 from neuroevo.video import VideoWriter
@@ -30,7 +30,7 @@ class Player:
 
     name: str
     genome: Genome
-    normaliser: Normaliser | None = None
+    normalizer: Normalizer | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
     UserError: there is no such generation, it has fewer members, or the checkpoint that remembers them is gone.
     """
     generation, elite = reader.elite(generation)
-    players = [Player("elite", elite.genome, elite.normaliser)]
+    players = [Player("elite", elite.genome, elite.normalizer)]
     if members == 1:
         return generation, players
     row = reader.rows()[generation]
@@ -64,7 +64,7 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
     genomes = reader.config.algorithm.ask(reader.state(generation).algorithm, weights)
     ranks = np.argsort(-np.array(row["fitness"]), kind="stable")
     others = [
-        Player(f"#{rank}", genomes[index], elite.normaliser)
+        Player(f"#{rank}", genomes[index], elite.normalizer)
         for rank, index in enumerate(ranks, start=1)
         if genomes[index] != elite.genome
     ]
@@ -91,7 +91,7 @@ def render(
     An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
     cutoff: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the console, or
     as an environment of Gymnasium says. on_progress is told how many episodes are over, and the steps of the one that
-    is played. All players see through the first one's normaliser, as all of a generation do. reference: the run's, if
+    is played. All players see through the first one's normalizer, as all of a generation do. reference: the run's, if
     its networks need one. UserError: the environment has no screens.
     """
     replay = _replay(config, players, reference)
@@ -112,8 +112,8 @@ def render(
                 video.write(grid.picture(screens, _captions(players, moment), bright))
                 frames += 1
                 on_progress(len(outcomes), int(moment.steps.max()))
-            faults = {slot: fault for slot in range(len(players)) if (fault := replay.pool.fault(slot))}
-            outcomes.append(Outcomes(moment.returns, moment.steps, faults))
+            failures = {slot: failure for slot in range(len(players)) if (failure := replay.pool.failure(slot))}
+            outcomes.append(Outcomes(moment.returns, moment.steps, failures))
     return Rendered(outcomes, frames, fps, (width, height))
 
 
@@ -122,7 +122,7 @@ def _replay(config: Config, players: Sequence[Player], reference: np.ndarray | N
     env = replace(config.env, options=dict(envs.rendered(config.env.name, config.env.options)))
     genomes = [player.genome for player in players]
     try:
-        return Replay(replace(config, env=env), genomes, players[0].normaliser, reference)
+        return Replay(replace(config, env=env), genomes, players[0].normalizer, reference)
     except NativeError as error:
         if env == config.env:
             raise

@@ -11,7 +11,7 @@ from neuroevo import envs, native
 from neuroevo.config import Config
 from neuroevo.genome import Genome
 from neuroevo.networks import input_line, to_text
-from neuroevo.normalisation import Normaliser
+from neuroevo.normalization import Normalizer
 from neuroevo.weights import NativeWeights
 
 
@@ -29,7 +29,7 @@ class Moment:
 class Replay:
     """M genomes in the environment and with the network of a configuration: genome m has slot m and row m.
 
-    normaliser: what all of them see observations through. reference: what vbn layers take statistics of. pool,
+    normalizer: what all of them see observations through. reference: what vbn layers take statistics of. pool,
     population: native objects. network: the layer list in text form. weights: of its genomes. UserError: there is no
     such environment.
     """
@@ -38,7 +38,7 @@ class Replay:
         self,
         config: Config,
         genomes: Sequence[Genome],
-        normaliser: Normaliser | None = None,
+        normalizer: Normalizer | None = None,
         reference: np.ndarray | None = None,
     ):
         self.pool = native.EnvPool(envs.resolve(config.env.name, config.env.options), len(genomes))
@@ -53,9 +53,9 @@ class Replay:
         if reference is not None:
             self.population.set_reference(reference)
         self.population.prepare(self._slots)
-        self._normalisers = None if normaliser is None else [0] * len(genomes)
-        if normaliser is not None:
-            self.pool.set_normaliser(0, normaliser.mean, normaliser.std)
+        self._normalizers = None if normalizer is None else [0] * len(genomes)
+        if normalizer is not None:
+            self.pool.set_normalizer(0, normalizer.mean, normalizer.std)
 
     def thetas(self) -> np.ndarray:
         """Everyone's weights, float32 [M, D]."""
@@ -68,8 +68,8 @@ class Replay:
         """
         pool, slots = self.pool, self._slots
         limits = [cutoff * pool.frame_skip] * len(slots)
-        pool.reset(slots, [seed] * len(slots), limits, normalisers=self._normalisers)
-        observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalised
+        pool.reset(slots, [seed] * len(slots), limits, normalizers=self._normalizers)
+        observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalized
         playing, returns, steps = np.ones(len(slots), bool), np.zeros(len(slots)), np.zeros(len(slots), np.int64)
         yield Moment(slots, playing.copy(), returns.copy(), steps.copy())
         while playing.any():

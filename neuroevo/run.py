@@ -36,7 +36,7 @@ def make_evaluator(config: Config, reference: np.ndarray | None = None) -> Local
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
-        behaviour=config.algorithm.behaviour,
+        behavior=config.algorithm.behavior,
         reference=reference,
     )
 

@@ -1,7 +1,7 @@
 """The folder of a run: what it holds, how it grows, and how a run goes on from it.
 
 config.toml     the configuration with every default filled in
-reference.npy   the reference batch of a network with virtual batch normalisation, see reference
+reference.npy   the reference batch of a network with virtual batch normalization, see reference
 info.json       command, seed, versions, git commit, machine, and the same of every time the run was resumed
 metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
 checkpoints/    what the run can go on from, see checkpoints

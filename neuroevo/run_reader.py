@@ -16,7 +16,7 @@ from neuroevo.checkpoint import CheckpointError
 from neuroevo.checkpoints import Checkpoints
 from neuroevo.config import Config, load_config
 from neuroevo.errors import UserError
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.metrics_files import ELITES, METRICS, Elite, elites, rows
 from neuroevo.state_codec import encode
 from neuroevo.train import TrainState
@@ -39,7 +39,7 @@ class RunReader:
             return list(rows(self.path, fitness))
 
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
-        """A finished generation, by default the last one, and its elite, with the weights of its centre if it has one.
+        """A finished generation, by default the last one, and its elite, with the weights of its center if it has one.
 
         Where there is no checkpoint after the last one yet, as `every` of [checkpoints] may have it, the default is the
         last with a checkpoint. UserError: there is no such generation, no checkpoint of that time has those weights, or
@@ -93,8 +93,8 @@ class RunReader:
             raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
 
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
-        """A generation's elite with its centre's vector, if it has a centre. UserError: no checkpoint holds that."""
-        if not isinstance(genome.base, Centre):
+        """A generation's elite with its center's vector, if it has a center. UserError: no checkpoint holds that."""
+        if not isinstance(genome.base, Center):
             return genome
         kind, origin = self.config.algorithm.state_type, self.config.origin()
         checkpoints, usable, why = self._checkpoints(), [], "the checkpoint after it is gone"
@@ -105,10 +105,10 @@ class RunReader:
                 if number == generation + 1:
                     why = f"{checkpoints.path(number)} {error}"
                 continue
-            # Of whatever it holds: parents of another run may have centres each, one of which the elite was made from.
+            # Of whatever it holds: parents of another run may have centers each, one of which the elite was made from.
             held = encode(state.algorithm, state.untested)
-            if genome.base.name in held.centres:
-                return replace(genome, base=Centre(held.arrays[held.centres[genome.base.name]]))
+            if genome.base.name in held.centers:
+                return replace(genome, base=Center(held.arrays[held.centers[genome.base.name]]))
             usable.append(number)
         known = ", ".join(str(number - 1) for number in sorted(usable) if number > 0) or "none"
         raise UserError(

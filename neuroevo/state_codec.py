@@ -3,7 +3,7 @@
 A state is made of None, bool, int, float, str, Genome, NumPy arrays, tuples, mappings with text as keys, and frozen
 dataclasses. Genomes and arrays go into lists of their own, and their places hold {"genome": index} and
 {"array": index}; a dataclass is {"fields": {...}}, a mapping {"map": {...}}, a tuple a JSON list. The vectors of the
-genomes' centres are among the arrays.
+genomes' centers are among the arrays.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.genome_json import genomes_from_json, genomes_to_json
 
 
 @dataclass
 class Encoded:
-    """values: JSON values. genomes: as in genome_json. arrays: what the places {"array": index} stand for. centres: the
-    index of each centre's vector among the arrays, by its name."""
+    """values: JSON values. genomes: as in genome_json. arrays: what the places {"array": index} stand for. centers: the
+    index of each center's vector among the arrays, by its name."""
 
     values: list[Any] = field(default_factory=list)
     genomes: list[dict[str, Any]] = field(default_factory=list)
     arrays: list[np.ndarray] = field(default_factory=list)
-    centres: dict[str, int] = field(default_factory=dict)
+    centers: dict[str, int] = field(default_factory=dict)
 
 
 def encode(*states: Any) -> Encoded:
@@ -55,12 +55,12 @@ def encode(*states: Any) -> Encoded:
         raise ValueError(f"{where} is a {type(value).__name__}, which a checkpoint does not hold")
 
     values = [plain(state, type(state).__name__) for state in states]
-    centres = {}
-    for centre in dict.fromkeys(genome.base for genome in genomes if isinstance(genome.base, Centre)):
-        if centre.at_hand:
-            centres[centre.name] = len(arrays)
-            arrays.append(centre.vector)
-    return Encoded(values, genomes_to_json(list(genomes)), arrays, centres)
+    centers = {}
+    for center in dict.fromkeys(genome.base for genome in genomes if isinstance(genome.base, Center)):
+        if center.at_hand:
+            centers[center.name] = len(arrays)
+            arrays.append(center.vector)
+    return Encoded(values, genomes_to_json(list(genomes)), arrays, centers)
 
 
 def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
@@ -89,20 +89,20 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
         return own(**{name: made(given[name], hints[name], f"{where}.{name}") for name in names if name in given})
 
     try:
-        genomes += genomes_from_json(encoded.genomes, _centres(encoded))
+        genomes += genomes_from_json(encoded.genomes, _centers(encoded))
         return tuple(made(value, kind, kind.__name__) for value, kind in zip(encoded.values, kinds, strict=True))
     except (AttributeError, IndexError, TypeError) as error:
         raise ValueError(f"the state does not fit: {error}") from None
 
 
-def _centres(encoded: Encoded) -> dict[str, Centre]:
-    """The centres by their names. ValueError: one is not what its name says."""
-    centres = {}
-    for name, index in encoded.centres.items():
-        centre = centres[name] = Centre(encoded.arrays[index])
-        if centre.name != name:
-            raise ValueError(f"the weights of centre {name} are those of {centre.name}")
-    return centres
+def _centers(encoded: Encoded) -> dict[str, Center]:
+    """The centers by their names. ValueError: one is not what its name says."""
+    centers = {}
+    for name, index in encoded.centers.items():
+        center = centers[name] = Center(encoded.arrays[index])
+        if center.name != name:
+            raise ValueError(f"the weights of center {name} are those of {center.name}")
+    return centers
 
 
 def _dataclass_of(hint: Any) -> type | None:

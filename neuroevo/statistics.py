@@ -22,7 +22,7 @@ class Summary:
     high: float | None
 
 
-def summarise(values: np.ndarray, confidence: float = 0.95) -> Summary:
+def summarize(values: np.ndarray, confidence: float = 0.95) -> Summary:
     """The summary of values, float64 [n], with Student's t interval of the level `confidence`, in (0, 1)."""
     n = len(values)
     mean = float(np.mean(values)) if n else None

@@ -22,7 +22,7 @@ from neuroevo.clock import clock
 from neuroevo.errors import cannot_write
 from neuroevo.files import write_atomically
 from neuroevo.learning_curves import draw, figure_files
-from neuroevo.statistics import Summary, summarise
+from neuroevo.statistics import Summary, summarize
 from neuroevo.suite_standing import Standing, describe, score, score_of
 
 
@@ -87,7 +87,7 @@ def _line(game: str, config: str, standings: Sequence[Standing]) -> Line:
         runs=len(standings),
         finished=sum(each.status == "finished" for each in standings),
         score_of=score_of(standings[0].run),
-        score=summarise(np.array([score(each.played[-1], each.run) for each in played], np.float64)),
+        score=summarize(np.array([score(each.played[-1], each.run) for each in played], np.float64)),
         generations_mean=None if generations is None else generations + 1,
         frames_mean=mean("frames_total"),
         seconds_mean=mean("seconds_total"),

@@ -17,7 +17,7 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 from neuroevo.metrics import Record
 
-_GROUPS = ("fitness", "validation", "test", "steps", "frames", "faults", "seconds")
+_GROUPS = ("fitness", "validation", "test", "steps", "frames", "failures", "seconds")
 
 
 class TensorBoardWriter:

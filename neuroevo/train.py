@@ -14,12 +14,12 @@ from neuroevo.algorithms import Algorithm
 from neuroevo.algorithms.algorithm import Played
 from neuroevo.config import Training
 from neuroevo.cutoff import parse_cutoff
-from neuroevo.elite_tests import EliteTests, Untested, episode_priority
+from neuroevo.elite_tests import EliteEvaluations, Untested, episode_priority
 from neuroevo.episodes import Episode, Evaluator, Outcomes, first_of
 from neuroevo.errors import SimulationError, UserError
 from neuroevo.genome import Genome
 from neuroevo.metrics import Record
-from neuroevo.normalisation import Moments
+from neuroevo.normalization import Moments
 from neuroevo.randomness import Purpose, draw_seeds
 
 
@@ -29,7 +29,7 @@ class TrainState:
 
     steps: population and validation. seconds: wall time of the finished generations. untested: the finished generations
     whose elites' test episodes are not over yet, oldest first. moments: of what the populations saw, where observations
-    are normalised.
+    are normalized.
     """
 
     algorithm: Any
@@ -59,7 +59,7 @@ def start(
 ) -> TrainState:
     """The state before generation 0. genomes: another run's best, best first, to start from.
 
-    moments: Moments(), or what the other run's populations saw, to normalise observations; None: they are not.
+    moments: Moments(), or what the other run's populations saw, to normalize observations; None: they are not.
     """
     state = algorithm.init(training.seed, genomes)
     return TrainState(state, generation=0, cutoff=parse_cutoff(training.cutoff).start, moments=moments)
@@ -98,7 +98,7 @@ def train(
     """
     state = start(algorithm, training) if state is None else state
     watcher = watcher or Watcher()
-    tests = EliteTests(evaluator, training, state.untested)
+    tests = EliteEvaluations(evaluator, training, state.untested)
     while spent(state, training) is None:
         state, record = run_generation(algorithm, evaluator, training, state, watcher)
         tests.add(record)
@@ -128,14 +128,14 @@ def run_generation(
     """
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
     moments = state.moments
-    normaliser = None if moments is None else moments.normaliser(generation, evaluator.observation_size)
+    normalizer = None if moments is None else moments.normalizer(generation, evaluator.observation_size)
 
     def play(purpose: Purpose, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]) -> _Phase:
         """Each genome plays the episodes of its seeds, [genomes][episodes each]."""
         pairs = [(genome, seed) for genome, own in zip(genomes, seeds, strict=True) for seed in own]
         if not pairs:
             return _Phase(_NOTHING, Played([], np.zeros(0)), 0.0)
-        episodes = [Episode(genome, seed, state.cutoff, normaliser) for genome, seed in pairs]
+        episodes = [Episode(genome, seed, state.cutoff, normalizer) for genome, seed in pairs]
         phase = purpose.name.removesuffix("_EPISODES").lower()
         watcher.phase(generation, phase, len(episodes))
         begun = time.perf_counter()
@@ -190,10 +190,10 @@ def run_generation(
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
-        normaliser=normaliser,
-        faults_population=len(population.outcomes.faults),
-        faults_validation=len(validation.outcomes.faults),
-        first_fault=first_of(population.outcomes.faults) or first_of(validation.outcomes.faults),
+        normalizer=normalizer,
+        failures_population=len(population.outcomes.failures),
+        failures_validation=len(validation.outcomes.failures),
+        first_failure=first_of(population.outcomes.failures) or first_of(validation.outcomes.failures),
     )
     figures = _figures(f"metrics() of {type(algorithm).__name__}", algorithm.metrics(state.algorithm, told), record)
     return after, replace(record, figures=figures)
@@ -215,13 +215,13 @@ class _Phase:
 def _played(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
     """Of the outcomes of each genome's episodes, in order. SimulationError: all episodes failed."""
     fitness = outcomes.counted.reshape(len(genomes), -1).mean(axis=1)
-    steps, behaviours = int(np.sum(outcomes.steps)), outcomes.behaviours
-    if behaviours is not None:
-        behaviours = behaviours.astype(np.float32 if behaviours.dtype == np.uint8 else np.float64)
-        behaviours[list(outcomes.faults)] = np.nan
-        if len(behaviours) > len(genomes):
-            behaviours = _means(behaviours.reshape(len(genomes), -1, behaviours.shape[1]))
-    return Played(genomes, fitness, steps, behaviours)
+    steps, behaviors = int(np.sum(outcomes.steps)), outcomes.behaviors
+    if behaviors is not None:
+        behaviors = behaviors.astype(np.float32 if behaviors.dtype == np.uint8 else np.float64)
+        behaviors[list(outcomes.failures)] = np.nan
+        if len(behaviors) > len(genomes):
+            behaviors = _means(behaviors.reshape(len(genomes), -1, behaviors.shape[1]))
+    return Played(genomes, fitness, steps, behaviors)
 
 
 def _figures(source: str, numbers: Mapping[str, Any], record: Record) -> dict[str, float | None]:
@@ -237,8 +237,8 @@ def _figures(source: str, numbers: Mapping[str, Any], record: Record) -> dict[st
     return figures
 
 
-def _means(behaviours: np.ndarray) -> np.ndarray:
-    """[N, B] of those of the behaviours [N, E, B] that are not NaN; NaN where all are."""
-    known = ~np.isnan(behaviours)
+def _means(behaviors: np.ndarray) -> np.ndarray:
+    """[N, B] of those of the behaviors [N, E, B] that are not NaN; NaN where all are."""
+    known = ~np.isnan(behaviors)
     with np.errstate(invalid="ignore"):
-        return np.where(known, behaviours, 0).sum(axis=1) / known.sum(axis=1).astype(behaviours.dtype)
+        return np.where(known, behaviors, 0).sum(axis=1) / known.sum(axis=1).astype(behaviors.dtype)

@@ -35,7 +35,7 @@ class _Output(ctypes.Structure):
         ("rewards", ctypes.c_void_p),
         ("terminations", ctypes.c_void_p),
         ("truncations", ctypes.c_void_p),
-        ("faults", ctypes.c_void_p),
+        ("failures", ctypes.c_void_p),
         ("infos", ctypes.c_void_p),
         ("final_observations", ctypes.c_void_p),
         ("final_infos", ctypes.c_void_p),
@@ -49,7 +49,7 @@ class VectorCore:
     observation_shape, observation_dtype: of one observation. discrete: an action is one of num_actions, else a vector
     of num_actions with the bounds action_low and action_high. frame_skip: emulator frames per step. render_shape:
     (height, width, 3); () if there are no screens. info_names: of the I infos.
-    After reset() and step(), until the next one: rewards float64 [N], terminations, truncations and faults bool [N],
+    After reset() and step(), until the next one: rewards float64 [N], terminations, truncations and failures bool [N],
     infos int64 [I, N]; with same-step autoreset, of the episodes that the step ended, final_observations [N, *shape]
     and final_infos int64 [I, N].
     """
@@ -76,7 +76,7 @@ class VectorCore:
         self.info_names = [name.decode() for name in spec.info_names[: spec.infos]]
         self.num_envs = num_envs
         self.rewards = np.zeros(num_envs)
-        self.terminations, self.truncations, self.faults = np.zeros((3, num_envs), bool)
+        self.terminations, self.truncations, self.failures = np.zeros((3, num_envs), bool)
         self.infos, self.final_infos = np.zeros((2, len(self.info_names), num_envs), np.int64)
         self.final_observations = self.new_observations()  # mostly never touched
         self._output = _Output()
@@ -103,10 +103,10 @@ class VectorCore:
         _call("render", self._handle, _address(screens))
         return screens
 
-    def fault(self, index: int) -> str:
+    def failure(self, index: int) -> str:
         """Why the last episode of this environment that ended was broken off; "" where it was not."""
         text = ctypes.c_char_p()
-        _call("fault", self._handle, ctypes.c_int64(index), ctypes.byref(text))
+        _call("failure", self._handle, ctypes.c_int64(index), ctypes.byref(text))
         return text.value.decode()
 
 

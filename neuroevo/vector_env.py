@@ -44,8 +44,8 @@ class NativeVectorEnv(VectorEnv):
     truncations bool [N], and infos, arrays [N] with masks _NAME. Atari has lives and episode_frame_number, which counts
     from the emulator's start; MuJoCo has none.
 
-    An episode whose simulation failed counts as terminated, with reward 0 for its last step; infos["fault"] (of
-    same-step autoreset: final_info) then says why, for the environments in infos["_fault"].
+    An episode whose simulation failed counts as terminated, with reward 0 for its last step; infos["failure"] (of
+    same-step autoreset: final_info) then says why, for the environments in infos["_failure"].
     """
 
     def __init__(
@@ -147,8 +147,8 @@ class NativeVectorEnv(VectorEnv):
         infos = self._named(core.infos.copy(), self._everywhere)
         if self._same_step:
             self._add_finals(infos)
-        elif core.faults.any():
-            self._add_faults(infos)
+        elif core.failures.any():
+            self._add_failures(infos)
         return observations, core.rewards.copy(), core.terminations.copy(), core.truncations.copy(), infos
 
     def _add_finals(self, infos: dict[str, Any]) -> None:
@@ -160,15 +160,15 @@ class NativeVectorEnv(VectorEnv):
         for i in np.flatnonzero(ended):
             observations[i] = self._core.final_observations[i].copy()
         final = self._named(np.where(ended, self._core.final_infos, 0), ended)
-        if self._core.faults.any():
-            self._add_faults(final)
+        if self._core.failures.any():
+            self._add_failures(final)
         infos |= {"final_obs": observations, "_final_obs": ended, "final_info": final, "_final_info": ended.copy()}
 
-    def _add_faults(self, infos: dict[str, Any]) -> None:
+    def _add_failures(self, infos: dict[str, Any]) -> None:
         texts = np.full(self.num_envs, None, object)
-        for i in np.flatnonzero(self._core.faults):
-            texts[i] = self._core.fault(i)
-        infos |= {"fault": texts, "_fault": self._core.faults.copy()}
+        for i in np.flatnonzero(self._core.failures):
+            texts[i] = self._core.failure(i)
+        infos |= {"failure": texts, "_failure": self._core.failures.copy()}
 
     def _named(self, values: np.ndarray, mask: np.ndarray) -> dict[str, Any]:
         """Infos [I, N] by name, with the mask of the environments that have them."""

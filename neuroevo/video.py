@@ -23,8 +23,8 @@ class _Format(NamedTuple):
     arguments: list[str]
 
 
-# H.264 in 4:2:0 with an even size is what every browser plays; the colour matrix is said in the file, as players guess
-# differently. A screen of Atari has at most 128 colours, of which a .gif loses none.
+# H.264 in 4:2:0 with an even size is what every browser plays; the color matrix is said in the file, as players guess
+# differently. A screen of Atari has at most 128 colors, of which a .gif loses none.
 _H264 = ["-vf", "scale=out_color_matrix=bt709:out_range=tv", "-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p"]
 _H264 += ["-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-movflags", "+faststart"]
 _FORMATS = {

@@ -9,7 +9,7 @@ import numpy as np
 from neuroevo import envs, reference
 from neuroevo.config import Config
 from neuroevo.errors import UserError
-from neuroevo.normalisation import Moments
+from neuroevo.normalization import Moments
 from neuroevo.run_reader import RunReader
 from neuroevo.toml_text import said
 from neuroevo.train import TrainState, start
@@ -18,12 +18,12 @@ from neuroevo.train import TrainState, start
 def first_state(config: Config) -> TrainState:
     """The state before generation 0 of a configuration's run.
 
-    From another run come its best genomes, and what its networks' observations are normalised by. UserError: there is
+    From another run come its best genomes, and what its networks' observations are normalized by. UserError: there is
     no such run, none of its generations is finished, or its network is another one.
     """
     path, ours = config.training.start_from, config.network
     if path is None:
-        moments = Moments() if ours.normalise_observations else None
+        moments = Moments() if ours.normalize_observations else None
         return start(config.algorithm, config.training, moments=moments)
     other = _other(path)
     for field in fields(ours):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroevo import native
-from neuroevo.centres import thetas_of
-from neuroevo.genome import Centre, Genome
+from neuroevo.centers import thetas_of
+from neuroevo.genome import Center, Genome
 from neuroevo.noise import noise_sum
 
 
@@ -26,10 +26,10 @@ class NativeWeights:
     def theta(self, genome: Genome) -> np.ndarray:
         """The genome's weights, float32 [D], the bits that a population plays.
 
-        UserError: its centre has another size.
+        UserError: its center has another size.
         """
         population, network = self._population, genome.network
-        if isinstance(genome.base, Centre):
+        if isinstance(genome.base, Center):
             _, thetas = thetas_of([genome], self.dimensions)
             population.assign([0], [network], thetas)
         else:

@@ -110,7 +110,7 @@ class ReferenceEnv:
                 break
         return reward, done
 
-    def grey(self) -> np.ndarray:
+    def gray(self) -> np.ndarray:
         """float64 [height, 160]: the pixel-wise maximum of the greys of the last two frames."""
         return np.maximum(self._screens[0] @ GREY, self._screens[1] @ GREY)
 

@@ -57,15 +57,15 @@ class ToyTuple(Toy):
 
 
 class ToyImage(Toy):
-    """A small picture, which can also be seen: upside down, or in grey; if wanted at another speed."""
+    """A small picture, which can also be seen: upside down, or in gray; if wanted at another speed."""
 
     observation_space = spaces.Box(0, 255, (4, 5, 3), np.uint8)
     action_space = spaces.MultiBinary([2, 2])
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
 
-    def __init__(self, render_mode=None, grey=False, fps=30):
+    def __init__(self, render_mode=None, gray=False, fps=30):
         super().__init__()
-        self.render_mode, self.grey = render_mode, grey
+        self.render_mode, self.gray = render_mode, gray
         self.metadata = {**self.metadata, "render_fps": fps}
 
     def observe(self):
@@ -73,7 +73,7 @@ class ToyImage(Toy):
         return self.seen
 
     def render(self):
-        return self.seen[::-1, :, 0] if self.grey else self.seen[::-1]
+        return self.seen[::-1, :, 0] if self.gray else self.seen[::-1]
 
 
 class ToyHalf(Toy):

@@ -22,7 +22,7 @@ PACKAGE = Path(__file__).parents[1] / "neuroevo"
 WRITERS = ("files", "metrics_files", "checkpoint", "checkpoints", "run_folder", "run", "tensorboard")
 CHANGES = {
     "env": {"name": "Hopper-v5"},
-    "network": {"name": "mlp", "normalise_observations": True},
+    "network": {"name": "mlp", "normalize_observations": True},
     "checkpoints": {"every": 2},
 }
 

@@ -17,10 +17,10 @@ from tests.toy import TARGET, ToyEvaluator, ToyWeights, theta
 SMALL = {
     "ga": {"population": 30, "parents": 5, "sigma": 0.2, "validated": 4},
     "random_search": {"population": 30},
-    "es": {"population": 30, "sigma": 0.1, "optimiser": {"stepsize": 0.2}},
+    "es": {"population": 30, "sigma": 0.1, "optimizer": {"stepsize": 0.2}},
     "ga_ns": {"population": 30, "parents": 5, "sigma": 0.2, "validated": 4, "k": 5, "archive_probability": 0.1},
-    "ns_es": {"population": 30, "sigma": 0.1, "optimiser": {"stepsize": 0.3}, "centres": 5, "k": 3},
-    "nsr_es": {"population": 30, "sigma": 0.1, "optimiser": {"stepsize": 0.2}, "centres": 3, "k": 3},
+    "ns_es": {"population": 30, "sigma": 0.1, "optimizer": {"stepsize": 0.3}, "centers": 5, "k": 3},
+    "nsr_es": {"population": 30, "sigma": 0.1, "optimizer": {"stepsize": 0.2}, "centers": 3, "k": 3},
 }
 NEAR = {"ga": 1.0, "random_search": 3.8, "es": 1.0, "ga_ns": 3.3, "ns_es": 3.0, "nsr_es": 1.5}
 
@@ -45,10 +45,10 @@ def test_fitness_must_be_finite(name, value):
     state = algorithm.init(0)
     genomes = algorithm.ask(state, weights)
     n = len(genomes)
-    behaviours = np.zeros((n, 2))
+    behaviors = np.zeros((n, 2))
 
     def told(fitness):
-        return algorithm.tell(state, Played(genomes, fitness, 1, behaviours), weights)
+        return algorithm.tell(state, Played(genomes, fitness, 1, behaviors), weights)
 
     candidates = algorithm.candidates(told(np.arange(float(n))))
     if candidates:

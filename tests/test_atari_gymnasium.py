@@ -8,7 +8,7 @@ from neuroevo.native import EnvPool
 from tests.atari_reference import GymnasiumEnv, noops_of
 
 # A ball to start, flicker, lives that come and go, a start in the middle of a frame (Q*bert), 250 rows (King Kong), and
-# 250 rows of PAL that lose their colour now and then (Air Raid).
+# 250 rows of PAL that lose their color now and then (Air Raid).
 GAMES = ["breakout", "pong", "seaquest", "frostbite", "ms_pacman", "qbert", "king_kong", "air_raid"]
 CUTOFFS = [1000, 403, 2, 1201, 1, 5, 0, 1198]  # frames, episode by episode; most are no multiple of the frame skip
 

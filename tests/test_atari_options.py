@@ -19,14 +19,14 @@ def assert_equal_play(pool, reference, seed, steps, max_frames=0):
     reference.reset(seed, max_frames)
     while step < steps and not done:
         assert np.array_equal(pool.render([0])[0], reference.ale.getScreenRGB())
-        assert np.array_equal(pool.behaviour([0])[0], reference.ale.getRAM())
+        assert np.array_equal(pool.behavior([0])[0], reference.ale.getRAM())
         action = int(rng.integers(pool.num_actions))
         rewards, dones = pool.step([0], [action])
         assert (rewards[0], dones[0]) == reference.step(action)
-        assert np.abs(pool.observe([0])[0, ..., 3] - np.rint(resize(reference.grey()[None])[0])).max() <= 1
+        assert np.abs(pool.observe([0])[0, ..., 3] - np.rint(resize(reference.gray()[None])[0])).max() <= 1
         step, done = step + 1, bool(dones[0])
     assert np.array_equal(pool.render([0])[0], reference.ale.getScreenRGB())
-    assert np.array_equal(pool.behaviour([0])[0], reference.ale.getRAM())
+    assert np.array_equal(pool.behavior([0])[0], reference.ale.getRAM())
     return step
 
 
@@ -36,7 +36,7 @@ def play(pool, slot, seed, actions):
     seen = [pool.observe([slot]).tobytes()]
     for action in actions:
         rewards, dones = pool.step([slot], [action])
-        what = pool.observe([slot]), pool.render([slot]), pool.behaviour([slot])
+        what = pool.observe([slot]), pool.render([slot]), pool.behavior([slot])
         seen.append((rewards[0], dones[0], *(each.tobytes() for each in what)))
         if dones[0]:
             break
@@ -139,17 +139,17 @@ def test_shapes_of_screens_and_memory():
     for game, height in (("pong", 210), ("king_kong", 250)):
         pool = make(game, slots=3)
         assert pool.render_shape == (height, 160, 3)
-        assert pool.behaviour_shape == (128,) and pool.behaviour_dtype == np.uint8
+        assert pool.behavior_shape == (128,) and pool.behavior_dtype == np.uint8
         pool.reset([0, 1, 2], [1, 2, 3], [0, 0, 0])
         for _ in range(5):
             pool.step([1], [1])
-        screens, memory = pool.render([2, 1, 0]), pool.behaviour([2, 1, 0])
+        screens, memory = pool.render([2, 1, 0]), pool.behavior([2, 1, 0])
         assert screens.shape == (3, height, 160, 3) and screens.dtype == np.uint8
         assert memory.shape == (3, 128) and memory.dtype == np.uint8
         for k, slot in enumerate([2, 1, 0]):
             assert np.array_equal(pool.render([slot])[0], screens[k])
-            assert np.array_equal(pool.behaviour([slot])[0], memory[k])
-        assert pool.render([]).shape == (0, height, 160, 3) and pool.behaviour([]).shape == (0, 128)
+            assert np.array_equal(pool.behavior([slot])[0], memory[k])
+        assert pool.render([]).shape == (0, height, 160, 3) and pool.behavior([]).shape == (0, 128)
 
 
 BAD = [

@@ -65,7 +65,7 @@ def test_2000_steps_equal_ale_py(game):
 
     def record(slot, start):
         observed[slot].append(observations[slot])
-        greys[slot].append(references[slot].grey().astype(np.float32))
+        greys[slot].append(references[slot].gray().astype(np.float32))
         starts[slot].append(start)
 
     ended = list(range(SLOTS))
@@ -96,7 +96,7 @@ def test_2000_steps_equal_ale_py(game):
         assert actual.dtype == np.uint8 and actual.shape == expected.shape
         difference = np.abs(actual - np.rint(expected))
         assert difference.max() <= 1
-        # The pool computes in 1/128 of a grey level, so only pixels next to a half may round differently: on
+        # The pool computes in 1/128 of a gray level, so only pixels next to a half may round differently: on
         # Seaquest 1.5e-4 of them, the most of these games.
         assert np.abs(actual - expected).max() < 0.5 + 2 / 128
         assert (difference > 0).mean() < 1e-3
@@ -116,7 +116,7 @@ def test_first_observation_equals_ale_py(game):
         reference.reset(seed, 0)
         assert reference.noops == noops
         pool.reset([0], [seed], [0])
-        expected = stacks(resize(reference.grey()[None]), np.array([True]))
+        expected = stacks(resize(reference.gray()[None]), np.array([True]))
         assert np.abs(pool.observe([0]) - np.rint(expected)).max() <= 1
 
 
@@ -133,7 +133,7 @@ def test_equals_ale_py_with_restored_snapshots(game):
             expected_reward, expected_done = reference.step(action)
             assert (reward, done and step + 1 == len(rewards)) == (expected_reward, expected_done)
             newest = observations[step + 1, ..., 3]
-            assert np.abs(newest - np.rint(resize(reference.grey()[None])[0])).max() <= 1
+            assert np.abs(newest - np.rint(resize(reference.gray()[None])[0])).max() <= 1
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -190,12 +190,12 @@ def test_every_game_starts_and_equals_ale_py():
         assert pool.frame_skip == 4 and pool.num_actions == len(reference.actions)
         pool.reset([0], [1], [0])
         reference.reset(1, 0)
-        greys = [reference.grey()]
+        greys = [reference.gray()]
         for step in range(20):
             action = step % pool.num_actions
             rewards, dones = pool.step([0], [action])
             assert (rewards[0], dones[0]) == reference.step(action), game
-            greys.append(reference.grey())
+            greys.append(reference.gray())
         expected = np.moveaxis(np.rint(resize(np.array(greys[-4:]))), 0, -1)
         assert np.abs(pool.observe([0])[0] - expected).max() <= 1, game
 

@@ -27,7 +27,7 @@ arrays = hnp.arrays(dtypes, hnp.array_shapes(max_dims=3, max_side=4))
 
 @dataclass(frozen=True)
 class Inner:
-    centre: np.ndarray
+    center: np.ndarray
     name: str
 
 

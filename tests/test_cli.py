@@ -139,7 +139,7 @@ def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
         (["train"], "expected a configuration file, or --resume with a run's folder"),
         (["train", "CONFIG", "--out", "a", "--resume", "b"], "--out and --resume exclude each other"),
         (["train", "--resume", "absent"], "there is no run in absent: expected absent/config.toml"),
-        (["train", "CONFIG", "--colour"], "No such option: --colour"),
+        (["train", "CONFIG", "--color"], "No such option: --color"),
         (["trian"], "No such command 'trian'"),
         (["bench", "env", "--envs", "0"], "Invalid value for '--envs'"),
     ],
@@ -344,7 +344,7 @@ def test_a_terminal_table():
 
 def test_failed_episodes_on_a_terminal():
     output = io.StringIO()
-    failing = replace(RECORD, faults_population=1, faults_test=2, first_fault="action[0] is nan")
+    failing = replace(RECORD, failures_population=1, failures_test=2, first_failure="action[0] is nan")
     with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
         watcher.generation(RECORD)
         watcher.generation(failing)

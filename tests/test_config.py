@@ -164,8 +164,8 @@ HOPPER = {"env": {"name": "Hopper-v5"}, "training": {"generations": 3}}
 def test_the_settings_of_mlp_are_filled_in():
     network = make_config({**HOPPER, "network": {"name": "mlp"}}).network
     assert (network.hidden, network.activation, network.action_bins) == ((256, 256), "tanh", 0)
-    assert network.normalise_observations is False
-    settings = {"hidden": [64, 32.0], "activation": "relu", "action_bins": 10.0, "normalise_observations": True}
+    assert network.normalize_observations is False
+    settings = {"hidden": [64, 32.0], "activation": "relu", "action_bins": 10.0, "normalize_observations": True}
     config = make_config({**HOPPER, "network": {"name": "mlp", **settings}})
     assert (config.network.hidden, config.network.activation, config.network.action_bins) == ((64, 32), "relu", 10)
     assert make_config(tomllib.loads(config.toml())) == config
@@ -189,19 +189,19 @@ def test_the_settings_of_mlp_are_filled_in():
           "network.hidden = [3]: nature_dqn has its own layers, expected mlp, or no such key",
           'network.activation = "tanh": nature_dqn has its own layers, expected mlp, or no such key',
           'network.dtype = "int8": Hopper-v5 shows numbers with fractions, expected float32']),
-        ({**LEAST, "network": {"hidden": [64], "action_bins": 5, "normalise_observations": True}},
+        ({**LEAST, "network": {"hidden": [64], "action_bins": 5, "normalize_observations": True}},
          ["network.hidden = [64]: large_model has its own layers, expected mlp, or no such key",
           "network.action_bins = 5: an action in frostbite is one of several, not a vector of numbers; expected 0",
-          "network.normalise_observations = true: frostbite shows screens, not numbers; expected false"]),
+          "network.normalize_observations = true: frostbite shows screens, not numbers; expected false"]),
         ({**LEAST, "network": {"name": "mlp", "hidden": [8], "dtype": "int8"}},
          ['network.dtype = "int8": mlp has tanh between its layers, expected a network with relu']),
         ({**LEAST, "env": {"name": "hard_maze"}},
          ['network.name = "large_model": this network is for screens, and hard_maze shows numbers; expected mlp']),
         ({**LEAST, "env": {"name": "hard_maze", "options": {"observation": "image"}},
-          "network": {"dtype": "int8", "normalise_observations": True}},
+          "network": {"dtype": "int8", "normalize_observations": True}},
          ['network.dtype = "int8": an action in hard_maze is a vector, which ends in tanh; expected float32, or '
           "action_bins",
-          "network.normalise_observations = true: hard_maze shows screens, not numbers; expected false"]),
+          "network.normalize_observations = true: hard_maze shows screens, not numbers; expected false"]),
         ({**HOPPER, "network": {"name": "mlp", "hidden": []}},
          ["network.hidden = []: expected a list of one or more numbers in [1, 65536]"]),
         ({**HOPPER, "network": {"name": "mlp", "hidden": [64, 0]}},
@@ -213,8 +213,8 @@ def test_the_settings_of_mlp_are_filled_in():
         *(({**HOPPER, "network": {"name": "mlp", "action_bins": bins}},
            [f"network.action_bins = {bins}: expected 0, for none, or one in [2, 1024]"]) for bins in (1, -2, 1025)),
         ({**HOPPER, "network": {"name": "mlp", "normalize_observations": True}},
-         ["network.normalize_observations = true: there is no such key; did you mean normalise_observations? (keys of "
-          "[network]: name, dtype, hidden, activation, action_bins, normalise_observations)"]),
+         ["network.normalize_observations = true: there is no such key; did you mean normalize_observations? (keys of "
+          "[network]: name, dtype, hidden, activation, action_bins, normalize_observations)"]),
         ({**HOPPER, "env": {"name": "Hoper"}, "network": {"name": "large_model", "action_bins": 1}},
          ['env.name = "Hoper": there is no such environment; did you mean Hopper-v5? (`neuroevo info` lists the '
           "environments)", "network.action_bins = 1: expected 0, for none, or one in [2, 1024]"]),

@@ -1,4 +1,4 @@
-"""Vectors of actions, normalised observations and what is kept of an episode: the ops, the C interface and NumPy agree,
+"""Vectors of actions, normalized observations and what is kept of an episode: the ops, the C interface and NumPy agree,
 and the TensorFlow graph plays what the native lane runner plays, whatever the lanes, slots and threads."""
 
 import functools
@@ -20,7 +20,7 @@ from neuroevo.evaluator import LocalEvaluator
 from neuroevo.genome import Genome
 from neuroevo.native import EnvPool, NativeError, Population
 from neuroevo.networks import Network, input_line, to_text
-from neuroevo.normalisation import Normaliser
+from neuroevo.normalization import Normalizer
 from neuroevo.ops import tf_ops
 
 ERRORS = (tf.errors.InvalidArgumentError, tf.errors.NotFoundError)
@@ -139,7 +139,7 @@ def test_shapes_in_a_graph():
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int64), tf.TensorSpec([None, 3], tf.float32)])
     def look(slots, outputs):
-        shapes["seen"] = tf_ops().env_normalised_observation(handle, slots, shape=[11]).shape.as_list()
+        shapes["seen"] = tf_ops().env_normalized_observation(handle, slots, shape=[11]).shape.as_list()
         shapes["number"] = tf_ops().env_actions(handle, outputs, T=tf.int32).shape.as_list()
         shapes["vector"] = tf_ops().env_actions(handle, outputs, T=tf.float32).shape.as_list()
         shapes["ended"] = [output.shape.as_list() for output in tf_ops().env_take_ended(handle)]
@@ -153,15 +153,15 @@ def test_shapes_in_a_graph():
     }
 
 
-def random_normaliser(size: int, number: int = 0, seed: int = 0) -> Normaliser:
+def random_normalizer(size: int, number: int = 0, seed: int = 0) -> Normalizer:
     rng = np.random.default_rng(seed)
-    return Normaliser(number, rng.normal(size=size), rng.uniform(0.05, 2, size))
+    return Normalizer(number, rng.normal(size=size), rng.uniform(0.05, 2, size))
 
 
-def normalised(raw: np.ndarray, normaliser: Normaliser | None) -> np.ndarray:
-    if normaliser is None:
+def normalized(raw: np.ndarray, normalizer: Normalizer | None) -> np.ndarray:
+    if normalizer is None:
         return raw.astype(np.float32)
-    return np.clip((raw - normaliser.mean) / normaliser.std, -5, 5).astype(np.float32)
+    return np.clip((raw - normalizer.mean) / normalizer.std, -5, 5).astype(np.float32)
 
 
 def moments_of(seen: list[np.ndarray]) -> np.ndarray:
@@ -172,21 +172,21 @@ def moments_of(seen: list[np.ndarray]) -> np.ndarray:
     return total
 
 
-def test_normalised_observations_and_moments_are_those_of_numpy():
+def test_normalized_observations_and_moments_are_those_of_numpy():
     handle, pool = make("HalfCheetah-v5", slots=3)
-    ours = random_normaliser(17)
-    pool.set_normaliser(0, ours.mean, ours.std)
-    tf_ops().env_set_normaliser(handle, 0, ours.mean, ours.std)
+    ours = random_normalizer(17)
+    pool.set_normalizer(0, ours.mean, ours.std)
+    tf_ops().env_set_normalizer(handle, 0, ours.mean, ours.std)
     slots, seeds, frames = int64(2, 0, 1), int64(5, 6, 7), int64(20, 20, 20)
     pool.reset(slots, seeds, frames, [40, 41, 42], [0, 0, -1])
     tf_ops().env_reset(handle, slots, seeds, frames, int64(40, 41, 42), int64(0, 0, -1))
     rng, seen, clipped = np.random.default_rng(1), ([], []), False
     for step in range(4):
         raw = pool.observe(slots)
-        expected = np.stack([normalised(raw[k], ours if k < 2 else None) for k in range(3)])
-        shown = pool.observe_normalised(slots)
+        expected = np.stack([normalized(raw[k], ours if k < 2 else None) for k in range(3)])
+        shown = pool.observe_normalized(slots)
         assert shown.dtype == np.float32 and np.array_equal(shown, expected)
-        assert np.array_equal(tf_ops().env_normalised_observation(handle, slots, shape=[17]), expected)
+        assert np.array_equal(tf_ops().env_normalized_observation(handle, slots, shape=[17]), expected)
         clipped = clipped or bool((np.abs(expected[:2]) == 5).any())
         for k in range(2):
             seen[k].append(raw[k])
@@ -194,80 +194,80 @@ def test_normalised_observations_and_moments_are_those_of_numpy():
         assert pool.step(slots, actions)[1].tolist() == [step == 3] * 3
         tf_ops().env_step(handle, slots, actions)
     assert clipped
-    ended = {episode: (fault, moments) for episode, fault, moments, _ in pool.take_ended()}
-    episodes, faults, moments, behaviours = tf_ops().env_take_ended(handle)
-    assert behaviours.shape == (2, 0)  # nobody asked for them
+    ended = {episode: (failure, moments) for episode, failure, moments, _ in pool.take_ended()}
+    episodes, failures, moments, behaviors = tf_ops().env_take_ended(handle)
+    assert behaviors.shape == (2, 0)  # nobody asked for them
     assert sorted(episodes.numpy()) == sorted(ended) == [40, 41]
     for k, episode in enumerate((40, 41)):
         of_op = moments[episodes.numpy().tolist().index(episode)]
-        assert ended[episode][0] == "" and faults.numpy().tolist() == [b"", b""]
+        assert ended[episode][0] == "" and failures.numpy().tolist() == [b"", b""]
         assert np.array_equal(ended[episode][1], moments_of(seen[k])) and np.array_equal(of_op, moments_of(seen[k]))
     assert pool.take_ended() == [] and tf_ops().env_take_ended(handle).moments.shape == (0, 35)
 
 
-def test_what_ends_without_a_normaliser():
+def test_what_ends_without_a_normalizer():
     handle, pool = make("Hopper-v5", slots=2)
     assert tf_ops().env_take_ended(handle).moments.shape == (0, 0) and pool.take_ended() == []
     actions = np.array([[0, np.nan, 0], [0, 0, 0]], np.float32)
     pool.reset([0, 1], [1, 2], [4, 4], [8, 9])
     assert pool.step([0, 1], actions)[1].tolist() == [True, True]
-    ((episode, fault, moments, _),) = pool.take_ended()  # 9 has nothing to tell
-    assert (episode, fault, moments.shape) == (8, "action[1] is nan, expected a finite number", (0,))
+    ((episode, failure, moments, _),) = pool.take_ended()  # 9 has nothing to tell
+    assert (episode, failure, moments.shape) == (8, "action[1] is nan, expected a finite number", (0,))
     tf_ops().env_reset(handle, int64(0, 1), int64(1, 2), int64(4, 4), int64(8, 9), NONE)
     tf_ops().env_step(handle, int64(0, 1), actions)
-    tf_ops().env_set_normaliser(handle, 3, np.zeros(11), np.ones(11))
+    tf_ops().env_set_normalizer(handle, 3, np.zeros(11), np.ones(11))
     ended = tf_ops().env_take_ended(handle)
-    assert ended.episodes.numpy().tolist() == [8] and ended.faults.numpy().tolist() == [fault.encode()]
+    assert ended.episodes.numpy().tolist() == [8] and ended.failures.numpy().tolist() == [failure.encode()]
     assert np.array_equal(ended.moments, np.zeros((1, 23)))
     tf_ops().env_reset(handle, int64(0), int64(1), int64(4), NONE, int64(3))  # without a number
     tf_ops().env_step(handle, int64(0), actions[:1])
     assert tf_ops().env_take_ended(handle).episodes.shape == (0,)
 
 
-def test_bad_normalisers():
+def test_bad_normalizers():
     handle, pool = make("Hopper-v5", slots=2)
     good = np.zeros(11), np.ones(11)
-    for set_normaliser, drop, errors in (
-        (pool.set_normaliser, pool.drop_normalisers, NativeError),
+    for set_normalizer, drop, errors in (
+        (pool.set_normalizer, pool.drop_normalizers, NativeError),
         (
-            functools.partial(tf_ops().env_set_normaliser, handle),
-            lambda given: tf_ops().env_drop_normalisers(handle, int64(*given)),
+            functools.partial(tf_ops().env_set_normalizer, handle),
+            lambda given: tf_ops().env_drop_normalizers(handle, int64(*given)),
             ERRORS,
         ),
     ):
-        set_normaliser(1, *good)
-        set_normaliser(1, *good)
+        set_normalizer(1, *good)
+        set_normalizer(1, *good)
         for number, mean, std, message in (
-            (1, np.ones(11), good[1], "normaliser 1 is set already, to other values: expected a new number"),
-            (-1, *good, "number of a normaliser is -1, expected 0 or more"),
+            (1, np.ones(11), good[1], "normalizer 1 is set already, to other values: expected a new number"),
+            (-1, *good, "number of a normalizer is -1, expected 0 or more"),
             (2, np.zeros(12), np.ones(12), "mean has 12 values, expected one per value of an observation: 11"),
             (2, np.full(11, np.nan), good[1], r"mean\[0\] is nan, expected a finite number"),
             (2, good[0], np.array([1.0] * 10 + [0]), r"std\[10\] is 0, expected a finite number above 0"),
             (2, good[0], np.array([1.0, np.inf] + [1] * 9), r"std\[1\] is inf, expected a finite number above 0"),
         ):
             with pytest.raises(errors, match=message):
-                set_normaliser(number, mean, std)
-        with pytest.raises(errors, match="normaliser 2 is not set"):
+                set_normalizer(number, mean, std)
+        with pytest.raises(errors, match="normalizer 2 is not set"):
             drop([1, 2])
         drop([1])
-        with pytest.raises(errors, match="normaliser 1 is not set"):
+        with pytest.raises(errors, match="normalizer 1 is not set"):
             drop([1])
     with pytest.raises(ValueError, match=r"std has shape \[10\], expected \[11\]"):
-        pool.set_normaliser(1, np.zeros(11), np.ones(10))
+        pool.set_normalizer(1, np.zeros(11), np.ones(10))
     with pytest.raises(ERRORS, match="std has 10 values, expected one per value of an observation: 11"):
-        tf_ops().env_set_normaliser(handle, 1, np.zeros(11), np.ones(10))
-    with pytest.raises(NativeError, match="normaliser 4 is not set"):
+        tf_ops().env_set_normalizer(handle, 1, np.zeros(11), np.ones(10))
+    with pytest.raises(NativeError, match="normalizer 4 is not set"):
         pool.reset([0, 1], [1, 2], [0, 0], None, [-1, 4])
     game, games = shared("frostbite")
     games.reset([0], [1], [0])
     tf_ops().env_reset(game, int64(0), int64(1), int64(0), NONE, NONE)
     message = "the environment's observations are uint8, expected float32 or float64"
     with pytest.raises(NativeError, match=message):
-        games.observe_normalised([0])
+        games.observe_normalized([0])
     with pytest.raises(ERRORS, match=message):
-        tf_ops().env_normalised_observation(game, int64(0), shape=[84, 84, 4])
+        tf_ops().env_normalized_observation(game, int64(0), shape=[84, 84, 4])
     with pytest.raises(ERRORS, match=message):
-        tf_ops().env_set_normaliser(game, 0, np.zeros(28224), np.ones(28224))
+        tf_ops().env_set_normalizer(game, 0, np.zeros(28224), np.ones(28224))
 
 
 LOST = ((1, float(np.finfo(np.float32).max)),) * 3  # weights of infinity, so that outputs are NaN
@@ -279,16 +279,16 @@ TASKS = {  # name: network, and episodes of this many steps at most
 
 @functools.cache
 def episodes_of(name: str) -> tuple[Episode, ...]:
-    """24 episodes of 8 genomes, of which two are lost; with three normalisers and with none."""
+    """24 episodes of 8 genomes, of which two are lost; with three normalizers and with none."""
     size = math.prod(EnvPool(envs.resolve(name), 1).observation_shape)
-    normalisers = [None, *(random_normaliser(size, number, seed=number) for number in (3, 4, 5))]
+    normalizers = [None, *(random_normalizer(size, number, seed=number) for number in (3, 4, 5))]
     genomes = [Genome(base, LOST if base in (2, 5) else ((base + 50, 0.2),) * (base % 3)) for base in range(8)]
     steps = TASKS[name][1]
-    return tuple(Episode(genomes[e % 8], 100 + e, steps - e % 5, normalisers[e // 8 % 4]) for e in range(32))
+    return tuple(Episode(genomes[e % 8], 100 + e, steps - e % 5, normalizers[e // 8 % 4]) for e in range(32))
 
 
 def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
-    """Returns, steps, faults and moments: step by step, with the policy and the normalisation in NumPy."""
+    """Returns, steps, failures and moments: step by step, with the policy and the normalization in NumPy."""
     pool, network = EnvPool(envs.resolve(name), 1), TASKS[name][0]
     layers = network.layers(input_line("float64", pool.observation_shape), pool.num_actions, vector=True)
     population, played = Population([to_text(layers)], 1, "reference"), []
@@ -300,11 +300,11 @@ def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
         total, seen, done = 0.0, [], False
         while not done:
             seen.append(pool.observe([0])[0])
-            outputs = population.forward([0], normalised(seen[-1], episode.normaliser)[None], population.outputs)
+            outputs = population.forward([0], normalized(seen[-1], episode.normalizer)[None], population.outputs)
             actions = numbers(outputs, pool.action_low, pool.action_high)
             rewards, dones = pool.step([0], actions)
             total, done = total + rewards[0], dones[0]
-        played.append((total, len(seen), pool.fault(0), moments_of(seen) if episode.normaliser else None))
+        played.append((total, len(seen), pool.failure(0), moments_of(seen) if episode.normalizer else None))
     return played
 
 
@@ -312,10 +312,10 @@ def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
 def expected_of(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
     played = in_numpy(name)
     assert len({total for total, *_ in played}) > 10
-    for episode, (_, steps, fault, _) in zip(episodes_of(name), played, strict=True):
+    for episode, (_, steps, failure, _) in zip(episodes_of(name), played, strict=True):
         lost = episode.genome.chain == LOST
-        assert (fault == "action[0] is nan, expected a finite number") == lost
-        assert steps == 1 if lost else fault == "" and steps > 1
+        assert (failure == "action[0] is nan, expected a finite number") == lost
+        assert steps == 1 if lost else failure == "" and steps > 1
     return played
 
 
@@ -323,10 +323,10 @@ def assert_played(name: str, outcomes) -> None:
     expected = expected_of(name)
     assert outcomes.returns.tolist() == [total for total, *_ in expected]
     assert outcomes.steps.tolist() == [steps for _, steps, *_ in expected]
-    assert dict(outcomes.faults) == {e: fault for e, (*_, fault, _) in enumerate(expected) if fault}
+    assert dict(outcomes.failures) == {e: failure for e, (*_, failure, _) in enumerate(expected) if failure}
     total = np.zeros(len(outcomes.moments))
-    for *_, fault, moments in expected:
-        total += 0 if fault or moments is None else moments
+    for *_, failure, moments in expected:
+        total += 0 if failure or moments is None else moments
     assert np.array_equal(outcomes.moments, total) and total[0] > 100
 
 
@@ -348,7 +348,7 @@ def test_the_graph_and_the_lane_runner_play_the_same(name, lanes, slots, threads
     assert_played(name, native.run_episodes(envs.resolve(name), [layers], episodes_of(name), lanes=lanes, slots=slots))
 
 
-def test_normalisers_are_set_beside_the_lanes(threads):
+def test_normalizers_are_set_beside_the_lanes(threads):
     name, (network, _) = "InvertedPendulum-v5", TASKS["InvertedPendulum-v5"]
     with LocalEvaluator(name, network, lanes=2, slots=2, threads=2, device="cpu") as evaluator:
         pool, over = evaluator._pipeline.env_pool, threading.Event()
@@ -356,8 +356,8 @@ def test_normalisers_are_set_beside_the_lanes(threads):
         def set_others():
             number = 1_000_000
             while not over.is_set():
-                tf_ops().env_set_normaliser(pool, number, np.zeros(4), np.ones(4))
-                tf_ops().env_drop_normalisers(pool, int64(number))
+                tf_ops().env_set_normalizer(pool, number, np.zeros(4), np.ones(4))
+                tf_ops().env_drop_normalizers(pool, int64(number))
                 number += 1
 
         other = threading.Thread(target=set_others)
@@ -369,23 +369,23 @@ def test_normalisers_are_set_beside_the_lanes(threads):
             other.join()
 
 
-def test_the_queue_hands_normalisers_to_the_slots():
+def test_the_queue_hands_normalizers_to_the_slots():
     queue = tf_ops().episode_queue_make(lanes=1, slots_per_lane=3, first_row=0)
 
-    def submit(episodes, normalisers):
+    def submit(episodes, normalizers):
         each = int64(*([0] * len(episodes)))
         genome = int64(1), np.zeros(1, np.int32), int64(-1), int64(5), int64(-1)
         chain, thetas = (int64(0, 0), NONE, np.zeros(0, np.float32)), np.zeros((0, 0), np.float32)
         tf_ops().episode_queue_submit(
-            queue, int64(*episodes), each, each, each, int64(*normalisers), *genome, *chain, thetas, int64(0)[0]
+            queue, int64(*episodes), each, each, each, int64(*normalizers), *genome, *chain, thetas, int64(0)[0]
         )
 
-    with pytest.raises(ERRORS, match=r"input 'episode_normalisers' has shape \[1\], expected \[2\]"):
+    with pytest.raises(ERRORS, match=r"input 'episode_normalizers' has shape \[1\], expected \[2\]"):
         submit([20, 21], [4])
     submit([20, 21], [4, -1])
     take = tf_ops().episode_queue_take(queue, int64(0)[0])
     assert take.slots.numpy().tolist() == [0, 1]
-    assert take.episodes.numpy().tolist() == [20, 21] and take.normalisers.numpy().tolist() == [4, -1]
+    assert take.episodes.numpy().tolist() == [20, 21] and take.normalizers.numpy().tolist() == [4, -1]
 
 
 def test_networks_that_do_not_fit_are_refused():

@@ -20,7 +20,7 @@ from neuroevo.genome import Genome
 from neuroevo.layers import take_apart
 from neuroevo.metrics_files import read_elites, read_rows
 from neuroevo.networks import Network, input_line, to_text
-from neuroevo.normalisation import Normaliser
+from neuroevo.normalization import Normalizer
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.run import make_evaluator
 from neuroevo.run_folder import RunFolder
@@ -28,7 +28,7 @@ from neuroevo.run_reader import RunReader
 from tests.runs import config, play, results
 
 SETTINGS = {
-    "Hopper-v5": {"hidden": [16, 8], "normalise_observations": True},
+    "Hopper-v5": {"hidden": [16, 8], "normalize_observations": True},
     "HalfCheetah-v5": {"hidden": [12], "activation": "relu", "action_bins": 5},
 }
 GENERATIONS = 4
@@ -70,13 +70,13 @@ def run(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def hopper(tmp_path_factory):
-    """A finished run whose observations are normalised."""
+    """A finished run whose observations are normalized."""
     path = tmp_path_factory.mktemp("runs") / "hopper"
     train(RunFolder.create(path, config(**changes("Hopper-v5"))))
     return path
 
 
-def stepped(network, genomes, episodes, normaliser, seen):
+def stepped(network, genomes, episodes, normalizer, seen):
     """Returns float64 [E] of episodes (genome, seed, steps), one after another, with NumPy between the native
     environment and network; every observation is appended to `seen`."""
     pool = native.EnvPool(envs.resolve("Hopper-v5"), 1)
@@ -92,7 +92,7 @@ def stepped(network, genomes, episodes, normaliser, seen):
         while not done:
             observation = pool.observe([0])
             seen.append(observation[0])
-            inputs = np.clip((observation - normaliser.mean) / normaliser.std, -5, 5).astype(np.float32)
+            inputs = np.clip((observation - normalizer.mean) / normalizer.std, -5, 5).astype(np.float32)
             outputs = population.forward([0], inputs, pool.num_actions)
             half = (np.clip(outputs, np.float32(-1), np.float32(1)) + np.float32(1)) / np.float32(2)
             reward, (done,) = pool.step([0], pool.action_low + half * (pool.action_high - pool.action_low))
@@ -105,21 +105,21 @@ def test_statistics_and_fitness_are_those_of_a_replay_by_numpy(hopper):
     reader = RunReader(hopper)
     algorithm, seen = reader.config.algorithm, []
     elites, rows = read_elites(hopper), read_rows(hopper)
-    assert elites[0].normaliser == Normaliser(0, np.zeros(11), np.ones(11))
+    assert elites[0].normalizer == Normalizer(0, np.zeros(11), np.ones(11))
     algorithm_state = algorithm.init(4)
     for generation in range(GENERATIONS):
-        normaliser = elites[generation].normaliser
+        normalizer = elites[generation].normalizer
         if generation:
             everything = np.array(seen)
-            np.testing.assert_allclose(normaliser.mean, everything.mean(axis=0), rtol=1e-11, atol=1e-13)
+            np.testing.assert_allclose(normalizer.mean, everything.mean(axis=0), rtol=1e-11, atol=1e-13)
             deviation = np.sqrt(np.maximum(everything.var(axis=0), 1e-2))
-            np.testing.assert_allclose(normaliser.std, deviation, rtol=1e-10)
+            np.testing.assert_allclose(normalizer.std, deviation, rtol=1e-10)
         if generation == GENERATIONS - 1:
             break
         genomes = algorithm.ask(algorithm_state)
         seeds = draw_seeds(12, 4, generation, Purpose.POPULATION_EPISODES)
         episodes = [(genome, seeds[2 * i + each], 70) for i, genome in enumerate(genomes) for each in range(2)]
-        returns = stepped(reader.config.network, genomes, episodes, normaliser, seen)
+        returns = stepped(reader.config.network, genomes, episodes, normalizer, seen)
         fitness = returns.reshape(6, 2).mean(axis=1)
         assert fitness.tolist() == rows[generation]["fitness"]
         algorithm_state = algorithm.tell(algorithm_state, Played(genomes, fitness))
@@ -169,8 +169,8 @@ def test_evaluating_a_generation_gives_what_its_tests_gave(run):
             seeds = draw_seeds(5, 4, generation, Purpose.TEST_EPISODES)
             evaluation = evaluate(evaluator, elite, seeds)
             assert (evaluation.summary.mean, evaluation.steps) == (row["test_mean"], row["steps_test"])
-            other = evaluate(evaluator, replace(elite, normaliser=None), seeds)
-            as_it_is = elite.normaliser is None or generation == 0  # whose mean is 0 and deviation 1
+            other = evaluate(evaluator, replace(elite, normalizer=None), seeds)
+            as_it_is = elite.normalizer is None or generation == 0  # whose mean is 0 and deviation 1
             assert (other.summary.mean == evaluation.summary.mean) == as_it_is
 
 
@@ -183,7 +183,7 @@ def test_the_commands(run, tmp_path):
     reader = RunReader(run)
     with make_evaluator(reader.config) as evaluator:
         assert evaluate(evaluator, reader.elite(1)[1], said["seeds"]).row()["returns"] == said["returns"]
-    assert said["faults"] == {}
+    assert said["failures"] == {}
     result = invoke("render", run, "--out", tmp_path / "a.mp4")
     assert result.exit_code == 2
     assert (
@@ -218,8 +218,8 @@ def acting(run, observations):
     for noise, scale in elite.genome.chain:
         population.perturb([0], [0], [noise], [scale])
     seen = observations.astype(np.float32)
-    if elite.normaliser is not None:
-        seen = np.clip((observations - elite.normaliser.mean) / elite.normaliser.std, -5, 5).astype(np.float32)
+    if elite.normalizer is not None:
+        seen = np.clip((observations - elite.normalizer.mean) / elite.normalizer.std, -5, 5).astype(np.float32)
         assert (np.abs(seen) == 5).any()  # clipping matters
     outputs = population.forward([0] * len(seen), seen, population.outputs)
     return outputs, pool.actions(outputs)
@@ -265,8 +265,8 @@ def test_exported_arrays_are_enough_to_act(run, tmp_path):
     seen = clipped(env)
     _, expected = acting(run, seen)
     x = seen
-    if "normaliser.mean" in arrays:
-        x = np.clip((x - arrays["normaliser.mean"]) / arrays["normaliser.std"], -5, 5)
+    if "normalizer.mean" in arrays:
+        x = np.clip((x - arrays["normalizer.mean"]) / arrays["normalizer.std"], -5, 5)
     x = x.astype(np.float32)
     numbers = {}
     for line in str(arrays["network"]).split(";")[1:]:
@@ -282,7 +282,7 @@ def test_exported_arrays_are_enough_to_act(run, tmp_path):
         actions = low + best * (high - low) / (bins - 1)
     else:
         actions = low + (np.clip(x, -1, 1) + 1) / 2 * (high - low)
-    assert ("normaliser.mean" in arrays, bins) == ((True, 0) if env == "Hopper-v5" else (False, 5))
+    assert ("normalizer.mean" in arrays, bins) == ((True, 0) if env == "Hopper-v5" else (False, 5))
     np.testing.assert_allclose(actions, expected, atol=1e-5)
     assert np.array_equal(low, native.EnvPool(envs.resolve(env), 1).action_low)
 
@@ -322,9 +322,9 @@ def test_a_failed_episode_is_told_of_and_leaves_the_others_alone():
     with LocalEvaluator("Hopper-v5", "mlp", lanes=2, slots=2) as evaluator:
         expected, outcomes = evaluator.evaluate(good), evaluator.evaluate(mixed)
         again = evaluator.evaluate(good)
-    assert outcomes.faults == {2 * i + 1: "action[0] is nan, expected a finite number" for i in range(6)}
+    assert outcomes.failures == {2 * i + 1: "action[0] is nan, expected a finite number" for i in range(6)}
     assert outcomes.returns[::2].tolist() == expected.returns.tolist() == again.returns.tolist()
-    assert (expected.faults, again.faults, expected.moments) == ({}, {}, None)
+    assert (expected.failures, again.failures, expected.moments) == ({}, {}, None)
     assert outcomes.steps[1::2].tolist() == [1] * 6
     assert outcomes.counted[1::2].tolist() == [expected.returns.min()] * 6
 
@@ -334,7 +334,7 @@ def test_a_run_in_which_some_fail(tmp_path):
     more = changes("Hopper-v5", algorithm={"population": 30, "parents": 10, "validated": 2, "sigma": 7e37})
     train(RunFolder.create(tmp_path / "run", config(**more)))
     rows = read_rows(tmp_path / "run")
-    failed = [row["faults_population"] for row in rows]
+    failed = [row["failures_population"] for row in rows]
     assert failed[0] == 0 and any(0 < each < 60 for each in failed[1:])
     assert all(math.isfinite(value) for row in rows for value in row["fitness"])
     log = (tmp_path / "run" / "log.txt").read_text()
@@ -355,16 +355,16 @@ def test_a_run_in_which_all_fail_says_so(tmp_path):
     assert len(read_rows(tmp_path / "run")) <= 1 and RunFolder.resume(tmp_path / "run").state.generation == 1
 
 
-def test_normalisers_are_dropped_with_their_batches():
-    one, other = (Normaliser(0, np.full(11, mean), np.full(11, 2.0)) for mean in (0.0, 0.5))
+def test_normalizers_are_dropped_with_their_batches():
+    one, other = (Normalizer(0, np.full(11, mean), np.full(11, 2.0)) for mean in (0.0, 0.5))
     with LocalEvaluator("Hopper-v5", "mlp", lanes=1, slots=2) as evaluator:
         for _ in range(3):
             outcomes = evaluator.evaluate([Episode(Genome(0), 1, 20, each) for each in (one, other, None)])
             assert len(set(outcomes.returns)) == 3
             assert outcomes.moments[0] == outcomes.steps[:2].sum()
         assert evaluator._playing == {}
-        with pytest.raises(Exception, match="normaliser 0"):  # it is not known any more
-            evaluator._pipeline.drop_normalisers([0])
+        with pytest.raises(Exception, match="normalizer 0"):  # it is not known any more
+            evaluator._pipeline.drop_normalizers([0])
 
 
 def test_another_run_to_start_from_and_random_search(hopper, tmp_path):
@@ -372,8 +372,8 @@ def test_another_run_to_start_from_and_random_search(hopper, tmp_path):
     more["training"] = {**more["training"], "start_from": str(hopper), "generations": 1}
     more["algorithm"] = {"name": "random_search", "population": 4, "validated": 2}
     train(RunFolder.create(tmp_path / "run", config(**more)))
-    expected = RunReader(hopper).state().moments.normaliser(0, 11)
-    assert read_elites(tmp_path / "run")[0].normaliser == expected
+    expected = RunReader(hopper).state().moments.normalizer(0, 11)
+    assert read_elites(tmp_path / "run")[0].normalizer == expected
     more["env"] = {"name": "Swimmer-v5"}
     (tmp_path / "some.toml").write_text(config(**more).toml())
     result = invoke("train", tmp_path / "some.toml", "--out", tmp_path / "swimmer")

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from neuroevo import envs, native, networks, ops
-from neuroevo.behaviour import Behaviour
-from neuroevo.centres import thetas_of
+from neuroevo.behavior import Behavior
+from neuroevo.centers import thetas_of
 from neuroevo.episodes import Episode, Outcomes
 from neuroevo.errors import UserError
 from neuroevo.evaluator import LocalEvaluator
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.native import Population
 from neuroevo.networks import Network
 from neuroevo.ops import tf_ops
@@ -23,7 +23,7 @@ from neuroevo.parent_rows import ParentRows
 
 LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots of each, threads
 SIGMA = float(np.float32(0.05))
-RAM = Behaviour(4, 8)  # tells episodes apart whose returns are the same
+RAM = Behavior(4, 8)  # tells episodes apart whose returns are the same
 
 
 def network_texts(names: Sequence[str]) -> list[str]:
@@ -35,18 +35,18 @@ def dense(genome: Genome, names: Sequence[str] = ("model",)) -> Genome:
     population = Population(network_texts(names), 1)
     population.init([0], [genome.network], [genome.base])
     vector = population.read([0])[0, : population.dimensions[genome.network]]
-    return Genome(Centre(vector), genome.chain, genome.network)
+    return Genome(Center(vector), genome.chain, genome.network)
 
 
 def genomes_of_all_kinds() -> list[Genome]:
-    """6 centres: alone, with chains, as parents of antithetic pairs, and as grandparents."""
+    """6 centers: alone, with chains, as parents of antithetic pairs, and as grandparents."""
     genomes = []
     for base in range(6):
-        centre = Genome(base)
-        child = centre.child(10 + base, SIGMA)
-        genomes += [centre, child]
+        center = Genome(base)
+        child = center.child(10 + base, SIGMA)
+        genomes += [center, child]
         if base % 2:
-            genomes += [centre.child(seed, sign * SIGMA) for seed in (20, 21) for sign in (1, -1)]
+            genomes += [center.child(seed, sign * SIGMA) for seed in (20, 21) for sign in (1, -1)]
         if base % 3 == 0:
             genomes += [child.child(seed, SIGMA) for seed in (30, 31)]
     return genomes
@@ -56,7 +56,7 @@ GENOMES = genomes_of_all_kinds()
 
 
 @pytest.fixture(scope="module")
-def centred() -> list[Genome]:
+def centered() -> list[Genome]:
     vectors = {base: dense(Genome(base)).base for base in {genome.base for genome in GENOMES}}
     return [Genome(vectors[genome.base], genome.chain) for genome in GENOMES]
 
@@ -69,7 +69,7 @@ def episodes_of(genomes: Sequence[Genome]) -> list[Episode]:
 
 def assert_same(one: Outcomes, other: Outcomes) -> None:
     assert np.array_equal(one.returns, other.returns) and np.array_equal(one.steps, other.steps)
-    assert np.array_equal(one.behaviours, other.behaviours)
+    assert np.array_equal(one.behaviors, other.behaviors)
 
 
 @pytest.fixture(scope="module", params=["float32", "int8"])
@@ -79,7 +79,7 @@ def dtype(request: pytest.FixtureRequest) -> str:
 
 def run(genomes: Sequence[Genome], dtype: str, lanes: int = 1, slots: int = 1, backend: str = "cpu") -> Outcomes:
     """By the lane runner."""
-    layout = {"lanes": lanes, "slots": slots, "backend": backend, "behaviour": RAM}
+    layout = {"lanes": lanes, "slots": slots, "backend": backend, "behavior": RAM}
     return native.run_episodes(envs.resolve("frostbite"), [networks.model], episodes_of(genomes), dtype=dtype, **layout)
 
 
@@ -87,42 +87,42 @@ def run(genomes: Sequence[Genome], dtype: str, lanes: int = 1, slots: int = 1, b
 def expected(dtype: str) -> Outcomes:
     """Of the seeds, one episode after another."""
     outcomes = run(GENOMES, dtype)
-    assert len(np.unique(outcomes.behaviours[: len(GENOMES)], axis=0)) > len(GENOMES) // 2
+    assert len(np.unique(outcomes.behaviors[: len(GENOMES)], axis=0)) > len(GENOMES) // 2
     return outcomes
 
 
 @pytest.mark.parametrize(("lanes", "slots", "threads"), LAYOUTS)
-def test_the_lane_runner(centred, expected, dtype: str, lanes: int, slots: int, threads: int) -> None:
+def test_the_lane_runner(centered, expected, dtype: str, lanes: int, slots: int, threads: int) -> None:
     ops.set_threads(threads)
-    assert_same(run(centred, dtype, lanes, slots), expected)
+    assert_same(run(centered, dtype, lanes, slots), expected)
 
 
 @pytest.mark.parametrize(("lanes", "slots", "threads"), LAYOUTS)
 @pytest.mark.parametrize("parent_rows", [1, 2, None])  # of which three bases and two children want one
-def test_the_graph(centred, expected, dtype: str, lanes: int, slots: int, threads: int, parent_rows: int) -> None:
-    layout = {"lanes": lanes, "slots": slots, "threads": threads, "parent_rows": parent_rows, "behaviour": RAM}
+def test_the_graph(centered, expected, dtype: str, lanes: int, slots: int, threads: int, parent_rows: int) -> None:
+    layout = {"lanes": lanes, "slots": slots, "threads": threads, "parent_rows": parent_rows, "behavior": RAM}
     with LocalEvaluator("frostbite", Network("model", dtype=dtype), **layout) as evaluator:
-        assert_same(evaluator.evaluate(episodes_of(centred)), expected)
-        assert_same(evaluator.evaluate(episodes_of(centred)), expected)  # with parents at hand from before
-        mixed = [one if i % 2 else other for i, (one, other) in enumerate(zip(GENOMES, centred, strict=True))]
+        assert_same(evaluator.evaluate(episodes_of(centered)), expected)
+        assert_same(evaluator.evaluate(episodes_of(centered)), expected)  # with parents at hand from before
+        mixed = [one if i % 2 else other for i, (one, other) in enumerate(zip(GENOMES, centered, strict=True))]
         assert_same(evaluator.evaluate(episodes_of(mixed)), expected)
 
 
-def test_the_reference_backend(centred, dtype: str) -> None:
+def test_the_reference_backend(centered, dtype: str) -> None:
     few = slice(2, 8)
     ops.set_threads(2)
-    assert_same(run(centred[few], dtype, 1, 2, "reference"), run(GENOMES[few], dtype, 2, 1))
+    assert_same(run(centered[few], dtype, 1, 2, "reference"), run(GENOMES[few], dtype, 2, 1))
 
 
 def test_networks_of_different_sizes_and_the_order_of_the_queue() -> None:
     names = ["model", "nature_dqn"]
     seeded = [Genome(i // 2, ((i, 0.01),) * (i % 3), network=i % 2) for i in range(10)]
-    centred = [dense(genome, names) for genome in seeded]
-    assert len({len(genome.base.vector) for genome in centred}) == 2
-    with LocalEvaluator("frostbite", names, lanes=2, slots=2, behaviour=RAM) as evaluator:
+    centered = [dense(genome, names) for genome in seeded]
+    assert len({len(genome.base.vector) for genome in centered}) == 2
+    with LocalEvaluator("frostbite", names, lanes=2, slots=2, behavior=RAM) as evaluator:
         expected = evaluator.evaluate(episodes_of(seeded))
-        later = evaluator.submit(episodes_of(centred), 7)
-        assert_same(evaluator.evaluate(episodes_of(centred[::-1])), evaluator.evaluate(episodes_of(seeded[::-1])))
+        later = evaluator.submit(episodes_of(centered), 7)
+        assert_same(evaluator.evaluate(episodes_of(centered[::-1])), evaluator.evaluate(episodes_of(seeded[::-1])))
         assert_same(evaluator.wait(later), expected)
 
 
@@ -130,10 +130,10 @@ def test_rows_of_the_caller(dtype: str) -> None:
     """assign_row() fills a row as init_row() does, and what grows from it is the same."""
     from neuroevo.pipeline import Pipeline
 
-    centre = dense(Genome(5)).base
+    center = dense(Genome(5)).base
     pipeline = Pipeline(envs.resolve("frostbite"), [Network("model", dtype=dtype)], lanes=1, slots=1, parent_rows=4)
     pipeline.init_row(0, 0, 5)
-    pipeline.assign_row(1, 0, centre.vector)
+    pipeline.assign_row(1, 0, center.vector)
     for row in (0, 1):
         pipeline.perturb_row(row + 2, row, [(3, SIGMA), (4, -SIGMA)])
     made = tf_ops().population_read(pipeline.population, [0, 1, 2, 3]).numpy()
@@ -142,7 +142,7 @@ def test_rows_of_the_caller(dtype: str) -> None:
 
 
 def test_vectors_that_do_not_fit_are_refused() -> None:
-    small, right = Genome(Centre(np.ones(7))), dense(Genome(1))
+    small, right = Genome(Center(np.ones(7))), dense(Genome(1))
     words = "a genome starts from 7 weights, expected 1,008,450 as network 0 has"
     for genomes in ([right, small], [small.child(1, SIGMA), small.child(2, SIGMA), right]):
         episodes = [Episode(genome, 0, 5) for genome in genomes]
@@ -153,9 +153,9 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
             native.run_episodes(envs.resolve("frostbite"), [networks.model], episodes, lanes=1, slots=1)
         evaluator.close()
     with LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator, pytest.raises(LookupError):
-        evaluator.evaluate([Episode(Genome(Centre.named(right.base.name)), 0, 5)])
-    for network, centre in ((3, right.base), (-1, right.base), (1, Centre(np.ones(1_008_451)))):
-        genomes = [Genome(centre, (), network), *(Genome(centre, ((seed, SIGMA),), network) for seed in (1, 2))]
+        evaluator.evaluate([Episode(Genome(Center.named(right.base.name)), 0, 5)])
+    for network, center in ((3, right.base), (-1, right.base), (1, Center(np.ones(1_008_451)))):
+        genomes = [Genome(center, (), network), *(Genome(center, ((seed, SIGMA),), network) for seed in (1, 2))]
         for some in (genomes[:1], genomes[1:]):  # one that plays, and one that is a parent
             with (
                 LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator,
@@ -165,8 +165,8 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
 
 
 def test_vectors_are_packed_once() -> None:
-    one, two = Centre(np.arange(1, 4)), Centre(np.arange(5))
-    genomes = [Genome(one), Genome(3), Genome(two, (), 1), None, Genome(Centre(np.arange(1, 4)), ((1, 1.0),))]
+    one, two = Center(np.arange(1, 4)), Center(np.arange(5))
+    genomes = [Genome(one), Genome(3), Genome(two, (), 1), None, Genome(Center(np.arange(1, 4)), ((1, 1.0),))]
     theta_of, thetas = thetas_of(genomes, [3, 5])
     assert theta_of.tolist() == [0, -1, 1, -1, 0]
     assert thetas.dtype == np.float32 and thetas.tolist() == [[1, 2, 3, 0, 0], [0, 1, 2, 3, 4]]
@@ -175,14 +175,14 @@ def test_vectors_are_packed_once() -> None:
 
 
 def test_rows_remember_names_not_vectors() -> None:
-    rows, centre = ParentRows(3), Centre(np.ones(5))
-    genome, alive = Genome(centre), weakref.ref(centre)
+    rows, center = ParentRows(3), Center(np.ones(5))
+    genome, alive = Genome(center), weakref.ref(center)
     for _ in range(2):  # when it gets its row, and when it is needed again
         assert [fill.source for fill in rows.require([genome, genome.child(1, SIGMA)])] in ([None, 2], [])
-    del centre, genome
+    del center, genome
     gc.collect()
     assert alive() is None
-    again = Genome(Centre(np.ones(5)))
+    again = Genome(Center(np.ones(5)))
     assert rows.row(again) is not None and rows.source(again.child(2, SIGMA)) == (rows.row(again), ((2, SIGMA),))
 
 

@@ -141,7 +141,7 @@ def memories(backend: str, dtype: str, steps: int, episodes: int = 4) -> tuple[l
         outcomes = one.evaluate(played)
         spec = one._pipeline.env_pool
         with tf.device("/cpu:0"):
-            rams = ops.tf_ops().env_behaviour(spec, np.arange(episodes), dtype=tf.uint8, shape=[128]).numpy()
+            rams = ops.tf_ops().env_behavior(spec, np.arange(episodes), dtype=tf.uint8, shape=[128]).numpy()
     return sorted(ram.tobytes() for ram in rams), outcomes.returns.tolist(), outcomes.steps.tolist()
 
 

@@ -10,7 +10,7 @@ import pytest
 from neuroevo.algorithms.ga import GA
 from neuroevo.checkpoint import Checkpoint, from_bytes, to_bytes
 from neuroevo.config import Training
-from neuroevo.elite_tests import elite_test_priority, episode_priority
+from neuroevo.elite_tests import elite_evaluation_priority, episode_priority
 from neuroevo.genome import Genome
 from neuroevo.run_folder import RunFolder
 from neuroevo.train import finished, spent, train
@@ -48,8 +48,8 @@ def test_tests_come_after_the_next_generation_and_before_the_one_after():
     assert toy.priorities[:6] == [0, 0, 3, 2, 2, 5]  # population, validation and test of generations 0 and 1
     for generation in range(5):
         following = episode_priority(generation + 1)
-        assert following < elite_test_priority(generation) < episode_priority(generation + 2)
-        assert elite_test_priority(generation) < elite_test_priority(generation + 1)
+        assert following < elite_evaluation_priority(generation) < episode_priority(generation + 2)
+        assert elite_evaluation_priority(generation) < elite_evaluation_priority(generation + 1)
 
 
 @pytest.mark.parametrize("late", [1, 4, 100])
@@ -103,10 +103,10 @@ def test_checkpoints_of_versions_before(version, late):
     for key in ("version", "moments", *(["untested"] if version == 1 else [])):
         del old[key]
     for untested in old.get("untested", []):
-        del untested["fields"]["faults"]
+        del untested["fields"]["failures"]
         record = untested["fields"]["record"]["fields"]
-        faults = (f"faults_{phase}" for phase in ("population", "validation", "test"))
-        for key in ("normaliser", "first_fault", *faults):
+        failures = (f"failures_{phase}" for phase in ("population", "validation", "test"))
+        for key in ("normalizer", "first_failure", *failures):
             del record[key]
     content = json.dumps(old).encode() + b"\n" + arrays
     head = {**json.loads(head), "version": version, "bytes": len(content)}

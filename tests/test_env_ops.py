@@ -29,8 +29,8 @@ def make(**given):
     return tf_ops().env_pool_make(**attributes)
 
 
-def reset(pool, slots=(0,), seeds=(7,), max_frames=(0,), episodes=(), normalisers=()):
-    tf_ops().env_reset(pool, *(int64(*values) for values in (slots, seeds, max_frames, episodes, normalisers)))
+def reset(pool, slots=(0,), seeds=(7,), max_frames=(0,), episodes=(), normalizers=()):
+    tf_ops().env_reset(pool, *(int64(*values) for values in (slots, seeds, max_frames, episodes, normalizers)))
 
 
 def observe(pool, *slots):
@@ -72,9 +72,9 @@ RESET = [
     ({"max_frames": (-1,)}, "max_frames of slot 0 is -1, expected 0 or more"),
     ({"episodes": (1, 2)}, "episodes has 2 values, expected one per slot: 1"),
     ({"episodes": (-2,)}, r"episode of slot 0 is -2, expected -1 \(none\) or more"),
-    ({"normalisers": (-1, -1)}, "normalisers has 2 values, expected one per slot: 1"),
-    ({"normalisers": (7,)}, "normaliser 7 is not set"),
-    ({"normalisers": (-2,)}, "normaliser -2 is not set"),
+    ({"normalizers": (-1, -1)}, "normalizers has 2 values, expected one per slot: 1"),
+    ({"normalizers": (7,)}, "normalizer 7 is not set"),
+    ({"normalizers": (-2,)}, "normalizer -2 is not set"),
 ]
 
 
@@ -118,7 +118,7 @@ def test_actions_of_a_wrong_dtype(pool):
 
 COPIES = [  # what an op copies out of a slot, and what a slot is said to lack
     ("env_observation", {"dtype": tf.uint8, "shape": [84, 84, 4]}, "observation"),
-    ("env_behaviour", {"dtype": tf.uint8, "shape": [128]}, "behaviour"),
+    ("env_behavior", {"dtype": tf.uint8, "shape": [128]}, "behavior"),
     ("env_render", {}, "screen"),
 ]
 COPIED_SLOTS = [
@@ -143,10 +143,10 @@ ATTRIBUTES = [
     ("env_observation", tf.uint8, [84, 84, 3], r"attr 'shape' is \[84,84,3\], expected \[84,84,4\]"),
     ("env_observation", tf.uint8, [28224], r"attr 'shape' is \[28224\], expected \[84,84,4\]"),
     ("env_observation", tf.uint8, [], r"attr 'shape' is \[\], expected \[84,84,4\]"),
-    ("env_behaviour", tf.float32, [128], "attr 'dtype' is float, expected uint8"),
-    ("env_behaviour", tf.float64, [128], "attr 'dtype' is double, expected uint8"),
-    ("env_behaviour", tf.uint8, [127], r"attr 'shape' is \[127\], expected \[128\]"),
-    ("env_behaviour", tf.uint8, [1, 128], r"attr 'shape' is \[1,128\], expected \[128\]"),
+    ("env_behavior", tf.float32, [128], "attr 'dtype' is float, expected uint8"),
+    ("env_behavior", tf.float64, [128], "attr 'dtype' is double, expected uint8"),
+    ("env_behavior", tf.uint8, [127], r"attr 'shape' is \[127\], expected \[128\]"),
+    ("env_behavior", tf.uint8, [1, 128], r"attr 'shape' is \[1,128\], expected \[128\]"),
 ]
 
 
@@ -156,7 +156,7 @@ def test_attributes_that_disagree(pool, op, dtype, shape, message):
         getattr(tf_ops(), op)(pool, int64(0), dtype=dtype, shape=shape)
 
 
-def test_screens_and_behaviours_are_those_of_the_slots(pool):
+def test_screens_and_behaviors_are_those_of_the_slots(pool):
     # Through the ops as through the C interface, where ale-py is what they are held against.
     recipe = envs.resolve("freeway")
     other = EnvPool(recipe, 2)
@@ -166,17 +166,17 @@ def test_screens_and_behaviours_are_those_of_the_slots(pool):
     screens = tf_ops().env_render(pool, int64(1, 0))
     assert screens.dtype == tf.uint8 and screens.shape == (2, 210, 160, 3)
     assert np.array_equal(screens, other.render([1, 0]))
-    behaviours = tf_ops().env_behaviour(pool, int64(1, 0), dtype=tf.uint8, shape=[128])
-    assert np.array_equal(behaviours, other.behaviour([1, 0]))
-    assert not np.array_equal(behaviours[0], behaviours[1])
+    behaviors = tf_ops().env_behavior(pool, int64(1, 0), dtype=tf.uint8, shape=[128])
+    assert np.array_equal(behaviors, other.behavior([1, 0]))
+    assert not np.array_equal(behaviors[0], behaviors[1])
 
 
 def test_the_specification(pool):
     spec = tf_ops().env_pool_spec(pool)
-    assert (spec.observation_dtype, spec.action_dtype, spec.behaviour_dtype) == (b"uint8", b"int32", b"uint8")
+    assert (spec.observation_dtype, spec.action_dtype, spec.behavior_dtype) == (b"uint8", b"int32", b"uint8")
     assert (spec.num_actions, spec.frame_skip, spec.slots) == (3, 4, SLOTS)
     assert spec.observation_shape.numpy().tolist() == [84, 84, 4]
-    assert spec.behaviour_shape.numpy().tolist() == [128]
+    assert spec.behavior_shape.numpy().tolist() == [128]
     assert spec.render_shape.numpy().tolist() == [210, 160, 3]
     assert spec.action_low.shape == spec.action_high.shape == (0,)
 
@@ -186,19 +186,19 @@ def test_shapes_in_a_graph(pool):
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)])
     def look(slots):
-        behaviours = ops.env_behaviour(pool, slots, dtype=tf.uint8, shape=[128])
+        behaviors = ops.env_behavior(pool, slots, dtype=tf.uint8, shape=[128])
         screens = ops.env_render(pool, slots)
-        shapes.update(behaviours=behaviours.shape.as_list(), screens=screens.shape.as_list())
+        shapes.update(behaviors=behaviors.shape.as_list(), screens=screens.shape.as_list())
         shapes["spec"] = [output.shape.rank for output in ops.env_pool_spec(pool)]
-        return behaviours, screens
+        return behaviors, screens
 
-    behaviours, screens = look(int64(1))
+    behaviors, screens = look(int64(1))
     assert shapes == {
-        "behaviours": [None, 128],
+        "behaviors": [None, 128],
         "screens": [None, None, None, 3],
         "spec": [0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1],
     }
-    assert behaviours.shape == (1, 128) and screens.shape == (1, 210, 160, 3)
+    assert behaviors.shape == (1, 128) and screens.shape == (1, 210, 160, 3)
 
 
 def test_an_unreset_slot_can_neither_be_stepped_nor_copied_from():
@@ -218,7 +218,7 @@ def test_no_slots_is_a_call_like_any_other(pool):
     rewards, dones = tf_ops().env_step(pool, int64(), int32())
     assert rewards.shape == dones.shape == (0,)
     assert observe(pool).shape == (0, 84, 84, 4)
-    assert tf_ops().env_behaviour(pool, int64(), dtype=tf.uint8, shape=[128]).shape == (0, 128)
+    assert tf_ops().env_behavior(pool, int64(), dtype=tf.uint8, shape=[128]).shape == (0, 128)
     assert tf_ops().env_render(pool, int64()).shape == (0, 210, 160, 3)
 
 
@@ -232,15 +232,15 @@ def test_handles_of_another_kind(pool):
             lambda handle: reset(handle),
             lambda handle: ops.env_step(handle, int64(0), int32(0)),
             lambda handle: observe(handle, 0),
-            lambda handle: ops.env_behaviour(handle, int64(0), dtype=tf.uint8, shape=[128]),
+            lambda handle: ops.env_behavior(handle, int64(0), dtype=tf.uint8, shape=[128]),
             lambda handle: ops.env_render(handle, int64(0)),
             lambda handle: ops.env_pool_spec(handle),
             lambda handle: ops.env_actions(handle, np.zeros((1, 3), np.float32), T=tf.int32),
-            lambda handle: ops.env_normalised_observation(handle, int64(0), shape=[84, 84, 4]),
-            lambda handle: ops.env_set_normaliser(handle, 0, [0.0], [1.0]),
-            lambda handle: ops.env_drop_normalisers(handle, int64(0)),
+            lambda handle: ops.env_normalized_observation(handle, int64(0), shape=[84, 84, 4]),
+            lambda handle: ops.env_set_normalizer(handle, 0, [0.0], [1.0]),
+            lambda handle: ops.env_drop_normalizers(handle, int64(0)),
             lambda handle: ops.env_take_ended(handle),
-            lambda handle: ops.env_record_behaviours(handle, 0, 1),
+            lambda handle: ops.env_record_behaviors(handle, 0, 1),
         ):
             with pytest.raises(ERRORS, match="input 'handle' is not a handle of an env pool"):
                 call(handle)
@@ -269,11 +269,11 @@ def test_wrong_ranks_are_found_when_a_graph_is_built(pool):
         lambda: ops.env_reset(pool, int64(0), tf.constant(0, tf.int64), int64(0), int64(), int64()),
         lambda: ops.env_reset(pool, int64(0), int64(0), int64(0), int64(), tf.constant(0, tf.int64)),
         lambda: ops.env_actions(pool, tf.zeros([3]), T=tf.int32),
-        lambda: ops.env_normalised_observation(pool, tf.zeros([1, 1], tf.int64), shape=[84, 84, 4]),
-        lambda: ops.env_set_normaliser(pool, 0, tf.zeros([1, 1], tf.float64), tf.zeros([1], tf.float64)),
-        lambda: ops.env_drop_normalisers(pool, tf.constant(0, tf.int64)),
+        lambda: ops.env_normalized_observation(pool, tf.zeros([1, 1], tf.int64), shape=[84, 84, 4]),
+        lambda: ops.env_set_normalizer(pool, 0, tf.zeros([1, 1], tf.float64), tf.zeros([1], tf.float64)),
+        lambda: ops.env_drop_normalizers(pool, tf.constant(0, tf.int64)),
         lambda: ops.env_observation(pool, tf.zeros([1, 1], tf.int64), dtype=tf.uint8, shape=[84, 84, 4]),
-        lambda: ops.env_behaviour(pool, tf.zeros([1, 1], tf.int64), dtype=tf.uint8, shape=[128]),
+        lambda: ops.env_behavior(pool, tf.zeros([1, 1], tf.int64), dtype=tf.uint8, shape=[128]),
         lambda: ops.env_render(pool, tf.constant(0, tf.int64)),
     ):
         with pytest.raises(ValueError, match="must be rank [12]"):

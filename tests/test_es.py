@@ -15,16 +15,16 @@ from neuroevo.algorithms.ascent import antithetic_pairs, ascend, estimate, norm
 from neuroevo.algorithms.es import ES, ESState
 from neuroevo.config import make_config
 from neuroevo.errors import UserError
-from neuroevo.genome import Centre, Genome
-from neuroevo.optimisers import SGD, Adam
+from neuroevo.genome import Center, Genome
+from neuroevo.optimizers import SGD, Adam
 from neuroevo.randomness import Purpose, draw_seeds
-from neuroevo.ranks import centred_ranks
+from neuroevo.ranks import centered_ranks
 from neuroevo.schedules import ExponentialSchedule, LinearSchedule
 from neuroevo.state_codec import decode, encode
 from neuroevo.weights import NativeWeights
 
 D = 3001
-CENTRE = Genome(12, ((5, 0.5),))
+CENTER = Genome(12, ((5, 0.5),))
 
 
 def weights_of(dimension: int) -> NativeWeights:
@@ -54,37 +54,37 @@ def told(algorithm, state, weights, fitness_of, steps=0):
     return algorithm.tell(state, Played(genomes, fitness, steps), weights)
 
 
-# By hand. Returns 2, 1 and 2, 5: ranks 0 for the 1, 1.5 for both 2s, 3 for the 5, so 0, -0.5 and 0, 0.5 once centred.
+# By hand. Returns 2, 1 and 2, 5: ranks 0 for the 1, 1.5 for both 2s, 3 for the 5, so 0, -0.5 and 0, 0.5 once centered.
 # The pairs' differences are 0.5 and -0.5; (0.5 * [1, -2] - 0.5 * [3, 4]) / 4 = [-0.25, -0.75].
 HAND = NotedNoise(s7=[1, -2], s8=[3, 4])
 HAND_FITNESS = np.array([2.0, 1.0, 2.0, 5.0])
-HAND_CENTRE = Genome(Centre([2.0, 4.0]))
+HAND_CENTER = Genome(Center([2.0, 4.0]))
 
 
 def test_ranks_with_ties_and_the_estimate_by_hand():
-    genomes = antithetic_pairs(HAND_CENTRE, [7, 8], 0.5)
+    genomes = antithetic_pairs(HAND_CENTER, [7, 8], 0.5)
     assert [genome.chain for genome in genomes] == [((7, 0.5),), ((7, -0.5),), ((8, 0.5),), ((8, -0.5),)]
-    shaped = centred_ranks(HAND_FITNESS)
+    shaped = centered_ranks(HAND_FITNESS)
     assert shaped.tolist() == [0, -0.5, 0, 0.5]
     found = estimate(shaped, genomes, HAND, 2)
     assert found.dtype == np.float32 and found.tolist() == [-0.25, -0.75]
 
 
 def hand_generation(algorithm, state, fitness):
-    genomes = antithetic_pairs(state.centre, [7, 8], 0.5)
+    genomes = antithetic_pairs(state.center, [7, 8], 0.5)
     return algorithm.tell(state, Played(genomes, fitness, steps=30), HAND)
 
 
 def test_sgd_by_hand():
     """Two generations, the second with equal returns: velocity and L2 go on."""
     algorithm = ES(4, 0.5, SGD(stepsize=0.5, momentum=0.5), l2=0.25)
-    first = hand_generation(algorithm, ESState(3, HAND_CENTRE), HAND_FITNESS)
+    first = hand_generation(algorithm, ESState(3, HAND_CENTER), HAND_FITNESS)
     # The gradient is 0.25 * [2, 4] + [0.25, 0.75] = [0.75, 1.75], the step half of it.
-    assert first.centre == Genome(Centre([1.625, 3.125]))
+    assert first.center == Genome(Center([1.625, 3.125]))
     assert (first.seed, first.generation, first.steps) == (3, 1, 30)
     assert first.gradient_norm == pytest.approx(np.sqrt(0.0625 + 0.5625), rel=1e-7)
     assert first.update_ratio == pytest.approx(np.sqrt((0.140625 + 0.765625) / 20), rel=1e-7)
-    metrics = algorithm.metrics(ESState(3, HAND_CENTRE), first)
+    metrics = algorithm.metrics(ESState(3, HAND_CENTER), first)
     assert metrics == {
         "sigma": 0.5,
         "theta_norm": pytest.approx(np.sqrt(2.640625 + 9.765625), rel=1e-7),
@@ -93,29 +93,29 @@ def test_sgd_by_hand():
     }
     second = hand_generation(algorithm, first, np.full(4, 9.0))
     # 0.5 * [0.75, 1.75] + 0.25 * [1.625, 3.125] = [0.78125, 1.65625]
-    assert second.centre == Genome(Centre([1.625 - 0.390625, 3.125 - 0.828125]))
+    assert second.center == Genome(Center([1.625 - 0.390625, 3.125 - 0.828125]))
     assert (second.generation, second.steps, second.gradient_norm) == (2, 60, 0.0)
 
 
 def test_adam_by_hand():
     algorithm = ES(4, 0.5, Adam(stepsize=0.1), l2=0.25)
-    first = hand_generation(algorithm, ESState(3, HAND_CENTRE), HAND_FITNESS)
+    first = hand_generation(algorithm, ESState(3, HAND_CENTER), HAND_FITNESS)
     # Adam's first step is its stepsize against the gradient's sign, [0.75, 1.75].
-    assert first.centre.base.vector == pytest.approx([1.9, 3.9], rel=1e-6)
+    assert first.center.base.vector == pytest.approx([1.9, 3.9], rel=1e-6)
     second = hand_generation(algorithm, first, np.full(4, 9.0))
     # The gradient is 0.25 * [1.9, 3.9] = [0.475, 0.975]; m = [0.0675 + 0.0475, 0.1575 + 0.0975] = [0.115, 0.255];
     # v = [7.875625e-4, 4.0100625e-3], their roots [0.02806355, 0.06332506]; a = 0.1 sqrt(0.001999) / 0.19 = 0.02353155.
-    assert second.centre.base.vector == pytest.approx([1.9 - 0.0964283, 3.9 - 0.0947577], rel=1e-6)
-    assert second.optimiser.steps == 2
+    assert second.center.base.vector == pytest.approx([1.9 - 0.0964283, 3.9 - 0.0947577], rel=1e-6)
+    assert second.optimizer.steps == 2
 
 
 def test_the_estimate_is_float64s_to_1e_5():
     """2,500 pairs, ties among their returns, with the noise that perturb adds."""
     weights = weights_of(D)
     seeds = draw_seeds(2500, 4, 0, Purpose.PAIRS)
-    shaped = centred_ranks(np.random.default_rng(3).integers(0, 300, 5000) * 10.0)
-    found = estimate(shaped, antithetic_pairs(CENTRE, seeds, 0.02), weights, D)
-    expected, zeros = np.zeros(D), Genome(Centre(np.zeros(D)))
+    shaped = centered_ranks(np.random.default_rng(3).integers(0, 300, 5000) * 10.0)
+    found = estimate(shaped, antithetic_pairs(CENTER, seeds, 0.02), weights, D)
+    expected, zeros = np.zeros(D), Genome(Center(np.zeros(D)))
     for pair, seed in enumerate(seeds):
         expected += (shaped[2 * pair] - shaped[2 * pair + 1]) * weights.theta(zeros.child(seed, 1.0)).astype(np.float64)
     expected /= 5000
@@ -135,19 +135,19 @@ def test_pairs_are_mirror_images(base, sigma, seed):
     assert np.mean(plus != minus) > 0.9
 
 
-def test_a_generation_is_pairs_around_the_centre():
+def test_a_generation_is_pairs_around_the_center():
     algorithm, weights = ES(population=8, sigma=0.1), weights_of(3)
     state = algorithm.init(5)
-    assert state.centre == Genome(draw_seeds(1, 5, 0, Purpose.INITIAL_WEIGHTS)[0])
+    assert state.center == Genome(draw_seeds(1, 5, 0, Purpose.INITIAL_WEIGHTS)[0])
     genomes = algorithm.ask(state, weights)
     seeds, sigma = draw_seeds(4, 5, 0, Purpose.PAIRS), float(np.float32(0.1))
-    assert genomes == [state.centre.child(seed, scale) for seed in seeds for scale in (sigma, -sigma)]
+    assert genomes == [state.center.child(seed, scale) for seed in seeds for scale in (sigma, -sigma)]
     assert algorithm.ask(state, weights) == genomes
     after = algorithm.tell(state, Played(genomes, np.arange(8.0)), weights)
-    assert (after.generation, after.centre.chain) == (1, ())
-    assert {genome.parent for genome in algorithm.ask(after, weights)} == {after.centre}
+    assert (after.generation, after.center.chain) == (1, ())
+    assert {genome.parent for genome in algorithm.ask(after, weights)} == {after.center}
     assert not {g.chain for g in algorithm.ask(after, weights)} & {g.chain for g in genomes}
-    assert algorithm.elite(after) == after.centre and algorithm.best(after) == [after.centre]
+    assert algorithm.elite(after) == after.center and algorithm.best(after) == [after.center]
     assert algorithm.candidates(after) == []
 
 
@@ -160,28 +160,28 @@ def test_another_runs_elite_is_where_it_starts_and_the_network_stays():
     (plus, minus) = algorithm.ask(state, weights)
     assert plus.parent == minus.parent == elite
     after = algorithm.tell(state, Played([plus, minus], np.array([1.0, 0.0])), weights)
-    assert (after.centre.network, after.centre.base.vector.shape) == (1, (9,))
-    moved = after.centre.base.vector - weights.theta(elite)
+    assert (after.center.network, after.center.base.vector.shape) == (1, (9,))
+    moved = after.center.base.vector - weights.theta(elite)
     assert np.all(moved * (weights.theta(plus) - weights.theta(minus)) > 0)  # towards the better of the two
 
 
-@pytest.mark.parametrize("optimiser", [Adam(), SGD(stepsize=10.0)])
-def test_equal_returns_move_nothing(optimiser):
+@pytest.mark.parametrize("optimizer", [Adam(), SGD(stepsize=10.0)])
+def test_equal_returns_move_nothing(optimizer):
     weights = weights_of(50)
-    algorithm = ES(population=6, optimiser=optimiser, l2=0)
+    algorithm = ES(population=6, optimizer=optimizer, l2=0)
     state = algorithm.init(1)
     for _ in range(3):
         after = told(algorithm, state, weights, lambda theta: -7.5)
-        assert np.array_equal(weights.theta(after.centre), weights.theta(state.centre))
+        assert np.array_equal(weights.theta(after.center), weights.theta(state.center))
         assert (after.gradient_norm, after.update_ratio) == (0.0, 0.0)
         state = after
 
 
 def test_with_equal_returns_only_l2_is_left():
-    weights, algorithm = weights_of(50), ES(population=6, optimiser=SGD(stepsize=0.5, momentum=0), l2=0.25)
+    weights, algorithm = weights_of(50), ES(population=6, optimizer=SGD(stepsize=0.5, momentum=0), l2=0.25)
     state = algorithm.init(1)
     after = told(algorithm, state, weights, lambda theta: 0.0)
-    assert np.array_equal(after.centre.base.vector, weights.theta(state.centre) * np.float32(0.875))
+    assert np.array_equal(after.center.base.vector, weights.theta(state.center) * np.float32(0.875))
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
@@ -205,9 +205,9 @@ def test_a_step_beyond_float32_is_an_error():
 @pytest.mark.parametrize(
     ("algorithm", "generations", "distance"),
     [
-        (ES(population=40, sigma=0.02, optimiser=Adam(stepsize=0.05), l2=0), 150, 0.15),
-        (ES(population=40, sigma=0.02, optimiser=SGD(stepsize=0.3, momentum=0.5), l2=0), 150, 0.15),
-        (ES(population=40, sigma=LinearSchedule(0.1, 0.001, 100), optimiser=Adam(stepsize=0.05), l2=0), 150, 0.15),
+        (ES(population=40, sigma=0.02, optimizer=Adam(stepsize=0.05), l2=0), 150, 0.15),
+        (ES(population=40, sigma=0.02, optimizer=SGD(stepsize=0.3, momentum=0.5), l2=0), 150, 0.15),
+        (ES(population=40, sigma=LinearSchedule(0.1, 0.001, 100), optimizer=Adam(stepsize=0.05), l2=0), 150, 0.15),
     ],
     ids=["adam", "sgd", "schedule"],
 )
@@ -220,21 +220,21 @@ def test_a_quadratic(algorithm, generations, distance, seed):
         return float(np.linalg.norm(theta - optimum))
 
     state = algorithm.init(seed)
-    assert far(weights.theta(state.centre)) > 3
+    assert far(weights.theta(state.center)) > 3
     for _ in range(generations):
         state = told(algorithm, state, weights, lambda theta: -far(theta))
-    assert far(state.centre.base.vector) < distance
+    assert far(state.center.base.vector) < distance
 
 
 def test_l2_keeps_weights_smaller():
     weights = weights_of(12)
     norms = []
     for l2 in (0.0, 0.05):
-        algorithm = ES(population=20, optimiser=SGD(stepsize=0.2), l2=l2)
+        algorithm = ES(population=20, optimizer=SGD(stepsize=0.2), l2=l2)
         state = algorithm.init(0)
         for _ in range(40):
             state = told(algorithm, state, weights, lambda theta: theta.sum())
-        norms.append(norm(state.centre.base.vector))
+        norms.append(norm(state.center.base.vector))
     assert norms[1] < 0.7 * norms[0]
 
 
@@ -257,20 +257,20 @@ def test_sigma_follows_its_schedule(sigma, generation, steps, value):
     assert after.steps == steps + 90
 
 
-@pytest.mark.parametrize("optimiser", [Adam(), SGD(stepsize=0.1)])
+@pytest.mark.parametrize("optimizer", [Adam(), SGD(stepsize=0.1)])
 @pytest.mark.parametrize("generations", [0, 3])
-def test_a_state_survives_a_checkpoint(optimiser, generations):
-    weights, algorithm = weights_of(20), ES(population=6, optimiser=optimiser)
+def test_a_state_survives_a_checkpoint(optimizer, generations):
+    weights, algorithm = weights_of(20), ES(population=6, optimizer=optimizer)
     state = algorithm.init(8)
     for _ in range(generations):
         state = told(algorithm, state, weights, np.sum, steps=11)
     (again,) = decode(encode(state), ESState)
-    assert (again.seed, again.centre, again.generation, again.steps) == (8, state.centre, generations, 11 * generations)
+    assert (again.seed, again.center, again.generation, again.steps) == (8, state.center, generations, 11 * generations)
     assert (again.gradient_norm, again.update_ratio) == (state.gradient_norm, state.update_ratio)
     for _ in range(2):
         assert algorithm.ask(again, weights) == algorithm.ask(state, weights)
         state, again = (told(algorithm, each, weights, np.sum, steps=11) for each in (state, again))
-        assert again.centre == state.centre
+        assert again.center == state.center
 
 
 def test_an_update_needs_a_few_vectors_only():
@@ -280,7 +280,7 @@ def test_an_update_needs_a_few_vectors_only():
     weights = SimpleNamespace(
         theta=lambda genome: genome.base.vector, noise_sum=lambda seeds, w, d: noise * np.float32(w.sum())
     )
-    algorithm, state = ES(population=200), ESState(0, Genome(Centre(noise)))
+    algorithm, state = ES(population=200), ESState(0, Genome(Center(noise)))
     for _ in range(2):
         played = Played(algorithm.ask(state, weights), np.arange(200.0))
         tracemalloc.start()
@@ -300,12 +300,12 @@ def test_an_update_needs_a_few_vectors_only():
         ({"population": 0}, "population = 0: expected at least 1"),
         ({"l2": -0.1}, "l2 = -0.1: expected at least 0"),
         ({"sigma": 0}, "sigma = 0: expected more than 0"),
-        ({"optimiser": {"type": "lion"}}, 'optimiser = {type = "lion"}: expected a table with type "adam" or "sgd"'),
-        ({"optimiser": "adam"}, 'optimiser = "adam": expected a table with type "adam" or "sgd"'),
-        ({"optimiser": {"stepsize": -1}}, "optimiser.stepsize = -1: expected more than 0"),
-        ({"optimiser": {"type": "sgd", "stepsize": 1, "momentum": 1}}, "optimiser.momentum = 1: expected less than 1"),
-        ({"optimiser": {"type": "sgd"}}, "optimiser.stepsize: missing, expected a value"),
-        ({"optimiser": {"type": "adam", "momentum": 0.5}}, "optimiser.momentum = 0.5: there is no such key"),
+        ({"optimizer": {"type": "lion"}}, 'optimizer = {type = "lion"}: expected a table with type "adam" or "sgd"'),
+        ({"optimizer": "adam"}, 'optimizer = "adam": expected a table with type "adam" or "sgd"'),
+        ({"optimizer": {"stepsize": -1}}, "optimizer.stepsize = -1: expected more than 0"),
+        ({"optimizer": {"type": "sgd", "stepsize": 1, "momentum": 1}}, "optimizer.momentum = 1: expected less than 1"),
+        ({"optimizer": {"type": "sgd"}}, "optimizer.stepsize: missing, expected a value"),
+        ({"optimizer": {"type": "adam", "momentum": 0.5}}, "optimizer.momentum = 0.5: there is no such key"),
     ],
 )
 def test_wrong_settings(settings, problem):
@@ -319,5 +319,5 @@ def test_settings_as_a_configuration_has_them():
     config = make_config(tables)
     assert config.algorithm == ES(5000, 0.02, Adam(stepsize=0.01, beta1=0.9, beta2=0.999, epsilon=1e-8), 0.005)
     assert make_config(config.tables()) == config
-    tables["algorithm"] |= {"optimiser": {"stepsize": 1}, "l2": 0, "population": 1e3}
+    tables["algorithm"] |= {"optimizer": {"stepsize": 1}, "l2": 0, "population": 1e3}
     assert make_config(tables).algorithm == ES(1000, 0.02, Adam(stepsize=1.0), 0.0)

@@ -1,4 +1,4 @@
-"""Genomes: chains grow and shrink, JSON keeps every bit of the seeds, and centres are known by their weights."""
+"""Genomes: chains grow and shrink, JSON keeps every bit of the seeds, and centers are known by their weights."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.genome_json import genome_from_json, genome_to_json, genomes_from_json, genomes_to_json
 
 seeds = st.integers(0, 2**63 - 1)
@@ -104,26 +104,26 @@ def test_a_genome_that_could_not_be_read_again_is_not_written(genome, message):
         genome_to_json(genome)
 
 
-def test_a_centre_is_named_by_its_weights():
+def test_a_center_is_named_by_its_weights():
     vector = np.array([0.5, -2.0, 1e-3])
-    centre = Centre(vector)
-    assert centre.name == "sha256:" + hashlib.sha256(struct.pack("<3f", 0.5, -2.0, 1e-3)).hexdigest()
-    assert centre.vector.dtype == np.float32
+    center = Center(vector)
+    assert center.name == "sha256:" + hashlib.sha256(struct.pack("<3f", 0.5, -2.0, 1e-3)).hexdigest()
+    assert center.vector.dtype == np.float32
     vector[0] = 9.0  # it has a copy
-    assert centre.vector.tolist() == [0.5, -2.0, float(np.float32(1e-3))]
+    assert center.vector.tolist() == [0.5, -2.0, float(np.float32(1e-3))]
     with pytest.raises(ValueError, match="read-only"):
-        centre.vector[0] = 1.0
-    same, other = Centre(centre.vector), Centre([0.5, -2.0, 2e-3])
-    assert same == centre and hash(same) == hash(centre) and other != centre
-    assert {Genome(centre).child(3, 0.5)} == {Genome(same).child(3, 0.5)}
-    assert centre != centre.name
+        center.vector[0] = 1.0
+    same, other = Center(center.vector), Center([0.5, -2.0, 2e-3])
+    assert same == center and hash(same) == hash(center) and other != center
+    assert {Genome(center).child(3, 0.5)} == {Genome(same).child(3, 0.5)}
+    assert center != center.name
 
 
-def test_a_centre_of_which_only_the_name_is_known():
-    centre = Centre([1.0])
-    named = Centre.named(centre.name)
-    assert named == centre and centre.at_hand and not named.at_hand
-    with pytest.raises(LookupError, match=f"the weights of the centre {centre.name} are not at hand"):
+def test_a_center_of_which_only_the_name_is_known():
+    center = Center([1.0])
+    named = Center.named(center.name)
+    assert named == center and center.at_hand and not named.at_hand
+    with pytest.raises(LookupError, match=f"the weights of the center {center.name} are not at hand"):
         _ = named.vector
 
 
@@ -133,22 +133,22 @@ def test_a_centre_of_which_only_the_name_is_known():
         ([], r"shape \[0\], expected \[D\]"),
         ([[1.0]], r"shape \[1, 1\], expected \[D\]"),
         (3.0, r"shape \[\], expected \[D\]"),
-        ([1.0, np.nan], "weight 1 of a centre is nan, expected a number that is finite in 32 bits"),
-        ([-1e39, 1.0], r"weight 0 of a centre is -1e\+39"),
+        ([1.0, np.nan], "weight 1 of a center is nan, expected a number that is finite in 32 bits"),
+        ([-1e39, 1.0], r"weight 0 of a center is -1e\+39"),
     ],
 )
-def test_what_is_not_a_centre(vector, message):
+def test_what_is_not_a_center(vector, message):
     with pytest.raises(ValueError, match=message):
-        Centre(vector)
+        Center(vector)
 
 
-def test_json_names_a_centre():
-    centre = Centre([1.0, 2.0])
-    line = [Genome(centre), Genome(centre).child(4, -0.5), Genome(5)]
+def test_json_names_a_center():
+    center = Center([1.0, 2.0])
+    line = [Genome(center), Genome(center).child(4, -0.5), Genome(5)]
     text = json.dumps(genomes_to_json(line))
-    assert json.loads(text)[1] == {"base": centre.name, "network": 0, "same": 0, "chain": [[4, -0.5]]}
-    again = genomes_from_json(json.loads(text), {centre.name: centre})
-    assert again == line and again[1].base.vector is centre.vector
+    assert json.loads(text)[1] == {"base": center.name, "network": 0, "same": 0, "chain": [[4, -0.5]]}
+    again = genomes_from_json(json.loads(text), {center.name: center})
+    assert again == line and again[1].base.vector is center.vector
     alone = genomes_from_json(json.loads(text))
     assert alone == line and not alone[0].base.at_hand
     with pytest.raises(ValueError, match="base of a genome is 'md5:12', expected a whole number"):

@@ -300,7 +300,7 @@ def test_exceptions_reach_the_caller(what, raised, at):
         (f"{TOYS}ToyIntegerBox-v0", {}, "TypeError: the action space is Box(0, 3, (2,), int32), expected Discrete"),
         (
             f"{TOYS}ToyImage-v0",
-            {"render_mode": "rgb_array", "grey": True},
+            {"render_mode": "rgb_array", "gray": True},
             "TypeError: the screen is uint8 (4, 5), expected",
         ),
         (f"{TOYS}ToyManyChoices-v0", {}, "has 18446744073709551616 combinations, expected at most 4096"),
@@ -372,15 +372,15 @@ def test_numbers_that_are_not_finite_end_the_episode(what):
     pool.reset([0], [0], [0])
     pool.step([0], [0])
     before = pool.observe([0])
-    assert pool.fault(0) == ""
+    assert pool.failure(0) == ""
     rewards, dones = pool.step([0], [0])
     assert (rewards[0], dones[0]) == (0, True)
-    assert re.fullmatch(r"the (reward is nan|observation has a number that is not finite) at step 2", pool.fault(0))
+    assert re.fullmatch(r"the (reward is nan|observation has a number that is not finite) at step 2", pool.failure(0))
     assert np.all(np.isfinite(pool.observe([0])))
     if what == "nan observation":
         assert np.array_equal(pool.observe([0]), before)
     pool.reset([0], [0], [0])
-    assert pool.fault(0) == ""
+    assert pool.failure(0) == ""
 
 
 def test_an_observation_that_is_not_finite_at_the_start():
@@ -388,7 +388,7 @@ def test_an_observation_that_is_not_finite_at_the_start():
     pool.reset([0], [0], [0])
     assert np.array_equal(pool.observe([0]), np.zeros((1, 3)))
     assert pool.step([0], [0]) == (0, True)
-    assert pool.fault(0) == "the observation has a number that is not finite at step 0"
+    assert pool.failure(0) == "the observation has a number that is not finite at step 0"
 
 
 def test_printing_and_reading_disturb_nobody(capfd):
@@ -563,7 +563,7 @@ def test_debug_shows_where_a_graph_failed(tmp_path):
 @pytest.mark.parametrize(
     ("toy", "network", "message"),
     [
-        ("ToyImage", {"normalise_observations": True}, "network.normalise_observations = true: .* shows screens"),
+        ("ToyImage", {"normalize_observations": True}, "network.normalize_observations = true: .* shows screens"),
         ("ToyDict", {"dtype": "int8", "activation": "relu"}, "network.dtype = .int8.: .* numbers with fractions"),
         ("ToyHalf", {"action_bins": 3}, r"action\[1\] lies between -2 and inf, expected finite bounds for its 3 bins"),
         ("ToyLong", {"action_bins": 3}, "network.action_bins = 3: expected 0 where an action is one of 3"),

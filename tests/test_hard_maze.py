@@ -51,11 +51,11 @@ def test_episodes_are_those_of_the_reference(name, protocol):
     np.testing.assert_array_equal(pool.state(range(SEEDS)), [maze.state for maze in mazes])
     going, stopped, furthest = list(range(SEEDS)), 0, 0.0
     for step in range(400):
-        observations, behaviours = pool.observe(going), pool.behaviour(going)
+        observations, behaviors = pool.observe(going), pool.behavior(going)
         for each, slot in enumerate(going):
             np.testing.assert_allclose(observations[each], mazes[slot].observation(), rtol=0, atol=1e-6)
             np.testing.assert_array_equal(observations[each, 7:], mazes[slot].observation()[7:])
-            np.testing.assert_allclose(behaviours[each], mazes[slot].state[:2], rtol=0, atol=1e-9)
+            np.testing.assert_allclose(behaviors[each], mazes[slot].state[:2], rtol=0, atol=1e-9)
         rewards, dones = pool.step(going, actions[going, step])
         before = [mazes[slot].place for slot in going]
         expected = [mazes[slot].step(actions[slot, step]) for slot in going]
@@ -95,7 +95,7 @@ def test_the_hard_maze_can_be_solved(protocol):
     for step, action in enumerate(actions, 1):
         (reward,), (done,) = pool.step([0], [action])
         assert done == (step == len(actions))
-    distance = math.dist(pool.behaviour([0])[0], (31, 20))
+    distance = math.dist(pool.behavior([0])[0], (31, 20))
     assert distance == pytest.approx(abs(maze.place - maze.goal), abs=1e-9)
     assert distance < GOAL_RADIUS
     assert reward == -distance
@@ -148,8 +148,8 @@ def test_the_ops_do_what_the_native_pool_does():
         seen = tf_ops.env_observation(handle, slots, dtype=tf.float32, shape=[11])
         np.testing.assert_array_equal(seen, pool.observe(slots))
     assert expected_dones[0] and expected_rewards[0] < 0
-    behaviours = tf_ops.env_behaviour(handle, slots, dtype=tf.float64, shape=[2])
-    np.testing.assert_array_equal(behaviours, pool.behaviour(slots))
+    behaviors = tf_ops.env_behavior(handle, slots, dtype=tf.float64, shape=[2])
+    np.testing.assert_array_equal(behaviors, pool.behavior(slots))
 
 
 def test_shapes_and_bounds():
@@ -157,7 +157,7 @@ def test_shapes_and_bounds():
     assert (pool.observation_dtype, pool.observation_shape) == (np.float32, (11,))
     assert (pool.action_dtype, pool.num_actions) == (np.float32, 2)
     assert [*pool.action_low, *pool.action_high] == [-1, -1, 1, 1]
-    assert (pool.behaviour_dtype, pool.behaviour_shape, pool.state_size) == (np.float64, (2,), 5)
+    assert (pool.behavior_dtype, pool.behavior_shape, pool.state_size) == (np.float64, (2,), 5)
     assert pool.render_shape == (400, 392, 3)
     image = make(observation="image")
     assert (image.observation_dtype, image.observation_shape) == (np.uint8, (84, 84, 4))
@@ -249,7 +249,7 @@ def test_bad_actions():
         pool = make()
         rewards, dones = pool.step([0], [bad])
         assert (rewards.tolist(), dones.tolist()) == ([0], [True])
-        assert pool.fault(0) == f"{said}, expected a finite number"
+        assert pool.failure(0) == f"{said}, expected a finite number"
     pool, untouched = make(), make()
     with pytest.raises(ValueError, match=r"actions has shape \[1, 3\], expected \[1, 2\]"):
         pool.step([0], [[0, 0, 0]])

@@ -9,7 +9,7 @@ import pytest
 
 from neuroevo import pipeline
 from neuroevo.envs import resolve
-from neuroevo.held_signals import held_signals
+from neuroevo.deferred_signals import deferred_signals
 from neuroevo.networks import named
 
 HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -37,7 +37,7 @@ def handled(sent):
 def test_a_signal_waits_for_the_end(sent):
     done = []
     with handled(sent) as handler:
-        with pytest.raises(Raised), held_signals():
+        with pytest.raises(Raised), deferred_signals():
             os.kill(os.getpid(), sent)
             done += [1, 2]
         assert signal.getsignal(sent) is handler
@@ -47,13 +47,13 @@ def test_a_signal_waits_for_the_end(sent):
 @pytest.mark.parametrize("sent", HELD)
 def test_without_a_signal_nothing_changes(sent):
     before = signal.getsignal(sent)
-    with held_signals():
+    with deferred_signals():
         assert signal.getsignal(sent) is not before
     assert signal.getsignal(sent) is before
 
 
 def test_an_error_of_the_block_gives_way_to_the_signal():
-    with handled(signal.SIGINT), pytest.raises(Raised) as raised, held_signals():
+    with handled(signal.SIGINT), pytest.raises(Raised) as raised, deferred_signals():
         signal.raise_signal(signal.SIGINT)
         raise ValueError
     assert isinstance(raised.value.__context__, ValueError)
@@ -63,7 +63,7 @@ def test_other_threads_hold_nothing():
     seen = []
 
     def work():
-        with held_signals():
+        with deferred_signals():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

@@ -11,10 +11,10 @@ ALGORITHMS_MAY_IMPORT = {
     "numpy",
     "pydantic",
     "neuroevo.algorithms",
-    "neuroevo.behaviour",
+    "neuroevo.behavior",
     "neuroevo.genome",
     "neuroevo.novelty",
-    "neuroevo.optimisers",
+    "neuroevo.optimizers",
     "neuroevo.randomness",
     "neuroevo.ranks",
     "neuroevo.schedules",
@@ -22,9 +22,9 @@ ALGORITHMS_MAY_IMPORT = {
 }
 WITHOUT_TENSORFLOW = ("checkpoint", "checkpoints", "config", "config_files", "config_problems", "config_template")
 WITHOUT_TENSORFLOW += ("gymnasium_envs", "gymnasium_spaces", "gymnasium_worker", "hard_maze_tasks", "mujoco_tasks")
-WITHOUT_TENSORFLOW += ("changes", "networks", "normalisation")
+WITHOUT_TENSORFLOW += ("changes", "networks", "normalization")
 WITHOUT_TENSORFLOW += ("cutoff", "envs", "episodes", "errors", "facts", "files", "genome", "genome_json", "legacy")
-WITHOUT_TENSORFLOW += ("metrics", "metrics_files", "optimisers", "presets", "progress", "randomness", "ranks")
+WITHOUT_TENSORFLOW += ("metrics", "metrics_files", "optimizers", "presets", "progress", "randomness", "ranks")
 WITHOUT_TENSORFLOW += ("run_folder", "run_reader")
 WITHOUT_TENSORFLOW += ("schedules", "settings", "state_codec", "statistics", "tensorboard", "train", "warm_start")
 STANDARD = {"__future__", "collections", "dataclasses", "typing", "math", "functools", "itertools"}

@@ -18,7 +18,7 @@ from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
 from neuroevo.evaluator import LocalEvaluator
 from neuroevo.genome import Genome
-from neuroevo.int8 import quantised
+from neuroevo.int8 import quantized
 from neuroevo.networks import NETWORKS, Network, input_line, to_text
 from neuroevo.run_folder import RunFolder
 from tests.int8_reference import outputs, weight_exponent
@@ -166,9 +166,9 @@ weights = st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_s
 
 @settings(deadline=None)
 @given(weights, st.sampled_from([1.0, 1e-3, 1e-20]))
-def test_quantised_is_what_numpy_makes_of_the_rules(values, scale):
+def test_quantized_is_what_numpy_makes_of_the_rules(values, scale):
     values = np.array(values, np.float32) * np.float32(scale)
-    whole, exponent = quantised(values)
+    whole, exponent = quantized(values)
     assert exponent == weight_exponent(values) and whole.dtype == np.int8
     expected = np.clip(np.rint(values.astype(np.float64) * 2.0**exponent), -127, 127)
     assert np.array_equal(whole, expected)

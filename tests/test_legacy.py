@@ -16,7 +16,7 @@ from neuroevo.config import load_config
 from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
 from neuroevo.metrics_files import read_rows
-from neuroevo.optimisers import SGD, Adam
+from neuroevo.optimizers import SGD, Adam
 from neuroevo.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule
 from tests.runs import new_run
 
@@ -152,7 +152,7 @@ def test_a_2018_population_cannot_be_loaded(problems, tmp_path):
 
 def test_evolution_strategies(written):
     config = load_config(written(ES_JSON))
-    assert config.algorithm == ES(population=5000, sigma=0.02, optimiser=Adam(stepsize=0.01), l2=0.005)
+    assert config.algorithm == ES(population=5000, sigma=0.02, optimizer=Adam(stepsize=0.01), l2=0.005)
     assert (config.env.name, config.network.name) == ("frostbite", "virtual_bn")
     training = config.training
     assert (training.timesteps, training.cutoff, training.test_episodes) == (250_000_000, 5000, 200)
@@ -183,7 +183,7 @@ def test_strategies_settings(written):
     assert config.training.cutoff == "adaptive:1000,0.5,1.5,20000"
     args = {"stepsize": 1, "beta1": 0.5, "beta2": 0.75, "epsilon": 1e-3}
     config = load_config(written({**ES_JSON, "optimizer": {"type": "adam", "args": args}}))
-    assert config.algorithm.optimiser == Adam(1.0, 0.5, 0.75, 1e-3)
+    assert config.algorithm.optimizer == Adam(1.0, 0.5, 0.75, 1e-3)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def play(task, options, steps=STEPS, seed=0):
         assert dones[0] == over
         ends += terminated
         seen.append((observation.tobytes(), rewards[0], dones[0]))
-    assert pool.fault(0) == ""
+    assert pool.failure(0) == ""
     return seen, ends, episodes
 
 
@@ -158,7 +158,7 @@ def test_spaces_are_gymnasiums(task):
     assert np.array_equal(pool.action_high, env.action_space.high)
     assert pool.frame_skip == env.frame_skip
     assert pool.state_size == env.model.nq + env.model.nv
-    assert pool.behaviour_shape == (2,) and pool.behaviour_dtype == np.float64 and pool.render_shape == ()
+    assert pool.behavior_shape == (2,) and pool.behavior_dtype == np.float64 and pool.render_shape == ()
 
 
 @pytest.mark.parametrize("task", NAMES)

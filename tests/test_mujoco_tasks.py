@@ -188,7 +188,7 @@ def test_an_action_that_is_not_finite_ends_its_episode_alone(bad):
     actions[1, 4] = bad
     rewards, dones = pool.step([0, 1], actions)
     assert dones.tolist() == [False, True] and rewards[1] == 0
-    assert (pool.fault(0), pool.fault(1)) == ("", f"action[4] is {bad}, expected a finite number")
+    assert (pool.failure(0), pool.failure(1)) == ("", f"action[4] is {bad}, expected a finite number")
     assert np.array_equal(pool.observe([1]), before[1:])  # it was not stepped, and the other one was
     assert not np.array_equal(pool.observe([0]), before[:1])
 
@@ -212,9 +212,9 @@ def test_an_unstable_simulation_ends_its_episode_alone(tmp_path, capfd, monkeypa
     actions[1] = 1
     rewards, dones = pool.step([0, 1, 2], actions)
     assert dones.tolist() == [False, True, False] and rewards[1] == 0
-    assert re.match(r"the simulation is unstable: bad \w+ \d+ \(at 0.05 simulated seconds\)", pool.fault(1))
-    assert np.isfinite(pool.observe([1])).all() and np.isfinite(pool.behaviour([1])).all()
-    assert pool.fault(0) == pool.fault(2) == ""
+    assert re.match(r"the simulation is unstable: bad \w+ \d+ \(at 0.05 simulated seconds\)", pool.failure(1))
+    assert np.isfinite(pool.observe([1])).all() and np.isfinite(pool.behavior([1])).all()
+    assert pool.failure(0) == pool.failure(2) == ""
     with pytest.raises(NativeError, match="slot 1 is not live"):
         pool.step([1], actions[1:2])
     for _ in range(50):  # the others go on as if alone
@@ -223,7 +223,7 @@ def test_an_unstable_simulation_ends_its_episode_alone(tmp_path, capfd, monkeypa
         rewards, _ = pool.step([0], still)
     pool.reset([1], [7], [0])  # and the slot is as good as new
     alone.reset([0], [7], [0])
-    assert pool.fault(1) == "" and np.array_equal(pool.observe([1]), alone.observe([0]))
+    assert pool.failure(1) == "" and np.array_equal(pool.observe([1]), alone.observe([0]))
     assert pool.step([1], still)[0] == alone.step([0], still)[0]
     assert capfd.readouterr().err == "" and not (tmp_path / "MUJOCO_LOG.TXT").exists()
 
@@ -240,7 +240,7 @@ def test_an_error_of_mujocos_ends_the_episode_alone(tmp_path):
             rewards, dones = pool.step([0], np.ones((1, 8), np.float32))
             done, steps = dones[0], steps + 1
         assert rewards[0] == 0 and steps < 50
-        assert re.match(r"MuJoCo: mj_stackAlloc: .* \| max = .* simulated seconds\)$", pool.fault(0))
+        assert re.match(r"MuJoCo: mj_stackAlloc: .* \| max = .* simulated seconds\)$", pool.failure(0))
 
 
 def test_python_programs_keep_their_own_warnings(tmp_path):
@@ -254,7 +254,7 @@ from tests.mujoco_reference import make
 pool = make("HalfCheetah-v5", slots=4, xml_file={explosive(tmp_path)!r})
 pool.reset(range(4), range(4), [0] * 4)
 pool.step(range(4), numpy.ones((4, 6), numpy.float32))
-assert all("unstable" in pool.fault(slot) for slot in range(4))
+assert all("unstable" in pool.failure(slot) for slot in range(4))
 assert sum("simulation is unstable" in text for text in heard) == 4, heard
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120, cwd=Path(__file__).parents[1])

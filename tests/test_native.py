@@ -40,17 +40,17 @@ POOL_CALLS = [
     ("reset", ([0], [7, 8], [0]), "seeds has shape [2], expected [1]"),
     ("reset", ([[0, 1]], [7], [0]), "slots has shape [1, 2], expected [K]"),
     ("reset", ([0, 1], [7, 8], [0, 0], [5]), "episodes has shape [1], expected [2]"),
-    ("reset", ([0, 1], [7, 8], [0, 0], None, [-1]), "normalisers has shape [1], expected [2]"),
+    ("reset", ([0, 1], [7, 8], [0, 0], None, [-1]), "normalizers has shape [1], expected [2]"),
     ("actions", (np.zeros(18),), "outputs has shape [18], expected [K, W]"),
-    ("observe_normalised", (0,), "slots has shape [], expected [K]"),
-    ("set_normaliser", (0, np.zeros((1, 2)), np.ones(2)), "mean has shape [1, 2], expected [n]"),
-    ("set_normaliser", (0, np.zeros(2), np.ones(3)), "std has shape [3], expected [2]"),
-    ("drop_normalisers", (0,), "numbers has shape [], expected [K]"),
+    ("observe_normalized", (0,), "slots has shape [], expected [K]"),
+    ("set_normalizer", (0, np.zeros((1, 2)), np.ones(2)), "mean has shape [1, 2], expected [n]"),
+    ("set_normalizer", (0, np.zeros(2), np.ones(3)), "std has shape [3], expected [2]"),
+    ("drop_normalizers", (0,), "numbers has shape [], expected [K]"),
     ("step", ([0, 1, 2, 3], [0]), "actions has shape [1], expected [4]"),
     ("step", ([0, 1], [[0], [0]]), "actions has shape [2, 1], expected [2]"),
     ("step", (0, [0]), "slots has shape [], expected [K]"),
     ("observe", ([[0], [1]],), "slots has shape [2, 1], expected [K]"),
-    ("behaviour", (0,), "slots has shape [], expected [K]"),
+    ("behavior", (0,), "slots has shape [], expected [K]"),
     ("render", (0,), "slots has shape [], expected [K]"),
 ]
 
@@ -79,10 +79,10 @@ POPULATION_CALLS = [
 
 @pytest.mark.parametrize(("call", "arguments", "message"), POOL_CALLS)
 def test_bad_calls_of_a_pool_change_nothing(pool: EnvPool, call: str, arguments: tuple, message: str) -> None:
-    before = pool.behaviour(range(4))
+    before = pool.behavior(range(4))
     with pytest.raises(ValueError, match=re.escape(message)):
         getattr(pool, call)(*arguments)
-    assert np.array_equal(pool.behaviour(range(4)), before)
+    assert np.array_equal(pool.behavior(range(4)), before)
 
 
 @pytest.mark.parametrize(("call", "arguments", "message"), POPULATION_CALLS)

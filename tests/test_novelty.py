@@ -10,40 +10,40 @@ from neuroevo import novelty as module
 from neuroevo.novelty import FAILED, checked, grown, known, nearest, novelty
 
 
-def brute_force(behaviours, archive, k, peers):
-    """Mean distance to the k nearest, one behaviour at a time, itself left out by its index."""
+def brute_force(behaviors, archive, k, peers):
+    """Mean distance to the k nearest, one behavior at a time, itself left out by its index."""
     means = []
-    for i, behaviour in enumerate(behaviours):
-        if np.isnan(behaviour).any():
+    for i, behavior in enumerate(behaviors):
+        if np.isnan(behavior).any():
             means.append(-1.0)
             continue
         others = list(archive)
         if peers:
-            others += [other for j, other in enumerate(behaviours) if j != i and not np.isnan(other).any()]
-        distances = sorted(float(np.sqrt(np.sum((behaviour - other) ** 2))) for other in others)[:k]
+            others += [other for j, other in enumerate(behaviors) if j != i and not np.isnan(other).any()]
+        distances = sorted(float(np.sqrt(np.sum((behavior - other) ** 2))) for other in others)[:k]
         means.append(float(np.mean(distances)) if distances else 0.0)
     return np.array(means)
 
 
 @st.composite
 def cases(draw):
-    """Behaviours, some of them unknown, and an archive, of whole numbers or not, with many that are equal."""
+    """Behaviors, some of them unknown, and an archive, of whole numbers or not, with many that are equal."""
     size = draw(st.sampled_from([1, 2, 16, 17, 40]))
     elements = draw(st.sampled_from([st.integers(0, 3).map(float), st.floats(-50, 50, width=32)]))
-    behaviours = draw(hnp.arrays(np.float64, (draw(st.integers(1, 12)), size), elements=elements))
+    behaviors = draw(hnp.arrays(np.float64, (draw(st.integers(1, 12)), size), elements=elements))
     archive = draw(hnp.arrays(np.float64, (draw(st.integers(0, 8)), size), elements=elements))
-    copies = draw(st.integers(0, len(behaviours) - 1))
-    behaviours[:copies] = behaviours[-1]
-    behaviours[draw(hnp.arrays(bool, len(behaviours), elements=st.sampled_from([False, False, False, True])))] = np.nan
-    return behaviours, archive
+    copies = draw(st.integers(0, len(behaviors) - 1))
+    behaviors[:copies] = behaviors[-1]
+    behaviors[draw(hnp.arrays(bool, len(behaviors), elements=st.sampled_from([False, False, False, True])))] = np.nan
+    return behaviors, archive
 
 
 @settings(deadline=None)
 @given(cases(), st.integers(1, 25), st.booleans())
 def test_novelty_is_the_mean_distance_to_the_k_nearest(case, k, peers):
-    behaviours, archive = case
-    expected = brute_force(behaviours, archive, k, peers)
-    found = novelty(behaviours, archive if len(archive) else None, k, peers=peers)
+    behaviors, archive = case
+    expected = brute_force(behaviors, archive, k, peers)
+    found = novelty(behaviors, archive if len(archive) else None, k, peers=peers)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
 
 
@@ -78,13 +78,13 @@ def test_whole_numbers_too_large_for_exact_products_are_taken_one_by_one():
 
 
 def test_by_hand():
-    behaviours = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [np.nan, 0.0], [np.inf, 0.0]])
+    behaviors = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [np.nan, 0.0], [np.inf, 0.0]])
     archive = np.array([[6.0, 8.0]])
     # To its twin 0, to the second 5, to the archive 10; the second: 5 to each of the others.
-    assert novelty(behaviours, archive, 3, peers=True).tolist() == [5.0, 5.0, 5.0, FAILED, FAILED]
-    assert novelty(behaviours, archive, 1, peers=True).tolist() == [0.0, 5.0, 0.0, FAILED, FAILED]
-    assert novelty(behaviours, archive, 3, peers=False).tolist() == [10.0, 5.0, 10.0, FAILED, FAILED]
-    assert novelty(behaviours[:1], None, 3, peers=True).tolist() == [0.0]
+    assert novelty(behaviors, archive, 3, peers=True).tolist() == [5.0, 5.0, 5.0, FAILED, FAILED]
+    assert novelty(behaviors, archive, 1, peers=True).tolist() == [0.0, 5.0, 0.0, FAILED, FAILED]
+    assert novelty(behaviors, archive, 3, peers=False).tolist() == [10.0, 5.0, 10.0, FAILED, FAILED]
+    assert novelty(behaviors[:1], None, 3, peers=True).tolist() == [0.0]
     assert novelty(np.array([[1e31], [-1e300], [0.0], [1.0]]), None, 3, peers=True).tolist() == [
         FAILED,
         FAILED,
@@ -108,8 +108,8 @@ def test_archive_grows_in_order_and_keeps_the_newest():
     assert archive.tolist() == [[0, 2, 3], [4, 5, 6], [0.5, -1, 256]]
 
 
-def test_behaviours_must_be_there_and_fit():
-    with pytest.raises(ValueError, match="no behaviours, which novelty search needs"):
+def test_behaviors_must_be_there_and_fit():
+    with pytest.raises(ValueError, match="no behaviors, which novelty search needs"):
         checked(None, 2, None)
     with pytest.raises(ValueError, match=r"shape \[2, 3\], expected \[2, 4\]"):
         checked(np.zeros((2, 3)), 2, np.zeros((1, 4)))

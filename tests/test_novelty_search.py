@@ -1,4 +1,4 @@
-"""GA-NS, NS-ES and NSR-ES: who is chosen, how archives grow, what moves a centre, and a trap that only they escape."""
+"""GA-NS, NS-ES and NSR-ES: who is chosen, how archives grow, what moves a center, and a trap that only they escape."""
 
 from dataclasses import replace
 
@@ -10,9 +10,9 @@ from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.ga_ns import GANS
 from neuroevo.algorithms.ns_es import NSES, NSRES
-from neuroevo.behaviour import Behaviour
-from neuroevo.genome import Centre, Genome
-from neuroevo.optimisers import SGD, Adam
+from neuroevo.behavior import Behavior
+from neuroevo.genome import Center, Genome
+from neuroevo.optimizers import SGD, Adam
 from neuroevo.randomness import Purpose, draw_seeds, draw_uniforms
 from neuroevo.schedules import LinearSchedule
 from neuroevo.state_codec import decode, encode
@@ -21,28 +21,28 @@ from tests.toy import ToyWeights, noise, theta
 WEIGHTS = ToyWeights()
 SEEKERS = {
     "ga_ns": GANS(population=40, parents=5, sigma=0.1, k=5, archive_probability=0.05, validated=2),
-    "ns_es": NSES(population=20, sigma=0.1, optimiser=Adam(stepsize=0.1), centres=3, k=3),
-    "nsr_es": NSRES(population=20, sigma=0.1, optimiser=Adam(stepsize=0.1), centres=3, k=3),
+    "ns_es": NSES(population=20, sigma=0.1, optimizer=Adam(stepsize=0.1), centers=3, k=3),
+    "nsr_es": NSRES(population=20, sigma=0.1, optimizer=Adam(stepsize=0.1), centers=3, k=3),
 }
 
 
-def generation(algorithm, state, fitness, behaviours, validation=None, rows=None, steps=100):
+def generation(algorithm, state, fitness, behaviors, validation=None, rows=None, steps=100):
     """The told and the next state after a generation with these results; validation's are zeros unless given."""
     genomes = algorithm.ask(state, WEIGHTS)
-    told = algorithm.tell(state, Played(genomes, np.array(fitness, float), steps, np.array(behaviours, float)), WEIGHTS)
+    told = algorithm.tell(state, Played(genomes, np.array(fitness, float), steps, np.array(behaviors, float)), WEIGHTS)
     candidates = algorithm.candidates(told)
     validation = np.zeros(len(candidates)) if validation is None else np.array(validation, float)
-    rows = np.zeros((len(candidates), np.shape(behaviours)[1])) if rows is None else np.array(rows, float)
+    rows = np.zeros((len(candidates), np.shape(behaviors)[1])) if rows is None else np.array(rows, float)
     return told, algorithm.tell_validation(told, Played(candidates, validation, 10, rows))
 
 
 def test_the_papers_settings():
     assert (GANS().k, GANS().archive_probability, NSES().k, NSES().reward_weight) == (25, 0.01, 10, 0.0)
     assert NSRES().reward_weight == 0.5
-    assert (NSES().sigma, NSES().optimiser, NSES().l2) == (0.02, Adam(stepsize=0.01), 0.005)
+    assert (NSES().sigma, NSES().optimizer, NSES().l2) == (0.02, Adam(stepsize=0.01), 0.005)
     for kind in (GANS, NSES, NSRES):
-        assert kind().behaviour == Behaviour()
-        assert kind(trajectory_every=20, trajectory_samples=250).behaviour == Behaviour(20, 250)
+        assert kind().behavior == Behavior()
+        assert kind(trajectory_every=20, trajectory_samples=250).behavior == Behavior(20, 250)
         with pytest.raises(ValueError, match="trajectory_samples = 5: expected 1 where trajectory_every = 0"):
             kind(trajectory_samples=5)
 
@@ -67,7 +67,7 @@ def test_parents_are_the_most_novel_and_the_elite_is_the_fittest():
     assert {child.parent for child in ga.ask(after)} <= set(after.parents)
 
 
-def test_the_most_novel_competes_again_with_the_behaviour_it_had():
+def test_the_most_novel_competes_again_with_the_behavior_it_had():
     ga = GANS(population=3, parents=1, k=1, archive_probability=0.0, validated=2)
     _, first = generation(ga, ga.init(0), [0, 0, 0], [[0], [1], [50]])
     (leader,) = first.parents
@@ -96,17 +96,17 @@ def test_the_archive_makes_what_was_there_old():
 
 def test_who_enters_the_archive_follows_from_seed_generation_and_index():
     ga = GANS(population=1000, parents=1, archive_probability=0.05, archive_limit=80, validated=2)
-    behaviours = np.arange(1000.0)[:, None] + 0.5
-    first, second = (generation(ga, replace(ga.init(7), generation=g), [0] * 1000, behaviours)[1] for g in (0, 1))
+    behaviors = np.arange(1000.0)[:, None] + 0.5
+    first, second = (generation(ga, replace(ga.init(7), generation=g), [0] * 1000, behaviors)[1] for g in (0, 1))
     drawn = np.flatnonzero(draw_uniforms(1000, 7, 0, Purpose.ARCHIVE) < 0.05)
     assert 25 < len(drawn) < 80  # 50 +- 7
     assert first.archive.ravel().tolist() == (drawn + 0.5).tolist()
     assert first.archive.tolist() != second.archive.tolist()
     # Half of them: the same ones of that half. The limit keeps the newest.
     half = replace(ga, population=500)
-    assert generation(half, half.init(7), [0] * 500, behaviours[:500])[1].archive.max() < 500
-    assert np.isin(generation(half, half.init(7), [0] * 500, behaviours[:500])[1].archive, first.archive).all()
-    _, later = generation(ga, replace(first, generation=1), [0] * 1000, behaviours)
+    assert generation(half, half.init(7), [0] * 500, behaviors[:500])[1].archive.max() < 500
+    assert np.isin(generation(half, half.init(7), [0] * 500, behaviors[:500])[1].archive, first.archive).all()
+    _, later = generation(ga, replace(first, generation=1), [0] * 1000, behaviors)
     assert later.archive.tolist() == np.concatenate([first.archive, second.archive])[-80:].tolist()
 
 
@@ -137,56 +137,56 @@ def test_ga_ns_starts_from_genomes():
 # NS-ES and NSR-ES
 
 
-def begun(algorithm, behaviours, validation=(1, 2, 3), seed=0):
-    """The state after generation 0 with these behaviours of the centres."""
-    zeros = np.zeros((len(behaviours), np.shape(behaviours)[1]))
-    return generation(algorithm, algorithm.init(seed), np.zeros(len(behaviours)), zeros, validation, behaviours)[1]
+def begun(algorithm, behaviors, validation=(1, 2, 3), seed=0):
+    """The state after generation 0 with these behaviors of the centers."""
+    zeros = np.zeros((len(behaviors), np.shape(behaviors)[1]))
+    return generation(algorithm, algorithm.init(seed), np.zeros(len(behaviors)), zeros, validation, behaviors)[1]
 
 
-def test_the_first_generation_plays_the_centres():
+def test_the_first_generation_plays_the_centers():
     es = SEEKERS["ns_es"]
     state = es.init(5)
-    assert es.ask(state, WEIGHTS) == list(state.centres)
-    assert len(set(state.centres)) == 3
+    assert es.ask(state, WEIGHTS) == list(state.centers)
+    assert len(set(state.centers)) == 3
     told, after = generation(es, state, [0] * 3, np.zeros((3, 2)), [1, 7, 3], [[0, 0], [3, 4], [9, 9]])
-    assert es.candidates(told) == list(after.centres) == list(state.centres)
-    assert es.elite(after) == state.centres[1]
+    assert es.candidates(told) == list(after.centers) == list(state.centers)
+    assert es.elite(after) == state.centers[1]
     assert after.archive.tolist() == [[0, 0], [3, 4], [9, 9]]
-    assert [row.tolist() for row in after.behaviours] == after.archive.tolist()
+    assert [row.tolist() for row in after.behaviors] == after.archive.tolist()
     assert (after.generation, after.steps) == (1, 110)
     pairs = es.ask(after, WEIGHTS)
     seeds = draw_seeds(10, 5, 1, Purpose.PAIRS)
-    assert pairs[::2] == [after.centres[after.chosen].child(seed, float(np.float32(0.1))) for seed in seeds]
-    assert pairs[1::2] == [after.centres[after.chosen].child(seed, -float(np.float32(0.1))) for seed in seeds]
+    assert pairs[::2] == [after.centers[after.chosen].child(seed, float(np.float32(0.1))) for seed in seeds]
+    assert pairs[1::2] == [after.centers[after.chosen].child(seed, -float(np.float32(0.1))) for seed in seeds]
 
 
 @pytest.mark.parametrize(("kind", "share"), [(NSES, 0.0), (NSRES, 0.5)])
 def test_a_step_by_hand(kind, share):
-    es = kind(population=4, sigma=0.1, optimiser=SGD(stepsize=0.5, momentum=0.0), l2=0.25, centres=2, k=2)
+    es = kind(population=4, sigma=0.1, optimizer=SGD(stepsize=0.5, momentum=0.0), l2=0.25, centers=2, k=2)
     state = begun(es, [[0.0], [10.0]], validation=(1, 2))
-    centre = state.centres[state.chosen]
+    center = state.centers[state.chosen]
     one, two = draw_seeds(2, 0, 1, Purpose.PAIRS)
-    # Mean distances to the archive's two: 5, 7, 5, 15. Ranks 0.5, 2, 0.5, 3 of 3, centred; returns' are 3, 2, 1, 0.
+    # Mean distances to the archive's two: 5, 7, 5, 15. Ranks 0.5, 2, 0.5, 3 of 3, centered; returns' are 3, 2, 1, 0.
     ranks = (1 - share) * (np.array([0.5, 2, 0.5, 3]) / 3 - 0.5) + share * (np.array([3, 2, 1, 0]) / 3 - 0.5)
     told, after = generation(es, state, [40, 30, 20, 10], [[1], [12], [9], [20]], [9], [[30.0]])
     gradient = ((ranks[0] - ranks[1]) * noise(one) + (ranks[2] - ranks[3]) * noise(two)) / 4
-    expected = theta(centre) + 0.5 * (gradient - 0.25 * theta(centre))
-    moved = told.centres[state.chosen]
+    expected = theta(center) + 0.5 * (gradient - 0.25 * theta(center))
+    moved = told.centers[state.chosen]
     np.testing.assert_allclose(moved.base.vector, expected, rtol=1e-5, atol=1e-6)
     assert es.candidates(told) == [moved]
-    assert told.centres[1 - state.chosen] == state.centres[1 - state.chosen]
-    assert told.optimisers[1 - state.chosen] is None
-    assert told.optimisers[state.chosen].steps == 1
+    assert told.centers[1 - state.chosen] == state.centers[1 - state.chosen]
+    assert told.optimizers[1 - state.chosen] is None
+    assert told.optimizers[state.chosen].steps == 1
     assert after.archive.ravel().tolist() == [0, 10, 30]
-    assert after.behaviours[state.chosen].tolist() == [30]
+    assert after.behaviors[state.chosen].tolist() == [30]
     assert es.elite(after) == moved
     found = es.metrics(state, after)
     assert (found["novelty_mean"], found["novelty_max"], found["archive"]) == (8.0, 15.0, 3)
-    assert found["centre"] == state.chosen
+    assert found["center"] == state.chosen
 
 
-def test_the_centres_archive_keeps_the_newest():
-    es = NSES(population=2, centres=2, k=5, archive_limit=3)
+def test_the_centers_archive_keeps_the_newest():
+    es = NSES(population=2, centers=2, k=5, archive_limit=3)
     state = begun(es, [[0.0], [10.0]], validation=(1, 2))
     for new, expected in ((20.0, [0, 10, 20]), (30.0, [10, 20, 30])):
         _, state = generation(es, state, [0, 0], [[1], [2]], [0], [[new]])
@@ -194,14 +194,14 @@ def test_the_centres_archive_keeps_the_newest():
 
 
 def test_equal_novelty_and_no_l2_move_nothing():
-    es = NSES(population=4, l2=0.0, centres=2, k=1)
+    es = NSES(population=4, l2=0.0, centers=2, k=1)
     state = begun(es, [[0.0], [10.0]], validation=(1, 2))
     told, _ = generation(es, state, [4, 3, 2, 1], [[1], [1], [1], [1]])
-    np.testing.assert_array_equal(told.centres[state.chosen].base.vector, WEIGHTS.theta(state.centres[state.chosen]))
+    np.testing.assert_array_equal(told.centers[state.chosen].base.vector, WEIGHTS.theta(state.centers[state.chosen]))
 
 
-def test_centres_play_as_often_as_they_are_novel():
-    es = NSES(centres=3, k=2)
+def test_centers_play_as_often_as_they_are_novel():
+    es = NSES(centers=3, k=2)
     # Their own entries count, as in the paper's code: (0 + 3) / 2, (0 + 3) / 2 and (0 + 6) / 2.
     chosen = [begun(es, [[0.0], [3.0], [9.0]], seed=seed).chosen for seed in range(1000)]
     np.testing.assert_allclose(np.bincount(chosen) / 1000, [0.25, 0.25, 0.5], atol=0.055)  # 3.5 standard deviations
@@ -211,44 +211,44 @@ def test_centres_play_as_often_as_they_are_novel():
     assert {state.chosen for state in failed} == {0, 2}
     assert all(len(state.archive) == 2 for state in failed)
     told, _ = generation(es, failed[0], np.arange(5000), np.ones((5000, 1)))
-    assert es.candidates(told) == [c for i, c in enumerate(told.centres) if i in (1, failed[0].chosen)]  # it may again
+    assert es.candidates(told) == [c for i, c in enumerate(told.centers) if i in (1, failed[0].chosen)]  # it may again
 
 
-def test_each_generation_draws_its_centre():
-    es = NSES(population=2, centres=3, k=1)
+def test_each_generation_draws_its_center():
+    es = NSES(population=2, centers=3, k=1)
     state, expected = begun(es, [[1.0], [1.0], [1.0]], seed=4), []
     chosen = [state.chosen]
     for _ in range(11):
         _, state = generation(es, state, [0, 0], [[1], [1]], [0], [[1.0]])
         chosen.append(state.chosen)
     for number in range(1, 13):  # all alike: a third of [0, 1) is each one's
-        expected.append(int(3 * draw_uniforms(1, 4, number, Purpose.CENTRES)[0]))
+        expected.append(int(3 * draw_uniforms(1, 4, number, Purpose.CENTERS)[0]))
     assert chosen == expected
     assert set(chosen) == {0, 1, 2}
 
 
 def test_pairs_that_failed_are_the_least_novel_and_count_for_no_mean():
-    es = NSES(population=4, optimiser=SGD(stepsize=1.0, momentum=0.0), l2=0.0, centres=1, k=1)
+    es = NSES(population=4, optimizer=SGD(stepsize=1.0, momentum=0.0), l2=0.0, centers=1, k=1)
     state = begun(es, [[0.0]], validation=[1])
     one, two = draw_seeds(2, 0, 1, Purpose.PAIRS)
     told, _ = generation(es, state, [0] * 4, [[np.nan], [0], [2], [4]])
     assert (told.mean_novelty, told.max_novelty) == (2.0, 4.0)
-    moved = told.centres[0].base.vector - theta(state.centres[0])
+    moved = told.centers[0].base.vector - theta(state.centers[0])
     np.testing.assert_allclose(moved, -(noise(one) + noise(two)) / 3 / 4, rtol=1e-5, atol=1e-6)
 
 
-def test_a_moved_centre_stays_of_its_network_and_sigma_follows_its_schedule():
-    es = NSES(population=2, sigma=LinearSchedule(0.5, 0.25, 2), centres=1, k=1)
+def test_a_moved_center_stays_of_its_network_and_sigma_follows_its_schedule():
+    es = NSES(population=2, sigma=LinearSchedule(0.5, 0.25, 2), centers=1, k=1)
     state = es.init(0, [Genome(3, network=1)])
     _, state = generation(es, state, [0], [[0]], [1], [[0.0]])
     assert [scale for genome in es.ask(state, WEIGHTS) for _, scale in genome.chain] == [0.375, -0.375]
     told, after = generation(es, state, [0, 1], [[1], [2]])
-    assert told.centres[0].network == 1
+    assert told.centers[0].network == 1
     assert es.metrics(state, after)["sigma"] == 0.375
 
 
 def test_the_elite_is_the_best_of_all_generations():
-    es = NSES(population=2, centres=1, k=1)
+    es = NSES(population=2, centers=1, k=1)
     state = begun(es, [[0.0]], validation=[5])
     first = es.elite(state)
     _, state = generation(es, state, [0, 0], [[1], [2]], [4], [[1.0]])
@@ -256,16 +256,16 @@ def test_the_elite_is_the_best_of_all_generations():
     _, state = generation(es, state, [0, 0], [[1], [2]], [5], [[2.0]])  # no better
     assert es.elite(state) == first
     _, state = generation(es, state, [0, 0], [[1], [2]], [6], [[3.0]])
-    assert es.elite(state) == state.centres[0]
-    assert es.best(state) == [state.centres[0]]
+    assert es.elite(state) == state.centers[0]
+    assert es.best(state) == [state.centers[0]]
 
 
 def test_ns_es_starts_from_genomes():
     es = SEEKERS["nsr_es"]
-    given = [Genome(Centre(np.ones(8))), Genome(4).child(5, 0.5)]
+    given = [Genome(Center(np.ones(8))), Genome(4).child(5, 0.5)]
     state = es.init(3, given)
-    assert list(state.centres[:2]) == given
-    assert state.centres[2] == es.init(3).centres[2]
+    assert list(state.centers[:2]) == given
+    assert state.centers[2] == es.init(3).centers[2]
     assert es.elite(state) == given[0]
     assert es.elite(begun(replace(es), [[0.0], [1.0], [2.0]])) is not None
 
@@ -274,11 +274,11 @@ def test_ns_es_starts_from_genomes():
 
 
 @pytest.mark.parametrize("name", SEEKERS)
-def test_behaviours_must_be_recorded(name):
+def test_behaviors_must_be_recorded(name):
     algorithm = SEEKERS[name]
     state = algorithm.init(0)
     genomes = algorithm.ask(state, WEIGHTS)
-    with pytest.raises(ValueError, match="there are no behaviours, which novelty search needs"):
+    with pytest.raises(ValueError, match="there are no behaviors, which novelty search needs"):
         algorithm.tell(state, Played(genomes, np.zeros(len(genomes))), WEIGHTS)
 
 
@@ -312,7 +312,7 @@ def reached(algorithm, generations, seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_novelty_leaves_a_trap_in_which_fitness_stays(seed):
     ga = GA(population=40, parents=5, sigma=0.1, validated=2)
-    es = ES(population=20, sigma=0.1, optimiser=Adam(stepsize=0.1))
+    es = ES(population=20, sigma=0.1, optimizer=Adam(stepsize=0.1))
     assert 0.9 < reached(ga, 80, seed) <= 1.0
     assert 0.5 < reached(es, 80, seed) <= 1.0
     assert reached(SEEKERS["ga_ns"], 80, seed) == 10.0

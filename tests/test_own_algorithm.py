@@ -19,7 +19,7 @@ from neuroevo.cli import app
 from neuroevo.config import Training, load_config, make_config
 from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.metrics_files import read_rows
 from neuroevo.randomness import Purpose, draw_seeds
 from neuroevo.run_reader import RunReader
@@ -69,19 +69,19 @@ def test_is_the_library_driven_directly():
     algorithm, seed = CMAES(population=12, sigma=0.25), 7
     state = algorithm.init(seed)
     base = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)[0]
-    optimiser = cmaes.CMA(theta(Genome(base)).astype(np.float32).astype(np.float64), 0.25, population_size=12)
+    optimizer = cmaes.CMA(theta(Genome(base)).astype(np.float32).astype(np.float64), 0.25, population_size=12)
     for generation in range(30):
-        optimiser.reseed_rng(draw_seeds(1, seed, generation, SAMPLES)[0] % 2**32)
-        vectors = [optimiser.ask().astype(np.float32) for _ in range(12)]
+        optimizer.reseed_rng(draw_seeds(1, seed, generation, SAMPLES)[0] % 2**32)
+        vectors = [optimizer.ask().astype(np.float32) for _ in range(12)]
         genomes = algorithm.ask(state, WEIGHTS)
         assert [genome.base.vector.tolist() for genome in genomes] == [vector.tolist() for vector in vectors]
         assert {(genome.chain, genome.network) for genome in genomes} == {((), 0)}
         losses = [float(np.sum((vector.astype(np.float64) - TARGET) ** 2)) for vector in vectors]
-        optimiser.tell([(v.astype(np.float64), loss) for v, loss in zip(vectors, losses, strict=True)])
+        optimizer.tell([(v.astype(np.float64), loss) for v, loss in zip(vectors, losses, strict=True)])
         state = algorithm.tell(state, played(genomes), WEIGHTS)
-        assert algorithm.elite(state) == Genome(Centre(optimiser.mean))
-    assert optimiser.generation == 30
-    assert np.linalg.norm(optimiser.mean - TARGET) < 0.2
+        assert algorithm.elite(state) == Genome(Center(optimizer.mean))
+    assert optimizer.generation == 30
+    assert np.linalg.norm(optimizer.mean - TARGET) < 0.2
 
 
 def test_asking_and_telling_leave_a_state_as_it_was():
@@ -262,7 +262,7 @@ class State:
 @settings
 class Least(Unvalidated):
     population: int = 3
-    state_type, behaviour = State, None
+    state_type, behavior = State, None
 
     def init(self, seed, genomes=()):
         return State(0, Genome(np.random.default_rng(seed).integers(2**63)))
@@ -297,7 +297,7 @@ MODULES = {
     "own_state": HEAD + "from neuroevo.settings import settings\n\n@settings\nclass Bad(GA):\n    pass\n\n"
     "Bad.state_type = dict\n",
 }
-LACKS = "behaviour, init, tell, elite, best, metrics: expected all of neuroevo.algorithms.Algorithm"
+LACKS = "behavior, init, tell, elite, best, metrics: expected all of neuroevo.algorithms.Algorithm"
 
 
 @pytest.fixture
@@ -324,7 +324,7 @@ def folder(tmp_path, monkeypatch):
         ("own_wrong:make", "own_wrong ({folder}/own_wrong.py) has no class make: expected one of GA, Plain"),
         ("own_wrong:number", "own_wrong ({folder}/own_wrong.py) has no class number: expected one of GA, Plain"),
         ("own_wrong:Half", f"Half lacks state_type, {LACKS}"),
-        ("own_none:Other", "Other lacks state_type, behaviour, init, ask, tell, candidates, tell_validation, elite, "
+        ("own_none:Other", "Other lacks state_type, behavior, init, ask, tell, candidates, tell_validation, elite, "
          "best, metrics: expected all of neuroevo.algorithms.Algorithm"),
         ("own_wrong:Plain", "Plain is not decorated: expected a class decorated with neuroevo.settings.settings"),
         ("own_state:Bad", "Bad.state_type: expected a frozen dataclass"),

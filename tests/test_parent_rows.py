@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.parent_rows import Fill, ParentRows
 
 
@@ -39,7 +39,7 @@ class SimulatedRows:
         return genome
 
 
-bases = st.integers(0, 1) | st.sampled_from([Centre(np.zeros(3)), Centre(np.ones(3))])
+bases = st.integers(0, 1) | st.sampled_from([Center(np.zeros(3)), Center(np.ones(3))])
 chains = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.5, 1.0])), max_size=4).map(tuple)
 genomes = st.builds(Genome, bases, chains, st.integers(0, 1))
 

@@ -13,7 +13,7 @@ from neuroevo.config import load_config, make_config
 from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
 from neuroevo.metrics_files import read_rows
-from neuroevo.optimisers import Adam
+from neuroevo.optimizers import Adam
 from neuroevo.presets import description, presets
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
@@ -46,7 +46,7 @@ def test_the_papers_humanoid():
 def test_the_papers_evolution_strategies():
     """Such et al. 2017 on Atari; OpenAI's humanoid.json, whose 10,000 episodes are 5,000 pairs."""
     atari, humanoid = load_config("es_frostbite"), load_config("es_humanoid")
-    assert atari.algorithm == ES(population=5000, sigma=0.02, optimiser=Adam(stepsize=0.01), l2=0.005)
+    assert atari.algorithm == ES(population=5000, sigma=0.02, optimizer=Adam(stepsize=0.01), l2=0.005)
     assert humanoid.algorithm == replace(atari.algorithm, population=10_000)
     assert (atari.network.name, atari.training.cutoff, atari.training.timesteps) == ("virtual_bn", 5000, 250_000_000)
     assert (humanoid.network.hidden, humanoid.network.activation) == ((256, 256), "tanh")
@@ -100,10 +100,10 @@ def test_every_preset_starts(tmp_path, monkeypatch, name):
     (run,) = (tmp_path / "runs").iterdir()
     assert run.name.startswith(f"{name}-20")
     first, second = read_rows(run)
-    centres, validated = getattr(algorithm, "centres", None), 2 if hasattr(algorithm, "validated") else 0
+    centers, validated = getattr(algorithm, "centers", None), 2 if hasattr(algorithm, "validated") else 0
     played = (4, validated), (4, validated)
-    if centres is not None:  # novelty-seeking strategies play them all first, then pairs of one, which moves
-        played = (centres, centres), (4, 1)
+    if centers is not None:  # novelty-seeking strategies play them all first, then pairs of one, which moves
+        played = (centers, centers), (4, 1)
     for row, (population, validation) in zip((first, second), played, strict=True):
         assert (row["steps_population"], row["steps_validation"]) == (population * 3, validation * 3)
     # Nobody dies within 3 steps.

@@ -86,7 +86,7 @@ def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
         assert difference.max() == 0
     else:
         assert difference.mean() < 1.5 and np.percentile(difference, 99) < 20
-    # Not grey: most of the screen is sea and sky, whose blue stands out in the video as in the emulator.
+    # Not gray: most of the screen is sea and sky, whose blue stands out in the video as in the emulator.
     for frames in (found, expected):
         red, _, blue = frames[-1].reshape(-1, 3).astype(int).T
         assert (blue - red > 80).mean() > 0.3
@@ -267,7 +267,7 @@ def test_failures_are_told(tmp_path):
     rendered = render(maze, players, [5, 6], tmp_path / "a.mp4", cutoff=10, scale=1)
     for outcomes in rendered.outcomes:
         assert outcomes.steps.tolist() == [10, 1]
-        assert outcomes.faults == {1: "action[0] is nan, expected a finite number"}
+        assert outcomes.failures == {1: "action[0] is nan, expected a finite number"}
 
 
 def test_no_ffmpeg(path, tmp_path, monkeypatch):

@@ -26,7 +26,7 @@ from neuroevo.cli.common import HungUp, Terminated, sigterm_raises
 from neuroevo.config import CheckpointSettings, load_config
 from neuroevo.config_files import tomllib
 from neuroevo.errors import UserError
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.genome_json import genome_to_json
 from neuroevo.metrics_files import read_elites, read_rows
 from neuroevo.run_folder import RunFolder
@@ -535,10 +535,10 @@ def test_a_start_from_a_run_whose_newest_elite_is_in_no_checkpoint(tmp_path):
     with pytest.raises(UserError, match="weights of generation 4's elite .* expected one of these generations: 1, 3 "):
         RunReader(first).elite(4)
     assert RunReader(first).elite() == RunReader(first).elite(3) and RunReader(first).elite()[0] == 3
-    centre = RunReader(first).state(4).algorithm.centre
+    center = RunReader(first).state(4).algorithm.center
     folder = RunFolder.create(tmp_path / "second", config(algorithm=ES, training={"start_from": str(first)}))
-    assert folder.state.algorithm.centre == centre
-    assert np.array_equal(folder.state.algorithm.centre.base.vector, centre.base.vector)
+    assert folder.state.algorithm.center == center
+    assert np.array_equal(folder.state.algorithm.center.base.vector, center.base.vector)
 
 
 @pytest.mark.parametrize("how", ["truncated", "bit-flipped", "newer version"])
@@ -558,22 +558,22 @@ def test_an_elite_whose_checkpoint_cannot_be_used(tmp_path, how):
     assert RunReader(path).elite(2)[1].genome.base.at_hand
 
 
-def test_elites_whose_centre_is_not_that_of_the_newest(tmp_path):
-    """Where the parents that a run began with have centres of their own, any checkpoint with all of them has these."""
-    ns_es = {"name": "ns_es", "population": 8, "sigma": 0.1, "centres": 3}
+def test_elites_whose_center_is_not_that_of_the_newest(tmp_path):
+    """Where the parents that a run began with have centers of their own, any checkpoint with all of them has these."""
+    ns_es = {"name": "ns_es", "population": 8, "sigma": 0.1, "centers": 3}
     new_run(tmp_path / "first", algorithm=ns_es, training={"generations": 8})
     training = {"start_from": str(tmp_path / "first"), "generations": 1}
     path = tmp_path / "second"
     new_run(path, training=training, checkpoints={"every": 10})
     (path / "checkpoints" / "generation-000001.ckpt").unlink()  # the one that is left has no elite of this run
     parents = RunReader(path).state().algorithm.parents
-    centres = [parent.base for parent in parents if isinstance(parent.base, Centre)]
-    assert len(set(centres)) > 1
-    for centre in centres:
-        line = {"generation": 0, "elite": genome_to_json(Genome(centre, ((5, 0.5),)))}
+    centers = [parent.base for parent in parents if isinstance(parent.base, Center)]
+    assert len(set(centers)) > 1
+    for center in centers:
+        line = {"generation": 0, "elite": genome_to_json(Genome(center, ((5, 0.5),)))}
         (path / "elites.jsonl").write_text(json.dumps(line) + "\n")
         _, elite = RunReader(path).elite()
-        assert np.array_equal(elite.genome.base.vector, centre.vector) and elite.genome.chain == ((5, 0.5),)
+        assert np.array_equal(elite.genome.base.vector, center.vector) and elite.genome.chain == ((5, 0.5),)
 
 
 def change_origin(file, **sections):
@@ -593,7 +593,7 @@ def test_a_run_of_before_networks_had_settings(tmp_path, network):
     path = stopped(tmp_path / "run", 3, network=network)
     change_origin(path / "checkpoints" / "generation-000003.ckpt", network=network)
     toml = path / "config.toml"
-    keys = ("dtype", "hidden", "activation", "action_bins", "normalise_observations")
+    keys = ("dtype", "hidden", "activation", "action_bins", "normalize_observations")
     tables = tomllib.loads(toml.read_text())
     tables["network"] = {key: value for key, value in tables["network"].items() if key not in keys}
     toml.write_text(tomli_w.dumps(tables))

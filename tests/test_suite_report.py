@@ -266,8 +266,8 @@ def test_the_figure_shows_what_was_computed(standings):
     of = band([curve(each) for each in standings if (each.run.label, each.run.game) == ("ga", "frostbite")])
     drawn = {tuple(vertex) for vertex in frostbite.collections[0].get_paths()[0].vertices}
     assert drawn >= set(zip(of.frames, of.low, strict=True)) | set(zip(of.frames, of.high, strict=True))
-    colours = [[line.get_color() for line in panel.lines if line.get_label()[0] != "_"] for panel in figure.axes]
-    assert colours[0] == colours[1] and len(set(colours[0])) == 2
+    colors = [[line.get_color() for line in panel.lines if line.get_label()[0] != "_"] for panel in figure.axes]
+    assert colors[0] == colors[1] and len(set(colors[0])) == 2
 
 
 def test_the_figures_files(standings):

@@ -223,7 +223,7 @@ def test_the_best_are_the_elite_and_what_else_is_kept(algorithm):
     assert set(algorithm.best(state)) == {algorithm.elite(state), *getattr(state, "parents", ())}
 
 
-def test_behaviours_of_episodes_that_failed_are_left_out_of_the_mean():
+def test_behaviors_of_episodes_that_failed_are_left_out_of_the_mean():
     """A genome that failed in one of its two episodes, and one that failed in both."""
     told = []
 
@@ -235,8 +235,8 @@ def test_behaviours_of_episodes_that_failed_are_left_out_of_the_mean():
     genomes = Spy(population=4).ask(Spy(population=4).init(0))
     seeds = draw_seeds(8, 0, 0, Purpose.POPULATION_EPISODES)
     failing = {(genomes[1], seeds[2]), (genomes[2], seeds[4]), (genomes[2], seeds[5])}
-    evaluator = ToyEvaluator(faulty=lambda episode: "lost" if (episode.genome, episode.seed) in failing else "")
+    evaluator = ToyEvaluator(failed=lambda episode: "lost" if (episode.genome, episode.seed) in failing else "")
     list(train(Spy(population=4), evaluator, Training(generations=1, episodes=2, test_episodes=0)))
     expected = np.array([np.round(theta(genome)[:2], 1) for genome in genomes])
     expected[2] = np.nan
-    np.testing.assert_allclose(told[0].behaviours, expected, rtol=1e-6)
+    np.testing.assert_allclose(told[0].behaviors, expected, rtol=1e-6)

@@ -1,4 +1,4 @@
-"""Our environments as a gymnasium.vector.VectorEnv: seeds, arrays, steps in the background, screens, faults, mistakes.
+"""Our environments as a gymnasium.vector.VectorEnv: seeds, arrays, steps in the background, screens, failures, mistakes.
 (test_vector_gymnasium.py holds them against Gymnasium's own.)"""
 
 import subprocess
@@ -65,7 +65,7 @@ def test_everything_random_follows_from_the_seeds(name, keywords):
     for seed, options in (([11, 12, 13, 14], {"num_threads": 3}), (11, {"copy": True})):
         again = play(name, 4, seed, **options, **keywords)
         assert np.array_equal(seen, again[0]) and np.array_equal(rewards, again[1])
-    # An environment's play does not depend on its neighbours; nor on where in the vector it is, but for the actions.
+    # An environment's play does not depend on its neighbors; nor on where in the vector it is, but for the actions.
     assert np.array_equal(seen[:, :2], play(name, 2, 11, **keywords)[0])
     assert np.array_equal(seen[0, 2:], play(name, 2, [13, 14], 0, **keywords)[0][0])
     other = play(name, 4, 12, **keywords)[0]
@@ -153,16 +153,16 @@ def test_a_simulation_that_fails_is_told(mode):
     env = envs.make_vec("HalfCheetah", 3, autoreset_mode=mode)
     env.reset(seed=0)
     actions = np.zeros((3, 6), np.float32)
-    assert "fault" not in env.step(actions)[4]
+    assert "failure" not in env.step(actions)[4]
     actions[1] = 1e30
     observations, rewards, terminated, truncated, infos = env.step(actions)
     told = infos["final_info"] if mode is AutoresetMode.SAME_STEP else infos
-    assert told["_fault"].tolist() == terminated.tolist() == [False, True, False] and not truncated.any()
-    assert told["fault"][0] is told["fault"][2] is None and told["fault"][1].startswith("the reward is -inf")
+    assert told["_failure"].tolist() == terminated.tolist() == [False, True, False] and not truncated.any()
+    assert told["failure"][0] is told["failure"][2] is None and told["failure"][1].startswith("the reward is -inf")
     assert rewards[1] == 0 and np.isfinite(observations).all() and np.isfinite(rewards).all()
     env.reset(options={"reset_mask": terminated})
     observations, _, terminated, _, infos = env.step(np.zeros((3, 6)))
-    assert not terminated.any() and "fault" not in infos
+    assert not terminated.any() and "failure" not in infos
 
 
 ACTIONS = [

@@ -155,9 +155,9 @@ def test_record_episode_statistics(mode):
 
 
 def test_other_wrappers():
-    normalised = wrappers.NormalizeObservation(envs.make_vec("Hopper", 8))
-    normalised.reset(seed=0)
-    seen = np.array([normalised.step(normalised.action_space.sample())[0] for _ in range(300)])
+    normalized = wrappers.NormalizeObservation(envs.make_vec("Hopper", 8))
+    normalized.reset(seed=0)
+    seen = np.array([normalized.step(normalized.action_space.sample())[0] for _ in range(300)])
     assert seen.dtype == np.float32 and np.abs(seen[100:].mean((0, 1))).max() < 0.6
     assert np.abs(seen[100:].std((0, 1)) - 1).max() < 0.6
 

@@ -1,4 +1,4 @@
-"""Grids of tiles, and videos decoded again: every frame is there, in its colours, and failures leave no doubt."""
+"""Grids of tiles, and videos decoded again: every frame is there, in its colors, and failures leave no doubt."""
 
 import sys
 import tracemalloc
@@ -38,7 +38,7 @@ def fps_of(path):
 
 
 def moving_blocks(frames, height, width):
-    """uint8 [frames, height, width, 3]: two blocks of strong colours that move over a third."""
+    """uint8 [frames, height, width, 3]: two blocks of strong colors that move over a third."""
     pictures = np.empty((frames, height, width, 3), np.uint8)
     pictures[:] = (40, 60, 160)
     for i, picture in enumerate(pictures):
@@ -67,11 +67,11 @@ def test_frames_come_back(tmp_path, suffix):
     assert data.index(b"moov") < data.index(b"mdat")  # plays before it is loaded to the end
 
 
-def test_a_gif_keeps_256_colours_a_frame(tmp_path):
+def test_a_gif_keeps_256_colors_a_frame(tmp_path):
     rng, pictures = np.random.default_rng(0), []
     for count in (2, 100, 100, 3, 256, 1, 255, 256, 2):  # more than 256 in all, so that palettes must change
-        colours = rng.integers(256, size=(count, 3), dtype=np.uint8)
-        pictures.append(rng.permutation(np.concatenate([colours, colours[rng.integers(count, size=256 - count)]])))
+        colors = rng.integers(256, size=(count, 3), dtype=np.uint8)
+        pictures.append(rng.permutation(np.concatenate([colors, colors[rng.integers(count, size=256 - count)]])))
     pictures = np.reshape(pictures + pictures[::-1], (-1, 16, 16, 3))
     with VideoWriter(tmp_path / "a.gif", 16, 16, 10) as video:
         for picture in pictures:
@@ -79,9 +79,9 @@ def test_a_gif_keeps_256_colours_a_frame(tmp_path):
     assert np.array_equal(decode(tmp_path / "a.gif"), pictures)
 
 
-def test_a_gif_of_more_colours_comes_near(tmp_path):
+def test_a_gif_of_more_colors_comes_near(tmp_path):
     ramp = np.arange(64, dtype=np.uint8) * 4
-    picture = np.stack(np.broadcast_arrays(ramp[:, None], ramp, 128), axis=-1).astype(np.uint8)  # 4096 colours
+    picture = np.stack(np.broadcast_arrays(ramp[:, None], ramp, 128), axis=-1).astype(np.uint8)  # 4096 colors
     with VideoWriter(tmp_path / "a.gif", 64, 64, 10) as video:
         video.write(picture)
         video.write(picture // 2)

@@ -1,4 +1,4 @@
-"""Virtual batch normalisation: statistics and outputs against NumPy in double precision and the batch normalisation of
+"""Virtual batch normalization: statistics and outputs against NumPy in double precision and the batch normalization of
 TensorFlow and Keras, all backends bit for bit, through the TensorFlow ops and through the C interface."""
 
 import keras
@@ -51,7 +51,7 @@ def moments(values):
 
 def test_the_network_of_the_2018_code():
     layers = virtual_bn(SCREEN, 18)
-    # Each layer is normalised before its bias is added, and only the output is not.
+    # Each layer is normalized before its bias is added, and only the output is not.
     assert layers == [
         SCREEN, "conv 16 8 8 4 same 1.0", "vbn", "bias", "relu", "conv 32 4 4 2 same 1.0", "vbn", "bias", "relu",
         "dense 256 1.0", "vbn", "bias", "relu", "dense 18 1.0", "bias",
@@ -82,7 +82,7 @@ def test_dense_layers_against_numpy(backends):
 
 
 @pytest.mark.parametrize("shape", [(7,), (4, 6), (5, 4, 3)])
-def test_a_normalised_input_against_keras(backends, shape):
+def test_a_normalized_input_against_keras(backends, shape):
     rng = np.random.default_rng(2)
     batch = rng.normal(3, 2, (64, *shape)).astype(np.float32)
     layer = keras.layers.BatchNormalization(center=False, scale=False, epsilon=1e-3)

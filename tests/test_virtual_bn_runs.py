@@ -1,4 +1,4 @@
-"""Virtual batch normalisation in rollouts and runs: the reference batch, the TensorFlow graph against the lane runner
+"""Virtual batch normalization in rollouts and runs: the reference batch, the TensorFlow graph against the lane runner
 and NumPy, a run that is resumed, replayed and exported, and what happens to a batch that is damaged."""
 
 import io
@@ -207,7 +207,7 @@ def test_a_batch_of_something_else_is_refused(wrong):
 
 
 def test_not_in_integers():
-    with pytest.raises(UserError, match=r'network.dtype = "int8": virtual_bn normalises .*expected float32'):
+    with pytest.raises(UserError, match=r'network.dtype = "int8": virtual_bn normalizes .*expected float32'):
         config(network={"name": "virtual_bn", "dtype": "int8"})
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from neuroevo import native
 from neuroevo.errors import UserError
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 from neuroevo.weights import NativeWeights
 
 NETWORKS = ["input float32 3; dense 2 1.0; bias", "input float32 3; dense 4 1.0; bias; tanh; dense 2 0.1; bias"]
@@ -34,21 +34,21 @@ def test_theta_is_what_a_population_plays(weights, network):
 
 
 @pytest.mark.parametrize("network", [0, 1])
-def test_a_centre_takes_the_place_of_initial_weights(weights, network):
+def test_a_center_takes_the_place_of_initial_weights(weights, network):
     start = Genome(12, (), network)
-    centre = Genome(Centre(weights.theta(start)), (), network)
-    np.testing.assert_array_equal(weights.theta(centre), played(start), strict=True)
-    moved = centre.child(9, 0.125)
+    center = Genome(Center(weights.theta(start)), (), network)
+    np.testing.assert_array_equal(weights.theta(center), played(start), strict=True)
+    moved = center.child(9, 0.125)
     np.testing.assert_array_equal(weights.theta(moved), played(start.child(9, 0.125)), strict=True)
 
 
 def test_antithetic_children_lie_on_both_sides(weights):
-    centre = Genome(Centre(np.zeros(26)), (), 1)
-    plus, minus = (weights.theta(centre.child(7, scale)) for scale in (0.5, -0.5))
+    center = Genome(Center(np.zeros(26)), (), 1)
+    plus, minus = (weights.theta(center.child(7, scale)) for scale in (0.5, -0.5))
     np.testing.assert_array_equal(plus, -minus)
     np.testing.assert_array_equal(plus, weights.noise_sum([7], [0.5], 26))
 
 
-def test_a_centre_of_another_size(weights):
+def test_a_center_of_another_size(weights):
     with pytest.raises(UserError, match="a genome starts from 3 weights, expected 26 as network 1 has"):
-        weights.theta(Genome(Centre([1.0, 2.0, 3.0]), (), 1))
+        weights.theta(Genome(Center([1.0, 2.0, 3.0]), (), 1))

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from neuroevo.episodes import Batch, Episode, Outcomes, Progress, Work
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 
 TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
 
@@ -21,7 +21,7 @@ def noise(seed: int) -> np.ndarray:
 
 def theta(genome: Genome) -> np.ndarray:
     """float64 [8], as genome.py defines it, with 0.1 * noise as initial weights."""
-    base = genome.base.vector.astype(np.float64) if isinstance(genome.base, Centre) else 0.1 * noise(genome.base)
+    base = genome.base.vector.astype(np.float64) if isinstance(genome.base, Center) else 0.1 * noise(genome.base)
     return base + sum(scale * noise(seed) for seed, scale in genome.chain)
 
 
@@ -52,9 +52,9 @@ def moments(observed: np.ndarray) -> np.ndarray:
 
 class ToyEvaluator:
     """Return: minus the distance from theta to TARGET, plus a little noise of the episode's seed, which also says how
-    many steps in [10, 30) it would take without the cut-off. With a normaliser it depends on what is seen through that.
-    Its behaviour is the first two weights, rounded to tenths.
-    late: how many of the last submitted batches are only half over as long as nobody waits for them. faulty: what of an
+    many steps in [10, 30) it would take without the cut-off. With a normalizer it depends on what is seen through that.
+    Its behavior is the first two weights, rounded to tenths.
+    late: how many of the last submitted batches are only half over as long as nobody waits for them. failed: what of an
     episode's simulation fails, by the episode; then its return is 10, which is better than all others."""
 
     frame_skip = 4
@@ -69,12 +69,12 @@ class ToyEvaluator:
         interrupt_at: int | None = None,
         nan_at: int | None = None,
         late: int = 0,
-        faulty: Callable[[Episode], str] = lambda _: "",
+        failed: Callable[[Episode], str] = lambda _: "",
     ):
         self.calls: list[list[Episode]] = []
         self.priorities: list[int] = []
         self.closed = False
-        self._interrupt_at, self._nan_at, self._late, self._faulty = interrupt_at, nan_at, late, faulty
+        self._interrupt_at, self._nan_at, self._late, self._failed = interrupt_at, nan_at, late, failed
         self._playing: list[tuple[Batch, np.ndarray, np.ndarray]] = []
         self._steps = 0
 
@@ -84,8 +84,8 @@ class ToyEvaluator:
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
         if len(self.calls) == self._interrupt_at:
             raise KeyboardInterrupt
-        faults = [self._faulty(episode) for episode in episodes]
-        returns = np.array([10.0 if fault else self.play(e) for e, fault in zip(episodes, faults, strict=True)])
+        failures = [self._failed(episode) for episode in episodes]
+        returns = np.array([10.0 if failure else self.play(e) for e, failure in zip(episodes, failures, strict=True)])
         if len(self.calls) == self._nan_at:
             returns[2] = np.nan
         steps = np.array([min(10 + e.seed % 20, e.max_steps or 100) for e in episodes])
@@ -96,8 +96,8 @@ class ToyEvaluator:
         self._steps += int(steps.sum())
         batch = Batch(len(episodes))
         for index, episode in enumerate(episodes):
-            seen = np.zeros(0) if episode.normaliser is None else moments(observations(episode))
-            batch.book_end(index, faults[index], seen, np.round(theta(episode.genome)[:2], 1))
+            seen = np.zeros(0) if episode.normalizer is None else moments(observations(episode))
+            batch.book_end(index, failures[index], seen, np.round(theta(episode.genome)[:2], 1))
         self._playing.append((batch, returns, steps))
         self._book()
         return batch
@@ -120,7 +120,7 @@ class ToyEvaluator:
 
     def play(self, episode: Episode) -> float:
         distance = float(np.linalg.norm(theta(episode.genome) - TARGET))
-        seen = 0.0 if episode.normaliser is None else float(episode.normaliser(observations(episode)).sum())
+        seen = 0.0 if episode.normalizer is None else float(episode.normalizer(observations(episode)).sum())
         return -distance + 0.01 * float(np.random.default_rng(episode.seed).standard_normal()) + 1e-3 * seen
 
     def close(self) -> None:

@@ -56,8 +56,8 @@ std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
   std::vector<QueuedEpisode> episodes;
   for (int64_t e = 0; e < in.episodes; ++e) {
     CheckIndex("genome of an episode", in.genome_of[e], in.genomes);
-    const int64_t normaliser = in.normalisers == nullptr ? -1 : in.normalisers[e];
-    episodes.push_back({e, in.seeds[e], in.max_frames[e], genomes[in.genome_of[e]], normaliser});
+    const int64_t normalizer = in.normalizers == nullptr ? -1 : in.normalizers[e];
+    episodes.push_back({e, in.seeds[e], in.max_frames[e], genomes[in.genome_of[e]], normalizer});
   }
   return episodes;
 }
@@ -132,9 +132,9 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
              neuroevo::NameOf(own.action_dtype),
              own.num_actions,
              own.frame_skip,
-             neuroevo::NameOf(own.behaviour_dtype),
-             own.behaviour_shape.data(),
-             static_cast<int64_t>(own.behaviour_shape.size()),
+             neuroevo::NameOf(own.behavior_dtype),
+             own.behavior_shape.data(),
+             static_cast<int64_t>(own.behavior_shape.size()),
              own.render_shape.data(),
              static_cast<int64_t>(own.render_shape.size()),
              own.action_low.data(),
@@ -144,10 +144,10 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
 }
 
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
-                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalisers) {
+                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalizers) {
   return Guard([&] {
     pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(episodes, k),
-                       Optional(normalisers, k));
+                       Optional(normalizers, k));
   });
 }
 
@@ -165,25 +165,25 @@ int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t 
   return Guard([&] { pool->object.Observe(Vector(slots, k), observations); });
 }
 
-int neuroevo_env_observe_normalised(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations) {
-  return Guard([&] { pool->object.ObserveNormalised(Vector(slots, k), observations); });
+int neuroevo_env_observe_normalized(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations) {
+  return Guard([&] { pool->object.ObserveNormalized(Vector(slots, k), observations); });
 }
 
-int neuroevo_env_set_normaliser(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
+int neuroevo_env_set_normalizer(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
                                 int64_t n) {
-  return Guard([&] { pool->object.SetNormaliser(number, Vector(mean, n), Vector(std, n)); });
+  return Guard([&] { pool->object.SetNormalizer(number, Vector(mean, n), Vector(std, n)); });
 }
 
-int neuroevo_env_drop_normalisers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n) {
-  return Guard([&] { pool->object.DropNormalisers(Vector(numbers, n)); });
+int neuroevo_env_drop_normalizers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n) {
+  return Guard([&] { pool->object.DropNormalizers(Vector(numbers, n)); });
 }
 
-int neuroevo_env_record_behaviours(neuroevo_env_pool* pool, int64_t every, int64_t samples) {
-  return Guard([&] { pool->object.RecordBehaviours(every, samples); });
+int neuroevo_env_record_behaviors(neuroevo_env_pool* pool, int64_t every, int64_t samples) {
+  return Guard([&] { pool->object.RecordBehaviors(every, samples); });
 }
 
-int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours) {
-  return Guard([&] { pool->object.Behaviour(Vector(slots, k), behaviours); });
+int neuroevo_env_behavior(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviors) {
+  return Guard([&] { pool->object.Behavior(Vector(slots, k), behaviors); });
 }
 
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens) {
@@ -194,28 +194,28 @@ int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k,
   return Guard([&] { pool->object.State(Vector(slots, k), states); });
 }
 
-int neuroevo_env_fault(neuroevo_env_pool* pool, int64_t slot, const char** fault) {
+int neuroevo_env_failure(neuroevo_env_pool* pool, int64_t slot, const char** failure) {
   return Guard([&] {
     thread_local std::string text;
-    text = pool->object.Fault(slot);
-    *fault = text.c_str();
+    text = pool->object.Failure(slot);
+    *failure = text.c_str();
   });
 }
 
 int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended) {
   return Guard([&] {
     thread_local neuroevo::EndedEpisodes taken;
-    thread_local std::vector<const char*> faults;
+    thread_local std::vector<const char*> failures;
     taken = pool->object.TakeEnded();
-    faults.clear();
-    for (const std::string& fault : taken.faults) faults.push_back(fault.c_str());
-    *ended = {static_cast<int64_t>(faults.size()),
+    failures.clear();
+    for (const std::string& failure : taken.failures) failures.push_back(failure.c_str());
+    *ended = {static_cast<int64_t>(failures.size()),
               taken.episodes.data(),
-              faults.data(),
+              failures.data(),
               taken.moments_size,
               taken.moments.data(),
-              taken.behaviour_bytes,
-              taken.behaviours.data()};
+              taken.behavior_bytes,
+              taken.behaviors.data()};
   });
 }
 

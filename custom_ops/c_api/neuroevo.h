@@ -49,9 +49,9 @@ typedef struct {
   const char* action_dtype; /* int32: one of num_actions; float32: a vector of num_actions */
   int64_t num_actions;
   int64_t frame_skip;
-  const char* behaviour_dtype;
-  const int64_t* behaviour_shape;
-  int64_t behaviour_rank; /* 0: there is none */
+  const char* behavior_dtype;
+  const int64_t* behavior_shape;
+  int64_t behavior_rank; /* 0: there is none */
   const int64_t* render_shape;
   int64_t render_rank;     /* 3: [height, width, 3], uint8; 0: cannot be rendered */
   const float* action_low; /* with float32 actions, num_actions each: what a number is meant to lie between */
@@ -59,39 +59,39 @@ typedef struct {
   int64_t state_size; /* 0: there is none */
 } neuroevo_env_spec;
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec); /* valid as long as the pool */
-/* episodes, normalisers: [K], or null for none: the caller's number of the episode, which env_take_ended tells, and the
- * number of a normaliser; -1 for none. */
+/* episodes, normalizers: [K], or null for none: the caller's number of the episode, which env_take_ended tells, and the
+ * number of a normalizer; -1 for none. */
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
-                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalisers);
+                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalizers);
 /* What the environments take, from networks' outputs [K, width] (envs/actions.h). */
 int neuroevo_env_actions(neuroevo_env_pool* pool, const float* outputs, int64_t k, int64_t width, void* actions);
 int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
                       uint8_t* dones);
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations);
-/* Observations of n values as [K, n]: (x - mean) / std, within [-5, 5], with the normaliser of the slot's episode. */
-int neuroevo_env_observe_normalised(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations);
-int neuroevo_env_set_normaliser(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
+/* Observations of n values as [K, n]: (x - mean) / std, within [-5, 5], with the normalizer of the slot's episode. */
+int neuroevo_env_observe_normalized(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations);
+int neuroevo_env_set_normalizer(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
                                 int64_t n);
-int neuroevo_env_drop_normalisers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n);
-/* Before the first reset: records every numbered episode's behaviour, at its end for every = 0, else after so many
- * steps again and again, samples of them (envs/behaviour_record.h). */
-int neuroevo_env_record_behaviours(neuroevo_env_pool* pool, int64_t every, int64_t samples);
-int neuroevo_env_behaviour(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviours);
+int neuroevo_env_drop_normalizers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n);
+/* Before the first reset: records every numbered episode's behavior, at its end for every = 0, else after so many
+ * steps again and again, samples of them (envs/behavior_record.h). */
+int neuroevo_env_record_behaviors(neuroevo_env_pool* pool, int64_t every, int64_t samples);
+int neuroevo_env_behavior(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviors);
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens);
 int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states);
 /* Why the slot's episode was broken off, where its simulation failed, else ""; valid until this thread's next call. */
-int neuroevo_env_fault(neuroevo_env_pool* pool, int64_t slot, const char** fault);
+int neuroevo_env_failure(neuroevo_env_pool* pool, int64_t slot, const char** failure);
 typedef struct {
   int64_t count;           /* E */
   const int64_t* episodes; /* [E] */
-  const char* const* faults;
-  int64_t moments_size;      /* 1 + 2n for observations of n values; 0 if the pool never had a normaliser */
-  const double* moments;     /* [E, moments_size]: count, sums, sums of squares; 0 where an episode had no normaliser */
-  int64_t behaviour_bytes;   /* of an episode; 0 if none are recorded */
-  const uint8_t* behaviours; /* [E, behaviour_bytes], of the environment's behaviour_dtype; 0 where an episode failed */
+  const char* const* failures;
+  int64_t moments_size;     /* 1 + 2n for observations of n values; 0 if the pool never had a normalizer */
+  const double* moments;    /* [E, moments_size]: count, sums, sums of squares; 0 where an episode had no normalizer */
+  int64_t behavior_bytes;   /* of an episode; 0 if none are recorded */
+  const uint8_t* behaviors; /* [E, behavior_bytes], of the environment's behavior_dtype; 0 where an episode failed */
 } neuroevo_ended;
-/* The numbered episodes that have ended since the last call: all if behaviours are recorded, else those with a fault or
- * a normaliser. Valid until this thread's next call. */
+/* The numbered episodes that have ended since the last call: all if behaviors are recorded, else those with a failure
+ * or a normalizer. Valid until this thread's next call. */
 int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended);
 
 /* networks: n layer lists in text form (see networks/network.h). dtype: float32 or int8; float_rows: with int8, how
@@ -117,7 +117,7 @@ typedef struct {
   const int64_t* genome_of; /* [E], index in [0, genomes) */
   const uint64_t* seeds;    /* [E] */
   const int64_t* max_frames;
-  const int64_t* normalisers; /* [E], numbers in the env pool or -1; null for none */
+  const int64_t* normalizers; /* [E], numbers in the env pool or -1; null for none */
   int64_t genomes;
   const int32_t* networks;     /* [genomes] */
   const int64_t* sources;      /* [genomes], row to start from or -1 */

@@ -1,4 +1,4 @@
-/* Virtual batch normalisation of a population's networks, for ctypes and for C. Codes and errors: neuroevo.h.
+/* Virtual batch normalization of a population's networks, for ctypes and for C. Codes and errors: neuroevo.h.
  */
 #ifndef NEUROEVO_C_API_VBN_H_
 #define NEUROEVO_C_API_VBN_H_

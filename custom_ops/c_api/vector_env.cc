@@ -29,8 +29,8 @@ bool* Bools(uint8_t* bytes) { return reinterpret_cast<bool*>(bytes); }
 static_assert(sizeof(bool) == 1, "flags are bytes");
 
 VectorEnv::Output Output(const neuroevo_vector_output& out) {
-  return {out.observations,  out.rewards, Bools(out.terminations), Bools(out.truncations),
-          Bools(out.faults), out.infos,   out.final_observations,  out.final_infos};
+  return {out.observations,    out.rewards, Bools(out.terminations), Bools(out.truncations),
+          Bools(out.failures), out.infos,   out.final_observations,  out.final_infos};
 }
 
 }  // namespace
@@ -85,11 +85,11 @@ int neuroevo_vector_render(neuroevo_vector_env* env, uint8_t* screens) {
   return Guard([&] { env->object.Render(screens); });
 }
 
-int neuroevo_vector_fault(neuroevo_vector_env* env, int64_t index, const char** fault) {
+int neuroevo_vector_failure(neuroevo_vector_env* env, int64_t index, const char** failure) {
   return Guard([&] {
     thread_local std::string text;
-    text = env->object.Fault(index);
-    *fault = text.c_str();
+    text = env->object.Failure(index);
+    *failure = text.c_str();
   });
 }
 

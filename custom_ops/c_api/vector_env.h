@@ -41,7 +41,7 @@ typedef struct {
   double* rewards;          /* [N] */
   uint8_t* terminations;    /* [N] */
   uint8_t* truncations;     /* [N] */
-  uint8_t* faults;          /* [N] */
+  uint8_t* failures;        /* [N] */
   int64_t* infos;           /* [I, N] */
   void* final_observations; /* [N, *observation_shape], written with SameStep alone, where an episode ended */
   int64_t* final_infos;     /* [I, N], likewise */
@@ -54,7 +54,7 @@ int neuroevo_vector_reset(neuroevo_vector_env* env, const uint8_t* mask, const u
 int neuroevo_vector_step(neuroevo_vector_env* env, const void* actions, const neuroevo_vector_output* output);
 int neuroevo_vector_render(neuroevo_vector_env* env, uint8_t* screens);
 /* Why the last episode of this environment that ended was broken off, else ""; valid until this thread's next call. */
-int neuroevo_vector_fault(neuroevo_vector_env* env, int64_t index, const char** fault);
+int neuroevo_vector_failure(neuroevo_vector_env* env, int64_t index, const char** failure);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-# Profile-guided optimisation of the emulator: ale_profile(SOURCE...) compiles these sources a second time, counting
+# Profile-guided optimization of the emulator: ale_profile(SOURCE...) compiles these sources a second time, counting
 # which way every branch goes, plays a few games with that (the program ale_train), and has the target `ale` compiled
 # with the counts. All of it are rules with dependencies: only another compiler, other flags, sources or games start
 # them again. Where it cannot work or is not wanted, `ale` stays as it is, and a line says why.
@@ -23,7 +23,7 @@ function(ale_profile)
     endif()
   endforeach()
   if(why)
-    message(NOTICE "The emulator is built without profile-guided optimisation: ${why}")
+    message(NOTICE "The emulator is built without profile-guided optimization: ${why}")
     return()
   endif()
 
@@ -52,7 +52,7 @@ function(ale_profile)
             -DFROM=${objects}/ale_train.dir -DTO=${objects}/ale.dir -P ${script}
     COMMAND ${CMAKE_COMMAND} -E touch ${profile}
     DEPENDS ale_train ${key} ${script}
-    COMMENT "Playing games to profile the emulator; the compiler then optimises it for what they do"
+    COMMENT "Playing games to profile the emulator; the compiler then optimizes it for what they do"
     VERBATIM)
   add_custom_target(ale_profile DEPENDS ${profile})
   add_dependencies(ale ale_profile)

@@ -44,7 +44,7 @@ NEUROEVO_HD inline float Noise(uint64_t seed, uint64_t position) {
   return NormalsAt(seed, position / 4).value[position % 4];
 }
 
-// Host only, vectorised, the same bits. For i in [0, count), the noise being that at position begin + i:
+// Host only, vectorized, the same bits. For i in [0, count), the noise being that at position begin + i:
 // out[i] = noise.
 void FillNoise(uint64_t seed, int64_t begin, int64_t count, float* out);
 

@@ -19,7 +19,7 @@ struct Buffer {
   Buffer(int64_t capacity, int64_t recording, int32_t thread)
       : spans(new Span[capacity]), capacity(capacity), recording(recording), thread(thread) {}
 
-  const std::unique_ptr<Span[]> spans;  // not initialised: what is never used takes no memory
+  const std::unique_ptr<Span[]> spans;  // not initialized: what is never used takes no memory
   const int64_t capacity, recording;
   const int32_t thread;
   std::atomic<int64_t> count{0}, dropped{0};

@@ -74,7 +74,7 @@ void ArgMax(const float* outputs, int64_t n, int64_t size, int32_t* actions) {
   }
 }
 
-std::string ActionFault(const float* action, int64_t n) {
+std::string ActionFailure(const float* action, int64_t n) {
   for (int64_t a = 0; a < n; ++a) {
     if (std::isfinite(action[a])) continue;
     // Not as it prints, since some NaN print as "-nan".

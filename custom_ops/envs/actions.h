@@ -25,7 +25,7 @@ void ToActions(const EnvSpec& spec, const float* outputs, int64_t k, int64_t wid
 void ArgMax(const float* outputs, int64_t n, int64_t size, int32_t* actions);
 
 // "action[2] is nan, expected a finite number" of a vector of n numbers; "" if all are finite.
-std::string ActionFault(const float* action, int64_t n);
+std::string ActionFailure(const float* action, int64_t n);
 
 }  // namespace neuroevo
 

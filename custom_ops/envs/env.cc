@@ -39,9 +39,9 @@ std::optional<T> Parse(const std::string& text) {
 
 int64_t EnvSpec::observation_bytes() const { return Bytes(observation_dtype, observation_shape); }
 
-int64_t EnvSpec::behaviour_bytes() const {
-  if (behaviour_shape.empty()) ThrowNotSupported("behaviour");
-  return Bytes(behaviour_dtype, behaviour_shape);
+int64_t EnvSpec::behavior_bytes() const {
+  if (behavior_shape.empty()) ThrowNotSupported("behavior");
+  return Bytes(behavior_dtype, behavior_shape);
 }
 
 int64_t EnvSpec::render_bytes() const {
@@ -54,7 +54,7 @@ int64_t EnvSpec::state_bytes() const {
   return state_size * static_cast<int64_t>(sizeof(double));
 }
 
-void Env::Behaviour(void*) const { ThrowNotSupported("behaviour"); }
+void Env::Behavior(void*) const { ThrowNotSupported("behavior"); }
 void Env::State(double*) const { ThrowNotSupported("a state"); }
 void Env::Render(uint8_t*) const { ThrowNotSupported("rendering"); }
 

@@ -1,5 +1,5 @@
 // The interface of an environment family. To add one: implement Env and EnvFactory in one .cc file, end it with a
-// RegisterEnvFamily call in a static initialiser, and build it as a shared library of its own.
+// RegisterEnvFamily call in a static initializer, and build it as a shared library of its own.
 #ifndef NEUROEVO_ENVS_ENV_H_
 #define NEUROEVO_ENVS_ENV_H_
 
@@ -22,10 +22,10 @@ struct EnvSpec {
   int64_t num_actions = 0;                     // number of discrete actions, or length of the action vector
   std::vector<float> action_low, action_high;  // of a vector, what each number is meant to lie between
   int64_t frame_skip = 1;                      // emulator frames per step
-  DType behaviour_dtype = DType::kFloat32;
-  std::vector<int64_t> behaviour_shape;  // empty: the environment has no behaviour
-  std::vector<int64_t> render_shape;     // [height, width, 3]; empty: it cannot be rendered
-  int64_t state_size = 0;                // numbers of a state; 0: the environment has none
+  DType behavior_dtype = DType::kFloat32;
+  std::vector<int64_t> behavior_shape;  // empty: the environment has no behavior
+  std::vector<int64_t> render_shape;    // [height, width, 3]; empty: it cannot be rendered
+  int64_t state_size = 0;               // numbers of a state; 0: the environment has none
 
   // How many environments a task of the thread pool steps or resets, and how many it observes: as many as take some
   // tens of microseconds at most. To hand a task over takes half a microsecond, or several where a thread is to be
@@ -35,9 +35,9 @@ struct EnvSpec {
   bool discrete() const { return action_dtype == DType::kInt32; }
   int64_t observation_bytes() const;
   int64_t action_bytes() const { return discrete() ? 4 : 4 * num_actions; }
-  int64_t behaviour_bytes() const;  // throws where there is none
-  int64_t render_bytes() const;     // throws where there is none
-  int64_t state_bytes() const;      // throws where there is none
+  int64_t behavior_bytes() const;  // throws where there is none
+  int64_t render_bytes() const;    // throws where there is none
+  int64_t state_bytes() const;     // throws where there is none
 };
 
 struct StepResult {
@@ -60,14 +60,14 @@ class Env {
   // Writes the observation, observation_bytes() long.
   virtual void Observe(void* out) const = 0;
 
-  // Writes what characterises the current state, for novelty search: behaviour_bytes() long.
-  virtual void Behaviour(void* out) const;
+  // Writes what characterizes the current state, for novelty search: behavior_bytes() long.
+  virtual void Behavior(void* out) const;
 
   // Writes the numbers that an episode goes on from, of a simulation, state_size of them: those of a robot's joints.
   virtual void State(double* out) const;
 
   // Why the episode was broken off, where its simulation failed; "" where it did not.
-  virtual std::string Fault() const { return ""; }
+  virtual std::string Failure() const { return ""; }
 
   // Writes the current screen as red, green, blue: render_bytes() long.
   virtual void Render(uint8_t* rgb) const;
@@ -88,7 +88,7 @@ class EnvFactory {
 
 using EnvFamily = std::function<std::unique_ptr<EnvFactory>(const EnvOptions&)>;
 
-// Registers a family under a name; the last registration wins. Returns true, so that it can initialise a static.
+// Registers a family under a name; the last registration wins. Returns true, so that it can initialize a static.
 bool RegisterEnvFamily(const std::string& name, EnvFamily family);
 
 // Throws for an unknown family, naming those that are known.

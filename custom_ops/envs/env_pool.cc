@@ -13,7 +13,7 @@
 namespace neuroevo {
 namespace {
 
-constexpr int64_t kCopiesPerTask = 8;  // of behaviours, screens and states
+constexpr int64_t kCopiesPerTask = 8;  // of behaviors, screens and states
 
 int64_t FirstOf(const std::vector<int64_t>& slots) { return slots.empty() ? -1 : slots.front(); }
 
@@ -73,13 +73,13 @@ void EnvPool::Run(const std::vector<int64_t>& slots, Check check, int64_t per_ta
 
 void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
                     const std::vector<int64_t>& max_frames, const std::vector<int64_t>& episodes,
-                    const std::vector<int64_t>& normalisers) {
+                    const std::vector<int64_t>& normalizers) {
   const trace::Scope scope("reset", FirstOf(slots));
   CheckSameLength("seeds", seeds.size(), slots.size());
   CheckSameLength("max_frames", max_frames.size(), slots.size());
   if (!episodes.empty()) CheckSameLength("episodes", episodes.size(), slots.size());
-  if (!normalisers.empty()) CheckSameLength("normalisers", normalisers.size(), slots.size());
-  const auto found = normalisers_.Find(normalisers);
+  if (!normalizers.empty()) CheckSameLength("normalizers", normalizers.size(), slots.size());
+  const auto found = normalizers_.Find(normalizers);
   auto check = [&](size_t k, int64_t slot, const Slot&) {
     if (max_frames[k] < 0) ThrowInvalid("max_frames of slot ", slot, " is ", max_frames[k], ", expected 0 or more");
     if (!episodes.empty() && episodes[k] < -1) {
@@ -88,12 +88,12 @@ void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_
   };
   auto body = [&](int64_t k, Slot& slot) {
     slot.started = slot.live = false;  // and stays so if the environment throws
-    slot.fault.clear();
+    slot.failure.clear();
     slot.env->Reset(seeds[k], max_frames[k]);
     slot.episode = episodes.empty() ? -1 : episodes[k];
-    if (plan_.records() && slot.episode >= 0) slot.behaviours.Start(plan_);
-    slot.normaliser = found.empty() ? nullptr : found[k];
-    if (slot.normaliser) slot.moments.Start(slot.normaliser->size());
+    if (plan_.records() && slot.episode >= 0) slot.behaviors.Start(plan_);
+    slot.normalizer = found.empty() ? nullptr : found[k];
+    if (slot.normalizer) slot.moments.Start(slot.normalizer->size());
     slot.started = slot.live = true;
   };
   Run(slots, check, spec().steps_per_task, body);
@@ -120,14 +120,14 @@ void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, doubl
   auto body = [&](int64_t k, Slot& slot) {
     const void* action = static_cast<const char*>(actions) + k * spec.action_bytes();
     slot.live = false;  // and stays so if the environment throws
-    if (!spec.discrete()) slot.fault = ActionFault(static_cast<const float*>(action), spec.num_actions);
-    const StepResult result = slot.fault.empty() ? slot.env->Step(action) : StepResult{0, true};
+    if (!spec.discrete()) slot.failure = ActionFailure(static_cast<const float*>(action), spec.num_actions);
+    const StepResult result = slot.failure.empty() ? slot.env->Step(action) : StepResult{0, true};
     rewards[k] = result.reward;
     dones[k] = result.done;
     if (result.done) {
       NoteEnd(&slot);
     } else {
-      if (plan_.every > 0 && slot.episode >= 0) slot.behaviours.Add(plan_, *slot.env);
+      if (plan_.every > 0 && slot.episode >= 0) slot.behaviors.Add(plan_, *slot.env);
       slot.live = true;
     }
   };
@@ -153,51 +153,51 @@ void EnvPool::Observe(const std::vector<int64_t>& slots, void* out) {
 int64_t EnvPool::ObservationSize() const {
   const DType dtype = spec().observation_dtype;
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) {
-    ThrowInvalid("the environment's observations are ", NameOf(dtype), ", expected float32 or float64 to normalise");
+    ThrowInvalid("the environment's observations are ", NameOf(dtype), ", expected float32 or float64 to normalize");
   }
   return spec().observation_bytes() / static_cast<int64_t>(SizeOf(dtype));
 }
 
 template <class T>
-void EnvPool::ShowNormalised(Slot* slot, int64_t n, float* out) {
+void EnvPool::ShowNormalized(Slot* slot, int64_t n, float* out) {
   slot->observation.resize(n);  // allocates the first time
   const T* values = reinterpret_cast<const T*>(slot->observation.data());
   slot->env->Observe(slot->observation.data());
-  if (!slot->normaliser) {
+  if (!slot->normalizer) {
     std::transform(values, values + n, out, [](T value) { return static_cast<float>(value); });
     return;
   }
-  slot->normaliser->Apply(values, out);
+  slot->normalizer->Apply(values, out);
   if (slot->live) slot->moments.Add(values);
 }
 
-void EnvPool::ObserveNormalised(const std::vector<int64_t>& slots, float* out) {
+void EnvPool::ObserveNormalized(const std::vector<int64_t>& slots, float* out) {
   const trace::Scope scope("observe", FirstOf(slots), out);
   const int64_t n = ObservationSize();
   auto check = [](size_t, int64_t index, const Slot& slot) {
     if (!slot.started) ThrowInvalid("slot ", index, " has no observation: it was never reset");
   };
   const bool doubles = spec().observation_dtype == DType::kFloat64;
-  auto body = [out, n, show = doubles ? &ShowNormalised<double> : &ShowNormalised<float>](int64_t k, Slot& slot) {
+  auto body = [out, n, show = doubles ? &ShowNormalized<double> : &ShowNormalized<float>](int64_t k, Slot& slot) {
     show(&slot, n, out + k * n);
   };
   Run(slots, check, spec().observations_per_task, body);
 }
 
-void EnvPool::SetNormaliser(int64_t number, std::vector<double> mean, std::vector<double> std) {
+void EnvPool::SetNormalizer(int64_t number, std::vector<double> mean, std::vector<double> std) {
   const int64_t n = ObservationSize();
   for (const auto& [what, values] : {std::pair{"mean", &mean}, std::pair{"std", &std}}) {
     if (static_cast<int64_t>(values->size()) == n) continue;
     ThrowInvalid(what, " has ", values->size(), " values, expected one per value of an observation: ", n);
   }
-  normalisers_.Set(number, std::make_shared<const Normaliser>(std::move(mean), std::move(std)));
+  normalizers_.Set(number, std::make_shared<const Normalizer>(std::move(mean), std::move(std)));
   std::lock_guard<std::mutex> lock(ended_mutex_);
   moments_size_ = Moments::Size(n);
 }
 
-void EnvPool::Behaviour(const std::vector<int64_t>& slots, void* out) {
-  auto write = [](const Env& env, void* one) { env.Behaviour(one); };
-  CopyOut("behaviour", slots, out, spec().behaviour_bytes(), write, kCopiesPerTask);
+void EnvPool::Behavior(const std::vector<int64_t>& slots, void* out) {
+  auto write = [](const Env& env, void* one) { env.Behavior(one); };
+  CopyOut("behavior", slots, out, spec().behavior_bytes(), write, kCopiesPerTask);
 }
 
 void EnvPool::Render(const std::vector<int64_t>& slots, uint8_t* out) {
@@ -210,34 +210,34 @@ void EnvPool::State(const std::vector<int64_t>& slots, double* out) {
   CopyOut("state", slots, out, spec().state_bytes(), write, kCopiesPerTask);
 }
 
-void EnvPool::RecordBehaviours(int64_t every, int64_t samples) {
-  const BehaviourPlan plan(spec(), every, samples);
+void EnvPool::RecordBehaviors(int64_t every, int64_t samples) {
+  const BehaviorPlan plan(spec(), every, samples);
   std::vector<int64_t> all(slots_.size());
   std::iota(all.begin(), all.end(), 0);
   const Hold hold(&slots_, all);
   for (int64_t slot : all) {
     if (!slots_[slot].started) continue;
-    ThrowInvalid("slot ", slot, " was reset already: behaviours are recorded from the first on");
+    ThrowInvalid("slot ", slot, " was reset already: behaviors are recorded from the first on");
   }
   std::lock_guard<std::mutex> lock(ended_mutex_);
   plan_ = plan;
 }
 
-std::string EnvPool::Fault(int64_t slot) {
+std::string EnvPool::Failure(int64_t slot) {
   const std::vector<int64_t> slots = {slot};
   const Hold hold(&slots_, slots);
-  return FaultOf(slots_[slot]);
+  return FailureOf(slots_[slot]);
 }
 
-std::string EnvPool::FaultOf(const Slot& slot) { return slot.fault.empty() ? slot.env->Fault() : slot.fault; }
+std::string EnvPool::FailureOf(const Slot& slot) { return slot.failure.empty() ? slot.env->Failure() : slot.failure; }
 
 void EnvPool::NoteEnd(Slot* slot) {
   if (slot->episode < 0) return;
-  Ended ended{slot->episode, FaultOf(*slot), {}, {}};
-  if (slot->normaliser) ended.moments = slot->moments.values();
+  Ended ended{slot->episode, FailureOf(*slot), {}, {}};
+  if (slot->normalizer) ended.moments = slot->moments.values();
   if (plan_.records()) {
-    ended.behaviours = slot->behaviours.Finish(plan_, *slot->env, !ended.fault.empty());
-  } else if (ended.fault.empty() && ended.moments.empty()) {
+    ended.behaviors = slot->behaviors.Finish(plan_, *slot->env, !ended.failure.empty());
+  } else if (ended.failure.empty() && ended.moments.empty()) {
     return;
   }
   std::lock_guard<std::mutex> lock(ended_mutex_);
@@ -251,16 +251,16 @@ EndedEpisodes EnvPool::TakeEnded() {
     std::lock_guard<std::mutex> lock(ended_mutex_);
     all.swap(ended_);
     taken.moments_size = moments_size_;
-    taken.behaviour_bytes = plan_.bytes();
+    taken.behavior_bytes = plan_.bytes();
   }
-  taken.behaviours.reserve(all.size() * taken.behaviour_bytes);
+  taken.behaviors.reserve(all.size() * taken.behavior_bytes);
   for (Ended& ended : all) {
     taken.episodes.push_back(ended.episode);
-    taken.faults.push_back(std::move(ended.fault));
-    ended.moments.resize(taken.moments_size);  // zeros without a normaliser
+    taken.failures.push_back(std::move(ended.failure));
+    ended.moments.resize(taken.moments_size);  // zeros without a normalizer
     taken.moments.insert(taken.moments.end(), ended.moments.begin(), ended.moments.end());
-    taken.behaviours.insert(taken.behaviours.end(), ended.behaviours.begin(), ended.behaviours.end());
-    std::vector<uint8_t>().swap(ended.behaviours);  // a trajectory may be megabytes
+    taken.behaviors.insert(taken.behaviors.end(), ended.behaviors.begin(), ended.behaviors.end());
+    std::vector<uint8_t>().swap(ended.behaviors);  // a trajectory may be megabytes
   }
   return taken;
 }

@@ -10,20 +10,20 @@
 #include <vector>
 
 #include "core/thread_pool.h"
-#include "envs/behaviour_record.h"
+#include "envs/behavior_record.h"
 #include "envs/env.h"
-#include "envs/normaliser.h"
+#include "envs/normalizer.h"
 
 namespace neuroevo {
 
 // Episodes that are over, of which there is more to tell than their rewards.
 struct EndedEpisodes {
-  std::vector<int64_t> episodes;    // [E], their numbers
-  std::vector<std::string> faults;  // [E], why an episode was broken off; "" where it was not
-  int64_t moments_size = 0;         // 1 + 2n for observations of n values; 0 if the pool never had a normaliser
-  std::vector<double> moments;      // [E, moments_size], see Moments; count 0 where the episode had no normaliser
-  int64_t behaviour_bytes = 0;      // of an episode; 0 if the pool records none
-  std::vector<uint8_t> behaviours;  // [E, behaviour_bytes], see RecordBehaviours; zeros where the episode failed
+  std::vector<int64_t> episodes;      // [E], their numbers
+  std::vector<std::string> failures;  // [E], why an episode was broken off; "" where it was not
+  int64_t moments_size = 0;           // 1 + 2n for observations of n values; 0 if the pool never had a normalizer
+  std::vector<double> moments;        // [E, moments_size], see Moments; count 0 where the episode had no normalizer
+  int64_t behavior_bytes = 0;         // of an episode; 0 if the pool records none
+  std::vector<uint8_t> behaviors;     // [E, behavior_bytes], see RecordBehaviors; zeros where the episode failed
 };
 
 class EnvPool {
@@ -39,45 +39,45 @@ class EnvPool {
   // Each call first checks its arguments and throws; then it works on the pool and returns when all is done, or throws
   // the exception of an environment. Slots of one call must differ, and no slot may be in two calls at once: both are
   // errors. A slot must be reset before it is stepped, and again after done.
-  // episodes: [K], the caller's numbers of the episodes, -1 for those that TakeEnded is not to tell of. normalisers:
-  // [K], numbers given to SetNormaliser, or -1. Either may be empty: -1 for all.
+  // episodes: [K], the caller's numbers of the episodes, -1 for those that TakeEnded is not to tell of. normalizers:
+  // [K], numbers given to SetNormalizer, or -1. Either may be empty: -1 for all.
   void Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
              const std::vector<int64_t>& max_frames, const std::vector<int64_t>& episodes = {},
-             const std::vector<int64_t>& normalisers = {});
+             const std::vector<int64_t>& normalizers = {});
 
   // What the environments take, from networks' outputs [k, width]: int32 [k], or float32 [k, num_actions] (actions.h).
   void Actions(const float* outputs, int64_t k, int64_t width, void* actions) const;
 
   // actions: int32 [K], or float32 [K, num_actions]; writes rewards [K] and dones [K]. A number that is not finite ends
-  // its slot's episode, with reward 0 and a fault, where a wrong index is an error of the call.
+  // its slot's episode, with reward 0 and a failure, where a wrong index is an error of the call.
   void Step(const std::vector<int64_t>& slots, const void* actions, double* rewards, bool* dones);
 
-  // Write K observations, behaviours, screens or states one after another. All but the first throw where the
+  // Write K observations, behaviors, screens or states one after another. All but the first throw where the
   // environment has none.
   void Observe(const std::vector<int64_t>& slots, void* out);
-  void Behaviour(const std::vector<int64_t>& slots, void* out);
+  void Behavior(const std::vector<int64_t>& slots, void* out);
   void Render(const std::vector<int64_t>& slots, uint8_t* out);
   void State(const std::vector<int64_t>& slots, double* out);
 
-  // Writes K observations of n values as float32 [K, n], normalised where the slot's episode has a normaliser. What is
+  // Writes K observations of n values as float32 [K, n], normalized where the slot's episode has a normalizer. What is
   // shown of such an episode is added to its moments. Throws unless observations are float32 or float64.
-  void ObserveNormalised(const std::vector<int64_t>& slots, float* out);
+  void ObserveNormalized(const std::vector<int64_t>& slots, float* out);
 
   // mean, std: [n], of the values of an observation. Throws for a number that is in use for other values. A number that
-  // is dropped may no longer be given to Reset; episodes that have its normaliser keep it.
-  void SetNormaliser(int64_t number, std::vector<double> mean, std::vector<double> std);
-  void DropNormalisers(const std::vector<int64_t>& numbers) { normalisers_.Drop(numbers); }
+  // is dropped may no longer be given to Reset; episodes that have its normalizer keep it.
+  void SetNormalizer(int64_t number, std::vector<double> mean, std::vector<double> std);
+  void DropNormalizers(const std::vector<int64_t>& numbers) { normalizers_.Drop(numbers); }
 
-  // Records the behaviour of every numbered episode, as BehaviourPlan describes, for TakeEnded. Throws as that does,
+  // Records the behavior of every numbered episode, as BehaviorPlan describes, for TakeEnded. Throws as that does,
   // and once a slot has been reset.
-  void RecordBehaviours(int64_t every, int64_t samples);
+  void RecordBehaviors(int64_t every, int64_t samples);
 
   // Why the slot's episode was broken off, where an action was not finite or its simulation failed; "" where not.
-  std::string Fault(int64_t slot);
+  std::string Failure(int64_t slot);
 
-  // The numbered episodes that have ended since the last call, in any order: all if behaviours are recorded, else those
-  // with a fault or a normaliser. An episode is among them before the Step that ended it returns. Those that are reset
-  // before their end are not.
+  // The numbered episodes that have ended since the last call, in any order: all if behaviors are recorded, else those
+  // with a failure or a normalizer. An episode is among them before the Step that ended it returns. Those that are
+  // reset before their end are not.
   EndedEpisodes TakeEnded();
 
  private:
@@ -87,17 +87,17 @@ class EnvPool {
     bool started = false;  // its last reset succeeded
     bool live = false;     // reset, and not done since
     int64_t episode = -1;
-    std::shared_ptr<const Normaliser> normaliser;  // null: none
-    Moments moments;                               // with a normaliser
+    std::shared_ptr<const Normalizer> normalizer;  // null: none
+    Moments moments;                               // with a normalizer
     std::vector<double> observation;               // room for a raw one
-    std::string fault;                             // of an action; the environment knows its own
-    BehaviourRecord behaviours;                    // if they are recorded
+    std::string failure;                           // of an action; the environment knows its own
+    BehaviorRecord behaviors;                      // if they are recorded
   };
   struct Ended {
     int64_t episode;
-    std::string fault;
-    std::vector<double> moments;      // empty without a normaliser
-    std::vector<uint8_t> behaviours;  // empty if none are recorded
+    std::string failure;
+    std::vector<double> moments;     // empty without a normalizer
+    std::vector<uint8_t> behaviors;  // empty if none are recorded
   };
 
   // Marks the slots as busy for as long as it lives; all or none.
@@ -112,18 +112,18 @@ class EnvPool {
   // The values of an observation, for what needs them to be float32 or float64; else throws.
   int64_t ObservationSize() const;
   template <class T>
-  static void ShowNormalised(Slot* slot, int64_t n, float* out);
-  static std::string FaultOf(const Slot& slot);
+  static void ShowNormalized(Slot* slot, int64_t n, float* out);
+  static std::string FailureOf(const Slot& slot);
   void NoteEnd(Slot* slot);
 
   std::unique_ptr<EnvFactory> factory_;
   std::vector<Slot> slots_;
   std::shared_ptr<ThreadPool> pool_;
-  Normalisers normalisers_;
+  Normalizers normalizers_;
   std::mutex ended_mutex_;
   std::vector<Ended> ended_;
   int64_t moments_size_ = 0;
-  BehaviourPlan plan_;  // written under ended_mutex_ and while all slots are held: either of them is enough to read it
+  BehaviorPlan plan_;  // written under ended_mutex_ and while all slots are held: either of them is enough to read it
 };
 
 }  // namespace neuroevo

@@ -91,13 +91,13 @@ void VectorEnv::Reset(const bool* mask, const bool* seeded, const uint64_t* seed
       slot.episode = seeded[i] ? 0 : slot.episode + 1;
       if (seeded[i]) slot.seed = seeds[i];
       slot.has_seed = true;
-      slot.fault.clear();
+      slot.failure.clear();
       Begin(&slot);
     }
     Observe(slot, i, out.observations);
     WriteInfos(slot, i, out.infos);
     out.rewards[i] = 0;
-    out.terminations[i] = out.truncations[i] = out.faults[i] = false;
+    out.terminations[i] = out.truncations[i] = out.failures[i] = false;
   });
 }
 
@@ -125,7 +125,7 @@ void VectorEnv::CheckActions(const void* actions) const {
 
 void VectorEnv::StepOne(int64_t i, const void* action, const Output& out, Slot* slot) const {
   out.rewards[i] = 0;
-  out.terminations[i] = out.truncations[i] = out.faults[i] = false;
+  out.terminations[i] = out.truncations[i] = out.failures[i] = false;
   if (slot->over) {
     ++slot->episode;
     Begin(slot);
@@ -137,8 +137,8 @@ void VectorEnv::StepOne(int64_t i, const void* action, const Output& out, Slot* 
     out.truncations[i] = end.truncated;
     slot->over = result.done;
     if (result.done) {
-      slot->fault = slot->env->Fault();
-      out.faults[i] = !slot->fault.empty();
+      slot->failure = slot->env->Failure();
+      out.failures[i] = !slot->failure.empty();
       if (autoreset_ == Autoreset::kSameStep) {
         Observe(*slot, i, out.final_observations);
         WriteInfos(*slot, i, out.final_infos);
@@ -174,10 +174,10 @@ void VectorEnv::Render(uint8_t* out) {
   ForEach("render", 1, [&](int64_t i, Slot& slot) { slot.env->Render(out + i * bytes); });
 }
 
-std::string VectorEnv::Fault(int64_t index) {
+std::string VectorEnv::Failure(int64_t index) {
   const Hold hold(&busy_);
   CheckIndex("environment", index, num_envs());
-  return slots_[index].fault;
+  return slots_[index].failure;
 }
 
 }  // namespace neuroevo

@@ -29,7 +29,7 @@ class VectorEnv {
     double* rewards;           // [N]
     bool* terminations;        // [N]
     bool* truncations;         // [N]
-    bool* faults;              // [N]: the step ended an episode because its simulation failed; Fault() says why
+    bool* failures;            // [N]: the step ended an episode because its simulation failed; Failure() says why
     int64_t* infos;            // [I, N]
     void* final_observations;  // [N, *observation_shape]
     int64_t* final_infos;      // [I, N]
@@ -61,7 +61,7 @@ class VectorEnv {
   void Render(uint8_t* out);  // N screens; throws where there are none
 
   // Why the last episode that ended was broken off; "" where it was not.
-  std::string Fault(int64_t index);
+  std::string Failure(int64_t index);
 
   // The seed of the episode after `episode` others: random numbers below 2^63, and for the first the seed itself.
   static uint64_t EpisodeSeed(uint64_t seed, uint64_t episode);
@@ -74,7 +74,7 @@ class VectorEnv {
     bool has_seed = false;
     bool started = false;  // in an episode or at its end
     bool over = false;
-    std::string fault;
+    std::string failure;
   };
 
   class Hold;               // marks the object as in use for as long as it lives

@@ -53,7 +53,7 @@ class Event {
 
   // The point is here, after what has been queued on the stream.
   void Record(Stream stream);
-  // From this point to a later one; both were recorded, and the stream has been synchronised since. To half a
+  // From this point to a later one; both were recorded, and the stream has been synchronized since. To half a
   // microsecond, or a ten-millionth.
   double SecondsUntil(const Event& later) const;
 

@@ -7,12 +7,12 @@
 //          dense UNITS STD                     flattens its input, weights [IN, UNITS]
 //          bias                                one weight per channel (last dimension), initially 0
 //          relu, tanh
-//          vbn                                 virtual batch normalisation (Salimans et al. 2016), with no weights
+//          vbn                                 virtual batch normalization (Salimans et al. 2016), with no weights
 // theta is the concatenation of the layers' weights in list order, each row-major: float32, length D.
 //
 // vbn turns the values x of channel c (last dimension) into (x - mean_c) / sqrt(variance_c + 1e-3), with mean and
 // variance of the channel's values at all positions of B reference observations, as this very network makes them: those
-// of a second vbn are of what the first has normalised. What it does to the bit is in vbn.h. A row holds its statistics
+// of a second vbn are of what the first has normalized. What it does to the bit is in vbn.h. A row holds its statistics
 // behind its theta: of each vbn, in list order, the means of all channels, then the factors 1 / sqrt(variance + 1e-3).
 #ifndef NEUROEVO_NETWORKS_NETWORK_H_
 #define NEUROEVO_NETWORKS_NETWORK_H_

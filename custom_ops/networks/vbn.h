@@ -1,4 +1,4 @@
-// The arithmetic of virtual batch normalisation, for the host and the device: the same bits everywhere.
+// The arithmetic of virtual batch normalization, for the host and the device: the same bits everywhere.
 //
 // Sums over the reference batch are double: over an observation's positions in their order, from +0; then over the
 // observations' sums in the batch's order, from +0. So an observation can be summed up apart from the others, and which
@@ -34,7 +34,7 @@ NEUROEVO_HD inline float Factor(double squares, int64_t count) {
 
 // F: float, or Floats of simd.h.
 template <class F>
-NEUROEVO_HD inline F Normalised(F value, F mean, F factor) {
+NEUROEVO_HD inline F Normalized(F value, F mean, F factor) {
   return Mul(Sub(value, mean), factor);
 }
 

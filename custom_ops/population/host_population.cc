@@ -71,7 +71,7 @@ void HostPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
   const std::vector<std::vector<int32_t>> chains = PerturbChains(dst, src);
   const int64_t tasks = chunks_ * static_cast<int64_t>(chains.size());
   // A weight of a row depends on the same weight of other rows only, so a task takes one chunk of positions through a
-  // whole chain. Neighbouring tasks take the same chunk of different chains, whose parents are often the same.
+  // whole chain. Neighboring tasks take the same chunk of different chains, whose parents are often the same.
   pool_->ParallelFor(tasks, [&](int64_t task) {
     const auto& chain = chains[task % static_cast<int64_t>(chains.size())];
     const int64_t begin = task / static_cast<int64_t>(chains.size()) * kChunk;

@@ -1,5 +1,5 @@
 // R rows of weights and their batched evaluation. Each row belongs to one of the population's networks, so that
-// different architectures play in one call. Implementations: reference/ (written to be read), cpu/ (vectorised),
+// different architectures play in one call. Implementations: reference/ (written to be read), cpu/ (vectorized),
 // cuda/ (on a GPU); on finite weights and observations their results are the same bits.
 #ifndef NEUROEVO_POPULATION_POPULATION_H_
 #define NEUROEVO_POPULATION_POPULATION_H_

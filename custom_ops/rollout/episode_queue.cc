@@ -74,7 +74,7 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
   refill->seeds.push_back(slot.episode.seed);
   refill->max_frames.push_back(slot.episode.max_frames);
   refill->episodes.push_back(slot.episode.id);
-  refill->normalisers.push_back(slot.episode.normaliser);
+  refill->normalizers.push_back(slot.episode.normalizer);
 
   const GenomeRecipe& genome = *slot.episode.genome;
   slot.lane_row = -1;

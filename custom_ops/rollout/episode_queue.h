@@ -44,7 +44,7 @@ struct QueuedEpisode {
   uint64_t seed;
   int64_t max_frames;
   std::shared_ptr<const GenomeRecipe> genome;
-  int64_t normaliser = -1;  // its number in the env pool; -1: none
+  int64_t normalizer = -1;  // its number in the env pool; -1: none
 };
 
 struct EpisodeOutcome {
@@ -67,8 +67,8 @@ struct Refill {
   std::vector<int64_t> slots;
   std::vector<uint64_t> seeds;
   std::vector<int64_t> max_frames;
-  std::vector<int64_t> episodes, normalisers;
-  // Rows to assign, then rows to initialise, then rows to perturb, in order.
+  std::vector<int64_t> episodes, normalizers;
+  // Rows to assign, then rows to initialize, then rows to perturb, in order.
   std::vector<int64_t> assign_rows;
   std::vector<int32_t> assign_networks;
   std::vector<Theta> assign_thetas;

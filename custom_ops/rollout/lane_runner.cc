@@ -77,14 +77,14 @@ class Lane {
     population_->Prepare(refill.assign_rows);  // what vbn layers take of the reference batch; others cost nothing
     population_->Prepare(refill.init_rows);
     population_->Prepare(refill.perturb_dst);
-    envs_->Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalisers);
+    envs_->Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalizers);
     *live = std::move(refill.live);
     return true;
   }
 
   void Observe(const std::vector<int64_t>& slots) {
     if (InputOf(envs_->spec()) == DType::kFloat32) {
-      envs_->ObserveNormalised(slots, reinterpret_cast<float*>(observations_.data()));
+      envs_->ObserveNormalized(slots, reinterpret_cast<float*>(observations_.data()));
     } else {
       envs_->Observe(slots, observations_.data());
     }

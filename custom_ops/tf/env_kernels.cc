@@ -46,8 +46,8 @@ class EnvPoolSpecOp : public OpKernel {
       SetScalar<int64_t>(ctx, 3, spec.num_actions);
       SetScalar<int64_t>(ctx, 4, spec.frame_skip);
       SetScalar<int64_t>(ctx, 5, pool.slots());
-      SetScalar<tensorflow::tstring>(ctx, 6, NameOf(spec.behaviour_dtype));
-      SetVector<int64_t>(ctx, 7, spec.behaviour_shape);
+      SetScalar<tensorflow::tstring>(ctx, 6, NameOf(spec.behavior_dtype));
+      SetVector<int64_t>(ctx, 7, spec.behavior_shape);
       SetVector<int64_t>(ctx, 8, spec.render_shape);
       SetVector<float>(ctx, 9, spec.action_low);
       SetVector<float>(ctx, 10, spec.action_high);
@@ -64,8 +64,8 @@ class EnvResetOp : public OpKernel {
       const int64_t k = static_cast<int64_t>(slots.size());
       const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
       const auto max_frames = Values<int64_t>(ctx, "max_frames", k);
-      const auto episodes = Values<int64_t>(ctx, "episodes"), normalisers = Values<int64_t>(ctx, "normalisers");
-      Lookup<EnvPool>(ctx, kPool).Reset(slots, seeds, max_frames, episodes, normalisers);
+      const auto episodes = Values<int64_t>(ctx, "episodes"), normalizers = Values<int64_t>(ctx, "normalizers");
+      Lookup<EnvPool>(ctx, kPool).Reset(slots, seeds, max_frames, episodes, normalizers);
     });
   }
 };
@@ -114,31 +114,31 @@ class EnvStepOp : public OpKernel {
   }
 };
 
-class EnvSetNormaliserOp : public OpKernel {
+class EnvSetNormalizerOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
     RunSync(ctx, [&] {
       Lookup<EnvPool>(ctx, kPool)
-          .SetNormaliser(Scalar<int64_t>(ctx, "number"), Values<double>(ctx, "mean"), Values<double>(ctx, "std"));
+          .SetNormalizer(Scalar<int64_t>(ctx, "number"), Values<double>(ctx, "mean"), Values<double>(ctx, "std"));
     });
   }
 };
 
-class EnvDropNormalisersOp : public OpKernel {
+class EnvDropNormalizersOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
-    RunSync(ctx, [&] { Lookup<EnvPool>(ctx, kPool).DropNormalisers(Values<int64_t>(ctx, "numbers")); });
+    RunSync(ctx, [&] { Lookup<EnvPool>(ctx, kPool).DropNormalizers(Values<int64_t>(ctx, "numbers")); });
   }
 };
 
-class EnvRecordBehavioursOp : public OpKernel {
+class EnvRecordBehaviorsOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
     RunSync(ctx, [&] {
-      Lookup<EnvPool>(ctx, kPool).RecordBehaviours(Scalar<int64_t>(ctx, "every"), Scalar<int64_t>(ctx, "samples"));
+      Lookup<EnvPool>(ctx, kPool).RecordBehaviors(Scalar<int64_t>(ctx, "every"), Scalar<int64_t>(ctx, "samples"));
     });
   }
 };
@@ -150,12 +150,12 @@ class EnvTakeEndedOp : public OpKernel {
     RunSync(ctx, [&] {
       const EndedEpisodes ended = Lookup<EnvPool>(ctx, kPool).TakeEnded();
       SetVector<int64_t>(ctx, 0, ended.episodes);
-      SetVector<tensorflow::tstring>(ctx, 1, ended.faults);
+      SetVector<tensorflow::tstring>(ctx, 1, ended.failures);
       const int64_t count = static_cast<int64_t>(ended.episodes.size());
       auto* moments = Output(ctx, 2, {count, ended.moments_size});
       std::copy(ended.moments.begin(), ended.moments.end(), moments->flat<double>().data());
-      auto* behaviours = Output(ctx, 3, {count, ended.behaviour_bytes});
-      std::copy(ended.behaviours.begin(), ended.behaviours.end(), behaviours->flat<uint8_t>().data());
+      auto* behaviors = Output(ctx, 3, {count, ended.behavior_bytes});
+      std::copy(ended.behaviors.begin(), ended.behaviors.end(), behaviors->flat<uint8_t>().data());
     });
   }
 };
@@ -231,27 +231,27 @@ class EnvObservationOp : public TypedCopyOutOp {
   void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override { pool->Observe(slots, out); }
 };
 
-class EnvNormalisedObservationOp : public ShapedCopyOutOp {
+class EnvNormalizedObservationOp : public ShapedCopyOutOp {
  public:
   using ShapedCopyOutOp::ShapedCopyOutOp;
 
  protected:
   TensorShape ShapeOfOne(const EnvSpec& spec) const override { return CheckShape(spec.observation_shape); }
   void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override {
-    pool->ObserveNormalised(slots, static_cast<float*>(out));
+    pool->ObserveNormalized(slots, static_cast<float*>(out));
   }
 };
 
-class EnvBehaviourOp : public TypedCopyOutOp {
+class EnvBehaviorOp : public TypedCopyOutOp {
  public:
   using TypedCopyOutOp::TypedCopyOutOp;
 
  protected:
   TensorShape ShapeOfOne(const EnvSpec& spec) const override {
-    spec.behaviour_bytes();  // throws where there is none
-    return CheckAttributes(spec.behaviour_dtype, spec.behaviour_shape);
+    spec.behavior_bytes();  // throws where there is none
+    return CheckAttributes(spec.behavior_dtype, spec.behavior_shape);
   }
-  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override { pool->Behaviour(slots, out); }
+  void CopyOut(EnvPool* pool, const std::vector<int64_t>& slots, void* out) override { pool->Behavior(slots, out); }
 };
 
 class EnvRenderOp : public CopyOutOp {
@@ -272,14 +272,14 @@ REGISTER_KERNEL_BUILDER(Name("EnvPoolMake").Device(tensorflow::DEVICE_CPU), EnvP
 REGISTER_KERNEL_BUILDER(Name("EnvPoolSpec").Device(tensorflow::DEVICE_CPU), EnvPoolSpecOp);
 REGISTER_KERNEL_BUILDER(Name("EnvReset").Device(tensorflow::DEVICE_CPU), EnvResetOp);
 REGISTER_KERNEL_BUILDER(Name("EnvActions").Device(tensorflow::DEVICE_CPU), EnvActionsOp);
-REGISTER_KERNEL_BUILDER(Name("EnvSetNormaliser").Device(tensorflow::DEVICE_CPU), EnvSetNormaliserOp);
-REGISTER_KERNEL_BUILDER(Name("EnvDropNormalisers").Device(tensorflow::DEVICE_CPU), EnvDropNormalisersOp);
-REGISTER_KERNEL_BUILDER(Name("EnvRecordBehaviours").Device(tensorflow::DEVICE_CPU), EnvRecordBehavioursOp);
+REGISTER_KERNEL_BUILDER(Name("EnvSetNormalizer").Device(tensorflow::DEVICE_CPU), EnvSetNormalizerOp);
+REGISTER_KERNEL_BUILDER(Name("EnvDropNormalizers").Device(tensorflow::DEVICE_CPU), EnvDropNormalizersOp);
+REGISTER_KERNEL_BUILDER(Name("EnvRecordBehaviors").Device(tensorflow::DEVICE_CPU), EnvRecordBehaviorsOp);
 REGISTER_KERNEL_BUILDER(Name("EnvTakeEnded").Device(tensorflow::DEVICE_CPU), EnvTakeEndedOp);
 REGISTER_KERNEL_BUILDER(Name("EnvStep").Device(tensorflow::DEVICE_CPU), EnvStepOp);
 REGISTER_KERNEL_BUILDER(Name("EnvObservation").Device(tensorflow::DEVICE_CPU), EnvObservationOp);
-REGISTER_KERNEL_BUILDER(Name("EnvNormalisedObservation").Device(tensorflow::DEVICE_CPU), EnvNormalisedObservationOp);
-REGISTER_KERNEL_BUILDER(Name("EnvBehaviour").Device(tensorflow::DEVICE_CPU), EnvBehaviourOp);
+REGISTER_KERNEL_BUILDER(Name("EnvNormalizedObservation").Device(tensorflow::DEVICE_CPU), EnvNormalizedObservationOp);
+REGISTER_KERNEL_BUILDER(Name("EnvBehavior").Device(tensorflow::DEVICE_CPU), EnvBehaviorOp);
 REGISTER_KERNEL_BUILDER(Name("EnvRender").Device(tensorflow::DEVICE_CPU), EnvRenderOp);
 
 }  // namespace

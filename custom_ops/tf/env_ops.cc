@@ -54,8 +54,8 @@ REGISTER_OP("EnvPoolSpec")
     .Output("num_actions: int64")
     .Output("frame_skip: int64")
     .Output("slots: int64")
-    .Output("behaviour_dtype: string")
-    .Output("behaviour_shape: int64")
+    .Output("behavior_dtype: string")
+    .Output("behavior_shape: int64")
     .Output("render_shape: int64")
     .Output("action_low: float")
     .Output("action_high: float")
@@ -72,7 +72,7 @@ Tells what the pool's environments take and give.
 
 action_dtype: int32 for one discrete action in [0, num_actions), float32 for a vector of num_actions.
 frame_skip: emulator frames per step.
-behaviour_shape: of one behaviour; [] if the environment has none.
+behavior_shape: of one behavior; [] if the environment has none.
 render_shape: [height, width, 3]; [] if the environment cannot be rendered.
 action_low, action_high: [num_actions], what the numbers of a vector are meant to lie between; [0] for discrete actions.
 )doc");
@@ -83,7 +83,7 @@ REGISTER_OP("EnvReset")
     .Input("seeds: int64")
     .Input("max_frames: int64")
     .Input("episodes: int64")
-    .Input("normalisers: int64")
+    .Input("normalizers: int64")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle vector;
@@ -97,10 +97,10 @@ slots: [K], different, in [0, S).
 seeds: [K].
 max_frames: [K], emulator frames after which the episode is cut off; 0 for the environment's own limit.
 episodes: [K], the caller's numbers of the episodes, which EnvTakeEnded tells; -1 for none. Or [0]: all -1.
-normalisers: [K], numbers given to EnvSetNormaliser, for EnvNormalisedObservation; -1 for none. Or [0]: all -1.
+normalizers: [K], numbers given to EnvSetNormalizer, for EnvNormalizedObservation; -1 for none. Or [0]: all -1.
 )doc");
 
-REGISTER_OP("EnvSetNormaliser")
+REGISTER_OP("EnvSetNormalizer")
     .Input("handle: resource")
     .Input("number: int64")
     .Input("mean: float64")
@@ -113,13 +113,13 @@ REGISTER_OP("EnvSetNormaliser")
       return c->WithRank(c->input(3), 1, &shape);
     })
     .Doc(R"doc(
-Makes a normaliser known under a number, for episodes that are reset from then on. Only for observations that are float.
+Makes a normalizer known under a number, for episodes that are reset from then on. Only for observations that are float.
 
 number: 0 or more, and not in use for other values.
 mean, std: [n], for the n values of an observation; finite, and std above 0.
 )doc");
 
-REGISTER_OP("EnvDropNormalisers")
+REGISTER_OP("EnvDropNormalizers")
     .Input("handle: resource")
     .Input("numbers: int64")
     .SetIsStateful()
@@ -128,12 +128,12 @@ REGISTER_OP("EnvDropNormalisers")
       return c->WithRank(c->input(1), 1, &vector);
     })
     .Doc(R"doc(
-Forgets normalisers. Episodes that have begun with one keep it.
+Forgets normalizers. Episodes that have begun with one keep it.
 
 numbers: [M], each set before.
 )doc");
 
-REGISTER_OP("EnvRecordBehaviours")
+REGISTER_OP("EnvRecordBehaviors")
     .Input("handle: resource")
     .Input("every: int64")
     .Input("samples: int64")
@@ -144,18 +144,18 @@ REGISTER_OP("EnvRecordBehaviours")
       return c->WithRank(c->input(2), 0, &scalar);
     })
     .Doc(R"doc(
-Records the behaviour of every episode with a number, for EnvTakeEnded; before the first EnvReset.
+Records the behavior of every episode with a number, for EnvTakeEnded; before the first EnvReset.
 
-every: 0 for the behaviour when the episode ends; else for a trajectory, one behaviour every so many steps.
+every: 0 for the behavior when the episode ends; else for a trajectory, one behavior every so many steps.
 samples: of a trajectory; those after the episode's end are the last state once more.
 )doc");
 
 REGISTER_OP("EnvTakeEnded")
     .Input("handle: resource")
     .Output("episodes: int64")
-    .Output("faults: string")
+    .Output("failures: string")
     .Output("moments: float64")
-    .Output("behaviours: uint8")
+    .Output("behaviors: uint8")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       c->set_output(0, c->Vector(InferenceContext::kUnknownDim));
@@ -166,15 +166,15 @@ REGISTER_OP("EnvTakeEnded")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-The numbered episodes that have ended since the last call, in any order: all after EnvRecordBehaviours, else those with
-a fault or a normaliser. An episode is among them before the EnvStep that ended it is over. Those that are reset before
+The numbered episodes that have ended since the last call, in any order: all after EnvRecordBehaviors, else those with
+a failure or a normalizer. An episode is among them before the EnvStep that ended it is over. Those that are reset before
 their end are not.
 
 episodes: [E], the numbers given to EnvReset.
-faults: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
-moments: [E, 1 + 2n], of the observations shown by EnvNormalisedObservation, before they were normalised: their count,
-  the sums of their n values, the sums of squares. 0 where an episode had no normaliser; [E, 0] if the pool never had one.
-behaviours: [E, bytes], samples one after another, each of the behaviour_dtype and shape that EnvPoolSpec tells. 0 where
+failures: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
+moments: [E, 1 + 2n], of the observations shown by EnvNormalizedObservation, before they were normalized: their count,
+  the sums of their n values, the sums of squares. 0 where an episode had no normalizer; [E, 0] if the pool never had one.
+behaviors: [E, bytes], samples one after another, each of the behavior_dtype and shape that EnvPoolSpec tells. 0 where
   an episode failed; [E, 0] if they are not recorded.
 )doc");
 
@@ -222,7 +222,7 @@ Steps the environments of the slots.
 
 slots: [K], different, in [0, S), each reset and not done since.
 actions: int32 [K] in [0, num_actions), or float32 [K, num_actions]. A number that is not finite ends its slot's
-  episode, with reward 0 and a fault; a wrong index is an error.
+  episode, with reward 0 and a failure; a wrong index is an error.
 rewards: [K]. dones: [K], whether the episode ended with this step.
 )doc");
 
@@ -242,7 +242,7 @@ dtype, shape: of one observation, as EnvPoolSpec tells.
 observations: [K, *shape].
 )doc");
 
-REGISTER_OP("EnvNormalisedObservation")
+REGISTER_OP("EnvNormalizedObservation")
     .Input("handle: resource")
     .Input("slots: int64")
     .Output("observations: float")
@@ -251,29 +251,29 @@ REGISTER_OP("EnvNormalisedObservation")
     .SetShapeFn(OnePerSlot)
     .Doc(R"doc(
 Observations of the slots' environments as float32, each less the mean and divided by the standard deviation of the
-normaliser that its episode was reset with, within [-5, 5]; as they are without one. What is shown of an episode with a
-normaliser counts in its moments, which EnvTakeEnded gives. Only for observations that are float.
+normalizer that its episode was reset with, within [-5, 5]; as they are without one. What is shown of an episode with a
+normalizer counts in its moments, which EnvTakeEnded gives. Only for observations that are float.
 
 slots: [K], different, in [0, S), each reset at least once.
 shape: of one observation, as EnvPoolSpec tells.
 observations: [K, *shape].
 )doc");
 
-REGISTER_OP("EnvBehaviour")
+REGISTER_OP("EnvBehavior")
     .Input("handle: resource")
     .Input("slots: int64")
-    .Output("behaviours: dtype")
+    .Output("behaviors: dtype")
     .Attr("dtype: {uint8, float, double}")
     .Attr("shape: shape")
     .SetIsStateful()
     .SetShapeFn(OnePerSlot)
     .Doc(R"doc(
-What characterises the slots' environments as they are now, for novelty search: of Atari, the console's
+What characterizes the slots' environments as they are now, for novelty search: of Atari, the console's
 memory; of MuJoCo, x and y of the robot's torso, of what it moves, or of its fingertip; of a maze, those of the robot.
 
 slots: [K], different, in [0, S), each reset at least once.
-dtype, shape: of one behaviour, as EnvPoolSpec tells.
-behaviours: [K, *shape].
+dtype, shape: of one behavior, as EnvPoolSpec tells.
+behaviors: [K, *shape].
 )doc");
 
 REGISTER_OP("EnvRender")

@@ -45,13 +45,13 @@ class EpisodeQueueSubmitOp : public OpKernel {
       const auto genome_of = Values<int64_t>(ctx, "episode_genomes", count);
       const auto seeds = Values<int64_t, uint64_t>(ctx, "episode_seeds", count);
       const auto max_frames = Values<int64_t>(ctx, "episode_max_frames", count);
-      const auto normalisers = Values<int64_t>(ctx, "episode_normalisers", count);
+      const auto normalizers = Values<int64_t>(ctx, "episode_normalizers", count);
       std::vector<QueuedEpisode> episodes;
       episodes.reserve(count);
       for (int64_t e = 0; e < count; ++e) {
         CheckIndex("genome of an episode", genome_of[e], static_cast<int64_t>(genomes.size()));
         if (max_frames[e] < 0) ThrowInvalid("max_frames of episode ", ids[e], " is ", max_frames[e], ", expected >= 0");
-        episodes.push_back({ids[e], seeds[e], max_frames[e], genomes[genome_of[e]], normalisers[e]});
+        episodes.push_back({ids[e], seeds[e], max_frames[e], genomes[genome_of[e]], normalizers[e]});
       }
       LookupQueue(ctx).Submit(std::move(episodes), Scalar<int64_t>(ctx, "priority"));
     });
@@ -144,7 +144,7 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
     SetVector<int64_t>(ctx, 4, refill.seeds);
     SetVector<int64_t>(ctx, 5, refill.max_frames);
     SetVector<int64_t>(ctx, 6, refill.episodes);
-    SetVector<int64_t>(ctx, 7, refill.normalisers);
+    SetVector<int64_t>(ctx, 7, refill.normalizers);
     SetVector<int64_t>(ctx, 8, refill.assign_rows);
     SetVector<int32_t>(ctx, 9, refill.assign_networks);
     SetThetas(ctx, 10, refill.assign_thetas);

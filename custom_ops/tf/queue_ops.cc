@@ -34,7 +34,7 @@ REGISTER_OP("EpisodeQueueSubmit")
     .Input("episode_genomes: int64")
     .Input("episode_seeds: int64")
     .Input("episode_max_frames: int64")
-    .Input("episode_normalisers: int64")
+    .Input("episode_normalizers: int64")
     .Input("genome_ids: int64")
     .Input("genome_networks: int32")
     .Input("genome_sources: int64")
@@ -52,7 +52,7 @@ Appends E episodes of G genomes.
 
 episode_ids: [E], 0 or more.
 episode_genomes: [E], index in [0, G).
-episode_normalisers: [E], numbers given to EnvSetNormaliser, or -1 for none.
+episode_normalizers: [E], numbers given to EnvSetNormalizer, or -1 for none.
 genome_ids: [G]; equal ids mean equal weights for the life of the queue.
 genome_sources: [G], a row of the population to start from, or -1 for the initial weights of genome_seeds.
 genome_thetas: [G], index in [0, V) of the weights to start from instead, with source -1; or -1.
@@ -71,7 +71,7 @@ REGISTER_OP("EpisodeQueueTake")
     .Output("seeds: int64")
     .Output("max_frames: int64")
     .Output("episodes: int64")
-    .Output("normalisers: int64")
+    .Output("normalizers: int64")
     .Output("assign_rows: int64")
     .Output("assign_networks: int32")
     .Output("assign_thetas: float")
@@ -94,7 +94,7 @@ Gives the lane's free slots their next episodes. Waits, without a thread, while 
 
 closed: the queue was closed: the lane must stop.
 live_slots, live_rows: [K], all slots that play after this, ascending, and their rows.
-slots, seeds, max_frames, episodes, normalisers: what to reset, as EnvReset takes it; the episodes' ids.
+slots, seeds, max_frames, episodes, normalizers: what to reset, as EnvReset takes it; the episodes' ids.
 assign_*, init_*, perturb_*: rows to fill first, in this order. assign_thetas: [A, max D], [0, 0] for none.
 )doc");
 

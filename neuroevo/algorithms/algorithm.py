@@ -9,7 +9,7 @@ A generation is
 
 The state is a frozen dataclass of plain values (ints, floats, tuples, arrays, Genomes) that a checkpoint can hold.
 Everything random follows from (seed, generation, purpose) by neuroevo.randomness, so the state needs no generator.
-A population may be dense vectors too: genomes whose base is a Centre. experiments/cma_es.py is an example.
+A population may be dense vectors too: genomes whose base is a Center. experiments/cma_es.py is an example.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from neuroevo.behaviour import Behaviour
+from neuroevo.behavior import Behavior
 from neuroevo.genome import Genome
 
 
@@ -40,25 +40,25 @@ class Weights(Protocol):
 class Played:
     """N genomes after their episodes.
 
-    fitness: float64 [N], maximised; the mean return of a genome's episodes. steps: of all episodes together.
-    behaviours: [N, B] of floats, the mean of those of a genome's episodes that did not fail, NaN where all failed;
-    None if the algorithm's `behaviour` is None.
+    fitness: float64 [N], maximized; the mean return of a genome's episodes. steps: of all episodes together.
+    behaviors: [N, B] of floats, the mean of those of a genome's episodes that did not fail, NaN where all failed;
+    None if the algorithm's `behavior` is None.
     """
 
     genomes: Sequence[Genome]
     fitness: np.ndarray
     steps: int = 0
-    behaviours: np.ndarray | None = None
+    behaviors: np.ndarray | None = None
 
 
 class Algorithm(Protocol):
     """One search algorithm with its settings; N is the population's size, C the number of candidates.
 
-    behaviour: what of an episode is recorded beside its return; None: nothing.
+    behavior: what of an episode is recorded beside its return; None: nothing.
     """
 
     state_type: ClassVar[type]  # the dataclass of its states
-    behaviour: Behaviour | None
+    behavior: Behavior | None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:
         """The state before generation 0; seed in [0, 2**63). genomes: another run's best, best first, to start from."""

@@ -1,4 +1,4 @@
-"""Gradient ascent on a centre by what antithetic pairs around it are worth (Salimans et al. 2017, section 2.1;
+"""Gradient ascent on a center by what antithetic pairs around it are worth (Salimans et al. 2017, section 2.1;
 https://arxiv.org/abs/1703.03864): the steps that evolution strategies and their novelty-seeking kin share.
 
 The noise vectors are never there: pairs are seeds, and their sum is made from the seeds.
@@ -14,17 +14,17 @@ from pydantic import Field, Strict
 
 from neuroevo.algorithms.algorithm import Weights
 from neuroevo.genome import Genome
-from neuroevo.optimisers import Optimiser, OptimiserState
+from neuroevo.optimizers import Optimizer, OptimizerState
 
 L2 = Annotated[float, Strict(), Field(ge=0, le=1e6)]  # of a setting: l2 * theta is subtracted from an estimate
 
 
-def antithetic_pairs(centre: Genome, seeds: Sequence[int], sigma: float) -> list[Genome]:
-    """The centre plus and minus sigma * noise of each of P seeds, [2P]: both of the first seed, both of the second, ...
+def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float) -> list[Genome]:
+    """The center plus and minus sigma * noise of each of P seeds, [2P]: both of the first seed, both of the second, ...
 
     sigma: a float32 value.
     """
-    return [centre.child(seed, scale) for seed in seeds for scale in (sigma, -sigma)]
+    return [center.child(seed, scale) for seed in seeds for scale in (sigma, -sigma)]
 
 
 def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights, dimension: int) -> np.ndarray:
@@ -38,20 +38,20 @@ def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights, di
 
 
 def ascend(
-    theta: np.ndarray, estimate: np.ndarray, optimiser: Optimiser, optimiser_state: OptimiserState | None, l2: float
-) -> tuple[np.ndarray, OptimiserState]:
-    """theta, float32 [D], after a step along the estimate less l2 * theta, and the optimiser's state after it.
+    theta: np.ndarray, estimate: np.ndarray, optimizer: Optimizer, optimizer_state: OptimizerState | None, l2: float
+) -> tuple[np.ndarray, OptimizerState]:
+    """theta, float32 [D], after a step along the estimate less l2 * theta, and the optimizer's state after it.
 
-    optimiser_state: None before the first step. ValueError: the step makes a weight infinite or NaN.
+    optimizer_state: None before the first step. ValueError: the step makes a weight infinite or NaN.
     """
-    state = optimiser.init(len(theta)) if optimiser_state is None else optimiser_state
-    with np.errstate(over="ignore", invalid="ignore"):  # said below, or by the optimiser
-        change, state = optimiser.step(state, np.float32(l2) * theta - estimate)
+    state = optimizer.init(len(theta)) if optimizer_state is None else optimizer_state
+    with np.errstate(over="ignore", invalid="ignore"):  # said below, or by the optimizer
+        change, state = optimizer.step(state, np.float32(l2) * theta - estimate)
         after = theta + change
     for i in np.flatnonzero(~np.isfinite(after))[:1]:
         raise ValueError(
-            f"the {optimiser.type} step takes weight {i} from {theta[i]:g} to {after[i]:g}, expected a number that is "
-            f"finite in 32 bits; its stepsize is {optimiser.stepsize}"
+            f"the {optimizer.type} step takes weight {i} from {theta[i]:g} to {after[i]:g}, expected a number that is "
+            f"finite in 32 bits; its stepsize is {optimizer.stepsize}"
         )
     return after, state
 

@@ -54,7 +54,7 @@ class GA:
             raise ValueError(f"parents = {self.parents}: expected at most the population, {self.population}")
 
     state_type: ClassVar[type] = GAState
-    behaviour: ClassVar[None] = None
+    behavior: ClassVar[None] = None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> GAState:
         """The state before generation 0; of `genomes` the first becomes the elite and the first T the parents."""

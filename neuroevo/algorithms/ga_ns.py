@@ -3,7 +3,7 @@ https://arxiv.org/abs/1712.06567; after Lehman and Stanley 2011, https://doi.org
 
 Novelty is the mean distance to the k nearest in the population and an archive, which each genome enters with a small
 probability; in Lehman and Stanley it takes those above a threshold of novelty. The most novel of a generation competes
-with the next one too, with the behaviour that it had: it is the 1 in the paper's population of 20,000 + 1. Fitness has
+with the next one too, with the behavior that it had: it is the 1 in the paper's population of 20,000 + 1. Fitness has
 no part in the search. It only says who is the elite, what the search has found: as in the GA that is the best by
 validation, but here it is kept apart from the parents.
 """
@@ -20,7 +20,7 @@ from pydantic import Field
 from neuroevo.algorithms.algorithm import Played, Weights
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
-from neuroevo.behaviour import Behaviour, trajectory
+from neuroevo.behavior import Behavior, trajectory
 from neuroevo.genome import Genome
 from neuroevo.novelty import FAILED, checked, grown, known, mean_and_highest, novelty
 from neuroevo.randomness import Purpose, draw_uniforms
@@ -31,7 +31,7 @@ from neuroevo.settings import Count, CountOrZero, settings
 class GANSState:
     """What a GA's state has, with parents by novelty, and
 
-    leader: behaviour of the first parent, the most novel of its generation, [B], None if it is not known. archive:
+    leader: behavior of the first parent, the most novel of its generation, [B], None if it is not known. archive:
     [A, B], None while it is empty. mean_novelty, max_novelty: of the generation before.
     """
 
@@ -54,13 +54,13 @@ class GANS(GA):
     parents: Count = 20
     """The most novel that may have offspring (T); each offspring's parent is one of them, picked uniformly."""
     k: Count = 25
-    """Novelty is the mean distance to so many nearest neighbours, in the population and the archive."""
+    """Novelty is the mean distance to so many nearest neighbors, in the population and the archive."""
     archive_probability: Annotated[float, Field(ge=0, le=1)] = 0.01
-    """How likely each genome's behaviour is to enter the archive."""
+    """How likely each genome's behavior is to enter the archive."""
     archive_limit: CountOrZero = 0
-    """The newest behaviours that stay in the archive; 0: all of them."""
+    """The newest behaviors that stay in the archive; 0: all of them."""
     trajectory_every: CountOrZero = 0
-    """Steps between the samples of an episode that are its behaviour together; 0: only how it ended."""
+    """Steps between the samples of an episode that are its behavior together; 0: only how it ended."""
     trajectory_samples: Count = 1
     """Samples of each episode; those after its end are the last one again."""
 
@@ -71,7 +71,7 @@ class GANS(GA):
     state_type: ClassVar[type] = GANSState
 
     @property
-    def behaviour(self) -> Behaviour:
+    def behavior(self) -> Behavior:
         """What of an episode is recorded."""
         return trajectory(self.trajectory_every, self.trajectory_samples)
 
@@ -82,16 +82,16 @@ class GANS(GA):
     def tell(self, state: GANSState, population: Played, weights: Weights | None = None) -> GANSState:
         """Selects parents by novelty, against the archive of before; the candidates are the fittest and the elite.
 
-        ValueError: a fitness is not finite, or there are no behaviours.
+        ValueError: a fitness is not finite, or there are no behaviors.
         """
         genomes, count = list(population.genomes), len(population.genomes)
         candidates = pick_candidates(genomes, population.fitness, self.validated, state.elite)
-        behaviours = checked(population.behaviours, count, state.archive)
+        behaviors = checked(population.behaviors, count, state.archive)
         drawn = draw_uniforms(count, state.seed, state.generation, Purpose.ARCHIVE) < self.archive_probability
-        archive = grown(state.archive, behaviours[drawn & known(behaviours)], self.archive_limit)
+        archive = grown(state.archive, behaviors[drawn & known(behaviors)], self.archive_limit)
         if state.leader is not None:
-            genomes, behaviours = [state.parents[0], *genomes], np.vstack([state.leader, behaviours])
-        score = novelty(behaviours, state.archive, self.k, peers=True)
+            genomes, behaviors = [state.parents[0], *genomes], np.vstack([state.leader, behaviors])
+        score = novelty(behaviors, state.archive, self.k, peers=True)
         best = ranking(score)[: self.parents]
         mean, highest = mean_and_highest(score[-count:])
         return replace(
@@ -99,7 +99,7 @@ class GANS(GA):
             steps=state.steps + population.steps,
             parents=tuple(genomes[i] for i in best),
             candidates=tuple(candidates),
-            leader=behaviours[best[0]].copy() if score[best[0]] != FAILED else None,
+            leader=behaviors[best[0]].copy() if score[best[0]] != FAILED else None,
             archive=archive,
             mean_novelty=mean,
             max_novelty=highest,
@@ -116,7 +116,7 @@ class GANS(GA):
         )
 
     def metrics(self, before: GANSState, after: GANSState) -> dict[str, float]:
-        """sigma, the novelty of the generation's genomes, and how many behaviours are in the archive after it."""
+        """sigma, the novelty of the generation's genomes, and how many behaviors are in the archive after it."""
         return {
             **super().metrics(before, after),
             "novelty_mean": after.mean_novelty,

@@ -41,7 +41,7 @@ class RandomSearch:
     """The best that play validation episodes; the last of them gives way to the previous elite."""
 
     state_type: ClassVar[type] = RandomSearchState
-    behaviour: ClassVar[None] = None
+    behavior: ClassVar[None] = None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RandomSearchState:
         """The state before generation 0; the first of `genomes` becomes the elite."""

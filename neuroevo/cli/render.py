@@ -65,7 +65,7 @@ def render(
             )
         for number, outcomes in enumerate(rendered.outcomes, start=1):
             for m, player in enumerate(players):
-                failed = f", then it failed: {outcomes.faults[m]}" if m in outcomes.faults else ""
+                failed = f", then it failed: {outcomes.failures[m]}" if m in outcomes.failures else ""
                 played = f"return {outcomes.returns[m]:,.1f} in {outcomes.steps[m]:,} steps"
                 print(f"episode {number}, {player.name}: {played}{failed}")
         width, height = rendered.size

@@ -56,19 +56,19 @@ void AreaResize::ResizeRow(const uint8_t* row, float* line) const {
   }
 }
 
-void AreaResize::Convert(const uint8_t* grey, uint8_t* frame) const {
+void AreaResize::Convert(const uint8_t* gray, uint8_t* frame) const {
   float line[kFrameSide], sum[kFrameSide];
-  int in_line = -1;  // the row that `line` is of; neighbouring output rows share one
+  int in_line = -1;  // the row that `line` is of; neighboring output rows share one
   for (int y = 0; y < kFrameSide; ++y) {
     std::fill_n(sum, kFrameSide, 0.0f);
     const Tap& tap = rows_[y];
     for (size_t i = 0; i < tap.weights.size(); ++i) {
       const int row = tap.first + static_cast<int>(i);
-      if (row != in_line) ResizeRow(grey + row * kScreenWidth, line);
+      if (row != in_line) ResizeRow(gray + row * kScreenWidth, line);
       in_line = row;
       for (int x = 0; x < kFrameSide; ++x) sum[x] += tap.weights[i] * line[x];
     }
-    // Halves go to the even neighbour.
+    // Halves go to the even neighbor.
     for (int x = 0; x < kFrameSide; ++x) {
       frame[y * kFrameSide + x] = static_cast<uint8_t>(std::min(std::rint(sum[x]), 255.0f));
     }

@@ -1,4 +1,4 @@
-// From a grey screen to 84x84 by area averaging, to the same bits as OpenCV's resize with INTER_AREA, which is what
+// From a gray screen to 84x84 by area averaging, to the same bits as OpenCV's resize with INTER_AREA, which is what
 // gymnasium.wrappers.AtariPreprocessing uses.
 #ifndef NEUROEVO_ENVS_ATARI_AREA_RESIZE_H_
 #define NEUROEVO_ENVS_ATARI_AREA_RESIZE_H_
@@ -16,8 +16,8 @@ class AreaResize {
   // height: rows of the screen, more than 84.
   explicit AreaResize(int height);
 
-  // grey: screen [height, 160]; frame: [84, 84].
-  void Convert(const uint8_t* grey, uint8_t* frame) const;
+  // gray: screen [height, 160]; frame: [84, 84].
+  void Convert(const uint8_t* gray, uint8_t* frame) const;
 
  private:
   // An output pixel is the sum of in[first + i] * weights[i].

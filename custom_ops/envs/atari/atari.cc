@@ -28,7 +28,7 @@ constexpr int kStack = 4;
 // An episode's own limit. Gymnasium's is one of ALE's episode frames, which count the no-ops too.
 constexpr int64_t kUberFrames = 400'000, kGymnasiumFrames = 108'000;
 
-// Steele, Lea and Flood 2014; the finaliser of one step from state `seed`. The sequence adds kGolden each time.
+// Steele, Lea and Flood 2014; the finalizer of one step from state `seed`. The sequence adds kGolden each time.
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 uint64_t SplitMix64(uint64_t seed) {
   uint64_t z = seed + kGolden;
@@ -122,7 +122,7 @@ class AtariEnv : public Env, public EpisodeInfo {
     const auto& c = stack_[(newest_ + 3) % kStack];
     const auto& d = stack_[newest_];
     auto* pixels = static_cast<uint8_t*>(out);
-    for (int p = 0; p < kFramePixels; ++p) {  // byte order of a little-endian machine; the compiler vectorises this
+    for (int p = 0; p < kFramePixels; ++p) {  // byte order of a little-endian machine; the compiler vectorizes this
       const uint32_t word = a[p] | b[p] << 8 | c[p] << 16 | static_cast<uint32_t>(d[p]) << 24;
       std::memcpy(pixels + p * kStack, &word, sizeof(word));
     }
@@ -136,13 +136,13 @@ class AtariEnv : public Env, public EpisodeInfo {
     out[1] = ale().getEpisodeFrameNumber();  // since the emulator's start: no-ops are counted
   }
 
-  void Behaviour(void* out) const override { emulator_.ReadRam(static_cast<uint8_t*>(out)); }
+  void Behavior(void* out) const override { emulator_.ReadRam(static_cast<uint8_t*>(out)); }
 
   void Render(uint8_t* rgb) const override {
     const uint8_t* screen = emulator_.screen();
     for (int p = 0; p < game_->height * kScreenWidth; ++p) {
-      const uint32_t colour = game_->palette[screen[p]];
-      for (int shift : {16, 8, 0}) *rgb++ = static_cast<uint8_t>(colour >> shift);
+      const uint32_t color = game_->palette[screen[p]];
+      for (int shift : {16, 8, 0}) *rgb++ = static_cast<uint8_t>(color >> shift);
     }
   }
 
@@ -185,8 +185,8 @@ class AtariFactory : public EnvFactory {
     spec_.action_dtype = DType::kInt32;
     spec_.num_actions = static_cast<int64_t>(game_->actions.size());
     spec_.frame_skip = game_->options.frame_skip;
-    spec_.behaviour_dtype = DType::kUint8;
-    spec_.behaviour_shape = {AtariEmulator::kRamBytes};
+    spec_.behavior_dtype = DType::kUint8;
+    spec_.behavior_shape = {AtariEmulator::kRamBytes};
     spec_.render_shape = {game_->height, kScreenWidth, 3};
   }
 

@@ -24,9 +24,9 @@ struct TiaPiece {
 
 // What a set of objects does and looks like.
 struct TiaTables {
-  const uint16_t* collisions;                 // [64] as bits; none for no object
-  const uint8_t *left_colour, *right_colour;  // [64]: index into colours, in the two halves of the screen
-  const uint32_t* colours;                    // [4], of which the lowest byte counts
+  const uint16_t* collisions;               // [64] as bits; none for no object
+  const uint8_t *left_color, *right_color;  // [64]: index into colors, in the two halves of the screen
+  const uint32_t* colors;                   // [4], of which the lowest byte counts
 };
 
 // Writes n pixels, the last of them in column 159 at most, and returns all collisions in them.
@@ -41,9 +41,9 @@ inline uint16_t DrawPixels(const TiaPiece& piece, const TiaTables& tables, int n
     return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from) + half));
   };
   const __m512i collisions_low = load(tables.collisions), collisions_high = load(tables.collisions + kWords);
-  const __m512i left_low = widen(tables.left_colour, 0), left_high = widen(tables.left_colour, 1);
-  const __m512i right_low = widen(tables.right_colour, 0), right_high = widen(tables.right_colour, 1);
-  const __m512i colours = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables.colours)));
+  const __m512i left_low = widen(tables.left_color, 0), left_high = widen(tables.left_color, 1);
+  const __m512i right_low = widen(tables.right_color, 0), right_high = widen(tables.right_color, 1);
+  const __m512i colors = _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(tables.colors)));
   __m512i collided = _mm512_setzero_si512();
   for (int x = 0; x < n; x += kWords) {
     const __mmask32 here = n - x < kWords ? (1u << (n - x)) - 1 : ~0u;
@@ -70,9 +70,9 @@ inline uint16_t DrawPixels(const TiaPiece& piece, const TiaTables& tables, int n
     const __mmask32 left = left_pixels <= 0 ? 0 : left_pixels < kWords ? (1u << left_pixels) - 1 : ~0u;
     const __m512i index = _mm512_mask_blend_epi16(left, _mm512_permutex2var_epi16(right_low, sets, right_high),
                                                   _mm512_permutex2var_epi16(left_low, sets, left_high));
-    // A colour is 4 bytes: the index of its lowest byte is four times its own.
-    const __m512i colour = _mm512_shuffle_epi8(colours, _mm512_slli_epi16(index, 2));
-    _mm256_mask_storeu_epi8(pixels + x, here, _mm512_cvtepi16_epi8(colour));
+    // A color is 4 bytes: the index of its lowest byte is four times its own.
+    const __m512i color = _mm512_shuffle_epi8(colors, _mm512_slli_epi16(index, 2));
+    _mm256_mask_storeu_epi8(pixels + x, here, _mm512_cvtepi16_epi8(color));
   }
   const uint32_t words = static_cast<uint32_t>(_mm512_reduce_or_epi32(collided));
   return static_cast<uint16_t>(words | words >> 16);
@@ -82,7 +82,7 @@ inline uint16_t DrawPixels(const TiaPiece& piece, const TiaTables& tables, int n
 
 inline uint16_t DrawPixels(const TiaPiece& piece, const TiaTables& tables, int n, uint8_t* pixels) {
   uint8_t sets[160];
-  for (int x = 0; x < n; ++x) {  // without branches, for the compiler to vectorise
+  for (int x = 0; x < n; ++x) {  // without branches, for the compiler to vectorize
     const auto bit = [](uint32_t shown, TiaBit object) { return shown != 0 ? object : 0; };
     sets[x] = static_cast<uint8_t>(bit(piece.playfield[x] & piece.playfield_pattern, kPlayfield) |
                                    bit(piece.player_0[x] & piece.player_0_pattern, kPlayer0) |
@@ -93,9 +93,9 @@ inline uint16_t DrawPixels(const TiaPiece& piece, const TiaTables& tables, int n
   }
   uint16_t collided = 0;
   for (int x = 0; x < n; ++x) {
-    const uint8_t* colour = x < piece.left_pixels ? tables.left_colour : tables.right_colour;
+    const uint8_t* color = x < piece.left_pixels ? tables.left_color : tables.right_color;
     collided |= tables.collisions[sets[x]];
-    pixels[x] = static_cast<uint8_t>(tables.colours[colour[sets[x]]]);
+    pixels[x] = static_cast<uint8_t>(tables.colors[color[sets[x]]]);
   }
   return collided;
 }

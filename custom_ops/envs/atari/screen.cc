@@ -9,8 +9,8 @@
 namespace neuroevo {
 namespace {
 
-constexpr int kGreyBits = 7;     // 255 * 2^7 fits 15 bits, and so a difference of greys 16 with its sign
-constexpr int kWeightBits = 14;  // grey * weight fits 31 bits
+constexpr int kGrayBits = 7;     // 255 * 2^7 fits 15 bits, and so a difference of greys 16 with its sign
+constexpr int kWeightBits = 14;  // gray * weight fits 31 bits
 
 // Three passes over 16-bit greys, twice: to read, and for AVX-512. Lines have room for whole vectors.
 constexpr int kPaddedWidth = 192;
@@ -29,20 +29,20 @@ __m512i Blend(__m512i low, __m512i high, __m512i weight) {
   return _mm512_add_epi16(low, _mm512_or_si512(upper, lower));
 }
 
-class GreyLookup {
+class GrayLookup {
  public:
-  explicit GreyLookup(const int16_t* grey) {
-    for (int i = 0; i < 8; ++i) table_[i] = Load(grey + i * kWords);
+  explicit GrayLookup(const int16_t* gray) {
+    for (int i = 0; i < 8; ++i) table_[i] = Load(gray + i * kWords);
   }
 
   void Row(const uint8_t* a, const uint8_t* b, int16_t* out) const {
     for (int x = 0; x < kScreenWidth; x += kWords) {
       const __m256i in_a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + x));
       const __m256i in_b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + x));
-      __m512i grey = Look(in_a);
+      __m512i gray = Look(in_a);
       // Most of a screen is as it was a frame ago.
-      if (_mm256_cmpneq_epu8_mask(in_a, in_b) != 0) grey = _mm512_max_epi16(grey, Look(in_b));
-      _mm512_storeu_si512(out + x, grey);
+      if (_mm256_cmpneq_epu8_mask(in_a, in_b) != 0) gray = _mm512_max_epi16(gray, Look(in_b));
+      _mm512_storeu_si512(out + x, gray);
     }
   }
 
@@ -71,7 +71,7 @@ void BlendRows(const int16_t* top, const int16_t* bottom, int weight, int16_t* l
 // A vector of output pixels lies within 64 columns, which one permutation of two vectors can reach.
 void BlendColumns(const int16_t* line, const int16_t* left, const int16_t* right, const int16_t* weight,
                   uint8_t* frame) {
-  const __m512i half = _mm512_set1_epi16(1 << (kGreyBits - 1));
+  const __m512i half = _mm512_set1_epi16(1 << (kGrayBits - 1));
   for (int x = 0; x < kFrameSide; x += kWords) {
     const int16_t first = left[x];
     const __m512i base = _mm512_set1_epi16(first);
@@ -80,7 +80,7 @@ void BlendColumns(const int16_t* line, const int16_t* left, const int16_t* right
       return _mm512_permutex2var_epi16(low, _mm512_sub_epi16(Load(at + x), base), high);
     };
     const __m512i value = Blend(columns(left), columns(right), Load(weight + x));
-    const __m256i pixels = _mm512_cvtepi16_epi8(_mm512_srli_epi16(_mm512_add_epi16(value, half), kGreyBits));
+    const __m256i pixels = _mm512_cvtepi16_epi8(_mm512_srli_epi16(_mm512_add_epi16(value, half), kGrayBits));
     const int used = std::min(kWords, kFrameSide - x);
     _mm256_mask_storeu_epi8(frame + x, static_cast<__mmask32>((uint64_t{1} << used) - 1), pixels);
   }
@@ -90,19 +90,19 @@ void BlendColumns(const int16_t* line, const int16_t* left, const int16_t* right
 
 int Blend(int low, int high, int weight) { return low + (((high - low) * weight) >> kWeightBits); }
 
-class GreyLookup {
+class GrayLookup {
  public:
-  explicit GreyLookup(const int16_t* grey) : grey_(grey) {}
+  explicit GrayLookup(const int16_t* gray) : gray_(gray) {}
 
   void Row(const uint8_t* a, const uint8_t* b, int16_t* out) const {
-    for (int x = 0; x < kScreenWidth; ++x) out[x] = grey_[a[x]];
+    for (int x = 0; x < kScreenWidth; ++x) out[x] = gray_[a[x]];
     // Most of a screen is as it was a frame ago.
     if (std::memcmp(a, b, kScreenWidth) == 0) return;
-    for (int x = 0; x < kScreenWidth; ++x) out[x] = std::max(out[x], grey_[b[x]]);
+    for (int x = 0; x < kScreenWidth; ++x) out[x] = std::max(out[x], gray_[b[x]]);
   }
 
  private:
-  const int16_t* grey_;
+  const int16_t* gray_;
 };
 
 void BlendRows(const int16_t* top, const int16_t* bottom, int weight, int16_t* line) {
@@ -113,7 +113,7 @@ void BlendColumns(const int16_t* line, const int16_t* left, const int16_t* right
                   uint8_t* frame) {
   for (int x = 0; x < kFrameSide; ++x) {
     const int value = Blend(line[left[x]], line[right[x]], weight[x]);
-    frame[x] = static_cast<uint8_t>((value + (1 << (kGreyBits - 1))) >> kGreyBits);
+    frame[x] = static_cast<uint8_t>((value + (1 << (kGrayBits - 1))) >> kGrayBits);
   }
 }
 
@@ -123,8 +123,8 @@ void BlendColumns(const int16_t* line, const int16_t* left, const int16_t* right
 
 ScreenToFrame::ScreenToFrame(const std::array<uint32_t, 256>& rgb, int height) : rows_(Taps(height)) {
   for (int i = 0; i < 256; ++i) {
-    const double grey = 0.299 * (rgb[i] >> 16 & 255) + 0.587 * (rgb[i] >> 8 & 255) + 0.114 * (rgb[i] & 255);
-    grey_[i] = static_cast<int16_t>(std::lround(grey * (1 << kGreyBits)));
+    const double gray = 0.299 * (rgb[i] >> 16 & 255) + 0.587 * (rgb[i] >> 8 & 255) + 0.114 * (rgb[i] & 255);
+    gray_[i] = static_cast<int16_t>(std::lround(gray * (1 << kGrayBits)));
   }
   const std::vector<Tap> columns = Taps(kScreenWidth);
   for (int x = 0; x < kFrameSide; ++x) {
@@ -146,12 +146,12 @@ std::vector<ScreenToFrame::Tap> ScreenToFrame::Taps(int in) {
 }
 
 void ScreenToFrame::Convert(const uint8_t* a, const uint8_t* b, uint8_t* frame) const {
-  const GreyLookup lookup(grey_.data());
+  const GrayLookup lookup(gray_.data());
   // Almost every screen row is needed by some output row, most by one: two rows of greys are kept and reused.
-  int16_t grey[2][kScreenWidth], line[kPaddedWidth] = {};
+  int16_t gray[2][kScreenWidth], line[kPaddedWidth] = {};
   int row_of[2] = {-1, -1};
-  const auto grey_row = [&](int row) -> const int16_t* {
-    int16_t* out = grey[row & 1];
+  const auto gray_row = [&](int row) -> const int16_t* {
+    int16_t* out = gray[row & 1];
     if (row_of[row & 1] != row) {
       row_of[row & 1] = row;
       lookup.Row(a + row * kScreenWidth, b + row * kScreenWidth, out);
@@ -160,8 +160,8 @@ void ScreenToFrame::Convert(const uint8_t* a, const uint8_t* b, uint8_t* frame) 
   };
   for (int y = 0; y < kFrameSide; ++y) {
     const Tap& tap = rows_[y];
-    const int16_t* top = grey_row(tap.low);
-    const int16_t* bottom = grey_row(tap.low + tap.step);
+    const int16_t* top = gray_row(tap.low);
+    const int16_t* bottom = gray_row(tap.low + tap.step);
     BlendRows(top, bottom, tap.weight, line);
     BlendColumns(line, left_.data(), right_.data(), column_weight_.data(), frame + y * kFrameSide);
   }

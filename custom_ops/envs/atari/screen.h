@@ -1,4 +1,4 @@
-// From two screens of palette indices to one 84x84 grey frame: grey, pixel-wise maximum, bilinear resize with aligned
+// From two screens of palette indices to one 84x84 gray frame: gray, pixel-wise maximum, bilinear resize with aligned
 // corners, rounding; as the protocol of arXiv 1712.06567 (its 2018 code kept floats where this rounds to uint8).
 #ifndef NEUROEVO_ENVS_ATARI_SCREEN_H_
 #define NEUROEVO_ENVS_ATARI_SCREEN_H_
@@ -19,17 +19,17 @@ class ScreenToFrame {
   ScreenToFrame(const std::array<uint32_t, 256>& rgb, int height);
 
   // a, b: screens [height, 160]; frame: [84, 84]. Integer arithmetic, so that every build gives the same pixels; within
-  // half a grey level of the real-valued result, plus rounding.
+  // half a gray level of the real-valued result, plus rounding.
   void Convert(const uint8_t* a, const uint8_t* b, uint8_t* frame) const;
 
  private:
   struct Tap {      // output = in[low] + (in[low + step] - in[low]) * weight / 2^kWeightBits
-    int low, step;  // step is 0 for the last row or column, which has no neighbour
+    int low, step;  // step is 0 for the last row or column, which has no neighbor
     int weight;
   };
   static std::vector<Tap> Taps(int in);
 
-  std::array<int16_t, 256> grey_;  // in 1/128 grey levels
+  std::array<int16_t, 256> gray_;  // in 1/128 gray levels
   std::vector<Tap> rows_;
   // The columns' taps, as arrays for vectors: what is behind the last column reads column 0 and goes nowhere.
   static constexpr int kPaddedSide = 96;

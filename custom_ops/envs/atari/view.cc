@@ -28,18 +28,18 @@ class UberView : public AtariView {
 struct GymnasiumTables {
   GymnasiumTables(int skip, const std::array<uint32_t, 256>& palette, int rows)
       : frame_skip(skip), height(rows), resize(rows) {
-    // As ALE's getScreenGrayscale: a colour's index is even and the next entry is its grey. A PAL game loses its colour
-    // where a frame has an odd number of lines: then the index is odd, and ALE's grey is the next colour's blue. What
+    // As ALE's getScreenGrayscale: a color's index is even and the next entry is its gray. A PAL game loses its color
+    // where a frame has an odd number of lines: then the index is odd, and ALE's gray is the next color's blue. What
     // is behind the palette's end is ALE's next palette, which begins with black.
-    for (int i = 0; i < 255; ++i) grey[i] = static_cast<uint8_t>(palette[i + 1] & 255);
-    grey[255] = 0;
+    for (int i = 0; i < 255; ++i) gray[i] = static_cast<uint8_t>(palette[i + 1] & 255);
+    gray[255] = 0;
   }
   int frame_skip, height;
   AreaResize resize;
-  std::array<uint8_t, 256> grey;
+  std::array<uint8_t, 256> gray;
 };
 
-// Two buffers of grey screens, the last and the one before. A step that ends early leaves one or both as they were, and
+// Two buffers of gray screens, the last and the one before. A step that ends early leaves one or both as they were, and
 // the maximum is taken in place; the last frame of an episode shows both.
 class GymnasiumView : public AtariView {
  public:
@@ -47,13 +47,13 @@ class GymnasiumView : public AtariView {
       : tables_(std::move(tables)), last_(tables_->height * kScreenWidth), before_(last_.size()) {}
 
   void AfterReset(const AtariEmulator& emulator) override {
-    Grey(emulator, &last_);
+    Gray(emulator, &last_);
     std::fill(before_.begin(), before_.end(), 0);
   }
 
   void AfterFrame(const AtariEmulator& emulator, int index) override {
-    if (index == tables_->frame_skip - 2) Grey(emulator, &before_);
-    if (index == tables_->frame_skip - 1) Grey(emulator, &last_);
+    if (index == tables_->frame_skip - 2) Gray(emulator, &before_);
+    if (index == tables_->frame_skip - 1) Gray(emulator, &last_);
   }
 
   void Write(const AtariEmulator&, uint8_t* frame) override {
@@ -64,9 +64,9 @@ class GymnasiumView : public AtariView {
   }
 
  private:
-  void Grey(const AtariEmulator& emulator, std::vector<uint8_t>* out) const {
+  void Gray(const AtariEmulator& emulator, std::vector<uint8_t>* out) const {
     const uint8_t* screen = emulator.screen();
-    for (size_t i = 0; i < out->size(); ++i) (*out)[i] = tables_->grey[screen[i]];
+    for (size_t i = 0; i < out->size(); ++i) (*out)[i] = tables_->gray[screen[i]];
   }
 
   std::shared_ptr<const GymnasiumTables> tables_;

@@ -1,4 +1,4 @@
-// What a protocol shows of the emulator: one 84x84 grey frame at the reset and after every step.
+// What a protocol shows of the emulator: one 84x84 gray frame at the reset and after every step.
 #ifndef NEUROEVO_ENVS_ATARI_VIEW_H_
 #define NEUROEVO_ENVS_ATARI_VIEW_H_
 

@@ -6,7 +6,7 @@
 //
 // A frame is a step. An episode ends when the environment says so, after max_frames, or after 100,000 steps where the
 // environment has no limit of its own. A reward or an observation that is not finite ends the episode there, with
-// reward 0 for that step and the reason as its fault; the observation stays the last finite one, at first zeros.
+// reward 0 for that step and the reason as its failure; the observation stays the last finite one, at first zeros.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -134,7 +134,7 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
     steps_ = 0;
     end_ = {};
     last_step_ = max_frames == 0 ? workers_->max_steps() : std::min(max_frames, workers_->max_steps());
-    fault_.clear();
+    failure_.clear();
     std::fill(observation_.begin(), observation_.end(), 0);
     MessageWriter request(GymnasiumMessage::kReset);
     request.Number(static_cast<uint32_t>(slot_)).Number(seed);
@@ -142,13 +142,13 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
   }
 
   StepResult Step(const void* action) override {
-    end_ = {true, false};  // if it has a fault, or gets one
-    if (!fault_.empty()) return {0, true};
+    end_ = {true, false};  // if it has a failure, or gets one
+    if (!failure_.empty()) return {0, true};
     MessageWriter request(GymnasiumMessage::kStep);
     request.Number(static_cast<uint32_t>(slot_)).Bytes(action, workers_->spec().action_bytes());
     ++steps_;
     const GymnasiumResult result = Ask("step", request.Finish());
-    if (!fault_.empty()) return {0, true};
+    if (!failure_.empty()) return {0, true};
     end_ = {result.end.terminated, result.end.truncated || steps_ >= last_step_};
     return {result.reward, end_.terminated || end_.truncated};
   }
@@ -163,19 +163,19 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
     worker_->Call(slot_, "render", request, [&](MessageReader* answer) { ReadGymnasiumScreen(answer, bytes, rgb); });
   }
 
-  std::string Fault() const override { return fault_; }
+  std::string Failure() const override { return failure_; }
 
  private:
-  // Sets fault_ if the environment fails.
+  // Sets failure_ if the environment fails.
   GymnasiumResult Ask(const char* doing, const std::string& request) {
     GymnasiumResult result;
     worker_->Call(slot_, doing, request, [&](MessageReader* answer) {
       result = ReadGymnasiumResult(answer, static_cast<int64_t>(received_.size()), received_.data());
     });
     if (!std::isfinite(result.reward)) {
-      fault_ = Concat("the reward is ", result.reward, " at step ", steps_);
+      failure_ = Concat("the reward is ", result.reward, " at step ", steps_);
     } else if (!Finite()) {
-      fault_ = Concat("the observation has a number that is not finite at step ", steps_);
+      failure_ = Concat("the observation has a number that is not finite at step ", steps_);
     } else {
       observation_.swap(received_);
     }
@@ -198,7 +198,7 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
   const int64_t slot_;
   int64_t steps_ = 0, last_step_ = 0;
   std::vector<char> received_, observation_;  // the last one, and the last finite one
-  std::string fault_;
+  std::string failure_;
   End end_;
 };
 

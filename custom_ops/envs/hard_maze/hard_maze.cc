@@ -2,7 +2,7 @@
 // a robot is to find the goal of a maze where the way towards it is a dead end.
 //
 // A step is a frame. The reward is 0, but minus the distance to the goal for the last step (the paper's fitness less a
-// constant), and the behaviour is where the robot is. An episode is cut off after max_frames or max_episode_steps.
+// constant), and the behavior is where the robot is. An episode is cut off after max_frames or max_episode_steps.
 //   protocol=lehman   the paper: actions change speeds, and to come within 5 units of the goal ends the episode
 //   protocol=uber     the code of arXiv 1712.06567: actions are speeds to approach, and nothing but the cut-off ends it
 // Actions are in [-1, 1], and what is beyond is cut off; in the paper's code 0 to 1, in the other one -0.5 to 0.5.
@@ -93,7 +93,7 @@ class HardMazeEnv : public Env, public EpisodeInfo {
     std::copy(sensors.begin(), sensors.end(), static_cast<float*>(out));
   }
 
-  void Behaviour(void* out) const override {
+  void Behavior(void* out) const override {
     auto* place = static_cast<double*>(out);
     place[0] = robot_.x, place[1] = robot_.y;
   }
@@ -127,8 +127,8 @@ class HardMazeFactory : public EnvFactory {
     spec_.num_actions = 2;
     spec_.action_low = {-1, -1};
     spec_.action_high = {1, 1};
-    spec_.behaviour_dtype = DType::kFloat64;
-    spec_.behaviour_shape = {2};
+    spec_.behavior_dtype = DType::kFloat64;
+    spec_.behavior_shape = {2};
     spec_.render_shape = {maze_->screen->height(), maze_->screen->width(), 3};
     spec_.state_size = 5;
     spec_.steps_per_task = 64;

@@ -1,5 +1,5 @@
 // Maps of mazes, as text files. A line is one of
-//   start X Y        where the robot's centre is at first
+//   start X Y        where the robot's center is at first
 //   heading DEGREES  where it looks at first, in [0, 360]: 0 is along x, 90 along y
 //   goal X Y
 //   wall X Y X Y     from one end to the other

@@ -8,10 +8,10 @@
 namespace neuroevo {
 namespace {
 
-using Colour = std::array<uint8_t, 3>;
-constexpr Colour kFloor = {255, 255, 255}, kWall = {0, 0, 0}, kGoal = {40, 160, 60};
-constexpr Colour kPath = {90, 140, 230}, kBody = {210, 50, 40}, kNose = {255, 255, 255};
-constexpr double kGreyWall = 255, kGreyGoal = 128, kGreyBody = 192;
+using Color = std::array<uint8_t, 3>;
+constexpr Color kFloor = {255, 255, 255}, kWall = {0, 0, 0}, kGoal = {40, 160, 60};
+constexpr Color kPath = {90, 140, 230}, kBody = {210, 50, 40}, kNose = {255, 255, 255};
+constexpr double kGrayWall = 255, kGrayGoal = 128, kGrayBody = 192;
 
 constexpr int kScreenSide = 400;    // pixels of the longer side
 constexpr double kMargin = 0.02;    // around a map, of its longer side
@@ -36,7 +36,7 @@ MazeWindow WindowOf(const MazeMap& map, int side, bool square) {
 
 double Distance(double x, double y) { return std::sqrt(x * x + y * y); }
 
-// Calls paint(pixel) for the window's pixels with centres less than radius away from a point.
+// Calls paint(pixel) for the window's pixels with centers less than radius away from a point.
 template <class Paint>
 void ForDisc(const MazeWindow& window, double x, double y, double radius, Paint paint) {
   const auto place = [&](double at, double zero, int size) {
@@ -53,13 +53,13 @@ void ForDisc(const MazeWindow& window, double x, double y, double radius, Paint 
   }
 }
 
-// How far a place, relative to the robot's centre, is from the line to where it looks.
+// How far a place, relative to the robot's center, is from the line to where it looks.
 double FromNose(const Direction& front, double x, double y) {
   const double along = std::clamp(x * front.x + y * front.y, 0.0, kRobotRadius);
   return Distance(x - along * front.x, y - along * front.y);
 }
 
-// How much of a pixel is inside of a shape whose edge is that many pixels beyond the pixel's centre, about.
+// How much of a pixel is inside of a shape whose edge is that many pixels beyond the pixel's center, about.
 double Coverage(double pixels) { return std::clamp(pixels + 0.5, 0.0, 1.0); }
 
 uint8_t Blend(double below, double above, double coverage) {
@@ -74,8 +74,8 @@ MazeScreen::MazeScreen(const MazeMap& map, const MazeWalls& walls) : window_(Win
       const double x = window_.x(column), y = window_.y(row);
       const bool wall = std::sqrt(walls.SquaredDistance(x, y)) * window_.unit < 1.5;  // 3 pixels wide
       const bool goal = Distance(x - map.goal_x, y - map.goal_y) < kGoalRadius;
-      const Colour& colour = wall ? kWall : goal ? kGoal : kFloor;
-      empty_.insert(empty_.end(), colour.begin(), colour.end());
+      const Color& color = wall ? kWall : goal ? kGoal : kFloor;
+      empty_.insert(empty_.end(), color.begin(), color.end());
     }
   }
 }
@@ -89,8 +89,8 @@ void MazeScreen::Draw(const std::vector<MazePose>& path, uint8_t* rgb) const {
   const MazePose& last = path.back();
   const Direction front = DirectionOf(last.heading);
   ForDisc(window_, last.x, last.y, kRobotRadius, [&](int pixel, double x, double y) {
-    const Colour& colour = FromNose(front, x, y) < kNoseWidth / 2 ? kNose : kBody;
-    std::copy(colour.begin(), colour.end(), rgb + 3 * pixel);
+    const Color& color = FromNose(front, x, y) < kNoseWidth / 2 ? kNose : kBody;
+    std::copy(color.begin(), color.end(), rgb + 3 * pixel);
   });
 }
 
@@ -99,8 +99,8 @@ MazeFrames::MazeFrames(const MazeMap& map, const MazeWalls& walls) : window_(Win
     for (int column = 0; column < kSide; ++column) {
       const double x = window_.x(column), y = window_.y(row);
       const double wall = Coverage(0.5 - std::sqrt(walls.SquaredDistance(x, y)) * window_.unit);  // a pixel wide
-      const double goal = Coverage((kGoalRadius - Distance(x - map.goal_x, y - map.goal_y)) * window_.unit) * kGreyGoal;
-      empty_.insert(empty_.end(), kFrames, Blend(goal, kGreyWall, wall));
+      const double goal = Coverage((kGoalRadius - Distance(x - map.goal_x, y - map.goal_y)) * window_.unit) * kGrayGoal;
+      empty_.insert(empty_.end(), kFrames, Blend(goal, kGrayWall, wall));
     }
   }
 }
@@ -115,8 +115,8 @@ void MazeFrames::Draw(const std::vector<MazePose>& path, uint8_t* out) const {
     ForDisc(window_, pose.x, pose.y, kRobotRadius + 1 / window_.unit, [&](int pixel, double x, double y) {
       const double body = Coverage((kRobotRadius - Distance(x, y)) * window_.unit);
       const double nose = Coverage((kNoseWidth / 2 - FromNose(front, x, y)) * window_.unit);
-      uint8_t& grey = frame[pixel * kFrames];
-      grey = Blend(grey, kGreyBody * (1 - nose), body);
+      uint8_t& gray = frame[pixel * kFrames];
+      gray = Blend(gray, kGrayBody * (1 - nose), body);
     });
   }
   if (missing == 0) return;

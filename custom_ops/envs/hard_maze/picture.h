@@ -1,4 +1,4 @@
-// Pictures of a maze from above: a screen in colours for people, and frames in grey for networks. x goes to the right,
+// Pictures of a maze from above: a screen in colors for people, and frames in gray for networks. x goes to the right,
 // y down, as in the paper's figures.
 #ifndef NEUROEVO_ENVS_HARD_MAZE_PICTURE_H_
 #define NEUROEVO_ENVS_HARD_MAZE_PICTURE_H_
@@ -40,8 +40,8 @@ class MazeScreen {
 };
 
 // The last kFrames frames of kSide x kSide pixels. The paper says no more of them (arXiv 1712.06567, "Image Hard
-// Maze"): that walls are white on black with soft edges, the goal is a grey disc, and the robot a lighter one with a
-// black line from its centre to where it looks, is our choice.
+// Maze"): that walls are white on black with soft edges, the goal is a gray disc, and the robot a lighter one with a
+// black line from its center to where it looks, is our choice.
 class MazeFrames {
  public:
   static constexpr int kSide = 84, kFrames = 4;

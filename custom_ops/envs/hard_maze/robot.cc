@@ -130,7 +130,7 @@ std::array<double, kSensors> Sense(const MazeWalls& walls, const Robot& robot, d
   const double see_45 = walls.Look(robot.x, robot.y, diagonal).ahead;
   const double see_minus_45 = walls.Look(robot.x, robot.y, other_diagonal).ahead;
 
-  // The goal as the robot sees it. A quarter has its first bound but not its second; a goal at the very centre counts
+  // The goal as the robot sees it. A quarter has its first bound but not its second; a goal at the very center counts
   // as being at 270 degrees, as in the authors' code.
   const double to_x = goal_x - robot.x, to_y = goal_y - robot.y;
   const double ahead = to_x * front.x + to_y * front.y, aside = to_x * side.x + to_y * side.y;

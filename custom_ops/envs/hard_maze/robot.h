@@ -17,7 +17,7 @@ namespace neuroevo {
 
 constexpr double kRobotRadius = 8;
 constexpr double kRobotSight = 100;  // how far the rangefinders see
-constexpr double kGoalRadius = 5;    // whose centre is nearer to the goal is there, in the paper
+constexpr double kGoalRadius = 5;    // whose center is nearer to the goal is there, in the paper
 
 struct Direction {
   double x, y;  // of length 1
@@ -49,7 +49,7 @@ class MazeWalls {
 };
 
 struct Robot {
-  double x, y;     // its centre
+  double x, y;     // its center
   double heading;  // in [0, 360]
   double speed;    // per step; negative: backwards
   double turn;     // degrees per step

@@ -75,7 +75,7 @@ class Humanoid : public HumanoidBody {
     for (int body = 0; body < model_.nbody; ++body) mass_ += model_.body_mass[body];
   }
 
-  // The centre of mass.
+  // The center of mass.
   double Position(const mjData& data) const override {
     double sum = 0;
     for (int body = 0; body < model_.nbody; ++body) sum += model_.body_mass[body] * data.xipos[3 * body];

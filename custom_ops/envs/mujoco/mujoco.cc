@@ -6,7 +6,7 @@
 // Gymnasium's generator is another one; from the same start, observations, rewards and ends are Gymnasium's.
 //
 // A simulation that becomes unstable (MuJoCo finds a number that is not finite or above 1e10, puts the model back to
-// its initial state and would go on) ends its episode there, with reward 0 for that step and the reason as its fault;
+// its initial state and would go on) ends its episode there, with reward 0 for that step and the reason as its failure;
 // so does an error of MuJoCo's. The environment then observes the model's initial state, which is finite.
 // A reward that is not finite ends the episode in the same way.
 #include <algorithm>
@@ -69,7 +69,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
   void Reset(uint64_t seed, int64_t max_frames) override {
     frames_ = 0;
     last_frame_ = max_frames == 0 ? robot_->max_frames : std::min(max_frames, robot_->max_frames);
-    fault_.clear();
+    failure_.clear();
     end_ = {};
     Simulate([&] {
       mj_resetData(&model(), data_.get());
@@ -83,7 +83,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
     const auto* controls = static_cast<const float*>(action);
     double before = 0;
     frames_ += robot_->frame_skip;
-    if (fault_.empty()) {
+    if (failure_.empty()) {
       Simulate([&] {
         before = robot_->task->Position(*data_);
         std::copy_n(controls, model().nu, data_->ctrl);
@@ -92,10 +92,10 @@ class MujocoEnv : public Env, public EpisodeInfo {
       });
     }
     StepResult result = {0, true};
-    if (fault_.empty()) {
+    if (failure_.empty()) {
       result = robot_->task->Judge(*data_, before, controls);
       if (!std::isfinite(result.reward)) {  // of an action of 1e30, say: its cost
-        fault_ = Concat("the reward is ", result.reward, Time());
+        failure_ = Concat("the reward is ", result.reward, Time());
         result = {0, true};
       }
     }
@@ -109,7 +109,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
   void Observe(void* out) const override { robot_->task->Observe(*data_, static_cast<double*>(out)); }
 
   // Where the tracked body was at the beginning of the last physics step: x, y.
-  void Behaviour(void* out) const override {
+  void Behavior(void* out) const override {
     std::copy_n(data_->xpos + 3 * robot_->task->tracked_body(), 2, static_cast<double*>(out));
   }
 
@@ -117,23 +117,23 @@ class MujocoEnv : public Env, public EpisodeInfo {
     std::copy_n(data_->qvel, model().nv, std::copy_n(data_->qpos, model().nq, out));
   }
 
-  std::string Fault() const override { return fault_; }
+  std::string Failure() const override { return failure_; }
 
  private:
   const mjModel& model() const { return *robot_->model; }
 
-  // Runs a part of the simulation and sets fault_ if it failed.
+  // Runs a part of the simulation and sets failure_ if it failed.
   template <class Body>
   void Simulate(Body body) {
     const MujocoCalls calls;
     try {
       body();
-      fault_ = Instability();
+      failure_ = Instability();
     } catch (const Error& error) {
-      fault_ = error.what();
+      failure_ = error.what();
     }
-    if (fault_.empty()) return;
-    fault_ += Time();
+    if (failure_.empty()) return;
+    failure_ += Time();
     mj_resetData(&model(), data_.get());
   }
 
@@ -160,7 +160,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
   MujocoData data_;
   int64_t frames_ = 0, last_frame_ = 0;
   End end_;
-  std::string fault_;
+  std::string failure_;
 };
 
 class MujocoFactory : public EnvFactory {
@@ -176,8 +176,8 @@ class MujocoFactory : public EnvFactory {
       spec_.action_high.push_back(static_cast<float>(model.actuator_ctrlrange[2 * i + 1]));
     }
     spec_.frame_skip = robot_->frame_skip;
-    spec_.behaviour_dtype = DType::kFloat64;
-    spec_.behaviour_shape = {2};
+    spec_.behavior_dtype = DType::kFloat64;
+    spec_.behavior_shape = {2};
     spec_.state_size = model.nq + model.nv;
     spec_.steps_per_task = model.nv <= 5 ? 4 : 1;  // the pendulums', reacher's and swimmer's take 5 to 10 microseconds
     spec_.observations_per_task = 32;

@@ -62,7 +62,7 @@ class MujocoTask {
   // Writes size() numbers.
   virtual void Observe(const mjData& data, double* out) const = 0;
 
-  // The body whose place is the behaviour: by default the first after the world, a robot's torso or cart.
+  // The body whose place is the behavior: by default the first after the world, a robot's torso or cart.
   virtual int tracked_body() const { return 1; }
 
  protected:

@@ -72,12 +72,12 @@ NEUROEVO_HD inline int WeightExponent(uint32_t largest) {
   return exponent < -kMaxExponent ? -kMaxExponent : exponent;
 }
 
-NEUROEVO_HD inline int8_t QuantisedWeight(float weight, int exponent) {
+NEUROEVO_HD inline int8_t QuantizedWeight(float weight, int exponent) {
   return static_cast<int8_t>(RoundScaled(weight, 1, exponent, kMaxWeight));
 }
 
 // A bias in units of 2^-exponent / 255.
-NEUROEVO_HD inline int32_t QuantisedBias(float bias, int exponent) {
+NEUROEVO_HD inline int32_t QuantizedBias(float bias, int exponent) {
   return RoundScaled(bias, kMaxActivation, exponent, kMaxSum);
 }
 
@@ -100,7 +100,7 @@ NEUROEVO_HD inline int ActivationExponent(int32_t largest, int exponent, int shi
 
 // An output as a float: sum * 2^-exponent / 255. Sums below 255 * 2^16 that differ make floats that differ (unless they
 // are so small that a float underflows), so that the greatest stays the greatest; of greater sums the nearest
-// neighbours may become equal.
+// neighbors may become equal.
 NEUROEVO_HD inline float Output(int32_t sum, int exponent) {
   const uint64_t bits = static_cast<uint64_t>(1023 - exponent) << 52;
   double power;

@@ -14,7 +14,7 @@ namespace neuroevo {
 
 namespace {
 
-// A vbn layer, and the way from the one before it (or the input) to what it normalises.
+// A vbn layer, and the way from the one before it (or the input) to what it normalizes.
 struct Stage {
   const Layer* vbn;
   CpuPlan plan;

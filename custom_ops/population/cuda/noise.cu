@@ -19,7 +19,7 @@ struct Mutations {
 int Blocks(int64_t counters) { return static_cast<int>((counters + kThreads - 1) / kThreads); }
 
 // A thread makes the four normals of a counter; [begin, end) are positions, of which begin need not be a multiple of 4.
-__global__ void Initialise(float* theta, int64_t begin, int64_t end, uint64_t seed, float scale) {
+__global__ void Initialize(float* theta, int64_t begin, int64_t end, uint64_t seed, float scale) {
   const int64_t counter = begin / 4 + int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (4 * counter >= end) return;
   const FourNormals normals = NormalsAt(seed, counter);
@@ -64,7 +64,7 @@ void InitTheta(const Network& network, uint64_t seed, float* theta, device::Stre
     if (layer.weights == 0) continue;
     const int64_t end = layer.offset + layer.weights;
     const int64_t counters = (end + 3) / 4 - layer.offset / 4;
-    Launch(Initialise, Blocks(counters), kThreads, 0, stream, theta, layer.offset, end, seed, layer.init_scale);
+    Launch(Initialize, Blocks(counters), kThreads, 0, stream, theta, layer.offset, end, seed, layer.init_scale);
   }
 }
 

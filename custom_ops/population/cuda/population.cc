@@ -226,7 +226,7 @@ int64_t CudaInt8Population::WorkspaceBytes(int64_t count) const {
   return bytes;
 }
 
-void CudaInt8Population::QuantiseRows(const std::vector<Target>& targets) {
+void CudaInt8Population::QuantizeRows(const std::vector<Target>& targets) {
   calls_.Run([&](Calls::Call& call) {
     for (size_t n = 0; n < cuda_networks_.size(); ++n) {
       std::vector<const float*> thetas;
@@ -238,10 +238,10 @@ void CudaInt8Population::QuantiseRows(const std::vector<Target>& targets) {
       }
       if (thetas.empty()) continue;
       // The workspace of the network before may still be read: memory only grows once that is over.
-      const int64_t bytes = cuda_networks_[n].QuantiseBytes(static_cast<int64_t>(thetas.size()));
+      const int64_t bytes = cuda_networks_[n].QuantizeBytes(static_cast<int64_t>(thetas.size()));
       if (bytes > call.on_device.bytes()) device::Synchronize(call.stream);
       call.on_device.Grow(bytes);
-      cuda_networks_[n].Quantise(thetas, packed, call.on_device.data(), call.stream);
+      cuda_networks_[n].Quantize(thetas, packed, call.on_device.data(), call.stream);
     }
   });
 }

@@ -57,7 +57,7 @@ class CudaInt8Population : public Int8Population, public DeviceForward {
                        device::Stream stream) override;
 
  private:
-  void QuantiseRows(const std::vector<Target>& targets) override;
+  void QuantizeRows(const std::vector<Target>& targets) override;
   void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
 
   char* Row(int64_t row) const { return memory_->data() + row * stride_; }

@@ -16,7 +16,7 @@ class DeviceSpan {
   ~DeviceSpan();
 
   void End();
-  // Once the stream has been synchronised.
+  // Once the stream has been synchronized.
   void Note(const char* name, int64_t argument, const void* link);
 
  private:

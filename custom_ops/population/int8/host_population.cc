@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "networks/int8/quantise.h"
+#include "networks/int8/quantize.h"
 #include "networks/int8/rules.h"
 #include "population/slot_blocks.h"
 
@@ -41,7 +41,7 @@ Int8HostPopulation::Int8HostPopulation(std::unique_ptr<HostPopulation> thetas, s
   packed_ = std::make_unique<RowMemory>(rows_, bytes, weights);
 }
 
-void Int8HostPopulation::QuantiseRows(const std::vector<Target>& targets) {
+void Int8HostPopulation::QuantizeRows(const std::vector<Target>& targets) {
   struct Task {
     Target target;
     Piece piece;
@@ -65,11 +65,11 @@ void Int8HostPopulation::QuantiseRows(const std::vector<Target>& targets) {
   });
   pool_->ParallelFor(count, [&](int64_t i) {
     const auto& [target, piece, layer] = tasks[i];
-    QuantisePiece(target, piece, int8::WeightExponent(largest[layer]));
+    QuantizePiece(target, piece, int8::WeightExponent(largest[layer]));
   });
 }
 
-void Int8HostPopulation::QuantisePiece(const Target& target, const Piece& piece, int exponent) {
+void Int8HostPopulation::QuantizePiece(const Target& target, const Piece& piece, int exponent) {
   const Int8Step& step = int8_networks_[target.network].steps[piece.step];
   char* row = packed_->Row(target.row);
   int8_t* packed = reinterpret_cast<int8_t*>(row + step.weights_place);
@@ -82,10 +82,10 @@ void Int8HostPopulation::QuantisePiece(const Target& target, const Piece& piece,
   }
   const int64_t from = piece.begin * step.outputs, count = (piece.end - piece.begin) * step.outputs;
   if (step.dense()) {
-    Quantise(weights + from, count, exponent, packed + from);
+    Quantize(weights + from, count, exponent, packed + from);
   } else {
     std::vector<int8_t> plain(count);
-    Quantise(weights, count, exponent, plain.data());
+    Quantize(weights, count, exponent, plain.data());
     backend_->ArrangeConv(step.layer, plain.data(), packed);
   }
 }

@@ -20,15 +20,15 @@ class Int8HostPopulation : public Int8Population {
                      int64_t float_rows);
 
  private:
-  // Whole rows of a layer's weights [inputs, outputs]: what one task quantises.
+  // Whole rows of a layer's weights [inputs, outputs]: what one task quantizes.
   struct Piece {
     int step;
     int64_t begin, end;
   };
 
-  void QuantiseRows(const std::vector<Target>& targets) override;
+  void QuantizeRows(const std::vector<Target>& targets) override;
   void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
-  void QuantisePiece(const Target& target, const Piece& piece, int exponent);
+  void QuantizePiece(const Target& target, const Piece& piece, int exponent);
 
   std::unique_ptr<Int8Backend> backend_;
   std::vector<Int8Network> int8_networks_;

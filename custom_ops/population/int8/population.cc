@@ -71,7 +71,7 @@ void Int8Population::Fill(const Part& part) {
   for (int64_t row : part.targets) {
     targets.push_back({row, row_network_[row], thetas_->Theta(theta_rows.Of(row))});
   }
-  QuantiseRows(targets);
+  QuantizeRows(targets);
 }
 
 int64_t Int8Population::FloatRows(int64_t float_rows, int64_t rows) {

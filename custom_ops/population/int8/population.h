@@ -1,4 +1,4 @@
-// Rows of integer networks (networks/int8). Whatever fills a row makes its theta in float32 and quantises it there and
+// Rows of integer networks (networks/int8). Whatever fills a row makes its theta in float32 and quantizes it there and
 // then, so that Forward finds bytes only, and a row is the same whichever way its theta came about.
 //
 // Rows [0, float_rows) keep their theta. Of the others it is made in a scratch row, for a few chains at a time, and
@@ -26,7 +26,7 @@ class Int8Population : public Population {
   static int64_t FloatRows(int64_t float_rows, int64_t rows);
 
  protected:
-  // A theta, its network, and the row that it is quantised into.
+  // A theta, its network, and the row that it is quantized into.
   struct Target {
     int64_t row;
     int32_t network;
@@ -38,7 +38,7 @@ class Int8Population : public Population {
   Int8Population(std::unique_ptr<FloatPopulation> thetas, int64_t rows, int64_t float_rows);
 
   // Fills the packed rows from their thetas.
-  virtual void QuantiseRows(const std::vector<Target>& targets) = 0;
+  virtual void QuantizeRows(const std::vector<Target>& targets) = 0;
 
  private:
   struct Part;

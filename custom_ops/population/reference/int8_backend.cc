@@ -60,7 +60,7 @@ class ReferenceBackend : public Int8Backend {
           for (int c = 0; c < step.layer.out[2]; ++c) {
             const int32_t sum =
                 step.dense() ? DenseSum(step, weights, values, c) : ConvSum(step.layer, weights, values, y, x, c);
-            sums.push_back(sum + (step.has_bias ? int8::QuantisedBias(bias[c], exponent) : 0));
+            sums.push_back(sum + (step.has_bias ? int8::QuantizedBias(bias[c], exponent) : 0));
           }
         }
       }

@@ -143,7 +143,7 @@ class ReferencePopulation : public HostPopulation {
         break;
       case Layer::Kind::kVbn:
         for (size_t i = 0; i < next.size(); ++i) {
-          next[i] = vbn::Normalised(values[i], statistics[i % channels], statistics[channels + i % channels]);
+          next[i] = vbn::Normalized(values[i], statistics[i % channels], statistics[channels + i % channels]);
         }
         break;
     }

@@ -5,7 +5,7 @@
 //
 // A layer's work is its multiply-adds with inputs that are not zero, and the weights behind them that it must read. The
 // limit that binds it is the longer one of work / peak rate of fused multiply-adds and bytes / read bandwidth. The
-// second share does not count windows that equal their left neighbours, which a convolution may copy. Weights are read
+// second share does not count windows that equal their left neighbors, which a convolution may copy. Weights are read
 // from memory (flushed from the caches before each call) or from the nearest cache that they fit into. FILE:
 // observations, uint8 [*, 84, 84, 4], of which the first 8 are used; without it they are made of flat rectangles.
 #include <algorithm>
@@ -41,7 +41,7 @@ const char kVirtualBn[] =
     "input uint8 84 84 4; conv 16 8 8 4 same 1.0; vbn; bias; relu; conv 32 4 4 2 same 1.0; vbn; bias; relu; "
     "dense 256 1.0; vbn; bias; relu; dense 18 1.0; bias";
 
-// An image of flat rectangles on a black and grey ground, as games have them; the four frames a little apart.
+// An image of flat rectangles on a black and gray ground, as games have them; the four frames a little apart.
 std::vector<uint8_t> Image(uint64_t seed) {
   std::vector<uint8_t> image(kImageBytes, 0);
   std::fill(image.begin() + kImageBytes / 5, image.end(), 90);
@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
   separator = "";
   for (const auto& [threads, ms] : making) {
     std::printf(json ? "%s{\"threads\": %d, \"copy_ms\": %.4g, \"perturb_ms\": %.4g, \"init_ms\": %.4g}"
-                     : "%slarge_model, %d threads: copying %.2f ms, perturbing %.2f ms, initialising %.2f ms\n",
+                     : "%slarge_model, %d threads: copying %.2f ms, perturbing %.2f ms, initializing %.2f ms\n",
                 separator, threads, ms.copy, ms.perturb, ms.init);
     if (json) separator = ", ";
   }

@@ -223,7 +223,7 @@ void Run(const Settings& settings) {
         rates.push_back(pipeline.NetworksAndEmulators(dtype));
         ratios.push_back(rates.back() / alone.back());
       }
-      // The ratio of a round's two neighbours is steadier than that of the medians.
+      // The ratio of a round's two neighbors is steadier than that of the medians.
       const double ratio = Median(ratios);
       note("scaling", dtype_name, layout, Median(rates), Median(rates) / ratio);
     }

@@ -57,7 +57,7 @@ struct LayerCase {
   }
 
   // Taps with an input that is not zero, mean over the images, of Taps(): all, and those of windows that differ from
-  // their left neighbours.
+  // their left neighbors.
   struct Counts {
     double all = 0, distinct = 0;
   };

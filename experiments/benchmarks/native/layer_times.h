@@ -74,7 +74,7 @@ class Limits {
 };
 
 // A layer's time and work, means over the images. A convolution may copy the outputs of a window that equals its left
-// neighbour: `distinct` leaves the multiply-adds of such windows out.
+// neighbor: `distinct` leaves the multiply-adds of such windows out.
 struct LayerResult {
   std::string network, layer, weights_from;
   double microseconds, non_zero, multiply_adds, distinct, bytes;

@@ -16,7 +16,7 @@ namespace neuroevo {
 namespace {
 
 constexpr int kChains = 12;  // independent sums, more than latency times rate
-volatile float sink;         // what is written here is not optimised away
+volatile float sink;         // what is written here is not optimized away
 
 RawWords Xor(const char* data, int64_t bytes, int64_t ahead) {
   constexpr int kAtOnce = 8, kStep = kAtOnce * sizeof(RawWords);

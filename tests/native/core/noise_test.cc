@@ -70,9 +70,9 @@ TEST(NoiseAtTheEndsOfTheRadius) {
   const NormalPair<float> tail = NormalsFromWords<float>(0u, 0u);  // u = 2^-33, angle 0
   CHECK(Ulps(tail.first, std::sqrt(2 * 33 * M_LN2)) < 4);
   CHECK_EQ(tail.second, 0.0f);
-  const NormalPair<float> centre = NormalsFromWords<float>(0xffffffffu, 0x20000000u);  // u = 1
-  CHECK_EQ(centre.first, 0.0f);
-  CHECK_EQ(centre.second, 0.0f);
+  const NormalPair<float> center = NormalsFromWords<float>(0xffffffffu, 0x20000000u);  // u = 1
+  CHECK_EQ(center.first, 0.0f);
+  CHECK_EQ(center.second, 0.0f);
   for (uint32_t quarter = 0; quarter < 4; ++quarter) {
     const SinCos<float> axis = SinCosOfTurn<float>(quarter << 30);
     CHECK_EQ(axis.sin, quarter == 1 ? 1.0f : quarter == 3 ? -1.0f : 0.0f);

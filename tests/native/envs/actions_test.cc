@@ -66,7 +66,7 @@ TEST(OneNumberPerAction) {
   const std::vector<float> strange = Numbers(spec, {kNan, kInf, kNan, kInf, kNan}, 1);
   CHECK(std::isnan(strange[0]) && std::isnan(strange[2]) && std::isnan(strange[4]));
   CHECK_EQ(strange[1], 3);
-  CHECK_EQ(strange[3], kInf);  // its fault, later
+  CHECK_EQ(strange[3], kInf);  // its failure, later
 }
 
 TEST(Bins) {
@@ -96,14 +96,14 @@ TEST(WrongWidths) {
   CheckOutputs(Vector({-1, -1}, {1, 1}), 10);
 }
 
-TEST(FaultsOfActions) {
-  const auto fault = [](const std::vector<float>& action) {
-    return ActionFault(action.data(), static_cast<int64_t>(action.size()));
+TEST(FailuresOfActions) {
+  const auto failure = [](const std::vector<float>& action) {
+    return ActionFailure(action.data(), static_cast<int64_t>(action.size()));
   };
-  CHECK_EQ(fault({1, -1e30f, 0}), "");
-  CHECK_EQ(fault({}), "");
-  CHECK_EQ(fault({1, 2, kNan, kInf}), "action[2] is nan, expected a finite number");
-  CHECK_EQ(fault({-kNan}), "action[0] is nan, expected a finite number");
-  CHECK_EQ(fault({1, kInf}), "action[1] is inf, expected a finite number");
-  CHECK_EQ(fault({-kInf}), "action[0] is -inf, expected a finite number");
+  CHECK_EQ(failure({1, -1e30f, 0}), "");
+  CHECK_EQ(failure({}), "");
+  CHECK_EQ(failure({1, 2, kNan, kInf}), "action[2] is nan, expected a finite number");
+  CHECK_EQ(failure({-kNan}), "action[0] is nan, expected a finite number");
+  CHECK_EQ(failure({1, kInf}), "action[1] is inf, expected a finite number");
+  CHECK_EQ(failure({-kInf}), "action[0] is -inf, expected a finite number");
 }

@@ -1,5 +1,5 @@
-// What an env pool keeps of an episode besides its environment: its number, its normaliser, the moments of what it
-// showed, its fault. On a toy whose observations are made from its seed.
+// What an env pool keeps of an episode besides its environment: its number, its normalizer, the moments of what it
+// showed, its failure. On a toy whose observations are made from its seed.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -28,7 +28,7 @@ double Seen(uint64_t seed, int64_t steps, int64_t i) {
   return std::sin(static_cast<double>(seed * 7 + steps * 3 + i)) * static_cast<double>(10 * i + 1) + 1.0 / 3;
 }
 
-// Ends after seed % 10 + 1 steps; from seed 1000 on with a fault.
+// Ends after seed % 10 + 1 steps; from seed 1000 on with a failure.
 template <class T>
 class Swing : public Env {
  public:
@@ -43,7 +43,7 @@ class Swing : public Env {
   void Observe(void* out) const override {
     for (int64_t i = 0; i < kSize; ++i) static_cast<T*>(out)[i] = static_cast<T>(Seen(seed_, steps_, i));
   }
-  std::string Fault() const override { return seed_ < 1000 ? "" : "swing " + std::to_string(seed_) + " broke"; }
+  std::string Failure() const override { return seed_ < 1000 ? "" : "swing " + std::to_string(seed_) + " broke"; }
 
  private:
   uint64_t seed_ = 0;
@@ -91,12 +91,12 @@ struct Swings {
   explicit Swings(int64_t slots, const std::string& dtype = "float64", int threads = 2)
       : pool("swing", {{"dtype", dtype}}, slots, std::make_shared<ThreadPool>(threads)) {}
   void Reset(const Ints& slots, const std::vector<uint64_t>& seeds, const Ints& episodes = {},
-             const Ints& normalisers = {}) {
-    pool.Reset(slots, seeds, Ints(slots.size(), 0), episodes, normalisers);
+             const Ints& normalizers = {}) {
+    pool.Reset(slots, seeds, Ints(slots.size(), 0), episodes, normalizers);
   }
   Floats Observe(const Ints& slots) {
     Floats out(kSize * slots.size(), -99);
-    pool.ObserveNormalised(slots, out.data());
+    pool.ObserveNormalized(slots, out.data());
     return out;
   }
   // The number of slots that are done.
@@ -110,19 +110,19 @@ struct Swings {
   // By number; each at most once.
   std::map<int64_t, std::pair<std::string, Doubles>> Take() {
     const EndedEpisodes ended = pool.TakeEnded();
-    CHECK_EQ(ended.faults.size(), ended.episodes.size());
+    CHECK_EQ(ended.failures.size(), ended.episodes.size());
     CHECK_EQ(ended.moments.size(), ended.episodes.size() * ended.moments_size);
     std::map<int64_t, std::pair<std::string, Doubles>> all;
     for (size_t e = 0; e < ended.episodes.size(); ++e) {
       const auto begin = ended.moments.begin() + e * ended.moments_size;
-      CHECK(all.emplace(ended.episodes[e], std::pair{ended.faults[e], Doubles(begin, begin + ended.moments_size)})
+      CHECK(all.emplace(ended.episodes[e], std::pair{ended.failures[e], Doubles(begin, begin + ended.moments_size)})
                 .second);
     }
     return all;
   }
 };
 
-float Normalised(double value, int64_t i) {
+float Normalized(double value, int64_t i) {
   return static_cast<float>(std::fmin(std::fmax((value - kMean[i]) / kStd[i], -5), 5));
 }
 
@@ -148,16 +148,16 @@ TEST(ObservationsAndMoments) {
     for (const std::string dtype : {"float64", "float32"}) {
       constexpr int64_t kSlots = 20;  // more than one task
       Swings swings(kSlots, dtype, threads);
-      swings.pool.SetNormaliser(4, kMean, kStd);
-      Ints slots(kSlots), episodes(kSlots), normalisers(kSlots);
+      swings.pool.SetNormalizer(4, kMean, kStd);
+      Ints slots(kSlots), episodes(kSlots), normalizers(kSlots);
       std::vector<uint64_t> seeds(kSlots);
       for (int64_t k = 0; k < kSlots; ++k) {
         slots[k] = k * 7 % kSlots;
         seeds[k] = 100 + k;
         episodes[k] = 50 + k;
-        normalisers[k] = k % 3 == 0 ? -1 : 4;
+        normalizers[k] = k % 3 == 0 ? -1 : 4;
       }
-      swings.Reset(slots, seeds, episodes, normalisers);
+      swings.Reset(slots, seeds, episodes, normalizers);
       bool clipped = false;
       for (int64_t step = 0; step < 10; ++step) {
         Ints live;
@@ -168,8 +168,8 @@ TEST(ObservationsAndMoments) {
           for (int64_t i = 0; i < kSize; ++i) {
             double value = Seen(seeds[k], step, i);
             if (dtype == "float32") value = static_cast<float>(value);
-            expected.push_back(normalisers[k] == 4 ? Normalised(value, i) : static_cast<float>(value));
-            clipped = clipped || (normalisers[k] == 4 && std::fabs(expected.back()) == 5);
+            expected.push_back(normalizers[k] == 4 ? Normalized(value, i) : static_cast<float>(value));
+            clipped = clipped || (normalizers[k] == 4 && std::fabs(expected.back()) == 5);
           }
         }
         CHECK_EQ(swings.Observe(live), expected);
@@ -177,7 +177,7 @@ TEST(ObservationsAndMoments) {
         const auto ended = swings.Take();
         int64_t taken = 0;
         for (int64_t k = step; k < kSlots; k += 10) {
-          if (normalisers[k] == -1) continue;
+          if (normalizers[k] == -1) continue;
           ++taken;
           CHECK_EQ(ended.at(50 + k).first, "");
           CHECK_EQ(ended.at(50 + k).second,
@@ -192,7 +192,7 @@ TEST(ObservationsAndMoments) {
 
 TEST(TheNextEpisodeStartsAfresh) {
   Swings swings(1);
-  swings.pool.SetNormaliser(0, kMean, kStd);
+  swings.pool.SetNormalizer(0, kMean, kStd);
   swings.Reset({0}, {5}, {1}, {0});
   swings.Observe({0});
   swings.Step({0});
@@ -210,22 +210,22 @@ TEST(TheNextEpisodeStartsAfresh) {
   swings.Reset({0}, {30}, {4});
   swings.Observe({0});
   swings.Step({0});
-  CHECK_EQ(swings.Take().size(), 0);  // neither a fault nor a normaliser
+  CHECK_EQ(swings.Take().size(), 0);  // neither a failure nor a normalizer
   swings.Reset({0}, {40}, {-1}, {0});
   swings.Step({0});
   CHECK_EQ(swings.Take().size(), 0);  // no number
 }
 
-TEST(FaultsAreTakenOnce) {
+TEST(FailuresAreTakenOnce) {
   Swings swings(4);
   swings.Reset({0, 1, 2, 3}, {0, 1000, 1001, 1010}, {7, 8, 9, -1});
   CHECK_EQ(swings.Step({0, 1, 2, 3}), 3);
   auto ended = swings.Take();
   CHECK_EQ(ended.size(), 1);
   CHECK_EQ(ended.at(8).first, "swing 1000 broke");
-  CHECK_EQ(ended.at(8).second, Doubles());  // there never was a normaliser
+  CHECK_EQ(ended.at(8).second, Doubles());  // there never was a normalizer
   CHECK_EQ(swings.Step({2}, std::numeric_limits<float>::quiet_NaN()), 1);
-  swings.pool.SetNormaliser(0, kMean, kStd);
+  swings.pool.SetNormalizer(0, kMean, kStd);
   swings.Reset({0}, {1002}, {10}, {0});
   swings.Observe({0});
   swings.Step({0}, std::numeric_limits<float>::infinity());
@@ -238,54 +238,54 @@ TEST(FaultsAreTakenOnce) {
   CHECK_EQ(swings.Take().size(), 0);
 }
 
-TEST(ADroppedNormaliserServesItsEpisodes) {
+TEST(ADroppedNormalizerServesItsEpisodes) {
   Swings swings(2);
-  swings.pool.SetNormaliser(3, kMean, kStd);
+  swings.pool.SetNormalizer(3, kMean, kStd);
   swings.Reset({0}, {5}, {1}, {3});
   const Floats before = swings.Observe({0});
-  swings.pool.DropNormalisers({3});
+  swings.pool.DropNormalizers({3});
   CHECK_EQ(swings.Observe({0}), before);
-  CHECK_THROWS(swings.Reset({1}, {5}, {2}, {3}), "normaliser 3 is not set");
-  swings.pool.SetNormaliser(3, kStd, kStd);  // the number is free again
+  CHECK_THROWS(swings.Reset({1}, {5}, {2}, {3}), "normalizer 3 is not set");
+  swings.pool.SetNormalizer(3, kStd, kStd);  // the number is free again
   swings.Reset({1}, {5}, {2}, {3});
   CHECK_EQ(swings.Observe({0}), before);
   CHECK(swings.Observe({1}) != before);
 }
 
-TEST(NormaliserErrors) {
+TEST(NormalizerErrors) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
   Swings swings(2);
   EnvPool& pool = swings.pool;
-  pool.SetNormaliser(1, kMean, kStd);
-  pool.SetNormaliser(1, kMean, kStd);  // the same again
-  CHECK_THROWS(pool.SetNormaliser(1, kMean, {1, 1, 1}), "normaliser 1 is set already, to other values");
-  CHECK_THROWS(pool.SetNormaliser(1, kStd, kStd), "normaliser 1 is set already, to other values");
-  CHECK_THROWS(pool.SetNormaliser(-1, kMean, kStd), "number of a normaliser is -1, expected 0 or more");
-  CHECK_THROWS(pool.SetNormaliser(2, {1, 2}, kStd), "mean has 2 values, expected one per value of an observation: 3");
-  CHECK_THROWS(pool.SetNormaliser(2, kMean, {1, 2, 3, 4}),
+  pool.SetNormalizer(1, kMean, kStd);
+  pool.SetNormalizer(1, kMean, kStd);  // the same again
+  CHECK_THROWS(pool.SetNormalizer(1, kMean, {1, 1, 1}), "normalizer 1 is set already, to other values");
+  CHECK_THROWS(pool.SetNormalizer(1, kStd, kStd), "normalizer 1 is set already, to other values");
+  CHECK_THROWS(pool.SetNormalizer(-1, kMean, kStd), "number of a normalizer is -1, expected 0 or more");
+  CHECK_THROWS(pool.SetNormalizer(2, {1, 2}, kStd), "mean has 2 values, expected one per value of an observation: 3");
+  CHECK_THROWS(pool.SetNormalizer(2, kMean, {1, 2, 3, 4}),
                "std has 4 values, expected one per value of an observation: 3");
-  CHECK_THROWS(pool.SetNormaliser(2, {1, kNan, 1}, kStd), "mean[1] is nan, expected a finite number");
-  CHECK_THROWS(pool.SetNormaliser(2, {1, 1, -kInf}, kStd), "mean[2] is -inf, expected a finite number");
+  CHECK_THROWS(pool.SetNormalizer(2, {1, kNan, 1}, kStd), "mean[1] is nan, expected a finite number");
+  CHECK_THROWS(pool.SetNormalizer(2, {1, 1, -kInf}, kStd), "mean[2] is -inf, expected a finite number");
   for (const auto& [bad, text] : {std::pair{0.0, "0"}, {-1.0, "-1"}, {kInf, "inf"}, {kNan, "nan"}, {-0.0, "-0"}}) {
-    CHECK_THROWS(pool.SetNormaliser(2, kMean, {1, 1, bad}),
+    CHECK_THROWS(pool.SetNormalizer(2, kMean, {1, 1, bad}),
                  std::string("std[2] is ") + text + ", expected a finite number above 0");
   }
-  CHECK_THROWS(pool.DropNormalisers({1, 2}), "normaliser 2 is not set");
-  CHECK_THROWS(pool.DropNormalisers({-1}), "normaliser -1 is not set");
+  CHECK_THROWS(pool.DropNormalizers({1, 2}), "normalizer 2 is not set");
+  CHECK_THROWS(pool.DropNormalizers({-1}), "normalizer -1 is not set");
   swings.Reset({0}, {1}, {}, {1});  // it was not dropped
   CHECK_THROWS(swings.Observe({0, 1}), "slot 1 has no observation: it was never reset");
   CHECK_THROWS(swings.Observe({2}), "slot 2 is out of range [0, 2)");
-  pool.DropNormalisers({1, 1});
+  pool.DropNormalizers({1, 1});
   Swings pictures(1, "uint8");
   pictures.Reset({0}, {1});
   CHECK_THROWS(pictures.Observe({0}), "the environment's observations are uint8, expected float32 or float64");
-  CHECK_THROWS(pictures.pool.SetNormaliser(0, kMean, kStd), "the environment's observations are uint8");
+  CHECK_THROWS(pictures.pool.SetNormalizer(0, kMean, kStd), "the environment's observations are uint8");
 }
 
-TEST(NormalisersComeAndGoBesideTheLanes) {
+TEST(NormalizersComeAndGoBesideTheLanes) {
   constexpr int kThreads = 3, kRounds = 100;
   Swings swings(kThreads, "float64", 2);
-  swings.pool.SetNormaliser(0, kMean, kStd);
+  swings.pool.SetNormalizer(0, kMean, kStd);
   std::atomic<int> running{kThreads};
   std::vector<std::string> failures(kThreads);
   std::vector<std::thread> threads;
@@ -304,9 +304,9 @@ TEST(NormalisersComeAndGoBesideTheLanes) {
   }
   std::map<int64_t, Doubles> all;
   for (int64_t number = 1; running > 0 || number < 2; ++number) {
-    swings.pool.SetNormaliser(number, kStd, kStd);
+    swings.pool.SetNormalizer(number, kStd, kStd);
     for (const auto& [episode, ended] : swings.Take()) CHECK(all.emplace(episode, ended.second).second);
-    swings.pool.DropNormalisers({number});
+    swings.pool.DropNormalizers({number});
   }
   for (auto& thread : threads) thread.join();
   for (const auto& [episode, ended] : swings.Take()) CHECK(all.emplace(episode, ended.second).second);

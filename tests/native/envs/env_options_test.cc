@@ -99,8 +99,8 @@ TEST(Bools) {
 }
 
 TEST(Choices) {
-  OptionReader options("toy", {{"colour", "blue"}, {"bad", "Blue"}});
-  CHECK_EQ(options.OneOf("colour", {"red", "blue"}), "blue");
+  OptionReader options("toy", {{"color", "blue"}, {"bad", "Blue"}});
+  CHECK_EQ(options.OneOf("color", {"red", "blue"}), "blue");
   CHECK_EQ(options.OneOf("missing", {"red", "blue"}), "red");
   CHECK_THROWS(options.OneOf("bad", {"red", "blue"}), "toy option bad is 'Blue', expected one of: red, blue");
 }

@@ -1,5 +1,5 @@
 // The env pool and the registry of families, on a toy family: values. (Errors are in env_pool_errors_test.cc, the
-// reading of options is in env_options_test.cc, normalisers and ended episodes are in env_episodes_test.cc.)
+// reading of options is in env_options_test.cc, normalizers and ended episodes are in env_episodes_test.cc.)
 #include "envs/env_pool.h"
 
 #include <cstdint>
@@ -89,11 +89,11 @@ TEST(NumbersThatAreNotFiniteEndTheirEpisodeAlone) {
     const std::vector<float> actions = {1, 2, 4, bad, 8, 16};
     CHECK_EQ(toys.StepBytes({0, 1, 2}, actions.data()), (Rewards{3, 0, 24, 1}));
     CHECK_EQ(toys.Observe({0, 1, 2}), (Values{0, 1, 3, 8, 0, 0, 0, 1, 24}));  // slot 1 was not stepped
-    CHECK_EQ(toys.pool.Fault(0) + toys.pool.Fault(2), "");
-    CHECK_EQ(toys.pool.Fault(1), std::string("action[1] is ") + text + ", expected a finite number");
+    CHECK_EQ(toys.pool.Failure(0) + toys.pool.Failure(2), "");
+    CHECK_EQ(toys.pool.Failure(1), std::string("action[1] is ") + text + ", expected a finite number");
     CHECK_THROWS(toys.StepBytes({0, 1}, actions.data()), "slot 1 is not live");
     toys.Reset({1}, {8});
-    CHECK_EQ(toys.pool.Fault(1), "");
+    CHECK_EQ(toys.pool.Failure(1), "");
     CHECK_EQ(toys.StepBytes({1}, actions.data()), (Rewards{4, 0}));
   }
 }
@@ -106,7 +106,7 @@ TEST(NoSlots) {
   toys.pool.Step({}, nullptr, nullptr, nullptr);
 }
 
-TEST(BehavioursAndScreens) {
+TEST(BehaviorsAndScreens) {
   constexpr int64_t kSlots = 20;  // more than one task
   Toys toys(kSlots, {{"show", "true"}});
   std::vector<int64_t> slots(kSlots);
@@ -118,36 +118,36 @@ TEST(BehavioursAndScreens) {
   toys.Reset(slots, seeds);
   toys.Step({3, 5}, {1, 1});
   toys.Step({5}, {1});
-  std::vector<double> behaviours;
+  std::vector<double> behaviors;
   std::vector<uint8_t> screens;
   for (int64_t slot : slots) {
     const uint8_t steps = slot == 5 ? 2 : slot == 3 ? 1 : 0, seed = static_cast<uint8_t>(100 + slot);
-    behaviours.insert(behaviours.end(), {double(steps), double(seed)});
+    behaviors.insert(behaviors.end(), {double(steps), double(seed)});
     screens.insert(screens.end(), {seed, steps, 255, seed, steps, 255});
   }
-  CHECK_EQ(toys.Behaviour(slots), behaviours);
+  CHECK_EQ(toys.Behavior(slots), behaviors);
   CHECK_EQ(toys.Render(slots), screens);
-  CHECK_EQ(toys.Behaviour({}).size(), 0);
+  CHECK_EQ(toys.Behavior({}).size(), 0);
   CHECK_EQ(toys.Render({}).size(), 0);
-  CHECK_THROWS(toys.Behaviour({1, 20}), "slot 20 is out of range [0, 20)");
+  CHECK_THROWS(toys.Behavior({1, 20}), "slot 20 is out of range [0, 20)");
   CHECK_THROWS(toys.Render({-1}), "slot -1 is out of range [0, 20)");
-  CHECK_THROWS(toys.Behaviour({1, 1}), "slot 1 occurs more than once");
+  CHECK_THROWS(toys.Behavior({1, 1}), "slot 1 occurs more than once");
   CHECK_THROWS(toys.Render({1, 1}), "slot 1 occurs more than once");
   CHECK_THROWS(toys.Reset({4}, {kResetThrows}), "the toy cannot be reset");
-  CHECK_THROWS(toys.Behaviour({1, 4}), "slot 4 has no behaviour: it was never reset");
+  CHECK_THROWS(toys.Behavior({1, 4}), "slot 4 has no behavior: it was never reset");
   CHECK_THROWS(toys.Render({1, 4}), "slot 4 has no screen: it was never reset");
 }
 
-TEST(StatesAndFaults) {
+TEST(StatesAndFailures) {
   Toys toys(4, {{"show", "true"}});
   toys.Reset({1, 3}, {8, 5});
   toys.Step({3}, {2});
   std::vector<double> states(6);
   toys.pool.State({3, 1}, states.data());
   CHECK_EQ(states, (std::vector<double>{2, 1, 5, 0, 0, 8}));
-  CHECK_EQ(toys.pool.Fault(1), "");
-  CHECK_EQ(toys.pool.Fault(3), "seed");
-  CHECK_THROWS(toys.pool.Fault(4), "slot 4 is out of range [0, 4)");
+  CHECK_EQ(toys.pool.Failure(1), "");
+  CHECK_EQ(toys.pool.Failure(3), "seed");
+  CHECK_THROWS(toys.pool.Failure(4), "slot 4 is out of range [0, 4)");
   CHECK_THROWS(toys.pool.State({0}, states.data()), "slot 0 has no state: it was never reset");
   Toys blind(1);
   blind.Reset({0}, {1});
@@ -202,9 +202,9 @@ TEST(BytesOfASpec) {
   spec.num_actions = 17;
   CHECK_EQ(spec.observation_bytes(), 3008);
   CHECK_EQ(spec.action_bytes(), 68);
-  spec.behaviour_dtype = DType::kFloat64;
-  spec.behaviour_shape = {3};
+  spec.behavior_dtype = DType::kFloat64;
+  spec.behavior_shape = {3};
   spec.render_shape = {210, 160, 3};
-  CHECK_EQ(spec.behaviour_bytes(), 24);
+  CHECK_EQ(spec.behavior_bytes(), 24);
   CHECK_EQ(spec.render_bytes(), 100800);
 }

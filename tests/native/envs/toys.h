@@ -49,8 +49,8 @@ class Gate {
 };
 inline Gate gate;
 
-// Observes (seed, steps, sum of actions); with the option show, its behaviour is (steps, seed), its screen two
-// pixels of the seed, the steps and 255, its state (sum, steps, seed), and its fault "seed" where that is odd. Its
+// Observes (seed, steps, sum of actions); with the option show, its behavior is (steps, seed), its screen two
+// pixels of the seed, the steps and 255, its state (sum, steps, seed), and its failure "seed" where that is odd. Its
 // reward is the sum of actions plus seed / 8; it ends after `length` steps or max_frames frames of 2 a step.
 class Toy : public Env {
  public:
@@ -85,8 +85,8 @@ class Toy : public Env {
     values[2] = static_cast<float>(sum_);
   }
 
-  void Behaviour(void* out) const override {
-    if (spec_.behaviour_shape.empty()) return Env::Behaviour(out);
+  void Behavior(void* out) const override {
+    if (spec_.behavior_shape.empty()) return Env::Behavior(out);
     auto* values = static_cast<double*>(out);
     values[0] = static_cast<double>(steps_);
     values[1] = static_cast<double>(seed_);
@@ -99,7 +99,7 @@ class Toy : public Env {
     out[2] = static_cast<double>(seed_);
   }
 
-  std::string Fault() const override { return seed_ % 2 == 1 ? "seed" : ""; }
+  std::string Failure() const override { return seed_ % 2 == 1 ? "seed" : ""; }
 
   void Render(uint8_t* rgb) const override {
     if (spec_.render_shape.empty()) return Env::Render(rgb);
@@ -125,8 +125,8 @@ class ToyFactory : public EnvFactory {
     spec_.num_actions = options.Int("num_actions", 4, 1, 9);
     length_ = options.Int("length", 1000, 1, 1000);
     if (options.Bool("show", false)) {
-      spec_.behaviour_dtype = DType::kFloat64;
-      spec_.behaviour_shape = {2};
+      spec_.behavior_dtype = DType::kFloat64;
+      spec_.behavior_shape = {2};
       spec_.render_shape = {1, 2, 3};
       spec_.state_size = 3;
     }
@@ -177,9 +177,9 @@ struct Toys {
     pool.Observe(std::move(slots), out.data());
     return out;
   }
-  std::vector<double> Behaviour(std::vector<int64_t> slots) {
+  std::vector<double> Behavior(std::vector<int64_t> slots) {
     std::vector<double> out(2 * slots.size(), -1);
-    pool.Behaviour(std::move(slots), out.data());
+    pool.Behavior(std::move(slots), out.data());
     return out;
   }
   std::vector<uint8_t> Render(std::vector<int64_t> slots) {

@@ -25,7 +25,7 @@ constexpr int64_t kStepThrows = 3;                 // an action
 std::atomic<bool> hold_steps{false}, held{false};  // steps wait while the first is true, and set the second
 
 // Observes (seed, steps). An episode is over after the action 2, or when it is cut off; its reward is the action; its
-// fault says "odd" where the steps are.
+// failure says "odd" where the steps are.
 class Toy : public Env {
  public:
   void Reset(uint64_t seed, int64_t max_frames) override {
@@ -48,7 +48,7 @@ class Toy : public Env {
     static_cast<double*>(out)[0] = static_cast<double>(seed_);
     static_cast<double*>(out)[1] = static_cast<double>(steps_);
   }
-  std::string Fault() const override { return steps_ % 2 == 1 ? "odd" : ""; }
+  std::string Failure() const override { return steps_ % 2 == 1 ? "odd" : ""; }
   void Render(uint8_t* rgb) const override { rgb[0] = rgb[1] = rgb[2] = static_cast<uint8_t>(seed_); }
 
  protected:
@@ -119,7 +119,7 @@ class Vector {
   void Step(const std::vector<int64_t>& actions) { env.Step(actions.data(), Out()); }
   std::vector<int> terminations() const { return Flags(0); }
   std::vector<int> truncations() const { return Flags(1); }
-  std::vector<int> faults() const { return Flags(2); }
+  std::vector<int> failures() const { return Flags(2); }
 
   VectorEnv env;
   std::vector<double> observations, rewards;
@@ -134,7 +134,7 @@ class Vector {
   }
   std::vector<int> Flags(int which) const { return {&flags_[which * n_], &flags_[which * n_] + n_}; }
 
-  std::unique_ptr<bool[]> flags_;  // terminations, truncations, faults, masks of resets
+  std::unique_ptr<bool[]> flags_;  // terminations, truncations, failures, masks of resets
   int64_t n_;
 };
 
@@ -155,9 +155,9 @@ TEST(the_next_step_begins_the_next_episode) {
   CHECK_EQ(two.rewards, (Doubles{1, 2}));
   CHECK_EQ(two.terminations(), (Ints{0, 1}));
   CHECK_EQ(two.truncations(), (Ints{0, 0}));
-  CHECK_EQ(two.faults(), (Ints{0, 1}));  // of an episode that is over, not of the other one
-  CHECK_EQ(two.env.Fault(0), "");
-  CHECK_EQ(two.env.Fault(1), "odd");
+  CHECK_EQ(two.failures(), (Ints{0, 1}));  // of an episode that is over, not of the other one
+  CHECK_EQ(two.env.Failure(0), "");
+  CHECK_EQ(two.env.Failure(1), "odd");
   two.Step({1, 1});
   CHECK_EQ(two.observations, (Doubles{5, 2, Next(6, 1), 0}));
   CHECK_EQ(two.rewards, (Doubles{1, 0}));  // the action of a reset is ignored
@@ -179,11 +179,11 @@ TEST(the_same_step_begins_the_next_episode) {
   CHECK_EQ(two.final_infos, (std::vector<int64_t>{-1, 1, -1, 6}));
   CHECK_EQ(two.infos[0], 1);
   CHECK_EQ(two.infos[1], 0);
-  CHECK_EQ(two.env.Fault(1), "odd");
+  CHECK_EQ(two.env.Failure(1), "odd");
   two.Step({0, 0});
   CHECK_EQ(two.observations, (Doubles{Next(5, 1), 0, Next(6, 1), 1}));
   CHECK_EQ(two.truncations(), (Ints{1, 0}));
-  CHECK_EQ(two.faults(), (Ints{0, 0}));
+  CHECK_EQ(two.failures(), (Ints{0, 0}));
 }
 
 TEST(without_autoreset_episodes_that_are_over_wait) {
@@ -288,7 +288,7 @@ TEST(one_call_at_a_time) {
   std::thread other([&] { two.Step({0, 0}); });
   while (!held) std::this_thread::yield();
   CHECK_THROWS(two.Step({0, 0}), "the environments are in use by another call");
-  CHECK_THROWS(two.env.Fault(0), "the environments are in use by another call");
+  CHECK_THROWS(two.env.Failure(0), "the environments are in use by another call");
   hold_steps = false;
   other.join();
   CHECK_EQ(two.observations, (Doubles{5, 1, 6, 1}));
@@ -311,7 +311,7 @@ TEST(bad_arguments) {
   CHECK_THROWS(Vector(1, Mode::kNextStep, -1), "max_steps is -1, expected 0 (the environment's own) to 1000000000");
   CHECK_THROWS(Vector(1, Mode::kNextStep, 0, "tay"), "tay");
   Vector one(1, Mode::kNextStep);
-  CHECK_THROWS(one.env.Fault(1), "environment 1 is out of range [0, 1)");
+  CHECK_THROWS(one.env.Failure(1), "environment 1 is out of range [0, 1)");
 }
 
 TEST(the_c_interface) {
@@ -339,9 +339,9 @@ TEST(the_c_interface) {
   CHECK_EQ(reward, 2);
   CHECK_EQ(last[0], 9);
   CHECK_EQ(final_infos[0], 1);
-  const char* fault = nullptr;
-  CHECK_EQ(neuroevo_vector_fault(env, 0, &fault), 0);
-  CHECK_EQ(std::string(fault), "odd");
+  const char* failure = nullptr;
+  CHECK_EQ(neuroevo_vector_failure(env, 0, &failure), 0);
+  CHECK_EQ(std::string(failure), "odd");
   neuroevo_vector_free(env);
   neuroevo_vector_free(nullptr);
 }

@@ -14,7 +14,7 @@ constexpr int kThreads = 64, kSlices = 9, kStages = 3;
 
 enum class Mistake { kNone, kNoWait, kNoBarrier, kCopiesBeforeTheBarrier };
 
-// sums[t] = the sum of words [kSlices, kThreads] over the slices in column t + 1, which a neighbour brings: in order,
+// sums[t] = the sum of words [kSlices, kThreads] over the slices in column t + 1, which a neighbor brings: in order,
 // so that it is exact or wrong. The same pipeline as tile.h's.
 __global__ void SumColumns(const uint32_t* words, Mistake mistake, uint32_t* sums) {
   uint32_t* stages = reinterpret_cast<uint32_t*>(cuda::DynamicShared());

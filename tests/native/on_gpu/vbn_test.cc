@@ -1,4 +1,4 @@
-// Virtual batch normalisation on a GPU: statistics and outputs have the CPU's bits, for every kind of layer, however
+// Virtual batch normalization on a GPU: statistics and outputs have the CPU's bits, for every kind of layer, however
 // many rows are prepared together.
 #include "native/on_gpu/rows.h"
 

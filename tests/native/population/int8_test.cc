@@ -11,7 +11,7 @@
 #include "core/noise.h"
 #include "core/philox.h"
 #include "native/check.h"
-#include "networks/int8/quantise.h"
+#include "networks/int8/quantize.h"
 #include "networks/int8/rules.h"
 #include "population/population.h"
 
@@ -108,7 +108,7 @@ TEST(RoundingIsToNearestHalvesToEven) {
   for (float value : AllKinds(1, 20000)) {
     for (int exponent : {-32, -9, 0, 1, 8, 32, 200, -200}) {
       CHECK_EQ(int8::RoundScaled(value, 1, exponent, 127), RoundScaledInDouble(value, 1, exponent, 127));
-      CHECK_EQ(int8::QuantisedBias(value, exponent), RoundScaledInDouble(value, 255, exponent, 1 << 30));
+      CHECK_EQ(int8::QuantizedBias(value, exponent), RoundScaledInDouble(value, 255, exponent, 1 << 30));
     }
   }
   CHECK_EQ(int8::RoundScaled(kInfinity, 1, -32, 127), 127);
@@ -155,7 +155,7 @@ TEST(OutputsKeepTheirOrder) {
   }
 }
 
-TEST(VectorsQuantiseByTheRules) {
+TEST(VectorsQuantizeByTheRules) {
   const std::vector<float> weights = AllKinds(3, 5003);
   for (int64_t n : {0, 1, 15, 16, 17, 5003}) {
     uint32_t largest = 0;
@@ -163,8 +163,8 @@ TEST(VectorsQuantiseByTheRules) {
     CHECK_EQ(LargestBits(weights.data(), n), largest);
     for (int exponent : {-32, -7, 0, 11, 32}) {
       std::vector<int8_t> bytes(n + 1, 77);
-      Quantise(weights.data(), n, exponent, bytes.data());
-      for (int64_t i = 0; i < n; ++i) CHECK_EQ(bytes[i], int8::QuantisedWeight(weights[i], exponent));
+      Quantize(weights.data(), n, exponent, bytes.data());
+      for (int64_t i = 0; i < n; ++i) CHECK_EQ(bytes[i], int8::QuantizedWeight(weights[i], exponent));
       CHECK_EQ(bytes[n], 77);
     }
   }

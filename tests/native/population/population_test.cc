@@ -143,7 +143,7 @@ TEST(LargeModelIsTheReference) {
   std::printf("hash %016llx of LargeModel\n", static_cast<unsigned long long>(Hash(out)));
 }
 
-// Images of rectangles of one colour, some black, the last channel always zero; the first image all zero. Neighbouring
+// Images of rectangles of one color, some black, the last channel always zero; the first image all zero. Neighboring
 // windows hold the same values, or are zero in the same places, which the CPU backend makes use of.
 std::vector<float> FlatImages(const Network& network, int64_t images) {
   const auto [height, width, channels] = network.layers()[0].in;
@@ -151,8 +151,8 @@ std::vector<float> FlatImages(const Network& network, int64_t images) {
   for (size_t i = network.input_size(); i < values.size(); ++i) {
     const int64_t channel = i % channels, x = i / channels % width, y = i / channels / width % height;
     const int64_t rectangle = (i / network.input_size() * 8 + y / 7) * 8 + x / 9;
-    const float colour = Noise(7, rectangle * 4 + channel % 2);
-    values[i] = channel == channels - 1 || colour < -0.3f ? 0 : colour;
+    const float color = Noise(7, rectangle * 4 + channel % 2);
+    values[i] = channel == channels - 1 || color < -0.3f ? 0 : color;
   }
   return values;
 }
@@ -177,7 +177,7 @@ TEST(FlatImagesAreTheReference) {
 }
 
 // They differ in one bit only, and no bit of it says so to a comparison with zero.
-TEST(NeighboursOfOppositeSignAreNotEqual) {
+TEST(NeighborsOfOppositeSignAreNotEqual) {
   for (const std::string text :
        {"input float32 1 2 1; conv 1 1 1 1 valid 1", "input float32 1 64 1; conv 3 1 1 1 valid 1",
         "input float32 6 40 3; conv 20 3 3 1 same 1; bias; dense 4 1"}) {

@@ -1,4 +1,4 @@
-// Virtual batch normalisation: statistics by hand, the CPU backend against the reference bit by bit, whatever the
+// Virtual batch normalization: statistics by hand, the CPU backend against the reference bit by bit, whatever the
 // number of threads and whoever shares the call; rows filled anew; and every error.
 #include "networks/vbn.h"
 

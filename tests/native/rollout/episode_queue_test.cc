@@ -23,9 +23,9 @@ TEST(AFirstRefill) {
   CHECK_EQ(queue.lanes(), 2);
   CHECK_EQ(queue.slots_per_lane(), 3);
   const Genome a = MakeGenome(10, {{1, 0.5f}, {2, 0.25f}}), b = MakeGenome(11), c = MakeGenome(12, {{3, 1.f}});
-  QueuedEpisode normalised = Episode(1, b);
-  normalised.normaliser = 8;
-  queue.Submit({Episode(0, a), normalised, Episode(2, a), Episode(3, c)});
+  QueuedEpisode normalized = Episode(1, b);
+  normalized.normalizer = 8;
+  queue.Submit({Episode(0, a), normalized, Episode(2, a), Episode(3, c)});
   const Refill first = TakeNow(&queue, 0);
   CHECK(!first.closed);
   CHECK_EQ(first.slots, (Ints{0, 1, 2}));
@@ -33,7 +33,7 @@ TEST(AFirstRefill) {
   CHECK_EQ(first.seeds, (std::vector<uint64_t>{500, 501, 502}));
   CHECK_EQ(first.max_frames, (Ints{0, 10, 20}));
   CHECK_EQ(first.episodes, (Ints{0, 1, 2}));
-  CHECK_EQ(first.normalisers, (Ints{-1, 8, -1}));
+  CHECK_EQ(first.normalizers, (Ints{-1, 8, -1}));
   const int64_t row_a = first.live.rows[0], row_b = first.live.rows[1];
   CHECK_EQ(first.live.rows[2], row_a);  // two episodes of one genome, one row
   CHECK(row_a != row_b);

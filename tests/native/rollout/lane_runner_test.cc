@@ -1,6 +1,6 @@
 // The lane runner on a toy environment: the same outcomes as playing one episode after the other with the reference
 // backend, whatever the lanes, slots and threads; and errors that reach the caller instead of hanging. (Vectors of
-// actions and normalisers are in lane_vectors_test.cc.)
+// actions and normalizers are in lane_vectors_test.cc.)
 #include "rollout/lane_runner.h"
 
 #include <algorithm>

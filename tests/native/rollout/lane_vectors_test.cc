@@ -1,5 +1,5 @@
-// The lane runner on a toy robot: float64 observations, normalised or not, and vectors of actions, one output or
-// several bins each. Held against playing one episode after the other, with normalisation and policy written out here.
+// The lane runner on a toy robot: float64 observations, normalized or not, and vectors of actions, one output or
+// several bins each. Held against playing one episode after the other, with normalization and policy written out here.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -45,7 +45,7 @@ class Robot : public Env {
   void Observe(void* out) const override {
     for (int64_t i = 0; i < kSize; ++i) static_cast<double*>(out)[i] = std::sin(place_ + static_cast<double>(i)) * 3;
   }
-  std::string Fault() const override { return broken_ ? "the robot broke" : ""; }
+  std::string Failure() const override { return broken_ ? "the robot broke" : ""; }
 
  private:
   uint64_t seed_ = 0;
@@ -79,7 +79,7 @@ const char kBinned[] = "input float32 4; dense 6 1.0; bias; tanh; dense 6 1.0; b
 struct Values {
   std::vector<double> mean, std;
 };
-const std::map<int64_t, Values> kNormalisers = {{5, {{0, 1, -1, 0.5}, {1, 2, 0.3, 3}}},
+const std::map<int64_t, Values> kNormalizers = {{5, {{0, 1, -1, 0.5}, {1, 2, 0.3, 3}}},
                                                 {6, {{1, 1, 1, 1}, {2, 2, 2, 2}}}};
 
 // 90 episodes of 30 genomes, every seventh of which has infinite weights, and outputs that are NaN.
@@ -104,21 +104,21 @@ std::vector<QueuedEpisode> Episodes() {
 struct Result {
   double total_reward = 0;
   int64_t steps = 0;
-  std::string fault;
+  std::string failure;
   std::vector<double> moments = std::vector<double>(1 + 2 * kSize);
 };
 
 // Shows an observation as the network is to see it.
-void Normalise(int64_t normaliser, const double* seen, float* shown, std::vector<double>* moments) {
+void Normalize(int64_t normalizer, const double* seen, float* shown, std::vector<double>* moments) {
   for (int64_t i = 0; i < kSize; ++i) {
     shown[i] = static_cast<float>(seen[i]);
-    if (normaliser < 0) continue;
-    const Values& values = kNormalisers.at(normaliser);
+    if (normalizer < 0) continue;
+    const Values& values = kNormalizers.at(normalizer);
     shown[i] = static_cast<float>(std::clamp((seen[i] - values.mean[i]) / values.std[i], -5.0, 5.0));
     (*moments)[1 + i] += seen[i];
     (*moments)[1 + kSize + i] += seen[i] * seen[i];
   }
-  if (normaliser >= 0) (*moments)[0] += 1;
+  if (normalizer >= 0) (*moments)[0] += 1;
 }
 
 float ActionOf(const float* outputs, int64_t width, int64_t a) {
@@ -142,7 +142,7 @@ std::map<int64_t, Result> PlayInTurn(const char* network, const std::vector<Queu
       double seen[kSize];
       float shown[kSize], outputs[kActions * kBins], actions[kActions];
       robot.Observe(seen);
-      Normalise(episode.normaliser, seen, shown, &result.moments);
+      Normalize(episode.normalizer, seen, shown, &result.moments);
       population->Forward({0}, shown, outputs);
       ++result.steps;
       over = true;
@@ -150,13 +150,13 @@ std::map<int64_t, Result> PlayInTurn(const char* network, const std::vector<Queu
       const auto bad = std::find_if(actions, actions + kActions, [](float x) { return !std::isfinite(x); }) - actions;
       if (bad < kActions) {
         CHECK(std::isnan(actions[bad]));
-        result.fault = "action[" + std::to_string(bad) + "] is nan, expected a finite number";
+        result.failure = "action[" + std::to_string(bad) + "] is nan, expected a finite number";
         continue;
       }
       const StepResult step = robot.Step(actions);
       result.total_reward += step.reward;
       over = step.done;
-      result.fault = robot.Fault();
+      result.failure = robot.Failure();
     }
   }
   return results;
@@ -168,15 +168,15 @@ TEST(EqualsPlayingInTurn) {
   const std::vector<QueuedEpisode> episodes = Episodes();
   for (const char* network : {kNumbers, kBinned}) {
     const std::map<int64_t, Result> expected = PlayInTurn(network, episodes);
-    std::map<std::string, int64_t> faults;
-    for (const auto& [id, result] : expected) ++faults[result.fault];
-    CHECK_EQ(faults.size(), 3);  // of an action, of the robot, none
-    for (const auto& [fault, count] : faults) CHECK(count > 1);
+    std::map<std::string, int64_t> failures;
+    for (const auto& [id, result] : expected) ++failures[result.failure];
+    CHECK_EQ(failures.size(), 3);  // of an action, of the robot, none
+    for (const auto& [failure, count] : failures) CHECK(count > 1);
     for (int threads : {1, 2, 4}) {
       for (const auto& [lanes, slots] : {std::pair<int64_t, int64_t>{1, 1}, {2, 3}}) {
         const auto pool = std::make_shared<ThreadPool>(threads);
         EnvPool envs("robot", {}, lanes * slots, pool);
-        for (const auto& [number, values] : kNormalisers) envs.SetNormaliser(number, values.mean, values.std);
+        for (const auto& [number, values] : kNormalizers) envs.SetNormalizer(number, values.mean, values.std);
         const auto population = Population::Make("cpu", {Network::Parse(network)}, lanes * slots, pool);
         EpisodeQueue queue(lanes, slots, 0);
         queue.Submit(episodes);
@@ -192,10 +192,10 @@ TEST(EqualsPlayingInTurn) {
         CHECK_EQ(ended.moments_size, 1 + 2 * kSize);
         for (const QueuedEpisode& episode : episodes) {
           const Result& result = expected.at(episode.id);
-          CHECK_EQ(taken.count(episode.id), result.fault.empty() && episode.normaliser < 0 ? 0 : 1);
+          CHECK_EQ(taken.count(episode.id), result.failure.empty() && episode.normalizer < 0 ? 0 : 1);
           if (taken.count(episode.id) == 0) continue;
           const size_t e = taken.at(episode.id);
-          CHECK_EQ(ended.faults[e], result.fault);
+          CHECK_EQ(ended.failures[e], result.failure);
           const auto begin = ended.moments.begin() + e * ended.moments_size;
           CHECK_EQ(std::vector<double>(begin, begin + ended.moments_size), result.moments);
         }
@@ -207,25 +207,25 @@ TEST(EqualsPlayingInTurn) {
 TEST(WhoLearnsThatAnEpisodeIsOverFindsItsEntry) {
   const auto pool = std::make_shared<ThreadPool>(2);
   EnvPool envs("robot", {}, 6, pool);
-  for (const auto& [number, values] : kNormalisers) envs.SetNormaliser(number, values.mean, values.std);
+  for (const auto& [number, values] : kNormalizers) envs.SetNormalizer(number, values.mean, values.std);
   const auto population = Population::Make("cpu", {Network::Parse(kNumbers)}, 6, pool);
   // One lane by hand.
   EpisodeQueue queue(1, 6, 0);
   queue.Submit(Episodes());
-  std::map<int64_t, int64_t> normaliser_of;
-  for (const QueuedEpisode& episode : Episodes()) normaliser_of[episode.id] = episode.normaliser;
+  std::map<int64_t, int64_t> normalizer_of;
+  for (const QueuedEpisode& episode : Episodes()) normalizer_of[episode.id] = episode.normalizer;
   std::map<int64_t, int> entries;
   for (int64_t over = 0; over < 90;) {
     Refill refill;
     queue.Take(0, [&](Refill taken) { refill = std::move(taken); });
     population->Init(refill.init_rows, refill.init_networks, refill.init_seeds);
     population->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales);
-    envs.Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalisers);
+    envs.Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalizers);
     for (LiveSlots live = refill.live; live.slots.size() == refill.live.slots.size();) {
       float observations[6 * kSize], outputs[6 * kActions], actions[6 * kActions];
       double rewards[6];
       bool dones[6];
-      envs.ObserveNormalised(live.slots, observations);
+      envs.ObserveNormalized(live.slots, observations);
       population->Forward(live.rows, observations, outputs);
       envs.Actions(outputs, static_cast<int64_t>(live.slots.size()), kActions, actions);
       envs.Step(live.slots, actions, rewards, dones);
@@ -235,7 +235,7 @@ TEST(WhoLearnsThatAnEpisodeIsOverFindsItsEntry) {
     for (int64_t episode : envs.TakeEnded().episodes) ++entries[episode];
     for (const EpisodeOutcome& outcome : outcomes) {
       ++over;
-      if (normaliser_of.at(outcome.id) >= 0) CHECK_EQ(entries[outcome.id], 1);
+      if (normalizer_of.at(outcome.id) >= 0) CHECK_EQ(entries[outcome.id], 1);
     }
   }
 }
@@ -243,19 +243,19 @@ TEST(WhoLearnsThatAnEpisodeIsOverFindsItsEntry) {
 TEST(TheCInterface) {
   neuroevo_env_pool* envs = nullptr;
   CHECK_EQ(neuroevo_env_pool_make("robot", nullptr, 0, 2, &envs), 0);
-  const auto& [number, values] = *kNormalisers.begin();
-  const int64_t slots[] = {1, 0}, max_frames[] = {0, 1}, episodes[] = {8, 9}, normalisers[] = {-1, number};
+  const auto& [number, values] = *kNormalizers.begin();
+  const int64_t slots[] = {1, 0}, max_frames[] = {0, 1}, episodes[] = {8, 9}, normalizers[] = {-1, number};
   const uint64_t seeds[] = {3, 4};
-  CHECK_EQ(neuroevo_env_set_normaliser(envs, number, values.mean.data(), values.std.data(), kSize), 0);
-  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, episodes, normalisers), 0);
-  CHECK_EQ(neuroevo_env_drop_normalisers(envs, &number, 1), 0);
+  CHECK_EQ(neuroevo_env_set_normalizer(envs, number, values.mean.data(), values.std.data(), kSize), 0);
+  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, episodes, normalizers), 0);
+  CHECK_EQ(neuroevo_env_drop_normalizers(envs, &number, 1), 0);
   double seen[2 * kSize];
   float shown[2 * kSize], expected[2 * kSize];
   CHECK_EQ(neuroevo_env_observe(envs, slots, 2, seen), 0);
-  CHECK_EQ(neuroevo_env_observe_normalised(envs, slots, 2, shown), 0);
+  CHECK_EQ(neuroevo_env_observe_normalized(envs, slots, 2, shown), 0);
   std::vector<double> moments(1 + 2 * kSize);
-  Normalise(-1, seen, expected, nullptr);
-  Normalise(number, seen + kSize, expected + kSize, &moments);
+  Normalize(-1, seen, expected, nullptr);
+  Normalize(number, seen + kSize, expected + kSize, &moments);
   CHECK(std::equal(shown, shown + 2 * kSize, expected));
   const float outputs[] = {0, 0, std::numeric_limits<float>::quiet_NaN(), 1};
   float actions[2 * kActions];
@@ -267,18 +267,18 @@ TEST(TheCInterface) {
   uint8_t dones[2];
   CHECK_EQ(neuroevo_env_step(envs, slots, 2, actions, rewards, dones), 0);
   CHECK(dones[0] == 0 && dones[1] == 1);
-  const char* fault = nullptr;
-  CHECK_EQ(neuroevo_env_fault(envs, 0, &fault), 0);
-  CHECK_EQ(std::string(fault), "action[0] is nan, expected a finite number");
+  const char* failure = nullptr;
+  CHECK_EQ(neuroevo_env_failure(envs, 0, &failure), 0);
+  CHECK_EQ(std::string(failure), "action[0] is nan, expected a finite number");
   neuroevo_ended ended;
   CHECK_EQ(neuroevo_env_take_ended(envs, &ended), 0);
   CHECK(ended.count == 1 && ended.episodes[0] == 9 && ended.moments_size == 1 + 2 * kSize);
-  CHECK_EQ(std::string(ended.faults[0]), fault);
+  CHECK_EQ(std::string(ended.failures[0]), failure);
   CHECK_EQ(std::vector<double>(ended.moments, ended.moments + ended.moments_size), moments);
   CHECK_EQ(neuroevo_env_take_ended(envs, &ended), 0);
   CHECK_EQ(ended.count, 0);
-  CHECK(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, nullptr, normalisers) != 0);
-  CHECK_EQ(std::string(neuroevo_last_error()), "normaliser 5 is not set");
+  CHECK(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, nullptr, normalizers) != 0);
+  CHECK_EQ(std::string(neuroevo_last_error()), "normalizer 5 is not set");
   CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, nullptr, nullptr), 0);
   neuroevo_env_pool_free(envs);
 }

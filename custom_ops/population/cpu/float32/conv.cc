@@ -1,9 +1,9 @@
 // Convolution: a block of output pixels by a few vectors of channels, all in registers, goes over the taps.
 //
 // A tap is a place in the kernel's window: row, column, channel. ReLU and black screens make many inputs zero, mostly
-// the same channels in neighbouring pixels: a block leaves out the taps that are zero in all of its windows, which it
+// the same channels in neighboring pixels: a block leaves out the taps that are zero in all of its windows, which it
 // sees in the image's marks, 64 taps at a time. Screens have large flat areas: a pixel whose window holds what its left
-// neighbour's holds is copied from it. Weights that the L1 cache does not hold are taken in chunks, all pixels with one
+// neighbor's holds is copied from it. Weights that the L1 cache does not hold are taken in chunks, all pixels with one
 // before the next; sums wait in the output meanwhile.
 #include <algorithm>
 
@@ -87,15 +87,15 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
   for (int v = 0; v < kVectors; ++v) {
     const int64_t first = channel + v * kLanes;
     const int lanes = static_cast<int>(std::min<int64_t>(kLanes, filters - first));
-    const bool normalises = chunk.ends && epilogue.means != nullptr, biases = chunk.ends && epilogue.bias != nullptr;
+    const bool normalizes = chunk.ends && epilogue.means != nullptr, biases = chunk.ends && epilogue.bias != nullptr;
     const bool relu = chunk.ends && epilogue.relu;
-    const Floats mean = normalises ? Floats::Load(epilogue.means + first) : Floats(0.0f);
-    const Floats factor = normalises ? Floats::Load(epilogue.factors + first) : Floats(1.0f);
+    const Floats mean = normalizes ? Floats::Load(epilogue.means + first) : Floats(0.0f);
+    const Floats factor = normalizes ? Floats::Load(epilogue.factors + first) : Floats(1.0f);
     const Floats bias = biases ? Floats::Load(epilogue.bias + first) : Floats(0.0f);
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
       Floats value = sum[p][v];
-      if (normalises) value = vbn::Normalised(value, mean, factor);
+      if (normalizes) value = vbn::Normalized(value, mean, factor);
       if (biases) value = Add(value, bias);
       if (relu) value = Relu(value);
       value.StorePartial(pixels[p].out + first, lanes);

@@ -89,7 +89,7 @@ void Dense(int64_t inputs, int units, const float* weights, const Epilogue& epil
       float* place = out + s * out_stride + v * kLanes;
       Floats value = Floats::Load(place);
       if (epilogue.means != nullptr) {
-        value = vbn::Normalised(value, Floats::Load(epilogue.means + v * kLanes),
+        value = vbn::Normalized(value, Floats::Load(epilogue.means + v * kLanes),
                                 Floats::Load(epilogue.factors + v * kLanes));
       }
       if (epilogue.bias != nullptr) value = Add(value, Floats::Load(epilogue.bias + v * kLanes));

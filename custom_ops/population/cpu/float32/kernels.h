@@ -1,4 +1,4 @@
-// The vectorised layers of the CPU backend. Vectors go over output channels and units only, so every sum takes its
+// The vectorized layers of the CPU backend. Vectors go over output channels and units only, so every sum takes its
 // products in the reference's order and has the reference's bits (for finite weights; see population/reference).
 //
 // Vector loads may run up to kLanes - 1 floats over the end of weights, statistics, biases, inputs and a convolution's
@@ -39,11 +39,11 @@ struct ConvScratch {
   ImageMarks non_zero, differs;   // of values: from zero, from the one that is a window's step to the right
   std::vector<ConvWord> words;    // of the kernel, and where their weights end
   std::vector<ConvPixel> pixels;  // to be computed
-  std::vector<float*> copies;     // outputs to be copied from their left neighbours, from left to right
+  std::vector<float*> copies;     // outputs to be copied from their left neighbors, from left to right
 };
 
 // One image. in: the padded image, rows of in_pitch floats; out: rows of out_pitch floats. flat: the image probably has
-// areas of one colour, as screens do, so that it pays to look for equal windows. Weights behind inputs that are zero in
+// areas of one color, as screens do, so that it pays to look for equal windows. Weights behind inputs that are zero in
 // all pixels are not read.
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
              bool flat, float* out, int64_t out_pitch, ConvScratch* scratch);

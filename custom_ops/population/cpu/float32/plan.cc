@@ -23,7 +23,7 @@ void Elementwise(const Layer& layer, const float* row, int64_t n, float* values)
       float* place = values + first + i;
       Floats value = Floats::Load(place);
       if (layer.kind == Layer::Kind::kVbn) {
-        value = vbn::Normalised(value, Floats::Load(means + i), Floats::Load(factors + i));
+        value = vbn::Normalized(value, Floats::Load(means + i), Floats::Load(factors + i));
       }
       if (layer.kind == Layer::Kind::kBias) value = Add(value, Floats::Load(bias + i));
       if (layer.kind == Layer::Kind::kRelu) value = Relu(value);

@@ -152,7 +152,7 @@ class CpuBackend : public Int8Backend {
   static const int32_t* Bias(const Int8Step& step, const char* row, int exponent, Scratches* scratches) {
     int32_t* bias = scratches->bias.GetInts(step.outputs);
     const float* values = reinterpret_cast<const float*>(row + step.bias_place);
-    for (int64_t i = 0; i < step.outputs; ++i) bias[i] = step.has_bias ? int8::QuantisedBias(values[i], exponent) : 0;
+    for (int64_t i = 0; i < step.outputs; ++i) bias[i] = step.has_bias ? int8::QuantizedBias(values[i], exponent) : 0;
     return bias;
   }
 

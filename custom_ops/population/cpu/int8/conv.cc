@@ -1,4 +1,4 @@
-// Convolution of bytes: a register block of neighbouring output pixels by some vectors of filters goes over the taps,
+// Convolution of bytes: a register block of neighboring output pixels by some vectors of filters goes over the taps,
 // four of them at a time.
 #include <algorithm>
 

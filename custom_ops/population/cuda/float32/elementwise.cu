@@ -16,7 +16,7 @@ __global__ void __launch_bounds__(kThreads) Elementwise(Sums sums, int64_t value
   const Value in = Of<const Value>(sums.in, position)[i];
   float value = sizeof(Value) == 1 ? FromByte(static_cast<unsigned>(in)) : static_cast<float>(in);
   const float* theta = sums.thetas + sums.rows[position] * sums.stride + i % sums.units;
-  if (sums.vbn >= 0) value = vbn::Normalised(value, theta[sums.vbn], theta[sums.vbn + sums.units]);
+  if (sums.vbn >= 0) value = vbn::Normalized(value, theta[sums.vbn], theta[sums.vbn + sums.units]);
   if (sums.bias >= 0) value = Add(value, theta[sums.bias]);
   if (sums.activation == Activation::kRelu) value = value > 0 ? value : 0;
   if (sums.activation == Activation::kTanh) value = Tanh(value);

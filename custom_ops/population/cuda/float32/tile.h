@@ -27,7 +27,7 @@ struct Tile {
   static constexpr int kTerms = terms, kStages = stages, kThreads = threads;
   static constexpr int kItemGroups = kItems / kThreadItems, kColumnGroups = kColumns / kThreadColumns;
   static constexpr int kVector = kThreadColumns < 4 ? kThreadColumns : 4;  // a thread's adjacent columns
-  static constexpr int kPitch = kTerms + 4;  // of an item's inputs: eight neighbours' vectors meet no bank twice
+  static constexpr int kPitch = kTerms + 4;  // of an item's inputs: eight neighbors' vectors meet no bank twice
   static constexpr int kWeightFloats = kTerms * kColumns, kStageFloats = kWeightFloats + kItems * kPitch;
   static constexpr int kBlocks = 384 / kThreads;  // to fit on a multiprocessor: 168 registers for each thread
   static constexpr int kStagesBytes = kStages * kStageFloats * 4;
@@ -239,7 +239,7 @@ class TileSums {
   uint32_t loaded_[kLoads];
 };
 
-// Normalises, adds the bias, activates and stores. theta: the row, at the tile's first column. out_at(item): where the
+// Normalizes, adds the bias, activates and stores. theta: the row, at the tile's first column. out_at(item): where the
 // item's value of that column goes, null where there is no such item.
 template <class T, class OutAt>
 __device__ void StoreTile(const Sums& sums, const float* theta, int columns, const OutAt& out_at,
@@ -252,7 +252,7 @@ __device__ void StoreTile(const Sums& sums, const float* theta, int columns, con
       const float* means = theta + sums.vbn + T::Column(j);
       const float mean = there ? means[0] : 0, factor = there ? means[sums.units] : 0;
 #pragma unroll
-      for (int i = 0; i < T::kThreadItems; ++i) sum[i][j] = vbn::Normalised(sum[i][j], mean, factor);
+      for (int i = 0; i < T::kThreadItems; ++i) sum[i][j] = vbn::Normalized(sum[i][j], mean, factor);
     }
     const float add = sums.bias >= 0 && there ? theta[sums.bias + T::Column(j)] : 0;
 #pragma unroll

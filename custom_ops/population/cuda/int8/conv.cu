@@ -85,7 +85,7 @@ __global__ __launch_bounds__(32 * kWarps, 4) void Conv(Int8Layer layer, Int8Call
     pixels.left[r] = (pixel - y * layer.out_width) * layer.stride - layer.pad_left;
     pixels.place[r] = (pixels.top[r] * layer.in_width + pixels.left[r]) * layer.in_words;
   }
-  // The order of products does not matter: of the 64 that a turn takes, a lane brings 16 neighbours.
+  // The order of products does not matter: of the 64 that a turn takes, a lane brings 16 neighbors.
   int32_t sums[2][kTiles][4] = {};
   const uint4* weights = reinterpret_cast<const uint4*>(row + layer.weights_place) +
                          int64_t{first_filter + group} * layer.segments + member;

@@ -1,7 +1,7 @@
 // Dense layers of integer networks.
 //
 // A slot with a row of its own reads all of the row's weights for few products: it is bound by memory. A thread takes 8
-// units, whose weights are streams of neighbouring bytes, and has 128 bytes of them under way at a time: with 4 blocks
+// units, whose weights are streams of neighboring bytes, and has 128 bytes of them under way at a time: with 4 blocks
 // of 256 threads on a multiprocessor that is 128 KB, four times what hides the latency of an H200's memory. The two
 // halves of a block take different units, so that the activations come from the L2 cache once for 16 units.
 // LargeModel's 7744 x 512 are 32 blocks a slot, enough for one slot's time to be short as well.

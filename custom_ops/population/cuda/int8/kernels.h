@@ -78,8 +78,8 @@ void MakeActivations(const Int8Layer& layer, const Int8Call& call, uint32_t* byt
 void PadObservations(const Int8Layer& layer, const int32_t* slots, const uint8_t* observations, int channels,
                      uint32_t* words, int64_t count, device::Stream stream);
 
-// A layer as it is quantised. Its tasks: pieces of its weights, and tiles of its packed bytes.
-struct QuantisedLayer {
+// A layer as it is quantized. Its tasks: pieces of its weights, and tiles of its packed bytes.
+struct QuantizedLayer {
   int64_t offset, bias_offset;  // in theta; -1: no bias
   int64_t weights_place, bias_place;
   int64_t inputs, outputs;    // of a unit; units
@@ -87,12 +87,12 @@ struct QuantisedLayer {
   int channels, pixel_bytes;  // pixel_bytes: channels, padded
   int64_t first_piece, first_tile;
 };
-struct QuantisedNetwork {
-  QuantisedLayer layer[int8::kMaxLayers];
+struct QuantizedNetwork {
+  QuantizedLayer layer[int8::kMaxLayers];
   int layers;
   int64_t pieces, tiles;  // of a row
 };
-struct QuantisedRow {
+struct QuantizedRow {
   const float* theta;
   char* packed;
 };
@@ -100,9 +100,9 @@ constexpr int kPieceWeights = 16384;
 constexpr int kTileBytes = 64, kTileUnits = 64;
 
 // largest [rows, layers], 0 before: int8::AbsoluteBits of their largest weights.
-void FindLargestWeights(const QuantisedNetwork& network, const QuantisedRow* rows, int64_t count, uint32_t* largest,
+void FindLargestWeights(const QuantizedNetwork& network, const QuantizedRow* rows, int64_t count, uint32_t* largest,
                         device::Stream stream);
-void PackWeights(const QuantisedNetwork& network, const QuantisedRow* rows, int64_t count, const uint32_t* largest,
+void PackWeights(const QuantizedNetwork& network, const QuantizedRow* rows, int64_t count, const uint32_t* largest,
                  device::Stream stream);
 
 }  // namespace neuroevo::cuda

@@ -92,17 +92,17 @@ CudaInt8Network::CudaInt8Network(const Network& network, int64_t index) : networ
 
 int64_t CudaInt8Network::row_bytes() const { return RoundUp(network_.row_bytes, 256); }
 
-int64_t CudaInt8Network::QuantiseBytes(int64_t rows) const {
-  return PartBytes<QuantisedRow>(rows) + PartBytes<uint32_t>(rows * static_cast<int64_t>(layers_.size()));
+int64_t CudaInt8Network::QuantizeBytes(int64_t rows) const {
+  return PartBytes<QuantizedRow>(rows) + PartBytes<uint32_t>(rows * static_cast<int64_t>(layers_.size()));
 }
 
-void CudaInt8Network::Quantise(const std::vector<const float*>& thetas, const std::vector<char*>& packed,
+void CudaInt8Network::Quantize(const std::vector<const float*>& thetas, const std::vector<char*>& packed,
                                char* workspace, device::Stream stream) const {
-  QuantisedNetwork network = {};
+  QuantizedNetwork network = {};
   network.layers = static_cast<int>(layers_.size());
   for (int i = 0; i < network.layers; ++i) {
     const Int8Step& step = network_.steps[i];
-    QuantisedLayer& layer = network.layer[i];
+    QuantizedLayer& layer = network.layer[i];
     layer.offset = step.layer.offset;
     layer.bias_offset = step.has_bias ? step.bias.offset : -1;
     layer.weights_place = step.weights_place;
@@ -118,13 +118,13 @@ void CudaInt8Network::Quantise(const std::vector<const float*>& thetas, const st
     network.pieces += RoundUp(layer.inputs * layer.outputs, kPieceWeights) / kPieceWeights;
     network.tiles += layer.unit_bytes / kTileBytes * (RoundUp(layer.units, kTileUnits) / kTileUnits);
   }
-  std::vector<QuantisedRow> rows;
+  std::vector<QuantizedRow> rows;
   for (size_t i = 0; i < thetas.size(); ++i) rows.push_back({thetas[i], packed[i]});
   const int64_t count = static_cast<int64_t>(rows.size());
   Workspace parts(workspace);
-  QuantisedRow* device_rows = parts.Part<QuantisedRow>(count);
+  QuantizedRow* device_rows = parts.Part<QuantizedRow>(count);
   uint32_t* largest = parts.Part<uint32_t>(count * network.layers);
-  Upload(device_rows, rows.data(), count * static_cast<int64_t>(sizeof(QuantisedRow)), stream);
+  Upload(device_rows, rows.data(), count * static_cast<int64_t>(sizeof(QuantizedRow)), stream);
   device::FillBytes(largest, 0, count * network.layers * static_cast<int64_t>(sizeof(uint32_t)), stream);
   FindLargestWeights(network, device_rows, count, largest, stream);
   PackWeights(network, device_rows, count, largest, stream);

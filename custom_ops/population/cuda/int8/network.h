@@ -21,8 +21,8 @@ class CudaInt8Network {
   int64_t row_bytes() const;  // of a packed row, a multiple of 256
 
   // packed[i] = theta[i] in integers, for i < the number of rows; all on the device, the workspace too.
-  int64_t QuantiseBytes(int64_t rows) const;
-  void Quantise(const std::vector<const float*>& thetas, const std::vector<char*>& packed, char* workspace,
+  int64_t QuantizeBytes(int64_t rows) const;
+  void Quantize(const std::vector<const float*>& thetas, const std::vector<char*>& packed, char* workspace,
                 device::Stream stream) const;
 
   // As CudaNetwork's; packed [R, stride] bytes, stride a multiple of 256. Of the rows, those of no slot are not read.

@@ -24,14 +24,14 @@ __device__ inline int ExponentOf(const Int8Layer& layer, const Int8Call& call, i
 // Of an output in [0, a multiple of 4), in units of 2^-exponent / 255.
 __device__ inline int32_t BiasOf(const Int8Layer& layer, const char* row, int output, int exponent) {
   if (layer.bias_place < 0 || output >= layer.outputs) return 0;
-  return int8::QuantisedBias(reinterpret_cast<const float*>(row + layer.bias_place)[output], exponent);
+  return int8::QuantizedBias(reinterpret_cast<const float*>(row + layer.bias_place)[output], exponent);
 }
 
 __device__ inline float OutputOf(const Int8Layer& layer, int32_t sum, int exponent) {
   return int8::Output(layer.relu_at_the_end && sum < 0 ? 0 : sum, exponent);
 }
 
-// The largest value of `lanes` neighbouring lanes, a power of two.
+// The largest value of `lanes` neighboring lanes, a power of two.
 __device__ inline int32_t LargestOf(int32_t value, int lanes) {
 #pragma unroll
   for (int other = lanes / 2; other > 0; other /= 2) {

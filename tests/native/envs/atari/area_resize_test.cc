@@ -21,7 +21,7 @@ double Covered(double low, double high, int i) {
 }
 
 // [84, 84], not rounded: the mean over the area that an output pixel covers.
-std::vector<double> Reference(const std::vector<uint8_t>& grey, int height) {
+std::vector<double> Reference(const std::vector<uint8_t>& gray, int height) {
   std::vector<double> frame(kFramePixels);
   const double scale_y = height / 84.0, scale_x = kScreenWidth / 84.0;
   for (int y = 0; y < kFrameSide; ++y) {
@@ -29,7 +29,7 @@ std::vector<double> Reference(const std::vector<uint8_t>& grey, int height) {
       double sum = 0;
       for (int in_y = y * height / 84; in_y < height && in_y < (y + 1) * scale_y; ++in_y) {
         for (int in_x = x * kScreenWidth / 84; in_x < kScreenWidth && in_x < (x + 1) * scale_x; ++in_x) {
-          sum += grey[in_y * kScreenWidth + in_x] * Covered(y * scale_y, (y + 1) * scale_y, in_y) *
+          sum += gray[in_y * kScreenWidth + in_x] * Covered(y * scale_y, (y + 1) * scale_y, in_y) *
                  Covered(x * scale_x, (x + 1) * scale_x, in_x);
         }
       }
@@ -44,12 +44,12 @@ std::vector<double> Reference(const std::vector<uint8_t>& grey, int height) {
 TEST(RandomScreens) {
   std::mt19937 random(1);
   for (int height : kHeights) {
-    std::vector<uint8_t> grey(height * kScreenWidth);
+    std::vector<uint8_t> gray(height * kScreenWidth);
     for (int run = 0; run < 3; ++run) {
-      for (uint8_t& pixel : grey) pixel = run < 2 ? static_cast<uint8_t>(random()) : random() % 2 * 255;
+      for (uint8_t& pixel : gray) pixel = run < 2 ? static_cast<uint8_t>(random()) : random() % 2 * 255;
       std::vector<uint8_t> frame(kFramePixels);
-      AreaResize(height).Convert(grey.data(), frame.data());
-      const std::vector<double> expected = Reference(grey, height);
+      AreaResize(height).Convert(gray.data(), frame.data());
+      const std::vector<double> expected = Reference(gray, height);
       for (int i = 0; i < kFramePixels; ++i) CHECK(std::abs(frame[i] - expected[i]) < 0.501);
     }
   }
@@ -59,9 +59,9 @@ TEST(ConstantScreensAreExact) {
   for (int height : kHeights) {
     const AreaResize resize(height);
     for (int level = 0; level < 256; ++level) {
-      const std::vector<uint8_t> grey(height * kScreenWidth, static_cast<uint8_t>(level));
+      const std::vector<uint8_t> gray(height * kScreenWidth, static_cast<uint8_t>(level));
       std::vector<uint8_t> frame(kFramePixels);
-      resize.Convert(grey.data(), frame.data());
+      resize.Convert(gray.data(), frame.data());
       CHECK(frame == std::vector<uint8_t>(kFramePixels, static_cast<uint8_t>(level)));
     }
   }

@@ -28,9 +28,9 @@ std::vector<uint8_t> Render(Games* games, const std::vector<int64_t>& slots) {
   return out;
 }
 
-std::vector<uint8_t> Behaviour(Games* games, const std::vector<int64_t>& slots) {
-  std::vector<uint8_t> out(slots.size() * games->pool.spec().behaviour_bytes());
-  games->pool.Behaviour(slots, out.data());
+std::vector<uint8_t> Behavior(Games* games, const std::vector<int64_t>& slots) {
+  std::vector<uint8_t> out(slots.size() * games->pool.spec().behavior_bytes());
+  games->pool.Behavior(slots, out.data());
   return out;
 }
 
@@ -44,8 +44,8 @@ TEST(TheSpecificationFollowsTheOptions) {
   const EnvSpec plain = Games("pong", 1, 1).pool.spec();
   CHECK_EQ(plain.num_actions, 6);
   CHECK_EQ(plain.frame_skip, 4);
-  CHECK_EQ(plain.behaviour_dtype, DType::kUint8);
-  CHECK_EQ(plain.behaviour_shape, (std::vector<int64_t>{128}));
+  CHECK_EQ(plain.behavior_dtype, DType::kUint8);
+  CHECK_EQ(plain.behavior_shape, (std::vector<int64_t>{128}));
   CHECK_EQ(plain.render_shape, (std::vector<int64_t>{210, 160, 3}));
   const EnvSpec other = Games("pong", 1, 1, kEverything).pool.spec();
   CHECK_EQ(other.num_actions, 18);
@@ -91,11 +91,11 @@ TEST(GymnasiumRepeatsTheFirstFrame) {
 TEST(ScreensAndMemoryAreOfTheirSlots) {
   Games games("pong", 3, 2);
   games.Play({0, 1, 2}, {1, 2, 3}, 20);
-  const std::vector<uint8_t> screens = Render(&games, {2, 0, 1}), memory = Behaviour(&games, {2, 0, 1});
+  const std::vector<uint8_t> screens = Render(&games, {2, 0, 1}), memory = Behavior(&games, {2, 0, 1});
   std::vector<uint8_t> one_by_one, bytes;
   for (int64_t slot : {2, 0, 1}) {
     for (uint8_t byte : Render(&games, {slot})) one_by_one.push_back(byte);
-    for (uint8_t byte : Behaviour(&games, {slot})) bytes.push_back(byte);
+    for (uint8_t byte : Behavior(&games, {slot})) bytes.push_back(byte);
   }
   CHECK(screens == one_by_one);
   CHECK_EQ(memory, bytes);

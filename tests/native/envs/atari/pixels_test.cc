@@ -26,10 +26,10 @@ struct Line {
     }
     for (uint16_t& collision : collisions) collision = static_cast<uint16_t>(1u << (*random)() % 16);
     collisions[0] = 0;
-    for (auto* colour : {&left_colour, &right_colour}) {
-      for (uint8_t& index : *colour) index = (*random)() % 4;
+    for (auto* color : {&left_color, &right_color}) {
+      for (uint8_t& index : *color) index = (*random)() % 4;
     }
-    for (uint32_t& colour : colours) colour = (*random)();
+    for (uint32_t& color : colors) color = (*random)();
     playfield_pattern = (*random)() & 0xfffff;
     patterns = {byte(), byte()};
     for (size_t i = 2; i < patterns.size(); ++i) patterns[i] = (*random)() % 2 ? 0xff : 0;
@@ -40,7 +40,7 @@ struct Line {
             &ball[first],      playfield_pattern, patterns[0],      patterns[1],       patterns[2],
             patterns[3],       patterns[4],       kLine / 2 - first};
   }
-  TiaTables Tables() const { return {collisions.data(), left_colour.data(), right_colour.data(), colours.data()}; }
+  TiaTables Tables() const { return {collisions.data(), left_color.data(), right_color.data(), colors.data()}; }
 
   int Set(int x) const {
     int set = 0;
@@ -56,8 +56,8 @@ struct Line {
   std::array<uint32_t, kLine> playfield;
   std::array<uint8_t, kLine> player_0, player_1, missile_0, missile_1, ball;
   std::array<uint16_t, kObjectSets> collisions;
-  std::array<uint8_t, kObjectSets> left_colour, right_colour;
-  std::array<uint32_t, 4> colours;
+  std::array<uint8_t, kObjectSets> left_color, right_color;
+  std::array<uint32_t, 4> colors;
   uint32_t playfield_pattern;
   std::array<uint8_t, 5> patterns;
 };
@@ -69,8 +69,8 @@ void CheckPiece(const Line& line, int first, int n) {
   for (int x = first; x < first + n; ++x) {
     const int set = line.Set(x);
     collided |= line.collisions[set];
-    const auto& colour = x < kLine / 2 ? line.left_colour : line.right_colour;
-    expected[x] = static_cast<uint8_t>(line.colours[colour[set]]);
+    const auto& color = x < kLine / 2 ? line.left_color : line.right_color;
+    expected[x] = static_cast<uint8_t>(line.colors[color[set]]);
   }
   // Masks end with the line: a sanitizer sees a read behind it.
   CHECK_EQ(DrawPixels(line.Piece(first), line.Tables(), n, pixels.data() + first), collided);

@@ -21,19 +21,19 @@ const int kHeights[] = {210, 214, 220, 230, 250};  // all that ALE's games have
 
 Palette RandomPalette(std::mt19937* random) {
   Palette rgb;
-  for (uint32_t& colour : rgb) colour = (*random)() & 0xffffff;
+  for (uint32_t& color : rgb) color = (*random)() & 0xffffff;
   return rgb;
 }
 
-// In thousandths of a grey level, so that halves are exact.
-int GreyOf(uint32_t rgb) { return 299 * (rgb >> 16 & 255) + 587 * (rgb >> 8 & 255) + 114 * (rgb & 255); }
+// In thousandths of a gray level, so that halves are exact.
+int GrayOf(uint32_t rgb) { return 299 * (rgb >> 16 & 255) + 587 * (rgb >> 8 & 255) + 114 * (rgb & 255); }
 
 // [84, 84], not rounded.
 std::vector<double> Reference(const Palette& rgb, int height, const std::vector<uint8_t>& a,
                               const std::vector<uint8_t>& b) {
   const auto pixel = [&](int y, int x) {
     const int i = std::min(y, height - 1) * kScreenWidth + std::min(x, kScreenWidth - 1);
-    return std::max(GreyOf(rgb[a[i]]), GreyOf(rgb[b[i]])) / 1000.0;
+    return std::max(GrayOf(rgb[a[i]]), GrayOf(rgb[b[i]])) / 1000.0;
   };
   std::vector<double> frame(kFramePixels);
   for (int y = 0; y < kFrameSide; ++y) {
@@ -51,7 +51,7 @@ std::vector<double> Reference(const Palette& rgb, int height, const std::vector<
 // The arithmetic that every build must follow: greys in 1/128 levels, weights in 1/2^14, rows first, floors.
 std::vector<uint8_t> Exact(const Palette& rgb, int height, const std::vector<uint8_t>& a,
                            const std::vector<uint8_t>& b) {
-  const auto grey = [&](int y, int x) {
+  const auto gray = [&](int y, int x) {
     const int i = std::min(y, height - 1) * kScreenWidth + std::min(x, kScreenWidth - 1);
     const auto level = [&](uint32_t c) {
       return std::lround((0.299 * (c >> 16 & 255) + 0.587 * (c >> 8 & 255) + 0.114 * (c & 255)) * 128);
@@ -68,8 +68,8 @@ std::vector<uint8_t> Exact(const Palette& rgb, int height, const std::vector<uin
       const double at_y = static_cast<double>(y) * (height - 1) / 83, at_x = static_cast<double>(x) * 159 / 83;
       const int top = static_cast<int>(at_y), left = static_cast<int>(at_x);
       const int64_t down = std::lround((at_y - top) * 16384), right = std::lround((at_x - left) * 16384);
-      const int64_t a_column = blend(grey(top, left), grey(top + 1, left), down);
-      const int64_t next_column = blend(grey(top, left + 1), grey(top + 1, left + 1), down);
+      const int64_t a_column = blend(gray(top, left), gray(top + 1, left), down);
+      const int64_t next_column = blend(gray(top, left + 1), gray(top + 1, left + 1), down);
       frame[y * kFrameSide + x] = static_cast<uint8_t>((blend(a_column, next_column, right) + 64) / 128);
     }
   }
@@ -132,16 +132,16 @@ TEST(ConstantScreensAreExact) {
   Palette rgb = RandomPalette(&random);
   rgb[0] = 0;
   rgb[1] = 0xffffff;
-  for (uint32_t& colour : rgb) {
-    // A grey is kept in 1/128 levels: one that is less than 1/256 below a half counts as the half and rounds up. No
-    // colour of ALE's palettes is of that kind.
-    while (GreyOf(colour) % 1000 >= 496 && GreyOf(colour) % 1000 < 500) ++colour;
+  for (uint32_t& color : rgb) {
+    // A gray is kept in 1/128 levels: one that is less than 1/256 below a half counts as the half and rounds up. No
+    // color of ALE's palettes is of that kind.
+    while (GrayOf(color) % 1000 >= 496 && GrayOf(color) % 1000 < 500) ++color;
   }
   for (int height : kHeights) {
     const ScreenToFrame screen_to_frame(rgb, height);
     for (int i = 0; i < 256; ++i) {
       const std::vector<uint8_t> screen(height * kScreenWidth, static_cast<uint8_t>(i));
-      const std::vector<uint8_t> expected(kFramePixels, static_cast<uint8_t>((GreyOf(rgb[i]) + 500) / 1000));
+      const std::vector<uint8_t> expected(kFramePixels, static_cast<uint8_t>((GrayOf(rgb[i]) + 500) / 1000));
       std::vector<uint8_t> frame(kFramePixels);
       screen_to_frame.Convert(screen.data(), screen.data(), frame.data());
       CHECK_EQ(frame, expected);

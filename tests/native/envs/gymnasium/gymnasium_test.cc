@@ -184,7 +184,7 @@ TEST(ARewardThatIsNotFinite) {
   pool->Step({0}, &action, &reward, &done);
   CHECK_EQ(reward, 0.0);
   CHECK(done);
-  CHECK_EQ(pool->Fault(0), "the reward is -inf at step 1");
+  CHECK_EQ(pool->Failure(0), "the reward is -inf at step 1");
 }
 
 TEST(BadStarts) {

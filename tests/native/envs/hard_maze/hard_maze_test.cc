@@ -228,9 +228,9 @@ TEST(OnlyTheLastStepIsRewarded) {
       if (step == last) CHECK(std::abs(result.reward + std::hypot(one.State()[0] - 31, one.State()[1] - 20)) < 1e-12);
     }
     CHECK_THROWS(one.Step(0, 0), "slot 0 is not live");
-    std::array<double, 2> behaviour;
-    one.pool.Behaviour({0}, behaviour.data());
-    CHECK(behaviour[0] == one.State()[0] && behaviour[1] == one.State()[1]);
+    std::array<double, 2> behavior;
+    one.pool.Behavior({0}, behavior.data());
+    CHECK(behavior[0] == one.State()[0] && behavior[1] == one.State()[1]);
   }
 }
 
@@ -261,7 +261,7 @@ TEST(ActionsAreCutOffAtTheirBounds) {
   }
   const StepResult result = some.Step(std::numeric_limits<float>::quiet_NaN(), 0);
   CHECK(result.done && result.reward == 0);
-  CHECK_EQ(some.pool.Fault(0), "action[0] is nan, expected a finite number");
+  CHECK_EQ(some.pool.Failure(0), "action[0] is nan, expected a finite number");
 }
 
 // The numbers are those of the portable build, of AVX2 and of AVX-512; that they are right is for the other tests.
@@ -332,16 +332,16 @@ TEST(FramesAreTheLastFour) {
 
   // What is where: the map is 197 units high, and its margins are 2% of that.
   const double unit = 84 / (1.04 * 197), left = (3 + 195 - 84 / unit) / 2, top = (5 + 202 - 84 / unit) / 2;
-  const auto grey = [&](double x, double y) {
+  const auto gray = [&](double x, double y) {
     return before[4 * (static_cast<int>((y - top) * unit) * 84 + static_cast<int>((x - left) * unit)) + 3];
   };
   const auto [x, y, heading, speed, turn] = one.State();
   const double radians = (heading + 90) / 180 * kPi;
-  CHECK_EQ(grey(x + 4 * std::cos(radians), y + 4 * std::sin(radians)), 192);
-  CHECK(grey(x + 4 * std::sin(radians), y - 4 * std::cos(radians)) < 100);  // where it looks
-  CHECK_EQ(grey(31, 20), 128);
-  CHECK(grey(56, 100) > 100);
-  CHECK_EQ(grey(100, 70), 0);
+  CHECK_EQ(gray(x + 4 * std::cos(radians), y + 4 * std::sin(radians)), 192);
+  CHECK(gray(x + 4 * std::sin(radians), y - 4 * std::cos(radians)) < 100);  // where it looks
+  CHECK_EQ(gray(31, 20), 128);
+  CHECK(gray(56, 100) > 100);
+  CHECK_EQ(gray(100, 70), 0);
 }
 
 TEST(TheScreenShowsTheRobotAndItsPath) {
@@ -352,16 +352,16 @@ TEST(TheScreenShowsTheRobotAndItsPath) {
   std::vector<uint8_t> screen(one.pool.spec().render_bytes());
   one.pool.Render({0}, screen.data());
   const double unit = 400 / (1.04 * 197), left = (3 + 195 - 392 / unit) / 2, top = (5 + 202 - 400 / unit) / 2;
-  const auto colour = [&](double x, double y) {
+  const auto color = [&](double x, double y) {
     const uint8_t* at = &screen[3 * (static_cast<int>((y - top) * unit) * 392 + static_cast<int>((x - left) * unit))];
     return std::vector<int>{at[0], at[1], at[2]};
   };
   const auto state = one.State();
-  CHECK((colour(state[0], state[1] + 5) == std::vector<int>{210, 50, 40}));
-  CHECK((colour(36, 184) == std::vector<int>{90, 140, 230}));
-  CHECK((colour(31, 20) == std::vector<int>{40, 160, 60}));
-  CHECK((colour(56, 100) == std::vector<int>{0, 0, 0}));
-  CHECK((colour(100, 70) == std::vector<int>{255, 255, 255}));
+  CHECK((color(state[0], state[1] + 5) == std::vector<int>{210, 50, 40}));
+  CHECK((color(36, 184) == std::vector<int>{90, 140, 230}));
+  CHECK((color(31, 20) == std::vector<int>{40, 160, 60}));
+  CHECK((color(56, 100) == std::vector<int>{0, 0, 0}));
+  CHECK((color(100, 70) == std::vector<int>{255, 255, 255}));
 }
 
 TEST(PicturesOfARobotThatHasLeftTheMap) {

@@ -135,16 +135,16 @@ TEST(ActionsThatAreNotFinite) {
     actions[8 + 3] = bad;
     robots.pool.Step({1}, actions.data() + 8, rewards, dones);
     CHECK(dones[0] && rewards[0] == 0);
-    CHECK_EQ(robots.pool.Fault(1), std::string("action[3] is ") + text + ", expected a finite number");
+    CHECK_EQ(robots.pool.Failure(1), std::string("action[3] is ") + text + ", expected a finite number");
     CHECK_EQ(robots.Observe({0, 1}), before);  // it was not stepped
     robots.pool.Reset({1}, {2}, {0});
-    CHECK_EQ(robots.pool.Fault(1), "");
+    CHECK_EQ(robots.pool.Failure(1), "");
   }
   const std::vector<float> actions(16, std::numeric_limits<float>::max());  // finite; the robot's motors have limits
   robots.pool.Step({0, 1}, actions.data(), rewards, dones);
   for (double value : robots.Observe({0, 1})) CHECK(std::isfinite(value));
   CHECK(dones[0] && rewards[0] == 0);  // but their cost is not finite
-  CHECK(robots.pool.Fault(0).find("the reward is -inf") == 0);
+  CHECK(robots.pool.Failure(0).find("the reward is -inf") == 0);
 }
 
 TEST(BadOptions) {
@@ -179,7 +179,7 @@ TEST(AnUnstableSimulationEndsItsEpisodeAlone) {
     for (int64_t slot : slots) {
       CHECK_EQ(dones[slot], slot == 3);
       CHECK_EQ(rewards[slot], slot == 3 ? 0.0 : rewards[0]);
-      CHECK_EQ(pool.Fault(slot).find("the simulation is unstable: bad ") == 0, slot == 3);
+      CHECK_EQ(pool.Failure(slot).find("the simulation is unstable: bad ") == 0, slot == 3);
       std::vector<double> observation(pool.spec().observation_shape[0]);
       pool.Observe({slot}, observation.data());
       for (double value : observation) CHECK(std::isfinite(value));
@@ -201,7 +201,7 @@ TEST(AnErrorOfMujocosEndsItsEpisode) {
     for (int64_t slot : slots) {
       CHECK(dones[slot]);
       CHECK_EQ(rewards[slot], 0.0);
-      CHECK(pool.Fault(slot).find("MuJoCo: mj_stackAlloc: out of memory") == 0);
+      CHECK(pool.Failure(slot).find("MuJoCo: mj_stackAlloc: out of memory") == 0);
     }
   }
 }

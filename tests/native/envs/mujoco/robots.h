@@ -66,11 +66,11 @@ struct EditedModel {
 
 // What a player sees and gets; the numbers of all steps one after another.
 struct RobotEpisode {
-  std::vector<double> observations, rewards, state, behaviour;  // the last two: at the end
+  std::vector<double> observations, rewards, state, behavior;  // the last two: at the end
   bool done = false;
   bool operator==(const RobotEpisode& other) const {
     return observations == other.observations && rewards == other.rewards && state == other.state &&
-           behaviour == other.behaviour && done == other.done;
+           behavior == other.behavior && done == other.done;
   }
 };
 
@@ -123,9 +123,9 @@ struct Robots {
     }
     for (size_t k = 0; k < slots.size(); ++k) {
       episodes[k].state.resize(spec.state_size);
-      episodes[k].behaviour.resize(2);
+      episodes[k].behavior.resize(2);
       pool.State({slots[k]}, episodes[k].state.data());
-      pool.Behaviour({slots[k]}, episodes[k].behaviour.data());
+      pool.Behavior({slots[k]}, episodes[k].behavior.data());
     }
     return episodes;
   }

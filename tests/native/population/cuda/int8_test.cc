@@ -1,4 +1,4 @@
-// Integer networks by the GPU's kernels, run on the CPU: quantised and evaluated they are the reference's, bit by bit.
+// Integer networks by the GPU's kernels, run on the CPU: quantized and evaluated they are the reference's, bit by bit.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -60,8 +60,8 @@ struct Rows {
       theta_rows.push_back(theta);
       packed_rows.push_back(packed.data() + live[i] * stride);
     }
-    const device::Memory workspace(device::Where::kDevice, cuda.QuantiseBytes(static_cast<int64_t>(live.size())));
-    cuda.Quantise(theta_rows, packed_rows, workspace.data(), nullptr);
+    const device::Memory workspace(device::Where::kDevice, cuda.QuantizeBytes(static_cast<int64_t>(live.size())));
+    cuda.Quantize(theta_rows, packed_rows, workspace.data(), nullptr);
     for (int64_t row = 0; row < rows; ++row) {
       const bool alive = std::find(live.begin(), live.end(), row) != live.end();
       const char* begin = packed.data() + row * stride;
@@ -300,7 +300,7 @@ TEST(ObservationsAnywhereInMemory) {
   }
 }
 
-TEST(QuantisedRowsDoNotDependOnWhatIsQuantisedWithThem) {
+TEST(QuantizedRowsDoNotDependOnWhatIsQuantizedWithThem) {
   const std::string text = "input uint8 12 12 3; conv 5 3 3 2 same 1; bias; relu; dense 70 1; bias; relu; dense 3 1";
   const Network network = Network::Parse(text);
   const int64_t live = 300;  // more than one launch uploads

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from neuroevo.optimisers import SGD, Adam, Optimiser, OptimiserState
+from neuroevo.optimizers import SGD, Adam, Optimizer, OptimizerState
 from neuroevo.state_codec import decode, encode
 
 
-def run(optimiser, gradients):
+def run(optimizer, gradients):
     """The changes that the gradients [T, D] make one after the other, float32 [T, D]."""
-    state, changes = optimiser.init(gradients.shape[1]), []
+    state, changes = optimizer.init(gradients.shape[1]), []
     for gradient in gradients:
-        change, state = optimiser.step(state, gradient)
+        change, state = optimizer.step(state, gradient)
         changes.append(change)
     return np.array(changes)
 
@@ -43,24 +43,24 @@ def test_sgd_by_hand():
     assert run(SGD(stepsize=0.5, momentum=0), np.array([[2.0], [-1.0]]))[:, 0].tolist() == [-1.0, 0.5]
 
 
-def adam64(optimiser, gradients):
+def adam64(optimizer, gradients):
     m = v = 0.0
     for t, g in enumerate(gradients.astype(np.float64), 1):
-        m = optimiser.beta1 * m + (1 - optimiser.beta1) * g
-        v = optimiser.beta2 * v + (1 - optimiser.beta2) * g * g
-        corrected = optimiser.stepsize * np.sqrt(1 - optimiser.beta2**t) / (1 - optimiser.beta1**t)
-        yield -corrected * m / (np.sqrt(v) + optimiser.epsilon)
+        m = optimizer.beta1 * m + (1 - optimizer.beta1) * g
+        v = optimizer.beta2 * v + (1 - optimizer.beta2) * g * g
+        corrected = optimizer.stepsize * np.sqrt(1 - optimizer.beta2**t) / (1 - optimizer.beta1**t)
+        yield -corrected * m / (np.sqrt(v) + optimizer.epsilon)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.floats(1e-5, 1), st.floats(0, 0.99), st.floats(0, 0.9999), st.integers(0, 2**32))
 def test_adam_is_float64s_to_rounding(stepsize, beta1, beta2, seed):
-    optimiser = Adam(stepsize=stepsize, beta1=beta1, beta2=beta2)
+    optimizer = Adam(stepsize=stepsize, beta1=beta1, beta2=beta2)
     gradients = np.random.default_rng(seed).standard_normal((40, 9)).astype(np.float32)
-    changes = run(optimiser, gradients)
+    changes = run(optimizer, gradients)
     assert changes.dtype == np.float32
     # 1 - beta2 is rounded to float32, and the root of a small v feels it.
-    np.testing.assert_allclose(changes, list(adam64(optimiser, gradients)), rtol=1e-4, atol=1e-5 * stepsize)
+    np.testing.assert_allclose(changes, list(adam64(optimizer, gradients)), rtol=1e-4, atol=1e-5 * stepsize)
 
 
 @pytest.mark.parametrize(
@@ -72,57 +72,57 @@ def test_adam_is_float64s_to_rounding(stepsize, beta1, beta2, seed):
 )
 def test_keras_goes_the_same_way(own, keras):
     gradients = np.random.default_rng(4).standard_normal((30, 100)).astype(np.float32)
-    theta, optimiser = tf.Variable(tf.zeros(100)), keras()
+    theta, optimizer = tf.Variable(tf.zeros(100)), keras()
     for gradient in gradients:
-        optimiser.apply_gradients([(tf.constant(gradient), theta)])
+        optimizer.apply_gradients([(tf.constant(gradient), theta)])
     np.testing.assert_allclose(run(own, gradients).sum(0), theta.numpy(), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("optimiser", [Adam(stepsize=0.05), SGD(stepsize=0.05, momentum=0.9)])
-def test_steps_go_downhill(optimiser):
+@pytest.mark.parametrize("optimizer", [Adam(stepsize=0.05), SGD(stepsize=0.05, momentum=0.9)])
+def test_steps_go_downhill(optimizer):
     """To the minimum of a parabola, from a theta that the step never writes to."""
     target = np.array([1.0, -2.0, 0.5], np.float32)
-    theta, state = np.zeros(3, np.float32), optimiser.init(3)
+    theta, state = np.zeros(3, np.float32), optimizer.init(3)
     for _ in range(600):
-        change, state = optimiser.step(state, theta - target)
+        change, state = optimizer.step(state, theta - target)
         theta = theta + change
     assert theta == pytest.approx(target, abs=0.01)
     assert state.steps == 600
 
 
-@pytest.mark.parametrize("optimiser", [Adam(stepsize=0.05), SGD(stepsize=0.05)])
-def test_a_state_is_not_changed_by_a_step_and_survives_a_checkpoint(optimiser):
+@pytest.mark.parametrize("optimizer", [Adam(stepsize=0.05), SGD(stepsize=0.05)])
+def test_a_state_is_not_changed_by_a_step_and_survives_a_checkpoint(optimizer):
     gradients = np.random.default_rng(5).standard_normal((6, 50)).astype(np.float32)
-    state = optimiser.init(50)
+    state = optimizer.init(50)
     for gradient in gradients[:3]:
-        _, state = optimiser.step(state, gradient)
+        _, state = optimizer.step(state, gradient)
     before = [moment.copy() for moment in state.moments]
-    expected = [optimiser.step(state, gradient)[0].tobytes() for gradient in gradients]
+    expected = [optimizer.step(state, gradient)[0].tobytes() for gradient in gradients]
     assert all(np.array_equal(a, b) for a, b in zip(before, state.moments, strict=True))
-    (again,) = decode(encode(state), OptimiserState)
+    (again,) = decode(encode(state), OptimizerState)
     assert again.steps == 3
-    assert [optimiser.step(again, gradient)[0].tobytes() for gradient in gradients] == expected
+    assert [optimizer.step(again, gradient)[0].tobytes() for gradient in gradients] == expected
 
 
 def test_a_zero_gradient_moves_nothing_at_first():
-    for optimiser in (Adam(), SGD(stepsize=1.0)):
-        change, _ = optimiser.step(optimiser.init(4), np.zeros(4))
+    for optimizer in (Adam(), SGD(stepsize=1.0)):
+        change, _ = optimizer.step(optimizer.init(4), np.zeros(4))
         assert not change.any()
 
 
-@pytest.mark.parametrize("optimiser", [Adam(), SGD(stepsize=1.0)])
-def test_bad_gradients_are_named(optimiser):
-    state = optimiser.init(3)
+@pytest.mark.parametrize("optimizer", [Adam(), SGD(stepsize=1.0)])
+def test_bad_gradients_are_named(optimizer):
+    state = optimizer.init(3)
     with pytest.raises(ValueError, match=r"gradient has shape \[2\], expected \[3\]"):
-        optimiser.step(state, np.zeros(2))
+        optimizer.step(state, np.zeros(2))
     with pytest.raises(ValueError, match="gradient 1 is nan, expected a number that is finite in 32 bits"):
-        optimiser.step(state, np.array([0, np.nan, 0]))
+        optimizer.step(state, np.array([0, np.nan, 0]))
     with pytest.raises(ValueError, match=r"gradient 2 is 1e\+39, expected"):
-        optimiser.step(state, np.array([0, 0, 1e39]))
+        optimizer.step(state, np.array([0, 0, 1e39]))
 
 
 def test_as_settings():
-    read = TypeAdapter(Optimiser).validate_python
+    read = TypeAdapter(Optimizer).validate_python
     assert read({"type": "adam", "stepsize": 0.02}) == Adam(stepsize=0.02)
     assert read({"stepsize": 0.02}) == read(Adam(stepsize=0.02)) == Adam(stepsize=0.02)
     assert read({"type": "sgd", "stepsize": 1, "momentum": 0.5}) == SGD(stepsize=1.0, momentum=0.5)

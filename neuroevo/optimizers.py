@@ -1,7 +1,7 @@
 """Adam and SGD with momentum on flat float32 vectors, as evolution strategies use them: state in, state out.
 
 They are settings, which a configuration may hold: {type = "adam", stepsize = 0.01}; without a type it is Adam.
-Gradients are those of a loss to be made smaller: evolution strategies, which maximise, hand over minus their estimate
+Gradients are those of a loss to be made smaller: evolution strategies, which maximize, hand over minus their estimate
 plus l2 * theta. All arithmetic on vectors is float32, element by element, so that the bits do not depend on the
 machine.
 """
@@ -21,7 +21,7 @@ Decay = Annotated[float, Field(ge=0, lt=1)]  # how much of a running mean stays 
 
 
 @dataclass(frozen=True, eq=False)
-class OptimiserState:
+class OptimizerState:
     """Between two steps. Its arrays are never written to, so states may share them."""
 
     steps: int
@@ -46,13 +46,13 @@ class Adam:
     epsilon: Positive32 = 1e-8
     """Added to the root of the squares' mean."""
     type: Literal["adam"] = "adam"
-    """Name of the optimiser."""
+    """Name of the optimizer."""
 
-    def init(self, dimension: int) -> OptimiserState:
+    def init(self, dimension: int) -> OptimizerState:
         """The state before the first step of a vector [D]."""
-        return OptimiserState(0, (np.zeros(dimension, np.float32), np.zeros(dimension, np.float32)))
+        return OptimizerState(0, (np.zeros(dimension, np.float32), np.zeros(dimension, np.float32)))
 
-    def step(self, state: OptimiserState, gradient: np.ndarray) -> tuple[np.ndarray, OptimiserState]:
+    def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
         """What to add to theta, float32 [D], and the next state. ValueError: the gradient is not [D] or not finite."""
         mean, square = state.moments
         gradient = _checked(gradient, mean.shape)
@@ -61,7 +61,7 @@ class Adam:
         square = _mixed(self.beta2, square, gradient * gradient)
         rate = self.stepsize * math.sqrt(1.0 - self.beta2**steps) / (1.0 - self.beta1**steps)
         change = np.float32(-rate) * mean / (np.sqrt(square) + np.float32(self.epsilon))
-        return change, OptimiserState(steps, (mean, square))
+        return change, OptimizerState(steps, (mean, square))
 
 
 @nested_settings
@@ -75,17 +75,17 @@ class SGD:
     momentum: Decay = 0.9
     """How much of the velocity stays at each step; 0 is plain gradient descent."""
     type: Literal["sgd"] = "sgd"
-    """Name of the optimiser."""
+    """Name of the optimizer."""
 
-    def init(self, dimension: int) -> OptimiserState:
+    def init(self, dimension: int) -> OptimizerState:
         """The state before the first step of a vector [D]."""
-        return OptimiserState(0, (np.zeros(dimension, np.float32),))
+        return OptimizerState(0, (np.zeros(dimension, np.float32),))
 
-    def step(self, state: OptimiserState, gradient: np.ndarray) -> tuple[np.ndarray, OptimiserState]:
+    def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
         """What to add to theta, float32 [D], and the next state. ValueError: the gradient is not [D] or not finite."""
         (velocity,) = state.moments
         velocity = np.float32(self.momentum) * velocity + _checked(gradient, velocity.shape)
-        return np.float32(-self.stepsize) * velocity, OptimiserState(state.steps + 1, (velocity,))
+        return np.float32(-self.stepsize) * velocity, OptimizerState(state.steps + 1, (velocity,))
 
 
 def _tag(value: object) -> str:
@@ -94,11 +94,11 @@ def _tag(value: object) -> str:
     return getattr(value, "type", "no table")
 
 
-Optimiser = Annotated[  # of a setting
+Optimizer = Annotated[  # of a setting
     Annotated[Adam, Tag("adam")] | Annotated[SGD, Tag("sgd")],
     Discriminator(
         _tag,
-        custom_error_type="optimiser",
+        custom_error_type="optimizer",
         custom_error_message='Input should be a table with type "adam" or "sgd"',
     ),
 ]

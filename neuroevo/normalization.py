@@ -1,4 +1,4 @@
-"""Normalisation of observations by running statistics, as in OpenAI's evolution strategies (Salimans et al. 2017,
+"""Normalization of observations by running statistics, as in OpenAI's evolution strategies (Salimans et al. 2017,
 https://arxiv.org/abs/1703.03864): less the mean, divided by the standard deviation, clipped to [-5, 5].
 
 A generation plays with what the populations of all generations before it saw. A population's sums are taken in the
@@ -20,7 +20,7 @@ _LEAST_VARIANCE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class Normaliser:
+class Normalizer:
     """What a generation sees observations through: float32(clip((x - mean) / std, -CLIP, CLIP)), in float64.
 
     number: the generation's. mean, std: float64 [n], of the n numbers of an observation; std above 0.
@@ -35,7 +35,7 @@ class Normaliser:
         return np.clip((observations - self.mean) / self.std, -CLIP, CLIP).astype(np.float32)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Normaliser):
+        if not isinstance(other, Normalizer):
             return NotImplemented
         same = self.number == other.number and np.array_equal(self.mean, other.mean)
         return same and np.array_equal(self.std, other.std)
@@ -60,21 +60,21 @@ class Moments:
     squares: np.ndarray = field(default_factory=_nothing)
 
     def after(self, outcomes: Outcomes) -> Moments:
-        """With what these episodes saw. ValueError: they were not played with a normaliser."""
+        """With what these episodes saw. ValueError: they were not played with a normalizer."""
         if outcomes.moments is None:
-            raise ValueError("the episodes have no moments, expected some that were played with a normaliser")
+            raise ValueError("the episodes have no moments, expected some that were played with a normalizer")
         before = np.concatenate([[self.count], self.sums, self.squares]) if self.count else None
         total = summed(before, outcomes.moments)
         n = len(total) // 2
         return Moments(int(total[0]), total[1 : 1 + n], total[1 + n :])
 
-    def normaliser(self, number: int, size: int) -> Normaliser:
+    def normalizer(self, number: int, size: int) -> Normalizer:
         """For the generation of this number and observations of `size` numbers; mean 0, std 1 if nothing was seen.
 
         UserError: what was seen had another size.
         """
         if self.count == 0:
-            return Normaliser(number, np.zeros(size), np.ones(size))
+            return Normalizer(number, np.zeros(size), np.ones(size))
         if len(self.sums) != size:
             raise UserError(
                 f"the observations that this run's networks know have {len(self.sums)} numbers, those of its "
@@ -82,7 +82,7 @@ class Moments:
             )
         mean = self.sums / self.count
         variance = self.squares / self.count - mean * mean
-        return Normaliser(number, mean, np.sqrt(np.maximum(variance, _LEAST_VARIANCE)))
+        return Normalizer(number, mean, np.sqrt(np.maximum(variance, _LEAST_VARIANCE)))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Moments):

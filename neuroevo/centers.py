@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroevo.errors import UserError
-from neuroevo.genome import Centre, Genome
+from neuroevo.genome import Center, Genome
 
 
 def base_seed(genome: Genome) -> int:
     """The seed of the initial weights; 0 for a genome that has a dense vector instead."""
-    return 0 if isinstance(genome.base, Centre) else genome.base
+    return 0 if isinstance(genome.base, Center) else genome.base
 
 
-def vector_of(centre: Centre, network: int, dimensions: Sequence[int]) -> np.ndarray:
+def vector_of(center: Center, network: int, dimensions: Sequence[int]) -> np.ndarray:
     """float32 [D]. dimensions: D of each network. UserError: there is no such network or the vector does not fit it."""
-    vector = centre.vector
+    vector = center.vector
     if not 0 <= network < len(dimensions):
         raise UserError(f"network {network} of a genome is out of range [0, {len(dimensions)})")
     if len(vector) != dimensions[network]:
@@ -31,10 +31,10 @@ def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tu
     """For each genome the index of its dense vector, or -1 without one, int64 [G]; and the vectors, float32 [V, max D],
     zeros after the D of a smaller network. None stands for a genome that needs none. UserError: as vector_of()."""
     theta_of = np.full(len(genomes), -1, np.int64)
-    numbers: dict[Centre, int] = {}
+    numbers: dict[Center, int] = {}
     vectors = []
     for i, genome in enumerate(genomes):
-        if genome is not None and isinstance(genome.base, Centre):
+        if genome is not None and isinstance(genome.base, Center):
             vector = vector_of(genome.base, genome.network, dimensions)
             theta_of[i] = numbers.setdefault(genome.base, len(vectors))
             if theta_of[i] == len(vectors):

@@ -1,4 +1,4 @@
-"""What characterises an episode for novelty search: where it ended, or what it passed through."""
+"""What characterizes an episode for novelty search: where it ended, or what it passed through."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Behaviour:
-    """What is recorded of an episode, in terms of the environment's behaviour: of Atari the RAM, of a robot or a maze
+class Behavior:
+    """What is recorded of an episode, in terms of the environment's behavior: of Atari the RAM, of a robot or a maze
     the position.
 
     every: 0 for the one at the episode's end. Else a trajectory: those after steps every, 2 * every, and so on.
@@ -18,8 +18,8 @@ class Behaviour:
     samples: int = 1
 
 
-def trajectory(every: int, samples: int) -> Behaviour:
+def trajectory(every: int, samples: int) -> Behavior:
     """What the settings trajectory_every and trajectory_samples mean. ValueError: many samples, but no trajectory."""
     if not every and samples != 1:
         raise ValueError(f"trajectory_samples = {samples}: expected 1 where trajectory_every = 0")
-    return Behaviour(every, samples)
+    return Behavior(every, samples)

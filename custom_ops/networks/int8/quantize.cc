@@ -1,4 +1,4 @@
-#include "networks/int8/quantise.h"
+#include "networks/int8/quantize.h"
 
 #include <algorithm>
 #include <cstring>
@@ -45,8 +45,8 @@ uint32_t LargestBits(const float* weights, int64_t n) {
 }
 
 // Multiplying by a power of two is exact but for results far below 1/2, and adding 1.5 * 2^23 to a number below 2^22
-// rounds it to the nearest integer, halves to even: the bits of int8::QuantisedWeight.
-void Quantise(const float* weights, int64_t n, int exponent, int8_t* out) {
+// rounds it to the nearest integer, halves to even: the bits of int8::QuantizedWeight.
+void Quantize(const float* weights, int64_t n, int exponent, int8_t* out) {
   const Floats scale(FromBits(static_cast<uint32_t>(127 + exponent) << 23)), round(12582912.0f);
   const RawFloats limit = RawFloats{} + int8::kMaxWeight;
   int64_t i = 0;
@@ -57,7 +57,7 @@ void Quantise(const float* weights, int64_t n, int exponent, int8_t* out) {
     scaled = scaled < -limit ? -limit : scaled;
     StoreBytes((RawInts)ToBits(Add(scaled, round)).v, out + i);
   }
-  for (; i < n; ++i) out[i] = int8::QuantisedWeight(weights[i], exponent);
+  for (; i < n; ++i) out[i] = int8::QuantizedWeight(weights[i], exponent);
 }
 
 }  // namespace neuroevo

@@ -1,4 +1,4 @@
-"""Observations normalised by what earlier populations saw: the statistics, the run that plays with them, and failures.
+"""Observations normalized by what earlier populations saw: the statistics, the run that plays with them, and failures.
 
 A toy evaluator plays, which knows what every episode shows; see test_continuous_training for real environments.
 """
@@ -16,7 +16,7 @@ from neuroevo.config import Training
 from neuroevo.episodes import Batch, Outcomes
 from neuroevo.errors import SimulationError, UserError
 from neuroevo.metrics_files import read_elites, read_rows
-from neuroevo.normalisation import Moments, Normaliser
+from neuroevo.normalization import Moments, Normalizer
 from neuroevo.run_folder import RunFolder
 from neuroevo.run_reader import RunReader
 from neuroevo.train import start, train
@@ -25,14 +25,14 @@ from tests.toy import ToyEvaluator, moments, observations
 
 ALGORITHM = GA(population=8, parents=3, sigma=0.2, validated=3)
 TRAINING = Training(seed=4, generations=5, validation_episodes=5, test_episodes=7)
-CHANGES = {"env": {"name": "Hopper-v5"}, "network": {"name": "mlp", "normalise_observations": True}}
+CHANGES = {"env": {"name": "Hopper-v5"}, "network": {"name": "mlp", "normalize_observations": True}}
 
 
-def outcomes_of(rows, faults=None, order=None):
+def outcomes_of(rows, failures=None, order=None):
     """Of episodes with these moments, float64 [N, 1 + 2n], that end in an order, by default their own."""
     batch = Batch(len(rows))
     for index in range(len(rows)) if order is None else order:
-        batch.book_end(index, (faults or {}).get(index, ""), np.array(rows[index], np.float64))
+        batch.book_end(index, (failures or {}).get(index, ""), np.array(rows[index], np.float64))
         batch.book(np.array([index]), np.zeros(1), np.ones(1, np.int64))
     return batch.outcomes
 
@@ -49,11 +49,11 @@ def test_mean_and_deviation_are_those_of_all_observations(episodes, split):
         if part:
             seen = seen.after(outcomes_of([moments(np.array(episode)) for episode in part]))
     everything = np.concatenate([np.array(episode) for episode in episodes])
-    normaliser = seen.normaliser(3, 2)
-    assert (seen.count, normaliser.number) == (len(everything), 3)
-    np.testing.assert_allclose(normaliser.mean, everything.mean(axis=0), rtol=1e-9, atol=1e-9)
+    normalizer = seen.normalizer(3, 2)
+    assert (seen.count, normalizer.number) == (len(everything), 3)
+    np.testing.assert_allclose(normalizer.mean, everything.mean(axis=0), rtol=1e-9, atol=1e-9)
     expected = np.sqrt(np.maximum(everything.var(axis=0), 1e-2))
-    np.testing.assert_allclose(normaliser.std, expected, rtol=1e-6)
+    np.testing.assert_allclose(normalizer.std, expected, rtol=1e-6)
 
 
 def test_sums_are_taken_in_the_order_of_the_episodes():
@@ -68,17 +68,17 @@ def test_sums_are_taken_in_the_order_of_the_episodes():
 
 @given(st.integers(0, 10_000))
 def test_sums_do_not_depend_on_when_episodes_end_and_are_told_of(seed):
-    """Some have no normaliser; some of the others are told of before they are booked."""
+    """Some have no normalizer; some of the others are told of before they are booked."""
     rng = np.random.default_rng(seed)
     order, without = rng.permutation(12).tolist(), set(np.flatnonzero(rng.random(12) < rng.random()).tolist())
     rows = np.random.default_rng(1).standard_normal((12, 5)) * 10.0 ** np.arange(-4, 8)[:, None]
-    faults, batch, told, booked = {3: "NaN", 7: "inf"}, Batch(12), [], []
+    failures, batch, told, booked = {3: "NaN", 7: "inf"}, Batch(12), [], []
     expected = None if without >= set(range(12)) else np.zeros(5)
-    for index in sorted(set(range(12)) - without - set(faults)):
+    for index in sorted(set(range(12)) - without - set(failures)):
         expected = expected + rows[index]
     while len(booked) < 12:
         for index in order[len(told) : len(told) + rng.integers(5)]:
-            batch.book_end(index, faults.get(index, ""), np.zeros(0) if index in without else rows[index])
+            batch.book_end(index, failures.get(index, ""), np.zeros(0) if index in without else rows[index])
             told.append(index)
         over = told[len(booked) : len(booked) + rng.integers(4)]
         batch.book(np.array(over, np.int64), np.zeros(len(over)), np.ones(len(over), np.int64))
@@ -86,23 +86,23 @@ def test_sums_do_not_depend_on_when_episodes_end_and_are_told_of(seed):
         first = min(set(range(13)) - set(booked))
         assert set(batch._waiting) == {index for index in told if index >= first} - without  # and no others
         assert all(waiting.base is None for waiting in batch._waiting.values())  # nor what they were rows of
-    assert batch._waiting == {} and batch.left == 0 and batch.outcomes.faults == faults
+    assert batch._waiting == {} and batch.left == 0 and batch.outcomes.failures == failures
     assert np.array_equal(batch.outcomes.moments, expected)
 
 
 def test_what_a_network_sees():
-    normaliser = Normaliser(0, np.array([1.0, -2.0, 0.0]), np.array([0.1, 3.0, 1.0]))
-    seen = normaliser(np.array([[1.25, 1.0, 7.0], [0.9, -2.0, -5.5]]))
+    normalizer = Normalizer(0, np.array([1.0, -2.0, 0.0]), np.array([0.1, 3.0, 1.0]))
+    seen = normalizer(np.array([[1.25, 1.0, 7.0], [0.9, -2.0, -5.5]]))
     assert seen.dtype == np.float32
     np.testing.assert_allclose(seen, [[2.5, 1.0, 5.0], [-1.0, 0.0, -5.0]], rtol=1e-6)
-    same = Normaliser(0, normaliser.mean.copy(), normaliser.std.copy())
-    assert same == normaliser and hash(same) == hash(normaliser)
-    assert Normaliser(1, same.mean, same.std) != same != Normaliser(0, same.mean, 2 * same.std)
+    same = Normalizer(0, normalizer.mean.copy(), normalizer.std.copy())
+    assert same == normalizer and hash(same) == hash(normalizer)
+    assert Normalizer(1, same.mean, same.std) != same != Normalizer(0, same.mean, 2 * same.std)
 
 
 def test_before_anything_was_seen():
-    normaliser = Moments().normaliser(0, 3)
-    assert normaliser == Normaliser(0, np.zeros(3), np.ones(3))
+    normalizer = Moments().normalizer(0, 3)
+    assert normalizer == Normalizer(0, np.zeros(3), np.ones(3))
 
 
 def test_moments_that_do_not_count():
@@ -114,7 +114,7 @@ def test_moments_that_do_not_count():
     assert Moments().after(outcomes_of([largest, largest])) == Moments().after(outcomes_of([largest])) == once
     assert once.after(outcomes_of([largest])) == once
     with pytest.raises(UserError, match="networks know have 2 numbers, those of its environment 3"):
-        seen.normaliser(0, 3)
+        seen.normalizer(0, 3)
     with pytest.raises(ValueError, match="the episodes have no moments"):
         Moments().after(Outcomes(np.zeros(2), np.ones(2, np.int64)))
 
@@ -128,24 +128,24 @@ def test_a_generation_plays_with_what_the_populations_before_it_saw(late):
     by_phase = {name: [call for call in toy.calls if len(call) == size] for name, size in sizes.items()}
     assert [len(calls) for calls in by_phase.values()] == [5, 5, 5]
     for generation, record in enumerate(records):
-        assert record.normaliser.number == generation
+        assert record.normalizer.number == generation
         before = [observations(episode) for call in by_phase["p"][:generation] for episode in call]
         everything = np.concatenate(before) if before else np.array([[-1.0], [1.0]]) * np.ones(2)
-        np.testing.assert_allclose(record.normaliser.mean, everything.mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(record.normalizer.mean, everything.mean(axis=0), rtol=1e-12)
         deviation = np.sqrt(np.maximum(everything.var(axis=0), 1e-2))
-        np.testing.assert_allclose(record.normaliser.std, deviation, rtol=1e-9)
+        np.testing.assert_allclose(record.normalizer.std, deviation, rtol=1e-9)
         for calls in by_phase.values():  # the tests too, however late they are played
-            assert {episode.normaliser for episode in calls[generation]} == {record.normaliser}
-    assert records[1].normaliser.std[0] > 0.2 and records[1].normaliser.std[1] > 20  # neither is the least
+            assert {episode.normalizer for episode in calls[generation]} == {record.normalizer}
+    assert records[1].normalizer.std[0] > 0.2 and records[1].normalizer.std[1] > 20  # neither is the least
     expected = train(ALGORITHM, ToyEvaluator(), TRAINING, start(ALGORITHM, TRAINING, moments=Moments()))
     assert [timeless(r.row()) for r in records] == [timeless(r.row()) for _, rs in expected for r in rs]
 
 
-def test_without_it_nobody_has_a_normaliser():
+def test_without_it_nobody_has_a_normalizer():
     toy = ToyEvaluator()
     [*_, (state, [record])] = train(ALGORITHM, toy, TRAINING)
-    assert state.moments is None and record.normaliser is None
-    assert {episode.normaliser for call in toy.calls for episode in call} == {None}
+    assert state.moments is None and record.normalizer is None
+    assert {episode.normalizer for call in toy.calls for episode in call} == {None}
 
 
 def test_a_checkpoint_holds_them_exactly():
@@ -153,8 +153,8 @@ def test_a_checkpoint_holds_them_exactly():
         stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state
         assert stored.moments == state.moments and isinstance(stored.moments.count, int)
         assert stored.moments.sums.dtype == np.float64
-        normalisers = [each.record.normaliser for each in state.untested]
-        assert [each.record.normaliser for each in stored.untested] == normalisers
+        normalizers = [each.record.normalizer for each in state.untested]
+        assert [each.record.normalizer for each in stored.untested] == normalizers
 
 
 @pytest.mark.parametrize("late", [0, 4, 100])
@@ -176,14 +176,14 @@ def test_the_elites_file_has_each_ones(tmp_path):
     new_run(tmp_path / "run", toy, **CHANGES)
     of_tests = [call[0] for call in toy.calls if len(call) == 2]
     elites = read_elites(tmp_path / "run")
-    assert [(each.genome, each.normaliser) for each in elites] == [(e.genome, e.normaliser) for e in of_tests]
+    assert [(each.genome, each.normalizer) for each in elites] == [(e.genome, e.normalizer) for e in of_tests]
     for generation in range(5):
         assert RunReader(tmp_path / "run").elite(generation) == (generation, elites[generation])
     lines = [json.loads(line) for line in (tmp_path / "run" / "elites.jsonl").read_text().splitlines()]
-    assert set(lines[1]["normaliser"]) == {"mean", "std"}
+    assert set(lines[1]["normalizer"]) == {"mean", "std"}
     new_run(tmp_path / "plain")
-    assert all("normaliser" not in line for line in (tmp_path / "plain" / "elites.jsonl").read_text().splitlines())
-    assert RunReader(tmp_path / "plain").elite()[1].normaliser is None
+    assert all("normalizer" not in line for line in (tmp_path / "plain" / "elites.jsonl").read_text().splitlines())
+    assert RunReader(tmp_path / "plain").elite()[1].normalizer is None
 
 
 @pytest.mark.parametrize("mean", ["1.0", '["a", "b"]', "null"])
@@ -192,7 +192,7 @@ def test_a_damaged_elites_file(tmp_path, mean):
     path = tmp_path / "run" / "elites.jsonl"
     lines = path.read_text().splitlines()
     row = json.loads(lines[2])
-    row["normaliser"]["mean"] = json.loads(mean)
+    row["normalizer"]["mean"] = json.loads(mean)
     path.write_text("".join(f"{line}\n" for line in [*lines[:2], json.dumps(row), *lines[3:]]))
     with pytest.raises(UserError, match="elites.jsonl is damaged: "):
         RunReader(tmp_path / "run").elite()
@@ -203,8 +203,8 @@ def test_starting_from_another_run_goes_on_with_its_statistics(tmp_path):
     toy, first = ToyEvaluator(), RunReader(tmp_path / "first")
     changes = {**CHANGES, "training": {"start_from": str(tmp_path / "first"), "generations": 1}}
     new_run(tmp_path / "second", toy, **changes)
-    expected = first.state().moments.normaliser(0, 2)
-    assert {episode.normaliser for call in toy.calls for episode in call} == {expected}
+    expected = first.state().moments.normalizer(0, 2)
+    assert {episode.normalizer for call in toy.calls for episode in call} == {expected}
     assert toy.calls[1][0].genome == first.elite()[1].genome
     assert RunReader(tmp_path / "second").state().moments.count == first.state().moments.count + 8 * 20
 
@@ -212,7 +212,7 @@ def test_starting_from_another_run_goes_on_with_its_statistics(tmp_path):
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        ({"name": "mlp"}, "its network's normalise_observations is true, this run's is false"),
+        ({"name": "mlp"}, "its network's normalize_observations is true, this run's is false"),
         ({**CHANGES["network"], "hidden": [7, 9]}, r"its network's hidden is \[256, 256\], this run's is \[7, 9\]"),
         ({**CHANGES["network"], "action_bins": 5}, "its network's action_bins is 0, this run's is 5"),
     ],
@@ -229,7 +229,7 @@ def test_starting_from_a_run_of_another_network(tmp_path, network, message):
 
 def some_fail(*seeds_of):
     """A toy whose episodes of the seeds, modulo 3, fail."""
-    return ToyEvaluator(faulty=lambda episode: f"NaN in {episode.seed}" if episode.seed % 3 in seeds_of else "")
+    return ToyEvaluator(failed=lambda episode: f"NaN in {episode.seed}" if episode.seed % 3 in seeds_of else "")
 
 
 def test_what_a_failed_episode_counts_as():
@@ -261,10 +261,10 @@ def test_failed_episodes_are_the_worst_of_their_phase_and_are_told_of():
         assert record.test_mean == pytest.approx(returns(test).mean(), rel=1e-12)
         row = record.row()
         for phase, episodes in (("population", population), ("validation", validation), ("test", test)):
-            assert row[f"faults_{phase}"] == sum(episode.seed % 3 == 0 for episode in episodes)
+            assert row[f"failures_{phase}"] == sum(episode.seed % 3 == 0 for episode in episodes)
         first = next(e for call in (population, validation, test) for e in call if e.seed % 3 == 0)
-        assert record.first_fault == f"NaN in {first.seed}"
-    assert sum(record.faults_population for record in records) > 5
+        assert record.first_failure == f"NaN in {first.seed}"
+    assert sum(record.failures_population for record in records) > 5
     seen = [observations(episode) for call in toy.calls[::3] for episode in call if episode.seed % 3]
     assert pairs[-1][0].moments.count == 20 * len(seen)
 
@@ -279,7 +279,7 @@ def test_failures_of_tests_survive_an_interruption(tmp_path, late):
         new_run(tmp_path / "run", toy, **changes)
     play(RunFolder.resume(tmp_path / "run"), some_fail(0))
     assert results(tmp_path / "run") == results(tmp_path / "whole")
-    assert sum(row["faults_test"] for row in read_rows(tmp_path / "run")) > 2
+    assert sum(row["failures_test"] for row in read_rows(tmp_path / "run")) > 2
 
 
 def test_the_log_says_how_many_failed_and_why_the_first_did(tmp_path):
@@ -288,23 +288,23 @@ def test_the_log_says_how_many_failed_and_why_the_first_did(tmp_path):
     rows = read_rows(tmp_path / "run")
     log = (tmp_path / "run" / "log.txt").read_text()
     for generation, row in enumerate(rows):
-        failed = sum(row[f"faults_{phase}"] for phase in ("population", "validation", "test"))
+        failed = sum(row[f"failures_{phase}"] for phase in ("population", "validation", "test"))
         [line] = [line for line in log.splitlines() if f"generation {generation}: " in line]
         first = next(e.seed for call in toy.calls[3 * generation :] for e in call if e.seed % 3 == 0)
         assert line.endswith(f", {failed} episode{'s' if failed > 1 else ''} failed, the first: NaN in {first}")
 
 
 def test_a_test_of_which_all_failed_has_no_mean():
-    toy = ToyEvaluator(faulty=lambda episode: "" if episode.max_steps else "NaN")
+    toy = ToyEvaluator(failed=lambda episode: "" if episode.max_steps else "NaN")
     records = [record for _, records in train(ALGORITHM, toy, TRAINING) for record in records]
     assert len(records) == 5
-    assert all((each.test_mean, each.test_standard_error, each.faults_test) == (None, None, 7) for each in records)
+    assert all((each.test_mean, each.test_standard_error, each.failures_test) == (None, None, 7) for each in records)
 
 
 @pytest.mark.parametrize(("phase", "size"), [("population", 8), ("validation", 15)])
 def test_a_population_of_which_all_failed_ends_the_run(tmp_path, phase, size):
     toy = ToyEvaluator()
-    toy._faulty = lambda episode: "qacc[3] is inf" if len(toy.calls) == 3 + (size == 15) else ""
+    toy._failed = lambda episode: "qacc[3] is inf" if len(toy.calls) == 3 + (size == 15) else ""
     message = f"^{phase} of generation 1: all {size} episodes failed, the first: qacc\\[3\\] is inf$"
     with pytest.raises(SimulationError, match=message):
         new_run(tmp_path / "run", toy, training={"validation_episodes": 5})

@@ -1,7 +1,7 @@
-// Normalisation of observations by a mean and a standard deviation of every value, as the code of OpenAI's evolution
+// Normalization of observations by a mean and a standard deviation of every value, as the code of OpenAI's evolution
 // strategies has it (Salimans et al. 2017), and the moments of what an episode saw, from which the next one is made.
-#ifndef NEUROEVO_ENVS_NORMALISER_H_
-#define NEUROEVO_ENVS_NORMALISER_H_
+#ifndef NEUROEVO_ENVS_NORMALIZER_H_
+#define NEUROEVO_ENVS_NORMALIZER_H_
 
 #include <cstdint>
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace neuroevo {
 
-class Normaliser {
+class Normalizer {
  public:
   static constexpr double kClip = 5;
 
   // mean, std: of every value of an observation. Throws unless all are finite and every std is above 0.
-  Normaliser(std::vector<double> mean, std::vector<double> std);
+  Normalizer(std::vector<double> mean, std::vector<double> std);
 
   int64_t size() const { return static_cast<int64_t>(mean_.size()); }
-  bool operator==(const Normaliser& other) const { return mean_ == other.mean_ && std_ == other.std_; }
+  bool operator==(const Normalizer& other) const { return mean_ == other.mean_ && std_ == other.std_; }
 
   // out[i] = float32(clip((x[i] - mean[i]) / std[i], -5, 5)), in float64 and with a division, as NumPy would have it.
   template <class T>
@@ -61,21 +61,21 @@ class Moments {
   std::vector<double> values_;
 };
 
-// The normalisers of an env pool by number. One that is dropped lives on where it is used. Any thread may call.
-class Normalisers {
+// The normalizers of an env pool by number. One that is dropped lives on where it is used. Any thread may call.
+class Normalizers {
  public:
   // Throws for a negative number, and for one that stands for other values.
-  void Set(int64_t number, std::shared_ptr<const Normaliser> normaliser);
+  void Set(int64_t number, std::shared_ptr<const Normalizer> normalizer);
   // Throws, dropping none, if one of the numbers is not set.
   void Drop(const std::vector<int64_t>& numbers);
   // Those of the numbers, null for -1. Throws if one is not set.
-  std::vector<std::shared_ptr<const Normaliser>> Find(const std::vector<int64_t>& numbers) const;
+  std::vector<std::shared_ptr<const Normalizer>> Find(const std::vector<int64_t>& numbers) const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<int64_t, std::shared_ptr<const Normaliser>> by_number_;
+  std::map<int64_t, std::shared_ptr<const Normalizer>> by_number_;
 };
 
 }  // namespace neuroevo
 
-#endif  // NEUROEVO_ENVS_NORMALISER_H_
+#endif  // NEUROEVO_ENVS_NORMALIZER_H_

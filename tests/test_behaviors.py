@@ -1,4 +1,4 @@
-"""Behaviours of episodes: through the graph and the lane runner as by environments that are stepped by hand."""
+"""Behaviors of episodes: through the graph and the lane runner as by environments that are stepped by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 from atari_reference import ReferenceEnv
 
 from neuroevo import envs, native, ops
-from neuroevo.behaviour import Behaviour
+from neuroevo.behavior import Behavior
 from neuroevo.episodes import Batch, Episode, Outcomes
 from neuroevo.errors import UserError
 from neuroevo.evaluator import LocalEvaluator
@@ -19,7 +19,7 @@ from neuroevo.networks import Network, input_line, model, to_text
 from neuroevo.ops import tf_ops
 
 LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 4)]  # lanes, slots of each, threads
-PLANS = [Behaviour(), Behaviour(samples=9), Behaviour(1, 4), Behaviour(7, 5), Behaviour(1000, 2)]
+PLANS = [Behavior(), Behavior(samples=9), Behavior(1, 4), Behavior(7, 5), Behavior(1000, 2)]
 
 
 def mlp(observation: str, actions: int) -> list[str]:
@@ -28,7 +28,7 @@ def mlp(observation: str, actions: int) -> list[str]:
 
 
 def stepped(env: str, episodes: list[Episode]) -> list[np.ndarray]:
-    """The behaviours after each step of the episodes, each [steps, B], played one after another."""
+    """The behaviors after each step of the episodes, each [steps, B], played one after another."""
     pool = native.EnvPool(envs.resolve(env), 1)
     line = input_line(pool.observation_dtype.name, pool.observation_shape)
     population = native.Population([to_text(mlp(line, pool.num_actions))], 1)
@@ -40,14 +40,14 @@ def stepped(env: str, episodes: list[Episode]) -> list[np.ndarray]:
         pool.reset([0], [episode.seed], [episode.max_steps * pool.frame_skip])
         states, done = [], False
         while not done:
-            outputs = population.forward([0], pool.observe_normalised([0]), population.outputs)
+            outputs = population.forward([0], pool.observe_normalized([0]), population.outputs)
             _, (done,) = pool.step([0], pool.actions(outputs))
-            states.append(pool.behaviour([0])[0])
+            states.append(pool.behavior([0])[0])
         played.append(np.array(states))
     return played
 
 
-def sampled(states: np.ndarray, plan: Behaviour) -> np.ndarray:
+def sampled(states: np.ndarray, plan: Behavior) -> np.ndarray:
     """What is recorded of an episode: states [steps, B] are those after its steps."""
     if plan.every == 0:
         return states[-1].ravel()
@@ -67,20 +67,20 @@ def maze_states() -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_positions_in_the_maze_in_any_layout(maze_states: list[np.ndarray], plan: Behaviour) -> None:
+def test_positions_in_the_maze_in_any_layout(maze_states: list[np.ndarray], plan: Behavior) -> None:
     expected = np.stack([sampled(states, plan) for states in maze_states])
     for lanes, slots, threads in LAYOUTS:
-        with LocalEvaluator("hard_maze", "mlp", lanes=lanes, slots=slots, threads=threads, behaviour=plan) as evaluator:
-            assert evaluator.behaviour_size == expected.shape[1]
+        with LocalEvaluator("hard_maze", "mlp", lanes=lanes, slots=slots, threads=threads, behavior=plan) as evaluator:
+            assert evaluator.behavior_size == expected.shape[1]
             for _ in range(2):
-                graph = evaluator.evaluate(maze_episodes()).behaviours
+                graph = evaluator.evaluate(maze_episodes()).behaviors
                 assert graph.dtype == np.float64 and np.array_equal(graph, expected)
-            assert evaluator.evaluate([]).behaviours.shape == (0, expected.shape[1])
+            assert evaluator.evaluate([]).behaviors.shape == (0, expected.shape[1])
         ops.set_threads(threads)
         played = native.run_episodes(
-            envs.resolve("hard_maze"), [mlp], maze_episodes(), lanes=lanes, slots=slots, behaviour=plan
+            envs.resolve("hard_maze"), [mlp], maze_episodes(), lanes=lanes, slots=slots, behavior=plan
         )
-        assert played.behaviours.dtype == np.float64 and np.array_equal(played.behaviours, expected)
+        assert played.behaviors.dtype == np.float64 and np.array_equal(played.behaviors, expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -102,13 +102,13 @@ def test_memory_of_the_console_is_that_of_ale_py(dtype: str) -> None:
             pool.step([0], [action])
             _, done = game.step(action)
             rams.append(game.ale.getRAM())
-        expected.append(sampled(np.array(rams), Behaviour(8, 4)))
+        expected.append(sampled(np.array(rams), Behavior(8, 4)))
     assert len(np.unique(np.array(expected), axis=0)) == 4
     network = Network("model", dtype=dtype)
-    with LocalEvaluator("frostbite", network, lanes=2, slots=2, behaviour=Behaviour(8, 4)) as evaluator:
-        assert evaluator.behaviour_size == 4 * 128
-        behaviours = evaluator.evaluate(episodes).behaviours
-    assert behaviours.dtype == np.uint8 and np.array_equal(behaviours, expected)
+    with LocalEvaluator("frostbite", network, lanes=2, slots=2, behavior=Behavior(8, 4)) as evaluator:
+        assert evaluator.behavior_size == 4 * 128
+        behaviors = evaluator.evaluate(episodes).behaviors
+    assert behaviors.dtype == np.uint8 and np.array_equal(behaviors, expected)
 
 
 def test_episodes_that_fail_and_batches_beside_each_other() -> None:
@@ -116,50 +116,50 @@ def test_episodes_that_fail_and_batches_beside_each_other() -> None:
     first = [Episode(bad if i % 4 == 1 else Genome(i), i, 10 + i) for i in range(12)]
     urgent = [Episode(Genome(50 + i), i, 5) for i in range(6)]
     states = stepped("Hopper-v5", [e for e in first if e.genome != bad] + urgent)
-    with LocalEvaluator("Hopper-v5", "mlp", lanes=2, slots=2, behaviour=Behaviour(2, 3)) as evaluator:
+    with LocalEvaluator("Hopper-v5", "mlp", lanes=2, slots=2, behavior=Behavior(2, 3)) as evaluator:
         later = evaluator.submit(first, 5)
         soon = evaluator.wait(evaluator.submit(urgent, 1))
         later = evaluator.wait(later)
-    assert sorted(later.faults) == [1, 5, 9] and not soon.faults
-    good = [i for i in range(12) if i not in later.faults]
-    expected = np.stack([sampled(each, Behaviour(2, 3)) for each in states])
-    assert np.array_equal(later.behaviours[good], expected[: len(good)])
-    assert np.array_equal(soon.behaviours, expected[len(good) :])
-    assert not later.behaviours[[1, 5, 9]].any()
+    assert sorted(later.failures) == [1, 5, 9] and not soon.failures
+    good = [i for i in range(12) if i not in later.failures]
+    expected = np.stack([sampled(each, Behavior(2, 3)) for each in states])
+    assert np.array_equal(later.behaviors[good], expected[: len(good)])
+    assert np.array_equal(soon.behaviors, expected[len(good) :])
+    assert not later.behaviors[[1, 5, 9]].any()
 
 
 def test_nothing_is_recorded_unasked() -> None:
     with LocalEvaluator("hard_maze", "mlp", lanes=1, slots=2) as evaluator:
-        assert evaluator.behaviour_size == 0
-        assert evaluator.evaluate(maze_episodes()[:3]).behaviours is None
+        assert evaluator.behavior_size == 0
+        assert evaluator.evaluate(maze_episodes()[:3]).behaviors is None
     played = native.run_episodes(envs.resolve("hard_maze"), [mlp], maze_episodes()[:3], lanes=1, slots=1)
-    assert played.behaviours is None
+    assert played.behaviors is None
 
 
 @pytest.mark.parametrize(
     ("env", "plan", "message"),
     [
-        ("gymnasium:CartPole-v1", Behaviour(), "CartPole-v1 cannot be recorded: behaviour is not supported"),
-        ("hard_maze", Behaviour(-1), "every is -1, expected 0 (at the end) or a number of steps"),
-        ("hard_maze", Behaviour(4, 0), "samples is 0, expected 1 to 1048576 of 16 bytes each"),
-        ("hard_maze", Behaviour(4, 1048577), "samples is 1048577, expected 1 to 1048576 of 16 bytes each"),
-        ("freeway", Behaviour(4, 131073), "samples is 131073, expected 1 to 131072 of 128 bytes each"),
+        ("gymnasium:CartPole-v1", Behavior(), "CartPole-v1 cannot be recorded: behavior is not supported"),
+        ("hard_maze", Behavior(-1), "every is -1, expected 0 (at the end) or a number of steps"),
+        ("hard_maze", Behavior(4, 0), "samples is 0, expected 1 to 1048576 of 16 bytes each"),
+        ("hard_maze", Behavior(4, 1048577), "samples is 1048577, expected 1 to 1048576 of 16 bytes each"),
+        ("freeway", Behavior(4, 131073), "samples is 131073, expected 1 to 131072 of 128 bytes each"),
     ],
 )
-def test_what_cannot_be_recorded(env: str, plan: Behaviour, message: str) -> None:
+def test_what_cannot_be_recorded(env: str, plan: Behavior, message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)):
-        LocalEvaluator(env, "model" if env == "freeway" else "mlp", lanes=1, slots=1, behaviour=plan)
+        LocalEvaluator(env, "model" if env == "freeway" else "mlp", lanes=1, slots=1, behavior=plan)
     with pytest.raises(native.NativeError, match=re.escape(message.split(": ")[-1])):
-        native.EnvPool(envs.resolve(env), 1).record_behaviours(plan.every, plan.samples)
+        native.EnvPool(envs.resolve(env), 1).record_behaviors(plan.every, plan.samples)
 
 
 def test_the_op_and_the_c_interface() -> None:
     recipe, pool = envs.resolve("hard_maze"), native.EnvPool(envs.resolve("hard_maze"), 2)
     handle = tf_ops().env_pool_make(family=recipe.family, options=list(recipe.options), slots=2)
-    pool.record_behaviours(2, 3)
-    tf_ops().env_record_behaviours(handle, 2, 3)
-    assert pool.behaviour_size == 6 and pool.take_ended() == []
-    assert tf_ops().env_take_ended(handle).behaviours.shape == (0, 48)
+    pool.record_behaviors(2, 3)
+    tf_ops().env_record_behaviors(handle, 2, 3)
+    assert pool.behavior_size == 6 and pool.take_ended() == []
+    assert tf_ops().env_take_ended(handle).behaviors.shape == (0, 48)
     slots, seeds, frames, episodes = (np.array(each, np.int64) for each in ([0, 1], [3, 4], [3, 8], [70, -1]))
     pool.reset(slots, seeds, frames, episodes)
     tf_ops().env_reset(handle, slots, seeds, frames, episodes, np.zeros(0, np.int64))
@@ -168,31 +168,31 @@ def test_the_op_and_the_c_interface() -> None:
         actions = np.array([[0.5 * step, 1], [1, 1]], np.float32)
         pool.step(slots, actions)
         tf_ops().env_step(handle, slots, actions)
-        states.append(pool.behaviour([0])[0])
+        states.append(pool.behavior([0])[0])
     expected = np.concatenate([states[1], states[2], states[2]])
-    ((number, fault, moments, behaviour),) = pool.take_ended()
-    assert (number, fault, moments.shape) == (70, "", (0,)) and np.array_equal(behaviour, expected)
+    ((number, failure, moments, behavior),) = pool.take_ended()
+    assert (number, failure, moments.shape) == (70, "", (0,)) and np.array_equal(behavior, expected)
     ended = tf_ops().env_take_ended(handle)
-    assert ended.episodes.numpy().tolist() == [70] and ended.behaviours.dtype == tf.uint8
-    assert np.array_equal(ended.behaviours.numpy().view(np.float64), expected[None])
-    with pytest.raises(native.NativeError, match="slot 0 was reset already: behaviours are recorded from the first on"):
-        pool.record_behaviours()
+    assert ended.episodes.numpy().tolist() == [70] and ended.behaviors.dtype == tf.uint8
+    assert np.array_equal(ended.behaviors.numpy().view(np.float64), expected[None])
+    with pytest.raises(native.NativeError, match="slot 0 was reset already: behaviors are recorded from the first on"):
+        pool.record_behaviors()
     with pytest.raises(tf.errors.InvalidArgumentError, match="slot 0 was reset already"):
-        tf_ops().env_record_behaviours(handle, 0, 1)
+        tf_ops().env_record_behaviors(handle, 0, 1)
     with pytest.raises((tf.errors.InvalidArgumentError, ValueError), match=r"has shape \[1\], expected \[\]|rank 0"):
-        tf_ops().env_record_behaviours(handle, [0], 1)
+        tf_ops().env_record_behaviors(handle, [0], 1)
 
 
-def test_a_batch_keeps_the_behaviours_of_its_episodes() -> None:
+def test_a_batch_keeps_the_behaviors_of_its_episodes() -> None:
     batch, rows = Batch(3), np.arange(6, dtype=np.uint8).reshape(3, 2)
-    assert batch.outcomes.behaviours is None
+    assert batch.outcomes.behaviors is None
     batch.book_end(2, "", np.zeros(0), rows[0])
     batch.book_end(0, "broke", np.zeros(0), rows[1])
     rows[:] = 99  # they may be rows of an array that is used again
     expected = np.array([[2, 3], [0, 0], [0, 1]], np.uint8)
     outcomes: Outcomes = batch.outcomes
-    assert outcomes.behaviours.dtype == np.uint8 and np.array_equal(outcomes.behaviours, expected)
+    assert outcomes.behaviors.dtype == np.uint8 and np.array_equal(outcomes.behaviors, expected)
     without = Batch(1)
     without.book_end(0, "", np.zeros(0))
     without.book_end(0, "", np.zeros(0), np.zeros(0, np.uint8))
-    assert without.behaviours is None
+    assert without.behaviors is None

@@ -1,4 +1,4 @@
-// The behaviours that an env pool records: at the end and as trajectories, on a toy whose behaviour is its seed, its
+// The behaviors that an env pool records: at the end and as trajectories, on a toy whose behavior is its seed, its
 // steps and the sum of its actions.
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@ using namespace neuroevo;
 
 namespace {
 
-constexpr uint64_t kBreaks = 1000, kBehaviourThrows = 2000;  // from these seeds on
+constexpr uint64_t kBreaks = 1000, kBehaviorThrows = 2000;  // from these seeds on
 
 // Ends after seed % 10 + 1 steps.
 class Trail : public Env {
@@ -36,12 +36,12 @@ class Trail : public Env {
     return {1, steps_ > static_cast<int64_t>(seed_ % 10)};
   }
   void Observe(void* out) const override { *static_cast<float*>(out) = 0; }
-  void Behaviour(void* out) const override {
-    if (seed_ >= kBehaviourThrows) ThrowInvalid("the trail is lost");
+  void Behavior(void* out) const override {
+    if (seed_ >= kBehaviorThrows) ThrowInvalid("the trail is lost");
     const double values[] = {static_cast<double>(seed_), static_cast<double>(steps_), sum_};
     std::memcpy(out, values, sizeof(values));
   }
-  std::string Fault() const override { return seed_ >= kBreaks && seed_ < kBehaviourThrows ? "broken" : ""; }
+  std::string Failure() const override { return seed_ >= kBreaks && seed_ < kBehaviorThrows ? "broken" : ""; }
 
  private:
   uint64_t seed_ = 0;
@@ -53,9 +53,9 @@ class TrailFactory : public EnvFactory {
  public:
   explicit TrailFactory(const EnvOptions& given) {
     OptionReader options("trail", given);
-    if (options.Bool("show", true)) spec_.behaviour_shape = {3};
+    if (options.Bool("show", true)) spec_.behavior_shape = {3};
     options.Finish();
-    spec_.behaviour_dtype = DType::kFloat64;
+    spec_.behavior_dtype = DType::kFloat64;
     spec_.observation_shape = {1};
     spec_.action_dtype = DType::kFloat32;
     spec_.num_actions = 1;
@@ -99,13 +99,13 @@ struct Trails {
   // By number; each at most once.
   std::map<int64_t, std::pair<std::string, Doubles>> Take() {
     const EndedEpisodes ended = pool.TakeEnded();
-    CHECK_EQ(ended.faults.size(), ended.episodes.size());
-    CHECK_EQ(ended.behaviours.size(), ended.episodes.size() * ended.behaviour_bytes);
+    CHECK_EQ(ended.failures.size(), ended.episodes.size());
+    CHECK_EQ(ended.behaviors.size(), ended.episodes.size() * ended.behavior_bytes);
     std::map<int64_t, std::pair<std::string, Doubles>> all;
     for (size_t e = 0; e < ended.episodes.size(); ++e) {
-      Doubles behaviour(ended.behaviour_bytes / sizeof(double));
-      std::memcpy(behaviour.data(), ended.behaviours.data() + e * ended.behaviour_bytes, ended.behaviour_bytes);
-      CHECK(all.emplace(ended.episodes[e], std::pair{ended.faults[e], behaviour}).second);
+      Doubles behavior(ended.behavior_bytes / sizeof(double));
+      std::memcpy(behavior.data(), ended.behaviors.data() + e * ended.behavior_bytes, ended.behavior_bytes);
+      CHECK(all.emplace(ended.episodes[e], std::pair{ended.failures[e], behavior}).second);
     }
     return all;
   }
@@ -123,9 +123,9 @@ Doubles Expected(uint64_t seed, const Ints& steps) {
 
 }  // namespace
 
-TEST(TheBehaviourAtTheEnd) {
+TEST(TheBehaviorAtTheEnd) {
   Trails trails(3);
-  trails.pool.RecordBehaviours(0, 7);  // samples are of trajectories
+  trails.pool.RecordBehaviors(0, 7);  // samples are of trajectories
   trails.Play(2, 4, 10);
   trails.Play(0, 0, 11);
   trails.Play(2, 9, 12);
@@ -137,7 +137,7 @@ TEST(TheBehaviourAtTheEnd) {
   CHECK_EQ(ended.at(12).second, Expected(9, {10}));
   CHECK_EQ(ended.at(12).first, "");
   CHECK_EQ(trails.Take().size(), 0);
-  CHECK_EQ(trails.pool.TakeEnded().behaviour_bytes, 24);
+  CHECK_EQ(trails.pool.TakeEnded().behavior_bytes, 24);
 }
 
 TEST(Trajectories) {
@@ -151,7 +151,7 @@ TEST(Trajectories) {
   };
   for (const auto& [plan, episodes] : expected) {
     Trails trails(1);
-    trails.pool.RecordBehaviours(plan.first, plan.second);
+    trails.pool.RecordBehaviors(plan.first, plan.second);
     for (int round = 0; round < 2; ++round) {  // one episode after another in the same slot
       for (const auto& [seed, steps] : episodes) {
         trails.Play(0, seed, static_cast<int64_t>(seed));
@@ -163,7 +163,7 @@ TEST(Trajectories) {
 
 TEST(AnEpisodeThatIsResetBeforeItsEnd) {
   Trails trails(1);
-  trails.pool.RecordBehaviours(2, 3);
+  trails.pool.RecordBehaviors(2, 3);
   trails.Reset({0}, {9}, {1});
   for (int step = 0; step < 5; ++step) trails.Step(0, 100);
   trails.Play(0, 2, 2);  // nothing of the 100s, and the samples start anew
@@ -181,7 +181,7 @@ TEST(AnEpisodeThatIsResetBeforeItsEnd) {
 TEST(FailedEpisodesHaveZeros) {
   for (int64_t every : {0, 1, 2}) {
     Trails trails(2);
-    trails.pool.RecordBehaviours(every, 2);
+    trails.pool.RecordBehaviors(every, 2);
     trails.Play(0, kBreaks + 3, 1);
     trails.Reset({1}, {8}, {2});
     trails.Step(1, 5);
@@ -200,17 +200,17 @@ TEST(FailedEpisodesHaveZeros) {
 
 TEST(BesideMoments) {
   Trails trails(2);
-  trails.pool.SetNormaliser(0, {0}, {1});
-  trails.pool.RecordBehaviours(0, 1);
+  trails.pool.SetNormalizer(0, {0}, {1});
+  trails.pool.RecordBehaviors(0, 1);
   trails.pool.Reset({0, 1}, {0, 0}, {0, 0}, {5, 6}, {0, -1});
   float shown[2];
-  trails.pool.ObserveNormalised({0, 1}, shown);
+  trails.pool.ObserveNormalized({0, 1}, shown);
   trails.Step(0, 1);
   trails.Step(1, 1);
   const EndedEpisodes ended = trails.pool.TakeEnded();
   CHECK_EQ(ended.episodes, (Ints{5, 6}));
   CHECK_EQ(ended.moments, (Doubles{1, 0, 0, 0, 0, 0}));
-  CHECK_EQ(ended.behaviours.size(), 48);
+  CHECK_EQ(ended.behaviors.size(), 48);
 }
 
 TEST(NothingIsRecordedUnasked) {
@@ -220,31 +220,31 @@ TEST(NothingIsRecordedUnasked) {
   trails.Play(0, kBreaks, 2);
   const EndedEpisodes ended = trails.pool.TakeEnded();
   CHECK_EQ(ended.episodes, Ints{2});
-  CHECK_EQ(ended.behaviour_bytes, 0);
-  CHECK_EQ(ended.behaviours.size(), 0);
+  CHECK_EQ(ended.behavior_bytes, 0);
+  CHECK_EQ(ended.behaviors.size(), 0);
 }
 
 TEST(Errors) {
   Trails blind(1, 1, {{"show", "false"}});
-  CHECK_THROWS(blind.pool.RecordBehaviours(0, 1), "behaviour is not supported by this environment");
+  CHECK_THROWS(blind.pool.RecordBehaviors(0, 1), "behavior is not supported by this environment");
   Trails trails(3);
-  CHECK_THROWS(trails.pool.RecordBehaviours(-1, 1), "every is -1, expected 0 (at the end) or a number of steps");
-  CHECK_THROWS(trails.pool.RecordBehaviours(1, 0), "samples is 0, expected 1 to 699050 of 24 bytes each");
-  CHECK_THROWS(trails.pool.RecordBehaviours(0, -2), "samples is -2, expected 1 to");
-  CHECK_THROWS(trails.pool.RecordBehaviours(5, 699051), "samples is 699051, expected 1 to 699050");
-  CHECK_THROWS(trails.pool.RecordBehaviours(1, std::numeric_limits<int64_t>::max()), "expected 1 to 699050");
-  trails.pool.RecordBehaviours(5, 699050);
-  trails.pool.RecordBehaviours(0, 1);  // the last one counts
+  CHECK_THROWS(trails.pool.RecordBehaviors(-1, 1), "every is -1, expected 0 (at the end) or a number of steps");
+  CHECK_THROWS(trails.pool.RecordBehaviors(1, 0), "samples is 0, expected 1 to 699050 of 24 bytes each");
+  CHECK_THROWS(trails.pool.RecordBehaviors(0, -2), "samples is -2, expected 1 to");
+  CHECK_THROWS(trails.pool.RecordBehaviors(5, 699051), "samples is 699051, expected 1 to 699050");
+  CHECK_THROWS(trails.pool.RecordBehaviors(1, std::numeric_limits<int64_t>::max()), "expected 1 to 699050");
+  trails.pool.RecordBehaviors(5, 699050);
+  trails.pool.RecordBehaviors(0, 1);  // the last one counts
   trails.Play(1, 3, 1);
   CHECK_EQ(trails.Take().at(1).second, Expected(3, {4}));
-  CHECK_THROWS(trails.pool.RecordBehaviours(0, 1), "slot 1 was reset already");
+  CHECK_THROWS(trails.pool.RecordBehaviors(0, 1), "slot 1 was reset already");
 }
 
 TEST(AnExceptionOfTheEnvironment) {
   for (int64_t every : {0, 1}) {
     Trails trails(1);
-    trails.pool.RecordBehaviours(every, 2);
-    trails.Reset({0}, {kBehaviourThrows + 1 - every}, {1});
+    trails.pool.RecordBehaviors(every, 2);
+    trails.Reset({0}, {kBehaviorThrows + 1 - every}, {1});
     if (every == 0) trails.Step(0, 1);
     CHECK_THROWS(trails.Step(0, 1), "the trail is lost");
     CHECK_THROWS(trails.Step(0, 1), "slot 0 is not live");
@@ -258,7 +258,7 @@ TEST(AnExceptionOfTheEnvironment) {
 TEST(TakenWhileOthersPlay) {
   constexpr int kThreads = 3, kRounds = 200;
   Trails trails(kThreads);
-  trails.pool.RecordBehaviours(3, 2);
+  trails.pool.RecordBehaviors(3, 2);
   std::atomic<int> running{kThreads};
   std::vector<std::string> failures(kThreads);
   std::vector<std::thread> threads;
@@ -282,9 +282,9 @@ TEST(TakenWhileOthersPlay) {
   for (const auto& [episode, ended] : trails.Take()) CHECK(all.emplace(episode, ended.second).second);
   for (const auto& failure : failures) CHECK_EQ(failure, "");
   CHECK_EQ(all.size(), kThreads * kRounds);
-  for (const auto& [episode, behaviour] : all) {
+  for (const auto& [episode, behavior] : all) {
     const auto seed = static_cast<uint64_t>(10 * (episode % kRounds) + episode / kRounds) % kBreaks;
     const int64_t last = static_cast<int64_t>(seed % 10) + 1;
-    CHECK_EQ(behaviour, Expected(seed, {std::min<int64_t>(3, last), std::min<int64_t>(6, last)}));
+    CHECK_EQ(behavior, Expected(seed, {std::min<int64_t>(3, last), std::min<int64_t>(6, last)}));
   }
 }

@@ -1,4 +1,4 @@
-#include "envs/behaviour_record.h"
+#include "envs/behavior_record.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace neuroevo {
 
-BehaviourPlan::BehaviourPlan(const EnvSpec& spec, int64_t every, int64_t samples)
-    : every(every), samples(every == 0 ? 1 : samples), size(spec.behaviour_bytes()) {
+BehaviorPlan::BehaviorPlan(const EnvSpec& spec, int64_t every, int64_t samples)
+    : every(every), samples(every == 0 ? 1 : samples), size(spec.behavior_bytes()) {
   if (every < 0) ThrowInvalid("every is ", every, ", expected 0 (at the end) or a number of steps");
   const int64_t most = kMaxBytes / std::max<int64_t>(size, 1);
   if (samples < 1 || this->samples > most) {
@@ -16,17 +16,17 @@ BehaviourPlan::BehaviourPlan(const EnvSpec& spec, int64_t every, int64_t samples
   }
 }
 
-void BehaviourRecord::Start(const BehaviourPlan& plan) {
+void BehaviorRecord::Start(const BehaviorPlan& plan) {
   written_ = steps_ = 0;
   if (plan.every > 0) samples_.resize(plan.bytes());
 }
 
-void BehaviourRecord::Write(const BehaviourPlan& plan, const Env& env) {
-  env.Behaviour(samples_.data() + written_ * plan.size);
+void BehaviorRecord::Write(const BehaviorPlan& plan, const Env& env) {
+  env.Behavior(samples_.data() + written_ * plan.size);
   ++written_;
 }
 
-std::vector<uint8_t> BehaviourRecord::Finish(const BehaviourPlan& plan, const Env& env, bool failed) {
+std::vector<uint8_t> BehaviorRecord::Finish(const BehaviorPlan& plan, const Env& env, bool failed) {
   samples_.resize(plan.bytes());
   if (failed) {
     std::fill(samples_.begin(), samples_.end(), 0);

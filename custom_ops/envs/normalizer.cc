@@ -1,4 +1,4 @@
-#include "envs/normaliser.h"
+#include "envs/normalizer.h"
 
 #include <cmath>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace neuroevo {
 
-Normaliser::Normaliser(std::vector<double> mean, std::vector<double> std)
+Normalizer::Normalizer(std::vector<double> mean, std::vector<double> std)
     : mean_(std::move(mean)), std_(std::move(std)) {
   if (mean_.size() != std_.size()) {
     ThrowInvalid("mean has ", mean_.size(), " values and std ", std_.size(), ", expected as many");
@@ -20,29 +20,29 @@ Normaliser::Normaliser(std::vector<double> mean, std::vector<double> std)
   }
 }
 
-void Normalisers::Set(int64_t number, std::shared_ptr<const Normaliser> normaliser) {
-  if (number < 0) ThrowInvalid("number of a normaliser is ", number, ", expected 0 or more");
+void Normalizers::Set(int64_t number, std::shared_ptr<const Normalizer> normalizer) {
+  if (number < 0) ThrowInvalid("number of a normalizer is ", number, ", expected 0 or more");
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto [found, is_new] = by_number_.emplace(number, normaliser);
-  if (!is_new && !(*found->second == *normaliser)) {
-    ThrowInvalid("normaliser ", number, " is set already, to other values: expected a new number");
+  const auto [found, is_new] = by_number_.emplace(number, normalizer);
+  if (!is_new && !(*found->second == *normalizer)) {
+    ThrowInvalid("normalizer ", number, " is set already, to other values: expected a new number");
   }
 }
 
-void Normalisers::Drop(const std::vector<int64_t>& numbers) {
+void Normalizers::Drop(const std::vector<int64_t>& numbers) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (int64_t number : numbers) {
-    if (by_number_.count(number) == 0) ThrowNotFound("normaliser ", number, " is not set");
+    if (by_number_.count(number) == 0) ThrowNotFound("normalizer ", number, " is not set");
   }
   for (int64_t number : numbers) by_number_.erase(number);
 }
 
-std::vector<std::shared_ptr<const Normaliser>> Normalisers::Find(const std::vector<int64_t>& numbers) const {
-  std::vector<std::shared_ptr<const Normaliser>> all;
+std::vector<std::shared_ptr<const Normalizer>> Normalizers::Find(const std::vector<int64_t>& numbers) const {
+  std::vector<std::shared_ptr<const Normalizer>> all;
   std::lock_guard<std::mutex> lock(mutex_);
   for (int64_t number : numbers) {
     const auto found = by_number_.find(number);
-    if (number != -1 && found == by_number_.end()) ThrowNotFound("normaliser ", number, " is not set");
+    if (number != -1 && found == by_number_.end()) ThrowNotFound("normalizer ", number, " is not set");
     all.push_back(number == -1 ? nullptr : found->second);
   }
   return all;

@@ -10,17 +10,17 @@ constexpr int kThreads = 256;
 constexpr int kLoads = 16;  // of a thread at a time
 
 // Which of the network's layers a piece or tile belongs to; `first` says where a layer's begin.
-__device__ inline int LayerOf(const QuantisedNetwork& network, int64_t task, int64_t QuantisedLayer::* first) {
+__device__ inline int LayerOf(const QuantizedNetwork& network, int64_t task, int64_t QuantizedLayer::* first) {
   int layer = 0;
   while (layer + 1 < network.layers && network.layer[layer + 1].*first <= task) ++layer;
   return layer;
 }
 
-__global__ void FindLargest(QuantisedNetwork network, const QuantisedRow* rows, int64_t first_row, uint32_t* largest) {
+__global__ void FindLargest(QuantizedNetwork network, const QuantizedRow* rows, int64_t first_row, uint32_t* largest) {
   const int64_t row = first_row + blockIdx.x / static_cast<unsigned>(network.pieces);
   const int64_t piece = blockIdx.x % static_cast<unsigned>(network.pieces);
-  const int index = LayerOf(network, piece, &QuantisedLayer::first_piece);
-  const QuantisedLayer& layer = network.layer[index];
+  const int index = LayerOf(network, piece, &QuantizedLayer::first_piece);
+  const QuantizedLayer& layer = network.layer[index];
   const int64_t begin = (piece - layer.first_piece) * kPieceWeights, weights = layer.inputs * layer.outputs;
   const float* theta = rows[row].theta + layer.offset;
   uint32_t found = 0;
@@ -39,7 +39,7 @@ __global__ void FindLargest(QuantisedNetwork network, const QuantisedRow* rows, 
   if (threadIdx.x % 32 == 0) atomicMax(largest + row * network.layers + index, found);
 }
 
-// int8::QuantisedWeight as a byte; scale is 2^exponent. Multiplying by it is exact but for results far below 1/2, and
+// int8::QuantizedWeight as a byte; scale is 2^exponent. Multiplying by it is exact but for results far below 1/2, and
 // adding 1.5 * 2^23 rounds to the nearest integer, halves to even.
 __device__ inline uint32_t WeightByte(float weight, float scale) {
   const float scaled = Mul(weight, scale), limit = int8::kMaxWeight;
@@ -48,14 +48,14 @@ __device__ inline uint32_t WeightByte(float weight, float scale) {
 }
 
 // A block turns a tile of theta [inputs, units] round: kTileBytes of kTileUnits units.
-__global__ void Pack(QuantisedNetwork network, const QuantisedRow* rows, int64_t first_row, const uint32_t* largest) {
+__global__ void Pack(QuantizedNetwork network, const QuantizedRow* rows, int64_t first_row, const uint32_t* largest) {
   constexpr int kTileWords = kTileBytes / 4;
-  __shared__ uint32_t tile[kTileUnits][kTileWords + 1];  // + 1: threads of neighbouring units use different banks
+  __shared__ uint32_t tile[kTileUnits][kTileWords + 1];  // + 1: threads of neighboring units use different banks
   const int64_t row_index = first_row + blockIdx.x / static_cast<unsigned>(network.tiles);
   const int64_t task = blockIdx.x % static_cast<unsigned>(network.tiles);
-  const int index = LayerOf(network, task, &QuantisedLayer::first_tile);
-  const QuantisedLayer& layer = network.layer[index];
-  const QuantisedRow row = rows[row_index];
+  const int index = LayerOf(network, task, &QuantizedLayer::first_tile);
+  const QuantizedLayer& layer = network.layer[index];
+  const QuantizedRow row = rows[row_index];
   const int exponent = int8::WeightExponent(largest[row_index * network.layers + index]);
 
   const int64_t unit_tiles = (layer.units + kTileUnits - 1) / kTileUnits;
@@ -100,14 +100,14 @@ static_assert(kTileUnits * (kTileBytes / kSegment) == kThreads, "a thread writes
 
 }  // namespace
 
-void FindLargestWeights(const QuantisedNetwork& network, const QuantisedRow* rows, int64_t count, uint32_t* largest,
+void FindLargestWeights(const QuantizedNetwork& network, const QuantizedRow* rows, int64_t count, uint32_t* largest,
                         device::Stream stream) {
   ForGrids(count, network.pieces, [&](int64_t first, unsigned blocks) {
     Launch(FindLargest, dim3(blocks), dim3(kThreads), 0, stream, network, rows, first, largest);
   });
 }
 
-void PackWeights(const QuantisedNetwork& network, const QuantisedRow* rows, int64_t count, const uint32_t* largest,
+void PackWeights(const QuantizedNetwork& network, const QuantizedRow* rows, int64_t count, const uint32_t* largest,
                  device::Stream stream) {
   ForGrids(count, network.tiles, [&](int64_t first, unsigned blocks) {
     Launch(Pack, dim3(blocks), dim3(kThreads), 0, stream, network, rows, first, largest);
