@@ -110,9 +110,10 @@ gpu-report:  ## Everything about a GPU in one go of under ten minutes (GPU_SECON
 pack-gpu: $(DEPS)  ## Put what a GPU machine without network needs beside this repository into build/gpu_carry
 	@custom_ops/cmake/gpu_pack.sh $(BIN)/python
 
-lint: $(DEPS)  ## Check style
+lint: $(DEPS)  ## Check style, types, and who may import and include whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
 	$(BIN)/python tests/house/check_includes.py
 

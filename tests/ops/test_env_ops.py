@@ -1,5 +1,5 @@
 """Bad input to the environment ops: a Python exception that names the value and the legal range, and a pool that goes
-on working. (An exception inside an environment is thrown in tests/native/envs/env_pool_test.cc.)"""
+on working. (An exception inside an environment is thrown in tests/native/envs/env_pool_errors_test.cc.)"""
 
 import threading
 

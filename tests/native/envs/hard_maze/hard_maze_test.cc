@@ -1,28 +1,22 @@
-// The hard maze: its geometry against brute force, how the robot moves and what ends an episode, pictures, and bad
-// options and maps. Whole episodes are held against a simulation in Python (tests/envs/test_hard_maze.py).
-#include <unistd.h>
-
+// The hard maze: its geometry against brute force, how the robot moves and what ends an episode, and pictures. Whole
+// episodes are held against a simulation in Python (tests/test_hard_maze.py). (Bad options and maps are in
+// maps_test.cc.)
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <limits>
-#include <memory>
-#include <numeric>
 #include <random>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include "core/portable_math.h"
-#include "envs/env_pool.h"
 #include "envs/hard_maze/map.h"
 #include "envs/hard_maze/picture.h"
 #include "envs/hard_maze/robot.h"
 #include "native/check.h"
+#include "native/envs/hard_maze/mazes.h"
 
 using namespace neuroevo;
 
@@ -30,72 +24,10 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-std::string MapFile(const std::string& name) {
-  const char* folder = std::getenv("NEUROEVO_MAZES");
-  if (folder == nullptr || *folder == '\0') SKIP("NEUROEVO_MAZES is not set");
-  return std::string(folder) + "/" + name + ".txt";
-}
-
-// A map of its own, removed at the end.
-class TemporaryMap {
- public:
-  explicit TemporaryMap(const std::string& text) {
-    const int descriptor = mkstemp(name_.data());
-    CHECK(descriptor >= 0);
-    close(descriptor);
-    std::ofstream(name_) << text;
-  }
-  ~TemporaryMap() { unlink(name_.c_str()); }
-  const std::string& name() const { return name_; }
-
- private:
-  std::string name_ = "/tmp/neuroevo_maze_XXXXXX";
-};
-
 // A long corridor along x: the robot starts at 0, 0.
 std::string Corridor(const std::string& goal) {
   return "start 0 0\nheading 0\ngoal " + goal + "\nwall -50 20 500 20\nwall -50 -20 500 -20\nwall 500 -20 500 20\n";
 }
-
-class Pool {
- public:
-  explicit Pool(EnvOptions options, int64_t slots = 1, int threads = 1)
-      : pool("hard_maze", options, slots, std::make_shared<ThreadPool>(threads)), all(slots) {
-    std::iota(all.begin(), all.end(), 0);
-  }
-
-  void Reset(int64_t max_frames = 0) {
-    pool.Reset(all, std::vector<uint64_t>(all.size(), 1), std::vector<int64_t>(all.size(), max_frames));
-  }
-
-  StepResult Step(float turn, float speed) {
-    const float action[] = {turn, speed};
-    StepResult result{};
-    pool.Step({0}, action, &result.reward, &result.done);
-    return result;
-  }
-
-  std::array<double, 5> State() {
-    std::array<double, 5> state;
-    pool.State({0}, state.data());
-    return state;
-  }
-
-  std::vector<float> Sensors() {
-    std::vector<float> sensors(kSensors);
-    pool.Observe({0}, sensors.data());
-    return sensors;
-  }
-
-  std::vector<uint8_t> Image() {
-    std::vector<uint8_t> image(pool.spec().observation_bytes());
-    pool.Observe({0}, image.data());
-    return image;
-  }
-
-  EnvPool pool;
-  std::vector<int64_t> all;
-};
 
 // Which side of the line through a wall a point is on.
 double Side(const MazeWall& wall, double x, double y) {
@@ -243,7 +175,7 @@ TEST(MovesAlongItsOldHeadingThenTurns) {
 
 TEST(StopsBeforeWallsAndKeepsItsSpeed) {
   const TemporaryMap map("start 0 0\nheading 0\ngoal 0 50\nwall 20 -100 20 100\n");
-  Pool one({{"map", map.name()}});
+  Mazes one({{"map", map.name()}});
   one.Reset();
   double x = 0, speed = 0;
   bool stopped = false;
@@ -264,7 +196,7 @@ TEST(NeverNearerToAWallThanItsRadius) {
   const MazeMap map = ReadMazeMap(MapFile("hard"));
   const MazeWalls walls(map.walls);
   for (const char* protocol : {"lehman", "uber"}) {
-    Pool one({{"map", MapFile("hard")}, {"protocol", protocol}});
+    Mazes one({{"map", MapFile("hard")}, {"protocol", protocol}});
     std::mt19937 random(4);
     std::uniform_real_distribution<float> turn(-1, 1), speed(-0.2f, 1);
     int stops = 0;
@@ -287,7 +219,7 @@ TEST(NeverNearerToAWallThanItsRadius) {
 TEST(OnlyTheLastStepIsRewarded) {
   for (const auto& [max_frames, max_steps, last] :
        {std::array<int, 3>{0, 400, 400}, {25, 400, 25}, {1000, 400, 400}, {0, 7, 7}, {3, 7, 3}, {1, 400, 1}}) {
-    Pool one({{"map", MapFile("hard")}, {"max_episode_steps", std::to_string(max_steps)}});
+    Mazes one({{"map", MapFile("hard")}, {"max_episode_steps", std::to_string(max_steps)}});
     one.Reset(max_frames);
     for (int step = 1; step <= last; ++step) {
       const StepResult result = one.Step(0.1f, 0.3f);
@@ -304,7 +236,7 @@ TEST(OnlyTheLastStepIsRewarded) {
 
 TEST(TheGoalEndsAnEpisodeOfThePaperOnly) {
   const TemporaryMap map(Corridor("100 0"));
-  Pool paper({{"map", map.name()}});
+  Mazes paper({{"map", map.name()}});
   paper.Reset();
   StepResult result{};
   int steps = 0;
@@ -312,14 +244,14 @@ TEST(TheGoalEndsAnEpisodeOfThePaperOnly) {
   CHECK(steps < 50 && result.reward < 0 && result.reward > -5);
   CHECK(paper.State()[0] > 95 && paper.State()[0] < 98.01);
 
-  Pool uber({{"map", map.name()}, {"protocol", "uber"}});
+  Mazes uber({{"map", map.name()}, {"protocol", "uber"}});
   uber.Reset();
   for (int step = 1; step <= 400; ++step) CHECK_EQ(uber.Step(0, 1).done, step == 400);
   CHECK(uber.State()[0] > 400);
 }
 
 TEST(ActionsAreCutOffAtTheirBounds) {
-  Pool some({{"map", MapFile("hard")}}, 1), more({{"map", MapFile("hard")}}, 1);
+  Mazes some({{"map", MapFile("hard")}}, 1), more({{"map", MapFile("hard")}}, 1);
   some.Reset();
   more.Reset();
   for (int step = 0; step < 50; ++step) {
@@ -337,7 +269,7 @@ TEST(TheSameBitsEverywhere) {
   for (const auto& [protocol, x, y, seen] :
        {std::tuple{"lehman", 0x1.483ce684c0fecp+7, 0x1.7d42abb75623bp+7, uint64_t{17095409422388440383u}},
         {"uber", 0x1.536f947235768p+6, 0x1.664be84a29613p+7, uint64_t{17486092186034267532u}}}) {
-    Pool one({{"map", MapFile("hard")}, {"protocol", protocol}});
+    Mazes one({{"map", MapFile("hard")}, {"protocol", protocol}});
     std::mt19937 random(5);
     one.Reset();
     uint64_t hash = 0;
@@ -354,7 +286,7 @@ TEST(TheSameBitsEverywhere) {
 
 TEST(ManyTogetherAsOneAlone) {
   constexpr int64_t kSlots = 20;
-  Pool one({{"map", MapFile("hard")}}), many({{"map", MapFile("hard")}}, kSlots, 3);
+  Mazes one({{"map", MapFile("hard")}}), many({{"map", MapFile("hard")}}, kSlots, 3);
   std::mt19937 random(6);
   std::uniform_real_distribution<float> between(-1, 1);
   one.Reset();
@@ -380,7 +312,7 @@ TEST(ManyTogetherAsOneAlone) {
 
 TEST(FramesAreTheLastFour) {
   constexpr int kPixels = MazeFrames::kSide * MazeFrames::kSide;
-  Pool one({{"map", MapFile("hard")}, {"observation", "image"}});
+  Mazes one({{"map", MapFile("hard")}, {"observation", "image"}});
   CHECK((one.pool.spec().observation_shape == std::vector<int64_t>{84, 84, 4}));
   const auto frame = [](const std::vector<uint8_t>& image, int which) {
     std::vector<uint8_t> pixels(kPixels);
@@ -413,7 +345,7 @@ TEST(FramesAreTheLastFour) {
 }
 
 TEST(TheScreenShowsTheRobotAndItsPath) {
-  Pool one({{"map", MapFile("hard")}});
+  Mazes one({{"map", MapFile("hard")}});
   CHECK((one.pool.spec().render_shape == std::vector<int64_t>{400, 392, 3}));
   one.Reset();
   for (int step = 0; step < 20; ++step) one.Step(0.01f, 1);
@@ -434,7 +366,7 @@ TEST(TheScreenShowsTheRobotAndItsPath) {
 
 TEST(PicturesOfARobotThatHasLeftTheMap) {
   const TemporaryMap map("start 0 0\nheading 0\ngoal 0 50\nwall 20 30 40 30\n");
-  Pool screen({{"map", map.name()}}), image({{"map", map.name()}, {"observation", "image"}});
+  Mazes screen({{"map", map.name()}}), image({{"map", map.name()}, {"observation", "image"}});
   for (const float speed : {1.0f, -1.0f}) {
     screen.Reset();
     image.Reset();
@@ -447,56 +379,4 @@ TEST(PicturesOfARobotThatHasLeftTheMap) {
     }
     CHECK(std::abs(screen.State()[0]) > 100 || std::abs(screen.State()[1]) > 100);
   }
-}
-
-TEST(BadOptions) {
-  const std::string hard = MapFile("hard");
-  CHECK_THROWS(Pool({}), "hard_maze needs the option map=FILE");
-  CHECK_THROWS(Pool({{"map", hard}, {"protocol", "stanley"}}),
-               "hard_maze option protocol is 'stanley', expected one of: lehman, uber");
-  CHECK_THROWS(Pool({{"map", hard}, {"observation", "sonar"}}), "'sonar', expected one of: sensors, image");
-  CHECK_THROWS(Pool({{"map", hard}, {"max_episode_steps", "0"}}), "'0', expected an integer in [1, 100000]");
-  CHECK_THROWS(Pool({{"map", hard}, {"noise", "1"}}),
-               "hard_maze has no option 'noise', expected one of: map, protocol");
-}
-
-TEST(BadMaps) {
-  CHECK_THROWS(ReadMazeMap("/nowhere/a.txt"), "maze /nowhere/a.txt cannot be opened");
-  CHECK_THROWS(ReadMazeMap("/tmp"), "maze /tmp cannot be read");
-  const std::string start = "start 0 0\n", heading = "heading 0\n", goal = "goal 9 9\n", wall = "wall 20 0 20 9\n";
-  const std::vector<std::pair<std::string, std::string>> bad = {
-      {"", " has no line 'start'"},
-      {start + heading + wall, " has no line 'goal'"},
-      {start + goal + wall, " has no line 'heading'"},
-      {start + heading + goal, " has no line 'wall'"},
-      {start + "\n# wall\n  walls 1 2 3 4", " line 4 has 'walls', expected start, heading, goal or wall"},
-      {"start 0", " line 1 has 1 values of 'start', expected 2"},
-      {"wall 1 2 3 4 5", " line 1 has 5 values of 'wall', expected 4"},
-      {"start 0 1e7", " line 1 has '1e7' in 'start', expected a number in [-1e+06, 1e+06]"},
-      {"goal nan 0", " line 1 has 'nan' in 'goal', expected a number"},
-      {"goal 3,5 0", " line 1 has '3,5' in 'goal', expected a number"},
-      {"heading 361", " line 1 has '361' in 'heading', expected a number in [0, 360]"},
-      {"heading -1", " line 1 has '-1' in 'heading'"},
-      {"wall 1 2 1 2", " line 1 has a wall of length 0, expected at least 1e-06"},
-      {"wall 0 0 0 1e-200", " line 1 has a wall of length 1e-200, expected at least 1e-06"},
-      {start + start, " line 2 has a second 'start', expected one"},
-  };
-  for (const auto& [text, message] : bad) {
-    const TemporaryMap map(text);
-    CHECK_THROWS(ReadMazeMap(map.name()), "maze " + map.name() + message);
-  }
-  const TemporaryMap near(start + heading + goal + "wall 5 -9 5 9\n");
-  CHECK_THROWS(Pool({{"map", near.name()}}), "has its start 5 from a wall, expected at least 8, the robot's radius");
-  std::string many = start + heading + goal;
-  for (int i = 0; i <= 10'000; ++i) many += wall;
-  const TemporaryMap large(many);
-  CHECK_THROWS(ReadMazeMap(large.name()), " line 10004 has one wall too many, expected at most 10000");
-}
-
-TEST(MapsMayHaveCommentsAndAnyOrder) {
-  const TemporaryMap file("# A maze\nwall 1.5 -2 3e1 4 # the only wall\r\n\n  goal 7 8\nheading 360\n\tstart -50 6\n");
-  const MazeMap map = ReadMazeMap(file.name());
-  CHECK(map.start_x == -50 && map.start_y == 6 && map.heading == 360 && map.goal_x == 7 && map.goal_y == 8);
-  CHECK_EQ(map.walls.size(), 1);
-  CHECK(map.walls[0].x0 == 1.5 && map.walls[0].y0 == -2 && map.walls[0].x1 == 30 && map.walls[0].y1 == 4);
 }
