@@ -1,0 +1,1 @@
+"""What is done with a finished or going run: evaluate, replay, render, export."""

@@ -1,0 +1,1 @@
+"""What `neuroevo bench` measures."""

@@ -1,0 +1,1 @@
+"""The environments by name: one family each for Atari, MuJoCo, the mazes and Gymnasium."""

@@ -1,0 +1,1 @@
+"""The binding to the C++ core without TensorFlow: NumPy in, NumPy out."""

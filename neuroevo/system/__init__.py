@@ -1,0 +1,1 @@
+"""What the operating system and the terminal need: files, signals, console output, statistics of returns."""

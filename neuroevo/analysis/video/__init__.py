@@ -1,0 +1,1 @@
+"""Frames into a video: tiles, palettes and the file itself."""
