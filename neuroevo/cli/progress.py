@@ -22,15 +22,15 @@ def _number(value: float | None) -> str:
 
 
 def _test(record: Record) -> str:
-    error = "" if record.test_standard_error is None else f" ± {record.test_standard_error:,.1f}"
-    return _number(record.test_mean) + error
+    error = "" if record.test.standard_error is None else f" ± {record.test.standard_error:,.1f}"
+    return _number(record.test.mean) + error
 
 
 _COLUMNS: list[_Column] = [
     ("gen", 4, lambda record: str(record.generation)),
     ("mean", 9, lambda record: _number(float(record.fitness.mean()))),
     ("max", 9, lambda record: _number(float(record.fitness.max()))),
-    ("elite valid.", 12, lambda record: _number(record.validation)),
+    ("elite valid.", 12, lambda record: _number(record.validation_mean)),
     ("elite test", 17, _test),
     ("steps", 12, lambda record: f"{record.steps_total:,}"),
     ("steps/s", 8, lambda record: f"{record.steps_per_s:,.0f}"),
@@ -117,7 +117,7 @@ class TerminalWatcher(Watcher):
             self._line(" ".join(f"{name:>{width}}" for name, width, _ in _COLUMNS))
         self._line(" ".join(f"{show(record):>{width}}" for _, width, show in _COLUMNS))
         if record.failures:
-            self._line(f"     {record.failures}")
+            self._line(f"     {record.failure_summary}")
 
     def _line(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)

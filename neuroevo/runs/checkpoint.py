@@ -1,9 +1,9 @@
 """One checkpoint: all that the next generation depends on, in a file that no code has to be run to read.
 
 The first line is JSON: the format's name and version, and the length and SHA-256 sum of everything after it. The second
-line is JSON: the version again, what of the configuration decides results, how long the run's files were, the loop's
-and the algorithm's state with genomes as seeds. Then come dense arrays, if there are any, in NumPy's .npy format:
-centers of evolution strategies among them, each under its name.
+line is JSON: the version again, what of the configuration results depend on, the lengths of the run's files, and the
+states of loop and algorithm with genomes as seeds. Then come dense arrays, if there are any, in NumPy's .npy format:
+those of the states, and the weights of centers of evolution strategies, which the second line finds by their names.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from neuroevo.core import version
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs.state_codec import Encoded, decode, encode
 from neuroevo.system.files import write_atomically
-from neuroevo.training.elite_evaluation import Untested
+from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.loop import TrainState
 
-FORMAT, VERSION = "neuroevo checkpoint", 3
-_READS = (1, 2, 3)  # 1 was before elites were tested beside the generations after, 2 before observations had moments
+FORMAT, VERSION = "neuroevo checkpoint", 4
+_HEAD_BYTES = 1000  # more than the first line ever has
 
 
 class CheckpointError(ValueError):
@@ -36,7 +36,13 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """state: after a generation. origin: what results depend on, as JSON values. lengths: bytes of the run's files."""
+    """What a checkpoint file holds.
+
+    Attributes:
+        state: The state after a generation.
+        origin: What of the configuration results depend on, as JSON values.
+        lengths: Bytes of the run's files at that time, by name.
+    """
 
     state: TrainState
     origin: Mapping[str, Any]
@@ -44,23 +50,69 @@ class Checkpoint:
 
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
-    """Writes the checkpoint, atomically. OSError: it could not be written, and `path` is as it was."""
+    """Writes a checkpoint atomically.
+
+    Args:
+        path: The file to write or replace.
+        checkpoint: Its content.
+
+    Raises:
+        OSError: It could not be written; `path` is as it was.
+    """
     write_atomically(path, to_bytes(checkpoint))
 
 
-def load(path: Path, state_kind: type) -> Checkpoint:
-    """Reads a checkpoint whose algorithm's state is a `state_kind`. CheckpointError: it cannot be used, and why."""
+def load(path: Path, state_type: type) -> Checkpoint:
+    """Reads a checkpoint.
+
+    Args:
+        path: The file.
+        state_type: The class of the algorithm's states.
+
+    Returns:
+        The checkpoint.
+
+    Raises:
+        CheckpointError: The file cannot be used.
+    """
     try:
-        return from_bytes(path.read_bytes(), state_kind)
+        return from_bytes(path.read_bytes(), state_type)
     except OSError as error:
         raise CheckpointError(f"cannot be read: {error.strerror}") from None
 
 
+def version_of(path: Path) -> int | None:
+    """Reads which version of the format a checkpoint has, from its first line alone.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The version; None if the file cannot be read or its first line is not that of a checkpoint.
+    """
+    try:
+        with path.open("rb") as file:
+            head = json.loads(file.readline(_HEAD_BYTES))
+        return head["version"] if head["format"] == FORMAT and isinstance(head["version"], int) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def to_bytes(checkpoint: Checkpoint) -> bytes:
-    """The file's content."""
+    """Encodes a checkpoint.
+
+    Args:
+        checkpoint: What to encode.
+
+    Returns:
+        The content of its file.
+
+    Raises:
+        ValueError: The state holds a value that a checkpoint cannot hold.
+    """
     state = checkpoint.state
-    encoded = encode(state.algorithm, state.untested, state.moments)
-    algorithm, untested, moments = encoded.values
+    encoded = encode(state.algorithm, state.pending, state.observation_statistics)
+    algorithm, pending, observation_statistics = encoded.values
     body = {
         "version": VERSION,
         "neuroevo": version.VERSION,
@@ -71,8 +123,8 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
         "steps": state.steps,
         "seconds": state.seconds,
         "algorithm": algorithm,
-        "untested": untested,
-        "moments": moments,
+        "pending": pending,
+        "observation_statistics": observation_statistics,
         "genomes": encoded.genomes,
         "centers": encoded.centers,
         "arrays": len(encoded.arrays),
@@ -86,8 +138,19 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
     return json.dumps(head).encode() + b"\n" + content
 
 
-def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
-    """The checkpoint in a file's content. CheckpointError says what is wrong with it."""
+def from_bytes(data: bytes, state_type: type) -> Checkpoint:
+    """Decodes a checkpoint.
+
+    Args:
+        data: The content of its file.
+        state_type: The class of the algorithm's states.
+
+    Returns:
+        The checkpoint.
+
+    Raises:
+        CheckpointError: The content cannot be used.
+    """
     first, newline, content = data.partition(b"\n")
     try:
         head = json.loads(first)
@@ -96,35 +159,35 @@ def from_bytes(data: bytes, state_kind: type) -> Checkpoint:
         version, size, checksum = head["version"], head["bytes"], head["sha256"]
     except (ValueError, KeyError, TypeError):
         raise CheckpointError(f"is not a {FORMAT}: its first line does not say so") from None
-    if version not in _READS:
-        known = f"{', '.join(map(str, _READS[:-1]))} and {_READS[-1]}"
-        raise CheckpointError(f"has version {version} of the format, this neuroevo reads versions {known}")
+    if version != VERSION:
+        raise CheckpointError(f"has version {version} of the format, this neuroevo reads version {VERSION}")
     if len(content) != size:
         raise CheckpointError(f"is damaged: {len(content):,} bytes after the first line, expected {size:,}")
     if hashlib.sha256(content).hexdigest() != checksum:
         raise CheckpointError("is damaged: its content does not match its SHA-256 sum")
-    # From here on the file is as it was written, so what is wrong is who wrote it.
+    # From here on the content is as it was written; if it does not fit, something else wrote it.
     rest = io.BytesIO(content)
     try:
         body = json.loads(rest.readline())
         if not isinstance(body, dict):
             raise ValueError(f"its second line is {str(body)[:80]}, expected an object")
-        if body.get("version", version) != version:  # the sum is not of the first line; 1 and 2 say it only there
+        if body["version"] != version:  # the sum is not of the first line
             raise ValueError(f"its first line says version {version}, its second one {body['version']}")
         arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]
-        values = [body["algorithm"], body.get("untested", []), body.get("moments")]
-        kinds = state_kind, tuple[Untested, ...], ObservationStatistics
-        encoded = Encoded(values, body["genomes"], arrays, body.get("centers", {}))
-        algorithm, untested, moments = decode(encoded, *kinds)
+        values = [body["algorithm"], body["pending"], body["observation_statistics"]]
+        encoded = Encoded(values, body["genomes"], arrays, body["centers"])
+        algorithm, pending, observation_statistics = decode(
+            encoded, state_type, tuple[PendingEvaluation, ...], ObservationStatistics
+        )
         state = TrainState(
             algorithm=algorithm,
             generation=body["generation"],
             max_episode_steps=body["max_episode_steps"],
             steps=body["steps"],
             seconds=body["seconds"],
-            untested=untested,
-            moments=moments,
+            pending=pending,
+            observation_statistics=observation_statistics,
         )
         return Checkpoint(state, body["origin"], body["lengths"])
-    except (ValueError, KeyError, TypeError, TokenError) as error:  # the last: an array's header is no Python
+    except (ValueError, KeyError, TypeError, TokenError) as error:  # the last: an array's header is not Python
         raise CheckpointError(f"does not fit this run: {error}") from None

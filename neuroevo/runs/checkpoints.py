@@ -20,7 +20,12 @@ _NAME = re.compile(r"generation-(\d+)\.ckpt")
 
 @dataclass(frozen=True)
 class Unusable:
-    """A checkpoint that was passed over, and why."""
+    """A checkpoint that was passed over.
+
+    Attributes:
+        path: Its file.
+        reason: Why it cannot be used, as the end of a sentence that begins with the path.
+    """
 
     path: Path
     reason: str
@@ -30,52 +35,94 @@ class Unusable:
 
 
 class Checkpoints:
-    """The files generation-NNNNNN.ckpt in a folder; N generations are finished in each."""
+    """The files generation-NNNNNN.ckpt in a folder; N generations are finished in each.
+
+    Attributes:
+        folder: Where they are.
+    """
 
     def __init__(self, folder: Path, settings: CheckpointSettings):
+        """Writes nothing yet.
+
+        Args:
+            folder: Where the checkpoints are or will be.
+            settings: How often they are written and which of them stay.
+        """
         self.folder = folder
         self._settings = settings
         self._saved: TrainState | None = None  # of the last one that was saved here
 
     def path(self, generation: int) -> Path:
-        """Where the checkpoint after `generation` finished generations is."""
+        """Names a checkpoint's file.
+
+        Args:
+            generation: Number of finished generations.
+
+        Returns:
+            Where the checkpoint is or would be.
+        """
         return self.folder / f"generation-{generation:06d}.ckpt"
 
     def due(self, generation: int) -> bool:
-        """Whether one is to be written after `generation` finished generations."""
+        """Decides whether to write a checkpoint.
+
+        Args:
+            generation: Number of finished generations.
+
+        Returns:
+            Whether one is to be written now.
+        """
         return generation % self._settings.every == 0
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Writes it unless it was the last one written, and then deletes those that need not stay. OSError."""
+        """Writes a checkpoint unless it was the last one written, then deletes those that need not stay.
+
+        Args:
+            checkpoint: What to write.
+
+        Raises:
+            OSError: It cannot be written.
+        """
         if checkpoint.state is self._saved:
             return
         generation = checkpoint.state.generation
         self.folder.mkdir(exist_ok=True)
         save(self.path(generation), checkpoint)
         self._saved = checkpoint.state
-        # The newest elite on record is that of the newest tested generation, whose checkpoint is the last to count.
-        tested = generation - len(checkpoint.state.untested)
-        so_far = [each for each in self.generations() if each <= tested]
+        # Of the generations with a complete record, the newest one's checkpoint is the last that counts.
+        complete = generation - len(checkpoint.state.pending)
+        so_far = [each for each in self.generations() if each <= complete]
         for old in so_far[: -self._settings.keep_last]:
             if not (self._settings.keep_every and old % self._settings.keep_every == 0):
                 self.path(old).unlink(missing_ok=True)
 
     def generations(self) -> list[int]:
-        """Numbers of finished generations that there are checkpoints of, in order."""
+        """Lists the checkpoints.
+
+        Returns:
+            The number of finished generations of each, in order.
+        """
         return generations(self.folder)
 
     def newest(
-        self, state_kind: type, origin: Mapping[str, Any], check: Callable[[Checkpoint], None] = lambda _: None
+        self, state_type: type, origin: Mapping[str, Any], check: Callable[[Checkpoint], None] = lambda _: None
     ) -> tuple[Checkpoint | None, list[Unusable]]:
-        """The newest checkpoint that this run can go on from (None: there is none), and the newer ones passed over.
+        """Finds the newest checkpoint that a run can go on from.
 
-        check: raises ValueError for one that cannot be used for a reason of the caller's.
+        Args:
+            state_type: The class of the algorithm's states.
+            origin: What the run's results depend on; checkpoints of another origin are passed over.
+            check: Raises ValueError for a checkpoint that cannot be used for another reason.
+
+        Returns:
+            The checkpoint, None if there is none, and the newer ones that were passed over.
         """
         while True:
-            generations, unusable = self.generations(), []
+            generations = self.generations()
+            unusable: list[Unusable] = []
             for generation in reversed(generations):
                 try:
-                    checkpoint = self.load(generation, state_kind, origin)
+                    checkpoint = self.load(generation, state_type, origin)
                     check(checkpoint)
                     return checkpoint, unusable
                 except ValueError as error:  # CheckpointError is one
@@ -84,9 +131,21 @@ class Checkpoints:
             if set(generations) <= set(self.generations()):
                 return None, unusable
 
-    def load(self, generation: int, state_kind: type, origin: Mapping[str, Any]) -> Checkpoint:
-        """The checkpoint after `generation` generations. CheckpointError: it cannot be used, or is another run's."""
-        checkpoint = load(self.path(generation), state_kind)
+    def load(self, generation: int, state_type: type, origin: Mapping[str, Any]) -> Checkpoint:
+        """Reads a checkpoint.
+
+        Args:
+            generation: Number of finished generations.
+            state_type: The class of the algorithm's states.
+            origin: What the run's results depend on.
+
+        Returns:
+            The checkpoint.
+
+        Raises:
+            CheckpointError: It cannot be used, or is another run's.
+        """
+        checkpoint = load(self.path(generation), state_type)
         if checkpoint.state.generation != generation:
             raise CheckpointError(f"is of generation {checkpoint.state.generation}, not of {generation}")
         differences = _differences(checkpoint.origin, _as_json(origin))
@@ -95,9 +154,13 @@ class Checkpoints:
         return checkpoint
 
     def check_file(self, config: Config) -> None:
-        """UserError when a file that the environment is made from is not what it was when the run began.
+        """Checks a file of the user's own that the environment is made from, such as a maze.
 
-        What the newest checkpoint of the run remembers counts; those of earlier versions remember the path alone.
+        Args:
+            config: The run's configuration.
+
+        Raises:
+            UserError: The file's content is not what the newest checkpoint of the run remembers.
         """
         file = registry.file_of(config.env.name, config.env.options)
         if file is None:
@@ -108,7 +171,7 @@ class Checkpoints:
                 checkpoint = self.load(generation, config.algorithm.state_type, ours)
             except CheckpointError:
                 continue
-            theirs = _as_of_now(checkpoint.origin)["env"]["file"]
+            theirs = checkpoint.origin["env"]["file"]
             if theirs != ours["env"]["file"]:
                 key, path = file
                 raise UserError(
@@ -119,7 +182,14 @@ class Checkpoints:
 
 
 def generations(folder: Path) -> list[int]:
-    """Numbers of finished generations that a folder has checkpoints of, in order."""
+    """Lists the checkpoints in a folder.
+
+    Args:
+        folder: A run's folder of checkpoints, which need not be there.
+
+    Returns:
+        The number of finished generations of each, in order.
+    """
     if not folder.is_dir():
         return []
     names = (_NAME.fullmatch(path.name) for path in folder.iterdir())
@@ -127,7 +197,14 @@ def generations(folder: Path) -> list[int]:
 
 
 def set_aside(unusable: Unusable) -> Path:
-    """Renames a checkpoint that cannot be used, so that it is neither taken for one nor overwritten; the new path."""
+    """Renames a checkpoint that cannot be used, so that it is neither read again nor overwritten.
+
+    Args:
+        unusable: The checkpoint.
+
+    Returns:
+        Its new path.
+    """
     number, path = 1, unusable.path.with_name(unusable.path.name + ".unusable")
     while path.exists():
         number += 1
@@ -139,27 +216,16 @@ def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-# Keys that checkpoints of earlier versions lack, with what was the case then for those runs that have them.
-_ADDED = {
-    "network": {
-        "dtype": "float32",
-        "hidden": [256, 256],
-        "activation": "tanh",
-        "action_bins": 0,
-        "normalize_observations": False,
-    }
-}
-
-
 def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str]:
-    """Which keys differ, as `algorithm.sigma is 0.005 there and 0.002 here`. What a file of the environment's holds is
-    not compared: Checkpoints.check_file() does that for those who play."""
-    theirs, found = _as_of_now(theirs), []
+    """Which keys of two origins differ, as `algorithm.sigma is 0.005 there and 0.002 here`.
+
+    What a file of the environment's holds is not compared: `Checkpoints.check_file` does that for callers that play.
+    """
+    found = []
     for section in dict.fromkeys([*theirs, *ours]):
         there, here = theirs.get(section), ours.get(section)
         if not isinstance(there, Mapping) or not isinstance(here, Mapping):
             there, here = {"": there}, {"": here}
-        there = {**{key: value for key, value in _ADDED.get(section, {}).items() if key in here}, **there}
         for key in dict.fromkeys([*there, *here]):
             if (section, key) == ("env", "file") and key in there and key in here:
                 continue
@@ -167,19 +233,6 @@ def _differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> list[str
                 name = f"{section}.{key}".rstrip(".")
                 found.append(f"{name} is {_shown(there, key)} there and {_shown(here, key)} here")
     return found
-
-
-def _as_of_now(origin: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An origin without the options that checkpoints of earlier versions hold though results do not depend on them, and
-    with what a file holds now in place of its path, which they had, also from the current folder."""
-    env = origin.get("env")
-    if not isinstance(env, Mapping) or "options" not in env:
-        return origin
-    try:
-        env = {**env, **registry.deciding(env["name"], env["options"])}
-    except UserError:  # the file is gone: a difference
-        return origin
-    return {**origin, "env": {key: value for key, value in env.items() if key != "options" or value}}
 
 
 def _shown(table: Mapping[str, Any], key: str) -> str:

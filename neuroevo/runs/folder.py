@@ -30,6 +30,7 @@ from neuroevo.runs import reference_file
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints, Unusable, generations, set_aside
 from neuroevo.runs.metrics_files import MetricsFiles, check
+from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, METRICS, REFERENCE, TENSORBOARD
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume_checks import check_changes
@@ -99,6 +100,7 @@ class RunFolder:
             raise UserError(f"there is no run in {path}: expected {path / CONFIG}")
         lock = _locked(path)
         try:
+            refuse_other_versions(path)
             config = config or load_config(path / CONFIG, overrides)
             check_changes(path / CONFIG, config)
             checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints)
@@ -131,7 +133,7 @@ class RunFolder:
                 f"{name}.{key}": value for name, keys in self.config.tables().items() for key, value in keys.items()
             }
             self._tensorboard = TensorBoardWriter(
-                self.path / TENSORBOARD, tables, self.state.generation - len(self.state.untested)
+                self.path / TENSORBOARD, tables, self.state.generation - len(self.state.pending)
             )
             self._handler = _LogFile(self.path / LOG, encoding="utf-8")
         except OSError as error:

@@ -36,7 +36,7 @@ def genome_from_json(
     centers: by their names; of others the name is all that the genome has.
     """
     try:
-        base, network, same = value["base"], value.get("network", 0), value.get("same", 0)
+        base, network, same = value["base"], value["network"], value["same"]
         chain = tuple((seed, float(scale)) for seed, scale in value["chain"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"this is not a genome: {str(value)[:80]} ({error!r})") from None

@@ -1,7 +1,7 @@
 """The files that grow by a line with every finished generation.
 
 metrics.jsonl   one JSON object per generation: a Record's row, fitness of every genome included
-metrics.csv     the same numbers without the list of fitness, for spreadsheets
+metrics.csv     the same numbers without the list of fitness, for spreadsheets; names are quoted where CSV needs it
 elites.jsonl    the elite of every generation as a genome, relative to the line before (see genome_json); and, where
                 observations are normalized, the mean and standard deviation of each of an observation's numbers
 """
@@ -12,7 +12,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,20 +29,36 @@ from neuroevo.training.record import Record
 
 @dataclass(frozen=True)
 class Elite:
-    """Who was the best of a generation, and what its networks see observations through; None: as they are."""
+    """The best genome of a generation.
+
+    Attributes:
+        genome: The genome.
+        normalizer: What its networks see observations through; None: they see them as they are.
+    """
 
     genome: Genome
     normalizer: Normalizer | None = None
 
 
 class MetricsFiles:
-    """Appends to the files in a folder. A checkpoint remembers their lengths, and resuming cuts them back to those.
+    """Appends generations to the files in a run's folder.
 
-    lengths: bytes of complete generations in each file.
+    A checkpoint remembers the lengths of the files, and a resumed run cuts them back to those.
+
+    Attributes:
+        lengths: Bytes of complete generations in metrics.jsonl and elites.jsonl, by name.
     """
 
     def __init__(self, folder: Path, lengths: Mapping[str, int] | None = None):
-        """Cuts the files back to `lengths` bytes, which check() has accepted; by default to nothing. OSError."""
+        """Cuts the files back, or creates them.
+
+        Args:
+            folder: The run's folder.
+            lengths: Bytes to keep of each file, which `check` has accepted; None keeps nothing.
+
+        Raises:
+            OSError: They cannot be written.
+        """
         self._folder = folder
         self.lengths = {name: (lengths or {}).get(name, 0) for name in (METRICS, ELITES)}
         for name, length in self.lengths.items():
@@ -52,12 +68,22 @@ class MetricsFiles:
         for elite in elites(folder):
             self._elite = elite.genome
         self._columns: list[str] = []
-        for row in rows(folder, fitness=False):  # lines of an older version may lack some
+        for row in rows(folder, fitness=False):  # an algorithm need not name the same metrics in every generation
             self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
         self._write_csv()
 
     def append(self, record: Record) -> dict[str, int]:
-        """Adds a line to each file; their new lengths in bytes, for a checkpoint. OSError."""
+        """Adds a generation.
+
+        Args:
+            record: The generation's complete record.
+
+        Returns:
+            The new `lengths`, for a checkpoint.
+
+        Raises:
+            OSError: The files cannot be written.
+        """
         row = record.row()
         elite: dict[str, Any] = {"generation": record.generation, "elite": genome_to_json(record.elite, self._elite)}
         if record.normalizer is not None:
@@ -77,20 +103,32 @@ class MetricsFiles:
         return self.lengths
 
     def _write_csv(self) -> None:
-        head = ",".join(self._columns) + "\n" if self._columns else ""
-        lines = _csv(rows(self._folder, fitness=False), self._columns)
-        write_atomically(self._folder / CSV, head.encode() + lines)
+        lines = _csv(rows(self._folder, fitness=False), self._columns, header=bool(self._columns))
+        write_atomically(self._folder / CSV, lines)
 
     def flush(self) -> None:
-        """Makes what was appended survive a power failure. OSError."""
+        """Makes what was appended survive a power failure.
+
+        Raises:
+            OSError: It cannot be written to the disk.
+        """
         for name in (METRICS, ELITES):
             with (self._folder / name).open("rb") as file:
                 os.fsync(file.fileno())
 
 
 def check(folder: Path, lengths: Mapping[str, int]) -> None:
-    """ValueError when a file is missing, shorter than a checkpoint remembers, or damaged before that."""
-    for name, items in ((METRICS, rows), (ELITES, elites)):
+    """Checks that a run can go on from files.
+
+    Args:
+        folder: The run's folder.
+        lengths: Bytes of each file that a checkpoint remembers.
+
+    Raises:
+        ValueError: A file is missing, shorter than that, or damaged before that length.
+    """
+    readers: dict[str, Callable[..., Iterator[Any]]] = {METRICS: rows, ELITES: elites}
+    for name, items in readers.items():
         path = folder / name
         size = path.stat().st_size if path.is_file() else 0
         if size < lengths[name]:
@@ -100,9 +138,19 @@ def check(folder: Path, lengths: Mapping[str, int]) -> None:
 
 
 def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of metrics.jsonl, one per finished generation; without the lists of fitness if they are not wanted.
+    """Reads metrics.jsonl.
 
-    length: bytes to read. ValueError: the file does not hold what was written into it.
+    Args:
+        folder: The run's folder.
+        fitness: Whether the rows have the list of every genome's fitness.
+        length: Bytes to read; None reads all complete lines.
+
+    Yields:
+        A row per finished generation, as `Record.row` made it.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is damaged.
     """
     for row in _read(folder / METRICS, length):
         if not fitness:
@@ -110,8 +158,47 @@ def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Itera
         yield row
 
 
+def last_csv_row(folder: Path) -> dict[str, str] | None:
+    """Reads the last complete row of metrics.csv, which is small where metrics.jsonl is large.
+
+    Args:
+        folder: The run's folder; the run may be writing into it.
+
+    Returns:
+        Values as text by column, "" where a generation has none; None before there is a row.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The header or the last row is damaged.
+    """
+    path = folder / CSV
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = file.read().split("\n")[:-1]
+    header = csv.reader((f"{line}\n" for line in lines), strict=True)  # a metric's name may go over several lines
+    try:
+        columns = next(header, [])
+        if header.line_num == len(lines):
+            return None
+        (values,) = csv.reader(lines[-1:], strict=True)  # a row is numbers, which do not
+        return dict(zip(columns, values, strict=True))
+    except (csv.Error, ValueError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+
+
 def elites(folder: Path, length: int | None = None) -> Iterator[Elite]:
-    """The elite of each finished generation. ValueError: elites.jsonl does not hold what was written into it."""
+    """Reads elites.jsonl.
+
+    Args:
+        folder: The run's folder.
+        length: Bytes to read; None reads all complete lines.
+
+    Yields:
+        The elite of each finished generation. Of one that was made from a center the center's name alone is known.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is damaged.
+    """
     genome = None
     for row in _read(folder / ELITES, length):
         try:
@@ -120,6 +207,30 @@ def elites(folder: Path, length: int | None = None) -> Iterator[Elite]:
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{folder / ELITES} is damaged: {error}") from None
         yield elite
+
+
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    """Reads all that `rows` yields.
+
+    Args:
+        folder: The run's folder.
+
+    Returns:
+        A row per finished generation.
+    """
+    return list(rows(folder))
+
+
+def read_elites(folder: Path) -> list[Elite]:
+    """Reads all that `elites` yields, which takes memory that grows with the square of the generations.
+
+    Args:
+        folder: The run's folder.
+
+    Returns:
+        The elite of each finished generation.
+    """
+    return list(elites(folder))
 
 
 def _normalizer(row: Mapping[str, Any]) -> Normalizer | None:
@@ -132,18 +243,8 @@ def _normalizer(row: Mapping[str, Any]) -> Normalizer | None:
     return Normalizer(row["generation"], mean, std)
 
 
-def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """rows() as a list."""
-    return list(rows(folder))
-
-
-def read_elites(folder: Path) -> list[Elite]:
-    """elites() as a list, which takes memory that grows with the square of the generations."""
-    return list(elites(folder))
-
-
 def _read(path: Path, length: int | None) -> Iterator[dict[str, Any]]:
-    """The complete lines of a JSON lines file; a last one without its end was being written when the run was killed."""
+    """Yields the objects of a JSON lines file, without a last line that a killed run had not finished writing."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n") or (length is not None and file.tell() > length):
@@ -165,8 +266,11 @@ def _columns(row: Mapping[str, Any]) -> list[str]:
     return [name for name, value in row.items() if not isinstance(value, list)]
 
 
-def _csv(rows: Iterable[dict[str, Any]], columns: list[str]) -> bytes:
-    """A line for each row, with nothing where it has no such column."""
-    text = io.StringIO()
-    csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n").writerows(rows)
+def _csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], header: bool = False) -> bytes:
+    """Lines of CSV, with an empty value where a row lacks a column."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
+    if header:
+        writer.writeheader()
+    writer.writerows(rows)
     return text.getvalue().encode()

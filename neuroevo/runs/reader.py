@@ -18,6 +18,7 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.checkpoint import CheckpointError
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.metrics_files import Elite, elites, rows
+from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.paths import CONFIG, ELITES, METRICS
 from neuroevo.runs.reference_file import load
 from neuroevo.runs.state_codec import encode
@@ -33,6 +34,7 @@ class RunReader:
         self.path = Path(path)
         if not (self.path / CONFIG).is_file():
             raise UserError(f"there is no run in {path}: expected {self.path / 'config.toml'}")
+        refuse_other_versions(self.path)
         self.config: Config = load_config(self.path / CONFIG)
 
     def rows(self, fitness: bool = True) -> list[dict[str, Any]]:
@@ -108,7 +110,7 @@ class RunReader:
                     why = f"{checkpoints.path(number)} {error}"
                 continue
             # Of whatever it holds: parents of another run may have centers each, one of which the elite was made from.
-            held = encode(state.algorithm, state.untested)
+            held = encode(state.algorithm, state.pending)
             if genome.base.name in held.centers:
                 return replace(genome, base=Center(held.arrays[held.centers[genome.base.name]]))
             usable.append(number)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import typing
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -83,10 +83,9 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
             raise ValueError(f"{where} is {str(value)[:80]}, expected another value")
         names, hints = [f.name for f in fields(own)], typing.get_type_hints(own)
         given = value["fields"]
-        needed = {f.name for f in fields(own) if f.default is MISSING and f.default_factory is MISSING}
-        if not needed <= set(given) <= set(names):
+        if set(given) != set(names):
             raise ValueError(f"{where} has the fields {sorted(given)}, expected {sorted(names)}")
-        return own(**{name: made(given[name], hints[name], f"{where}.{name}") for name in names if name in given})
+        return own(**{name: made(given[name], hints[name], f"{where}.{name}") for name in names})
 
     try:
         genomes += genomes_from_json(encoded.genomes, _centers(encoded))

@@ -24,8 +24,8 @@ def first_state(config: Config) -> TrainState:
     """
     path, ours = config.training.start_from, config.network
     if path is None:
-        moments = ObservationStatistics() if ours.normalize_observations else None
-        return start(config.algorithm, config.training, moments=moments)
+        statistics = ObservationStatistics() if ours.normalize_observations else None
+        return start(config.algorithm, config.training, observation_statistics=statistics)
     other = _other(path)
     for field in fields(ours):
         here, there = getattr(ours, field.name), getattr(other.config.network, field.name)
@@ -35,7 +35,8 @@ def first_state(config: Config) -> TrainState:
     state = other.state()
     if state.generation == 0:
         raise UserError(f"training.start_from = {path}: it has no checkpoint after a finished generation yet")
-    return start(config.algorithm, config.training, other.config.algorithm.best(state.algorithm), state.moments)
+    genomes = other.config.algorithm.best(state.algorithm)
+    return start(config.algorithm, config.training, genomes, state.observation_statistics)
 
 
 def first_reference(config: Config) -> np.ndarray | None:

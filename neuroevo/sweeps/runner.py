@@ -18,6 +18,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.runs import preflight
 from neuroevo.runs.folder import check_free
+from neuroevo.runs.metrics_files import last_csv_row
 from neuroevo.runs.paths import CSV
 from neuroevo.runs.provenance import machine
 from neuroevo.sweeps.status import Row, RunStatus, status_of
@@ -106,13 +107,12 @@ class _Child:
 
     def _news(self) -> Row | None:
         """The row of the last finished generation if it is another one than before."""
-        path = self.run.folder / CSV
         try:
-            status = path.stat()
+            status = (self.run.folder / CSV).stat()
             if (status.st_mtime_ns, status.st_size) == self._seen:
                 return None
             self._seen = (status.st_mtime_ns, status.st_size)
-            row = _last_row(path)
+            row = _last_row(self.run.folder)
         except (OSError, ValueError):  # nothing to show; what it means for the run, the run's process says
             return None
         if row is None or row["generation"] == self._generation:
@@ -133,16 +133,15 @@ class _Child:
         return Failure(self.run, reason, [line for line in lines if line.strip()][-_LAST_LINES:])
 
 
-def _last_row(path: Path) -> Row | None:
-    """The last complete line of a metrics.csv, None before there is one. OSError; ValueError: it is damaged."""
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    if len(lines) < 2:
+def _last_row(folder: Path) -> Row | None:
+    """The last row of a run's metrics.csv as numbers, None before there is one. OSError; ValueError: it is damaged."""
+    values = last_csv_row(folder)
+    if values is None:
         return None
-    columns = zip(lines[0].split(","), lines[-1].split(","), strict=True)
-    row = {name: float(value) if value else None for name, value in columns}
+    row = {name: float(value) if value else None for name, value in values.items()}
     missing = [name for name in _SHOWN if name not in row] + [name for name in _COUNTED if row.get(name) is None]
     if missing:
-        raise ValueError(f"{path} has no {', '.join(missing)}")
+        raise ValueError(f"{folder / CSV} has no {', '.join(missing)}")
     return row
 
 

@@ -1,8 +1,9 @@
-"""Test episodes of the elites: they are played in slots that the generations after leave idle, and attached later.
+"""Elite evaluation: the test episodes of each generation's elite, played beside the generations that follow.
 
-A generation's test episodes come after the next generation's population and validation and before the population of the
-one after that, so that at most the last of them go on for longer. What they give does not depend on when they are
-played. Records wait for their tests, in order.
+The train loop submits a finished generation's test episodes and goes on with the next generation. The evaluator plays
+them after that generation's population and validation and before the population of the one after, so that they fill
+slots that would be idle and at most the last of them take longer. Their results do not depend on when they are played.
+A generation's record is complete when its own evaluation and those of all generations before it are over.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,106 +20,153 @@ from neuroevo.core.episode import Batch, Episode, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.system.statistics import summarize
-from neuroevo.training.record import Record
+from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record
 
 
 def episode_priority(generation: int) -> int:
-    """Of a generation's population and validation."""
+    """Gives the priority number of a generation's population and validation episodes.
+
+    Args:
+        generation: The generation's number.
+
+    Returns:
+        The priority number; the evaluator plays episodes of lower numbers first.
+    """
     return 2 * generation
 
 
 def elite_evaluation_priority(generation: int) -> int:
-    """Of the test episodes of a generation's elite."""
+    """Gives the priority number of the test episodes of a generation's elite.
+
+    Args:
+        generation: The generation's number.
+
+    Returns:
+        A number between those of the next generation's other episodes and those of the generation after that.
+    """
     return episode_priority(generation + 1) + 1
 
 
 @dataclass(frozen=True)
-class Untested:
-    """A finished generation whose test episodes are not over, as a checkpoint holds it.
+class PendingEvaluation:
+    """A finished generation whose elite's evaluation is not over, as a checkpoint holds it. E: test episodes.
 
-    record: without what the tests give. returns: float64 [test episodes], steps: int64 [test episodes], 0 for those
-    that are not over. failures: of those that failed, why, by the index as text.
+    Attributes:
+        record: The generation's record, without the evaluation.
+        returns: float64 [E]; 0 for episodes that are not over.
+        steps: int64 [E]; 0 for episodes that are not over.
+        failures: Why episodes failed, by the episode's index written as text; only of episodes that are over.
     """
 
-    record: Record
+    record: GenerationRecord
     returns: np.ndarray
     steps: np.ndarray
     failures: Mapping[str, str] = field(default_factory=dict)
 
 
 class EliteEvaluations:
-    """The tests that are going on, oldest first. untested: those of a checkpoint, which are taken up again."""
+    """The elite evaluations that an evaluator has not finished, oldest first."""
 
-    def __init__(self, evaluator: Evaluator, training: Training, untested: Iterable[Untested] = ()):
+    def __init__(self, evaluator: Evaluator, training: Training, pending: Iterable[PendingEvaluation] = ()):
+        """Continues the pending evaluations of a checkpoint.
+
+        Args:
+            evaluator: Plays the test episodes.
+            training: Says how many test episodes an elite plays, and the run's seed.
+            pending: Evaluations to continue, oldest first; only their episodes that are not over are played.
+        """
         self._evaluator, self._training = evaluator, training
         self._playing: deque[_Playing] = deque()
-        for each in untested:
-            self._submit(each)
+        for each in pending:
+            self._continue(each)
 
-    def add(self, record: Record) -> None:
-        """Begins to play the tests of a finished generation's elite."""
+    def submit(self, record: GenerationRecord) -> None:
+        """Starts the evaluation of a finished generation's elite, without waiting for it.
+
+        Args:
+            record: The generation's record.
+        """
         count = self._training.test_episodes
-        self._submit(Untested(record, np.zeros(count), np.zeros(count, np.int64)))
+        self._continue(PendingEvaluation(record, np.zeros(count), np.zeros(count, np.int64)))
 
-    def complete(self) -> list[Record]:
-        """The records whose tests are over, and those of the generations before too."""
-        done = []
+    def take_complete(self) -> list[Record]:
+        """Removes the evaluations that are over from the front of the queue.
+
+        Returns:
+            Their complete records, oldest first. An evaluation that is over waits for older ones that are not.
+        """
+        complete = []
         while self._playing and not self._playing[0].batch.left:
-            done.append(self._playing.popleft().complete())
-        return done
+            complete.append(self._playing.popleft().record())
+        return complete
 
     def wait(self, seconds: float, on_progress: Progress | None = None) -> None:
-        """Waits for the oldest tests, at most so long; on_progress hears of those episodes that this process plays."""
+        """Waits for the oldest evaluation.
+
+        Args:
+            seconds: Longest time to wait.
+            on_progress: Called with the finished episodes and their steps, of those episodes that this process plays.
+        """
         begun, oldest = time.perf_counter(), self._playing[0]
         self._evaluator.wait(oldest.batch, on_progress, seconds)
         oldest.seconds += time.perf_counter() - begun
 
     @property
-    def untested(self) -> tuple[Untested, ...]:
-        """What is not over, for a checkpoint."""
-        return tuple(playing.untested() for playing in self._playing)
+    def pending(self) -> tuple[PendingEvaluation, ...]:
+        """The evaluations that are not over, oldest first, for a checkpoint."""
+        return tuple(playing.pending() for playing in self._playing)
 
     @property
     def episodes(self) -> int:
-        """How many episodes of the oldest tests this process plays."""
+        """Number of episodes of the oldest evaluation that this process plays."""
         return len(self._playing[0].batch.steps)
 
-    def _submit(self, before: Untested) -> None:
-        record, missing = before.record, np.flatnonzero(before.steps == 0)
-        seeds = draw_seeds(len(before.steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
+    def _continue(self, pending: PendingEvaluation) -> None:
+        """Has the evaluator play the episodes of an evaluation that are not over."""
+        record, missing = pending.record, np.flatnonzero(pending.steps == 0)
+        seeds = draw_seeds(len(pending.steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
         episodes = [Episode(record.elite, seeds[i], 0, record.normalizer) for i in missing]
         batch = self._evaluator.submit(episodes, elite_evaluation_priority(record.generation))
-        self._playing.append(_Playing(before, missing, batch))
+        self._playing.append(_Playing(pending, missing, batch))
 
 
 @dataclass
 class _Playing:
-    """before: what was known at the start. missing: indices of the episodes that the batch plays. seconds: in which
-    nothing else was waited for."""
+    """An evaluation whose missing episodes an evaluator plays.
 
-    before: Untested
+    Attributes:
+        before: What was known when these episodes were submitted.
+        missing: int64 [M], the indices of the M episodes in `batch`.
+        batch: The submitted episodes.
+        seconds: Wall time in which nothing else was waited for.
+    """
+
+    before: PendingEvaluation
     missing: np.ndarray
     batch: Batch
     seconds: float = 0.0
 
-    def untested(self) -> Untested:
+    def pending(self) -> PendingEvaluation:
+        """The evaluation as it is now."""
         returns, steps, failures = self.before.returns.copy(), self.before.steps.copy(), dict(self.before.failures)
         returns[self.missing], steps[self.missing] = self.batch.returns, self.batch.steps
         over = {index: failure for index, failure in self.batch.failures.items() if self.batch.steps[index]}
         failures |= {str(self.missing[index]): over[index] for index in sorted(over)}
-        return Untested(self.before.record, returns, steps, failures)
+        return PendingEvaluation(self.before.record, returns, steps, failures)
 
-    def complete(self) -> Record:
-        now, record = self.untested(), self.before.record
+    def record(self) -> Record:
+        """The complete record, once all episodes are over."""
+        now = self.pending()
         failures = {int(index): failure for index, failure in now.failures.items()}
         outcomes = Outcomes(now.returns, now.steps, failures)
-        tested = summarize(outcomes.counted if len(failures) < len(now.steps) else np.zeros(0))  # all failed: no mean
-        return replace(
-            record,
-            test_mean=tested.mean,
-            test_standard_error=tested.standard_error,
-            steps_test=int(now.steps.sum()),
-            seconds_test=self.seconds,
-            failures_test=len(failures),
-            first_failure=record.first_failure or first_of(failures),
+        summary = summarize(outcomes.counted if len(failures) < len(now.steps) else np.zeros(0))  # all failed: no mean
+        test = EvaluationRecord(
+            episodes=len(now.steps),
+            steps=int(now.steps.sum()),
+            seconds=self.seconds,
+            failures=len(failures),
+            first_failure=first_of(failures),
+            mean=summary.mean,
+            standard_error=summary.standard_error,
         )
+        return now.record.evaluated(test)

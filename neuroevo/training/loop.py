@@ -1,10 +1,9 @@
-"""The generation loop: ask, play the population, validate the best, tell; and the elite's test episodes beside it."""
+"""The generation loop: ask, play the population, validate the best, tell; elite evaluation goes on beside it."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,22 +13,27 @@ from neuroevo.algorithms.base import Algorithm, Played
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import Training
 from neuroevo.core.episode import Episode, Outcomes, first_of
-from neuroevo.core.errors import SimulationError, UserError
+from neuroevo.core.errors import SimulationError
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.randomness import Purpose, draw_seeds
-from neuroevo.training.elite_evaluation import EliteEvaluations, Untested, episode_priority
-from neuroevo.training.record import Record
+from neuroevo.training.elite_evaluation import EliteEvaluations, PendingEvaluation, episode_priority
+from neuroevo.training.record import GenerationRecord, PhaseRecord, Record, checked_metrics
 
 
 @dataclass(frozen=True)
 class TrainState:
-    """All that the next generation depends on: the algorithm's state, finished generations, cut-off and spent budget.
+    """All that the next generation depends on.
 
-    steps: population and validation. seconds: wall time of the finished generations. untested: the finished generations
-    whose elites' test episodes are not over yet, oldest first. moments: of what the populations saw, where observations
-    are normalized.
+    Attributes:
+        algorithm: The algorithm's state.
+        generation: Number of finished generations.
+        max_episode_steps: Decisions after which the next generation's episodes are cut off.
+        steps: Steps of population and validation episodes so far.
+        seconds: Wall time of the finished generations.
+        pending: The finished generations whose elite's evaluation is not over, oldest first.
+        observation_statistics: Of what all populations saw; None if observations are not normalized.
     """
 
     algorithm: Any
@@ -37,45 +41,74 @@ class TrainState:
     max_episode_steps: int
     steps: int = 0
     seconds: float = 0.0
-    untested: tuple[Untested, ...] = ()
-    moments: ObservationStatistics | None = None
+    pending: tuple[PendingEvaluation, ...] = ()
+    observation_statistics: ObservationStatistics | None = None
 
 
 class Watcher:
-    """Who is told how a run goes. This one says nothing."""
+    """Hears how a run goes; the loop calls `phase` and `progress`, the run `generation`. This one ignores it all."""
 
     def phase(self, generation: int, name: str, episodes: int) -> None:
-        """The generation begins to play `episodes` of the phase: population, validation or test."""
+        """Called when a phase begins.
+
+        Args:
+            generation: The generation's number.
+            name: "population", "validation" or "test".
+            episodes: Number of episodes that will be played.
+        """
 
     def progress(self, finished: int, steps: int) -> None:
-        """Of the phase's episodes `finished` are over and took `steps`."""
+        """Called a few times a second while a phase goes on.
+
+        Args:
+            finished: Number of the phase's episodes that are over.
+            steps: Steps that these took.
+        """
 
     def generation(self, record: Record) -> None:
-        """A generation is finished and tested, and its record written."""
+        """Called when a generation's record is complete and has been written.
+
+        Args:
+            record: The record.
+        """
 
 
 def start(
     algorithm: Algorithm,
     training: Training,
     genomes: Sequence[Genome] = (),
-    moments: ObservationStatistics | None = None,
+    observation_statistics: ObservationStatistics | None = None,
 ) -> TrainState:
-    """The state before generation 0. genomes: another run's best, best first, to start from.
+    """Makes the state before generation 0.
 
-    moments: ObservationStatistics(), or what the other run's populations saw, to normalize observations; None: they
-    are not.
+    Args:
+        algorithm: Makes its own initial state.
+        training: The seed and the episodes' first cut-off.
+        genomes: Another run's best genomes to start from, best first.
+        observation_statistics: What the other run's populations saw, or empty statistics, to normalize observations;
+            None leaves observations as they are.
+
+    Returns:
+        The state.
     """
-    state = algorithm.init(training.seed, genomes)
     return TrainState(
-        state,
+        algorithm.init(training.seed, genomes),
         generation=0,
         max_episode_steps=parse_max_episode_steps(training.max_episode_steps).start,
-        moments=moments,
+        observation_statistics=observation_statistics,
     )
 
 
 def spent(state: TrainState, training: Training) -> str | None:
-    """Which budget is used up, as a sentence's end, or None while there is some left of each."""
+    """Says which budget is used up.
+
+    Args:
+        state: After a generation.
+        training: The budgets.
+
+    Returns:
+        The end of a sentence, such as "after 5 generations"; None while some of each budget is left.
+    """
     if training.generations is not None and state.generation >= training.generations:
         return f"after {state.generation} generations"
     if training.total_steps is not None and state.steps >= training.total_steps:
@@ -86,8 +119,16 @@ def spent(state: TrainState, training: Training) -> str | None:
 
 
 def finished(state: TrainState, training: Training) -> str | None:
-    """Like spent(), and None as long as elites of finished generations are being tested."""
-    return None if state.untested else spent(state, training)
+    """Says why a run is over.
+
+    Args:
+        state: After a generation.
+        training: The budgets.
+
+    Returns:
+        What `spent` returns, but None as long as an elite's evaluation is pending.
+    """
+    return None if state.pending else spent(state, training)
 
 
 def train(
@@ -97,63 +138,79 @@ def train(
     state: TrainState | None = None,
     watcher: Watcher | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
-    """Yields the state after each generation and the records that became complete, in order; goes on until a budget is
-    spent and every elite tested. Records come later than their generations, since test episodes fill idle slots. While
-    only tests are left it yields every now and then, so that what is over can be kept.
+    """Runs generations until a budget is spent, then waits until every elite has been evaluated.
 
-    From the same state the same generations follow, whatever came before. The caller closes the evaluator.
-    ValueError: the evaluator returned a fitness that is not finite. SimulationError: all episodes of a population or of
-    a validation failed.
+    From the same state the same generations follow, whatever came before.
+
+    Args:
+        algorithm: Makes the genomes.
+        evaluator: Plays the episodes. The caller closes it.
+        training: Episodes, budgets and the seed.
+        state: Where to go on from; None for the start.
+        watcher: Hears of each phase and its progress.
+
+    Yields:
+        The state after each generation and the records that became complete, oldest first: later than their
+        generations, since test episodes fill idle slots. While only elite evaluations are left, the state and the
+        records about once a minute, so that the caller can keep the episodes that are over.
+
+    Raises:
+        SimulationError: All episodes of a population or of a validation failed.
+        UserError: One of the algorithm's metrics is not a finite number, or has the name of a column of every run.
+        ValueError: The evaluator returned a fitness that is not finite.
     """
     state = start(algorithm, training) if state is None else state
     watcher = watcher or Watcher()
-    tests = EliteEvaluations(evaluator, training, state.untested)
+    evaluations = EliteEvaluations(evaluator, training, state.pending)
     while spent(state, training) is None:
-        state, record = run_generation(algorithm, evaluator, training, state, watcher)
-        tests.add(record)
-        complete = tests.complete()
-        state = replace(state, untested=tests.untested)
+        state, record = _run_generation(algorithm, evaluator, training, state, watcher)
+        evaluations.submit(record)
+        complete = evaluations.take_complete()
+        state = replace(state, pending=evaluations.pending)
         yield state, complete
-    told_of = None
-    while state.untested:
-        oldest, begun = state.untested[0].record.generation, time.perf_counter()
-        if oldest != told_of:
-            watcher.phase(oldest, "test", tests.episodes)
-            told_of = oldest
-        tests.wait(_TAIL_SECONDS, watcher.progress)
-        seconds = time.perf_counter() - begun
-        after = state.seconds + seconds
-        complete = [replace(record, seconds_total=after) for record in tests.complete()]
-        state = replace(state, seconds=after, untested=tests.untested)
+    announced = None
+    while state.pending:
+        oldest, begun = state.pending[0].record.generation, time.perf_counter()
+        if oldest != announced:
+            watcher.phase(oldest, "test", evaluations.episodes)
+            announced = oldest
+        evaluations.wait(_TAIL_SECONDS, watcher.progress)
+        after = state.seconds + (time.perf_counter() - begun)
+        complete = [replace(record, seconds_total=after) for record in evaluations.take_complete()]
+        state = replace(state, seconds=after, pending=evaluations.pending)
         yield state, complete
 
 
-def run_generation(
+def _run_generation(
     algorithm: Algorithm, evaluator: Evaluator, training: Training, state: TrainState, watcher: Watcher
-) -> tuple[TrainState, Record]:
-    """Plays one generation without its test: the state after it and its record.
-
-    UserError: one of the algorithm's metrics is not a finite number or has the name of a column that every run has.
-    """
+) -> tuple[TrainState, GenerationRecord]:
+    """Plays population and validation of one generation; returns the state after it and its record."""
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
-    moments = state.moments
-    normalizer = None if moments is None else moments.normalizer(generation, evaluator.observation_size)
+    statistics = state.observation_statistics
+    normalizer = None if statistics is None else statistics.normalizer(generation, evaluator.observation_size)
 
     def play(purpose: Purpose, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]) -> _Phase:
         """Each genome plays the episodes of its seeds, [genomes][episodes each]."""
         pairs = [(genome, seed) for genome, own in zip(genomes, seeds, strict=True) for seed in own]
         if not pairs:
-            return _Phase(_NOTHING, Played([], np.zeros(0)), 0.0)
+            return _Phase(_NOTHING, Played([], np.zeros(0)), PhaseRecord(episodes=0, steps=0, seconds=0.0))
         episodes = [Episode(genome, seed, state.max_episode_steps, normalizer) for genome, seed in pairs]
-        phase = purpose.name.removesuffix("_EPISODES").lower()
-        watcher.phase(generation, phase, len(episodes))
+        name = purpose.name.removesuffix("_EPISODES").lower()
+        watcher.phase(generation, name, len(episodes))
         begun = time.perf_counter()
         outcomes = evaluator.wait(evaluator.submit(episodes, episode_priority(generation)), watcher.progress)
         try:
             played = _played(genomes, outcomes)
         except SimulationError as error:
-            raise SimulationError(f"{phase} of generation {generation}: {error}") from None
-        return _Phase(outcomes, played, time.perf_counter() - begun)
+            raise SimulationError(f"{name} of generation {generation}: {error}") from None
+        record = PhaseRecord(
+            episodes=len(episodes),
+            steps=played.steps,
+            seconds=time.perf_counter() - begun,
+            failures=len(outcomes.failures),
+            first_failure=first_of(outcomes.failures),
+        )
+        return _Phase(outcomes, played, record)
 
     def seeds(purpose: Purpose, count: int) -> list[int]:
         return draw_seeds(count, training.seed, generation, purpose)
@@ -180,51 +237,49 @@ def run_generation(
         ),
         steps=state.steps + steps,
         seconds=state.seconds + seconds,
-        moments=None if moments is None else moments.after(population.outcomes.moments),
+        observation_statistics=None if statistics is None else statistics.after(population.outcomes.moments),
     )
-    record = Record(
+    source = f"metrics() of {type(algorithm).__name__}"
+    record = GenerationRecord(
         generation=generation,
         max_episode_steps=state.max_episode_steps,
         elite=elite,
         fitness=population.played.fitness,
-        validation=float(validation.played.fitness[candidates.index(elite)]) if elite in candidates else None,
-        test_mean=None,
-        test_standard_error=None,
-        steps_population=population.played.steps,
-        steps_validation=validation.played.steps,
-        steps_test=0,
+        validation_mean=float(validation.played.fitness[candidates.index(elite)]) if elite in candidates else None,
+        population=population.record,
+        validation=validation.record,
         steps_total=after.steps,
         frames_total=after.steps * evaluator.frame_skip,
-        seconds_population=population.seconds,
-        seconds_validation=validation.seconds,
-        seconds_test=0.0,
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
+        extra_metrics=checked_metrics(source, algorithm.metrics(state.algorithm, told)),
         normalizer=normalizer,
-        failures_population=len(population.outcomes.failures),
-        failures_validation=len(validation.outcomes.failures),
-        first_failure=first_of(population.outcomes.failures) or first_of(validation.outcomes.failures),
     )
-    figures = _figures(f"metrics() of {type(algorithm).__name__}", algorithm.metrics(state.algorithm, told), record)
-    return after, replace(record, figures=figures)
+    return after, record
 
 
-_TAIL_SECONDS = 60.0  # between checkpoints while only tests are left
+_TAIL_SECONDS = 60.0  # between checkpoints while only elite evaluations are left
 _NOTHING = Outcomes(np.zeros(0, np.float64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
 class _Phase:
-    """Outcomes of equally many episodes for each genome, what the genomes are told of them, and the wall time."""
+    """A phase of population or validation, of equally many episodes for each of its genomes.
+
+    Attributes:
+        outcomes: Results of the episodes.
+        played: What the algorithm learns about its genomes.
+        record: What the generation's record keeps.
+    """
 
     outcomes: Outcomes
     played: Played
-    seconds: float
+    record: PhaseRecord
 
 
 def _played(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
-    """Of the outcomes of each genome's episodes, in order. SimulationError: all episodes failed."""
+    """What genomes achieved, from the outcomes of their episodes, in order. SimulationError: all episodes failed."""
     fitness = outcomes.counted.reshape(len(genomes), -1).mean(axis=1)
     steps, behaviors = int(np.sum(outcomes.steps)), outcomes.behaviors
     if behaviors is not None:
@@ -235,21 +290,9 @@ def _played(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
     return Played(genomes, fitness, steps, behaviors)
 
 
-def _figures(source: str, numbers: Mapping[str, Any], record: Record) -> dict[str, float | None]:
-    """An algorithm's numbers, Python's for NumPy's, which neither a checkpoint nor JSON holds. UserError: one is not a
-    finite number or has the name of a column."""
-    columns, figures = record.row(), {}
-    for name, number in numbers.items():
-        if name in columns:
-            raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
-        figures[name] = number.item() if isinstance(number, np.generic) else number
-        if number is not None and not (isinstance(figures[name], int | float) and math.isfinite(figures[name])):
-            raise UserError(f"{source} has {name} = {number!r}, expected a finite number, or None if it is not known")
-    return figures
-
-
 def _means(behaviors: np.ndarray) -> np.ndarray:
-    """[N, B] of those of the behaviors [N, E, B] that are not NaN; NaN where all are."""
+    """Means over E of the behaviors [N, E, B] that are not NaN, [N, B]; NaN where all are."""
     known = ~np.isnan(behaviors)
     with np.errstate(invalid="ignore"):
-        return np.where(known, behaviors, 0).sum(axis=1) / known.sum(axis=1).astype(behaviors.dtype)
+        means: np.ndarray = np.where(known, behaviors, 0).sum(axis=1) / known.sum(axis=1).astype(behaviors.dtype)
+    return means

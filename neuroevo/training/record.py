@@ -1,110 +1,223 @@
-"""What a finished generation leaves behind, as one flat row of numbers, and as a line for people."""
+"""What a generation leaves behind: numbers for each phase, the elite, and one flat row of plain values.
+
+A generation has three phases: its population plays, the best candidates play validation episodes, and the elite plays
+test episodes. The last phase is often played later, while other generations are. Hence two types: a `GenerationRecord`
+is known when the generation is finished, and becomes a `Record` once its elite has been evaluated. Metrics files,
+TensorBoard and progress displays get a `Record`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 
 
-@dataclass(frozen=True)
-class Record:
-    """One finished generation. Steps are decisions of the network, seconds are wall time.
+@dataclass(frozen=True, kw_only=True)
+class PhaseRecord:
+    """The episodes of one phase of a generation. All numbers are 0 if the phase has no episodes.
 
-    fitness: float64 [N]. validation: mean of the elite's validation episodes. test_mean and test_standard_error: of the
-    elite's test episodes. Each is None where there were no such episodes. steps_*_total count from the run's start;
-    steps_total is population + validation, which the budget counts. frames_total is steps_total times the frame skip.
-    seconds_test: in which nothing but the test episodes was waited for; they are played while other generations are.
-    steps_per_s: of all episodes that were played during the generation, tests of earlier ones included. idle_share: of
-    the worker threads' time in the generation, what they had no work for, in [0, 1].
-    figures: the algorithm's own numbers, such as sigma, of other names than row() has without them.
-    normalizer: what the generation's networks, the elite among them, see observations through; None: as they are.
-    failures_*: how many of the episodes failed; they count as the worst of the others. first_failure: why the first
-    did.
+    Attributes:
+        episodes: Number of episodes played.
+        steps: Decisions of the networks in all of these episodes.
+        seconds: Wall time in which the phase was waited for.
+        failures: Number of episodes whose simulation failed; each counts as the worst of the phase's other episodes.
+        first_failure: Why the first of these failed; "" if none did.
+    """
+
+    episodes: int
+    steps: int
+    seconds: float
+    failures: int = 0
+    first_failure: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRecord(PhaseRecord):
+    """The test phase: what the elite achieved in its test episodes.
+
+    Attributes:
+        episodes: See `PhaseRecord`, as for `steps`, `failures` and `first_failure`.
+        seconds: Wall time in which nothing but these episodes was waited for; most are played beside other generations.
+        mean: Mean return; None if there are no test episodes, or all of them failed.
+        standard_error: Standard error of the mean; None if there are fewer than two test episodes, or all failed.
+    """
+
+    mean: float | None
+    standard_error: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationRecord:
+    """A finished generation whose elite has not been evaluated yet.
+
+    Attributes:
+        generation: Its number, from 0.
+        max_episode_steps: Decisions after which an episode of its population and validation was cut off.
+        elite: The best genome after the generation.
+        fitness: float64 [N], of the N genomes of the population.
+        validation_mean: Mean return of the elite's validation episodes; None if it played none.
+        population: The population's episodes.
+        validation: The validation episodes of all candidates.
+        steps_total: Steps of population and validation since the run's start, which the budget counts.
+        frames_total: `steps_total` times the environment's frame skip.
+        seconds_total: Wall time of the run so far. The record of a generation whose elite's evaluation was over only
+            after the last generation includes the time until then.
+        steps_per_s: Rate of all episodes played during the generation, test episodes of earlier ones included.
+        idle_share: Share of the worker threads' time during the generation for which they had no work, in [0, 1].
+        extra_metrics: The algorithm's own numbers, such as sigma, under names that are not in `COLUMNS`.
+        normalizer: What all networks of the generation see observations through; None: they see them as they are.
     """
 
     generation: int
     max_episode_steps: int
     elite: Genome
     fitness: np.ndarray
-    validation: float | None
-    test_mean: float | None
-    test_standard_error: float | None
-    steps_population: int
-    steps_validation: int
-    steps_test: int
+    validation_mean: float | None
+    population: PhaseRecord
+    validation: PhaseRecord
     steps_total: int
     frames_total: int
-    seconds_population: float
-    seconds_validation: float
-    seconds_test: float
     seconds_total: float
     steps_per_s: float
     idle_share: float
-    figures: Mapping[str, float | None] = field(default_factory=dict)
+    extra_metrics: Mapping[str, float | None] = field(default_factory=dict)
     normalizer: Normalizer | None = None
-    failures_population: int = 0
-    failures_validation: int = 0
-    failures_test: int = 0
-    first_failure: str = ""
+
+    def evaluated(self, test: EvaluationRecord) -> Record:
+        """Completes the record with the evaluation of its elite.
+
+        Args:
+            test: What the elite achieved in its test episodes.
+
+        Returns:
+            The complete record.
+        """
+        return Record(**{each.name: getattr(self, each.name) for each in fields(GenerationRecord)}, test=test)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(GenerationRecord):
+    """A finished generation whose elite has been evaluated.
+
+    Attributes:
+        test: The elite's test episodes; of 0 episodes if the run has none.
+    """
+
+    test: EvaluationRecord
 
     @property
-    def failures(self) -> str:
-        """How many of the episodes failed, and why the first one did, as a clause; "" if none did."""
-        count = self.failures_population + self.failures_validation + self.failures_test
-        return f"{count:,} episode{'s' if count > 1 else ''} failed, the first: {self.first_failure}" if count else ""
+    def phases(self) -> tuple[PhaseRecord, PhaseRecord, PhaseRecord]:
+        """The phases in the order in which a generation has them: population, validation, test."""
+        return self.population, self.validation, self.test
+
+    @property
+    def failures(self) -> int:
+        """Number of episodes that failed, in all phases together."""
+        return sum(phase.failures for phase in self.phases)
+
+    @property
+    def first_failure(self) -> str:
+        """Why the first episode failed that did, in the order of the phases; "" if none did."""
+        return next((phase.first_failure for phase in self.phases if phase.failures), "")
+
+    @property
+    def failure_summary(self) -> str:
+        """How many episodes failed and why the first one did, as a clause of a sentence; "" if none failed."""
+        if not self.failures:
+            return ""
+        return f"{self.failures:,} episode{'s' if self.failures > 1 else ''} failed, the first: {self.first_failure}"
 
     def row(self) -> dict[str, Any]:
-        """The record as plain values without the elite and what it sees through; those that depend on the clock are
-        seconds_*, steps_per_s and idle_share."""
-        return {
-            "generation": self.generation,
-            **self.figures,
-            "max_episode_steps": self.max_episode_steps,
-            "fitness_mean": float(np.mean(self.fitness)),
-            "fitness_median": float(np.median(self.fitness)),
-            "fitness_max": float(np.max(self.fitness)),
-            "fitness_min": float(np.min(self.fitness)),
-            "fitness_std": float(np.std(self.fitness)),
-            "validation_mean": self.validation,
-            "test_mean": self.test_mean,
-            "test_standard_error": self.test_standard_error,
-            "steps_population": self.steps_population,
-            "steps_validation": self.steps_validation,
-            "steps_test": self.steps_test,
-            "steps_total": self.steps_total,
-            "frames_total": self.frames_total,
-            "failures_population": self.failures_population,
-            "failures_validation": self.failures_validation,
-            "failures_test": self.failures_test,
-            "seconds_population": round(self.seconds_population, 3),
-            "seconds_validation": round(self.seconds_validation, 3),
-            "seconds_test": round(self.seconds_test, 3),
-            "seconds_total": round(self.seconds_total, 3),
-            "steps_per_s": round(self.steps_per_s, 1),
-            "idle_share": round(self.idle_share, 4),
-            "fitness": self.fitness.tolist(),
-        }
+        """Flattens the record into plain values, for metrics files and TensorBoard.
+
+        Returns:
+            The generation's number, the algorithm's own metrics, then the values of `COLUMNS`. The elite and the
+            normalizer are not among them. Those that depend on the clock are seconds_*, steps_per_s and idle_share.
+        """
+        values = {name: value_of(self) for name, value_of in _VALUES.items()}
+        return {"generation": self.generation, **self.extra_metrics, **values}
+
+
+_VALUES: dict[str, Callable[[Record], Any]] = {  # users' scripts read these names
+    "max_episode_steps": lambda record: record.max_episode_steps,
+    "fitness_mean": lambda record: float(np.mean(record.fitness)),
+    "fitness_median": lambda record: float(np.median(record.fitness)),
+    "fitness_max": lambda record: float(np.max(record.fitness)),
+    "fitness_min": lambda record: float(np.min(record.fitness)),
+    "fitness_std": lambda record: float(np.std(record.fitness)),
+    "validation_mean": lambda record: record.validation_mean,
+    "test_mean": lambda record: record.test.mean,
+    "test_standard_error": lambda record: record.test.standard_error,
+    "steps_population": lambda record: record.population.steps,
+    "steps_validation": lambda record: record.validation.steps,
+    "steps_test": lambda record: record.test.steps,
+    "steps_total": lambda record: record.steps_total,
+    "frames_total": lambda record: record.frames_total,
+    "failures_population": lambda record: record.population.failures,
+    "failures_validation": lambda record: record.validation.failures,
+    "failures_test": lambda record: record.test.failures,
+    "seconds_population": lambda record: round(record.population.seconds, 3),
+    "seconds_validation": lambda record: round(record.validation.seconds, 3),
+    "seconds_test": lambda record: round(record.test.seconds, 3),
+    "seconds_total": lambda record: round(record.seconds_total, 3),
+    "steps_per_s": lambda record: round(record.steps_per_s, 1),
+    "idle_share": lambda record: round(record.idle_share, 4),
+    "fitness": lambda record: record.fitness.tolist(),
+}
+
+COLUMNS = ("generation", *_VALUES)
+"""The names that every run's rows have, in their order; an algorithm's own metrics come after the first of them."""
+
+
+def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float | None]:
+    """Checks an algorithm's own metrics.
+
+    Args:
+        source: What returned them, for messages.
+        metrics: Values by name; NumPy's numbers are allowed, though neither a checkpoint nor JSON holds them.
+
+    Returns:
+        The metrics as Python's numbers.
+
+    Raises:
+        UserError: One is not a finite number, or has the name of a column of every run.
+    """
+    checked: dict[str, float | None] = {}
+    for name, value in metrics.items():
+        if name in COLUMNS:
+            raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
+        number = value.item() if isinstance(value, np.generic) else value
+        if number is not None and not (isinstance(number, int | float) and math.isfinite(number)):
+            raise UserError(f"{source} has {name} = {value!r}, expected a finite number, or None if it is not known")
+        checked[name] = number
+    return checked
 
 
 def describe(record: Record) -> str:
-    """One line about a generation."""
-    parts = [
-        f"generation {record.generation}:",
-        f"fitness mean {record.fitness.mean():.1f} max {record.fitness.max():.1f}",
-    ]
-    if record.validation is not None:
-        parts.append(f"elite validation {record.validation:.1f}")
-    if record.test_mean is not None:
-        error = "" if record.test_standard_error is None else f" +- {record.test_standard_error:.1f}"
-        parts.append(f"test {record.test_mean:.1f}{error}")
+    """Describes a generation on one line, for people.
+
+    Args:
+        record: The generation's complete record.
+
+    Returns:
+        The line, without its end.
+    """
+    parts = [f"fitness mean {record.fitness.mean():.1f} max {record.fitness.max():.1f}"]
+    if record.validation_mean is not None:
+        parts.append(f"elite validation {record.validation_mean:.1f}")
+    if record.test.mean is not None:
+        error = "" if record.test.standard_error is None else f" +- {record.test.standard_error:.1f}"
+        parts.append(f"test {record.test.mean:.1f}{error}")
     parts.append(f"steps {record.steps_total:,}, {record.steps_per_s:,.0f}/s, {record.idle_share:.1%} idle")
     parts.append(f"{record.seconds_total:.1f} s")
     if record.failures:
-        parts.append(record.failures)
-    return " ".join(parts[:2]) + "".join(f", {part}" for part in parts[2:])
+        parts.append(record.failure_summary)
+    return f"generation {record.generation}: {', '.join(parts)}"

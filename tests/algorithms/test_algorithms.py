@@ -79,7 +79,7 @@ def test_improves_a_toy_with_a_known_optimum(name):
     first, last = (np.linalg.norm(theta(records[i].elite) - TARGET) for i in (0, -1))
     assert last < first
     assert last < NEAR[name]
-    assert records[-1].test_mean > records[0].test_mean
+    assert records[-1].test.mean > records[0].test.mean
 
 
 @every

@@ -104,7 +104,7 @@ def test_random_search_is_fresh_and_keeps_its_elite():
 def test_ga_beats_random_search_at_equal_steps():
     def final(algorithm, seed):
         training = Training(seed=seed, total_steps=20_000, validation_episodes=3, test_episodes=20)
-        return list(train(algorithm, ToyEvaluator(), training))[-1][1][-1].test_mean
+        return list(train(algorithm, ToyEvaluator(), training))[-1][1][-1].test.mean
 
     for seed in range(5):
         ga, search = GA(population=30, parents=5, sigma=0.2, validation_candidates=4), RandomSearch(population=30)

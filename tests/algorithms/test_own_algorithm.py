@@ -60,9 +60,9 @@ def test_comes_near_the_optimum(seed):
     start = np.linalg.norm(theta(CMAES().init(seed).start) - TARGET)
     first, last = (np.linalg.norm(theta(records[i].elite) - TARGET) for i in (0, -1))
     assert last < 0.3 < first < start + 0.5  # start: 3.5 to 3.9
-    assert records[-1].test_mean > records[0].test_mean + 2
-    assert records[-1].validation is None
-    assert 0 < records[-1].figures["spread"] < records[0].figures["spread"] < 0.7  # sigma is 0.5 at first
+    assert records[-1].test.mean > records[0].test.mean + 2
+    assert records[-1].validation_mean is None
+    assert 0 < records[-1].extra_metrics["spread"] < records[0].extra_metrics["spread"] < 0.7  # sigma is 0.5 at first
 
 
 def test_is_the_library_driven_directly():

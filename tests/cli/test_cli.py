@@ -24,7 +24,7 @@ from neuroevo.config.load import load_config
 from neuroevo.core.genome import Genome
 from neuroevo.runs import training_run as run_module
 from neuroevo.runs.metrics_files import read_rows
-from neuroevo.training.record import Record
+from neuroevo.training.record import EvaluationRecord, PhaseRecord, Record
 from tests.support.runs import timeless
 from tests.support.toy import ToyEvaluator
 
@@ -294,10 +294,11 @@ def test_what_a_shared_machine_cannot_measure(monkeypatch, tmp_path):
 
 
 RECORD = Record(
-    generation=12, max_episode_steps=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation=1234.5,
-    test_mean=None, test_standard_error=None, steps_population=10, steps_validation=20, steps_test=0,
-    steps_total=1_234_567, frames_total=4, seconds_population=1.0, seconds_validation=0.5, seconds_test=0.0,
-    seconds_total=3725.0, steps_per_s=20.0, idle_share=0.0125,
+    generation=12, max_episode_steps=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation_mean=1234.5,
+    population=PhaseRecord(episodes=3, steps=10, seconds=1.0),
+    validation=PhaseRecord(episodes=5, steps=20, seconds=0.5),
+    test=EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, standard_error=None),
+    steps_total=1_234_567, frames_total=4, seconds_total=3725.0, steps_per_s=20.0, idle_share=0.0125,
 )  # fmt: skip
 
 
@@ -345,7 +346,9 @@ def test_a_terminal_table():
 
 def test_failed_episodes_on_a_terminal():
     output = io.StringIO()
-    failing = replace(RECORD, failures_population=1, failures_test=2, first_failure="action[0] is nan")
+    population = replace(RECORD.population, failures=1, first_failure="action[0] is nan")
+    test = replace(RECORD.test, episodes=9, failures=2, first_failure="it exploded")
+    failing = replace(RECORD, population=population, test=test)
     with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
         watcher.generation(RECORD)
         watcher.generation(failing)

@@ -28,13 +28,13 @@ TRAINING = Training(seed=4, generations=5, validation_episodes=5, test_episodes=
 CHANGES = {"env": {"name": "Hopper-v5"}, "network": {"name": "mlp", "normalize_observations": True}}
 
 
-def outcomes_of(rows, failures=None, order=None):
-    """Of episodes with these moments, float64 [N, 1 + 2n], that end in an order, by default their own."""
+def summed_moments(rows, failures=None, order=None):
+    """Of episodes with these moments, float64 [N, 1 + 2n], that end in an order, by default their own: [1 + 2n]."""
     batch = Batch(len(rows))
     for index in range(len(rows)) if order is None else order:
         batch.book_end(index, (failures or {}).get(index, ""), np.array(rows[index], np.float64))
         batch.book(np.array([index]), np.zeros(1), np.ones(1, np.int64))
-    return batch.outcomes
+    return batch.outcomes.moments
 
 
 episodes_of_two = st.lists(
@@ -47,7 +47,7 @@ def test_mean_and_deviation_are_those_of_all_observations(episodes, split):
     seen = ObservationStatistics()
     for part in (episodes[:split], episodes[split:]):
         if part:
-            seen = seen.after(outcomes_of([moments(np.array(episode)) for episode in part]))
+            seen = seen.after(summed_moments([moments(np.array(episode)) for episode in part]))
     everything = np.concatenate([np.array(episode) for episode in episodes])
     normalizer = seen.normalizer(3, 2)
     assert (seen.count, normalizer.number) == (len(everything), 3)
@@ -58,7 +58,8 @@ def test_mean_and_deviation_are_those_of_all_observations(episodes, split):
 
 def test_sums_are_taken_in_the_order_of_the_episodes():
     rows = np.random.default_rng(0).standard_normal((50, 5)) * 10.0 ** np.arange(-20, 30)[:, None]
-    seen, totals = ObservationStatistics().after(outcomes_of(rows[:20])).after(outcomes_of(rows[20:])), np.zeros((2, 5))
+    seen = ObservationStatistics().after(summed_moments(rows[:20])).after(summed_moments(rows[20:]))
+    totals = np.zeros((2, 5))
     for population, part in enumerate((rows[:20], rows[20:])):
         for row in part:
             totals[population] += row
@@ -108,27 +109,32 @@ def test_before_anything_was_seen():
 def test_moments_that_do_not_count():
     good, other = [2.0, 1.0, 2.0, 0.5, 4.0], [3.0, 9.0, 9.0, 27.0, 27.0]
     seen = ObservationStatistics().after(
-        outcomes_of([other, good, [1.0, np.inf, 0.0, np.inf, 0.0]], {0: "it exploded"})
+        summed_moments([other, good, [1.0, np.inf, 0.0, np.inf, 0.0]], {0: "it exploded"})
     )
     assert seen == ObservationStatistics(2, np.array([1.0, 2.0]), np.array([0.5, 4.0]))
     largest = [1.0, 0.0, 0.0, 1e308, 0.0]
     once = ObservationStatistics(1, np.zeros(2), np.array([1e308, 0.0]))
     assert (
-        ObservationStatistics().after(outcomes_of([largest, largest]))
-        == ObservationStatistics().after(outcomes_of([largest]))
+        ObservationStatistics().after(summed_moments([largest, largest]))
+        == ObservationStatistics().after(summed_moments([largest]))
         == once
     )
-    assert once.after(outcomes_of([largest])) == once
+    assert once.after(summed_moments([largest])) == once
     with pytest.raises(UserError, match="networks know have 2 numbers, those of its environment 3"):
         seen.normalizer(0, 3)
     with pytest.raises(ValueError, match="the episodes have no moments"):
-        ObservationStatistics().after(Outcomes(np.zeros(2), np.ones(2, np.int64)))
+        ObservationStatistics().after(Outcomes(np.zeros(2), np.ones(2, np.int64)).moments)
+
+
+def normalizing_start():
+    """A state before generation 0 with which observations are normalized."""
+    return start(ALGORITHM, TRAINING, observation_statistics=ObservationStatistics())
 
 
 @pytest.mark.parametrize("late", [0, 1, 100])
 def test_a_generation_plays_with_what_the_populations_before_it_saw(late):
     toy = ToyEvaluator(late=late)
-    pairs = list(train(ALGORITHM, toy, TRAINING, start(ALGORITHM, TRAINING, moments=ObservationStatistics())))
+    pairs = list(train(ALGORITHM, toy, TRAINING, normalizing_start()))
     records = [record for _, records in pairs for record in records]
     sizes = {"p": 8, "v": 15, "t": 7}
     by_phase = {name: [call for call in toy.calls if len(call) == size] for name, size in sizes.items()}
@@ -143,26 +149,31 @@ def test_a_generation_plays_with_what_the_populations_before_it_saw(late):
         for calls in by_phase.values():  # the tests too, however late they are played
             assert {episode.normalizer for episode in calls[generation]} == {record.normalizer}
     assert records[1].normalizer.std[0] > 0.2 and records[1].normalizer.std[1] > 20  # neither is the least
-    expected = train(ALGORITHM, ToyEvaluator(), TRAINING, start(ALGORITHM, TRAINING, moments=ObservationStatistics()))
+    expected = train(ALGORITHM, ToyEvaluator(), TRAINING, normalizing_start())
     assert [timeless(r.row()) for r in records] == [timeless(r.row()) for _, rs in expected for r in rs]
 
 
 def test_without_it_nobody_has_a_normalizer():
     toy = ToyEvaluator()
     [*_, (state, [record])] = train(ALGORITHM, toy, TRAINING)
-    assert state.moments is None and record.normalizer is None
+    assert state.observation_statistics is None and record.normalizer is None
     assert {episode.normalizer for call in toy.calls for episode in call} == {None}
 
 
 def test_a_checkpoint_holds_them_exactly():
     for state, _ in train(
-        ALGORITHM, ToyEvaluator(late=100), TRAINING, start(ALGORITHM, TRAINING, moments=ObservationStatistics())
+        ALGORITHM,
+        ToyEvaluator(late=100),
+        TRAINING,
+        normalizing_start(),
     ):
         stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state
-        assert stored.moments == state.moments and isinstance(stored.moments.count, int)
-        assert stored.moments.sums.dtype == np.float64
-        normalizers = [each.record.normalizer for each in state.untested]
-        assert [each.record.normalizer for each in stored.untested] == normalizers
+        assert stored.observation_statistics == state.observation_statistics and isinstance(
+            stored.observation_statistics.count, int
+        )
+        assert stored.observation_statistics.sums.dtype == np.float64
+        normalizers = [each.record.normalizer for each in state.pending]
+        assert [each.record.normalizer for each in stored.pending] == normalizers
 
 
 @pytest.mark.parametrize("late", [0, 4, 100])
@@ -211,10 +222,13 @@ def test_starting_from_another_run_goes_on_with_its_statistics(tmp_path):
     toy, first = ToyEvaluator(), RunReader(tmp_path / "first")
     changes = {**CHANGES, "training": {"start_from": str(tmp_path / "first"), "generations": 1}}
     new_run(tmp_path / "second", toy, **changes)
-    expected = first.state().moments.normalizer(0, 2)
+    expected = first.state().observation_statistics.normalizer(0, 2)
     assert {episode.normalizer for call in toy.calls for episode in call} == {expected}
     assert toy.calls[1][0].genome == first.elite()[1].genome
-    assert RunReader(tmp_path / "second").state().moments.count == first.state().moments.count + 8 * 20
+    assert (
+        RunReader(tmp_path / "second").state().observation_statistics.count
+        == first.state().observation_statistics.count + 8 * 20
+    )
 
 
 @pytest.mark.parametrize(
@@ -252,7 +266,7 @@ def test_what_a_failed_episode_counts_as():
 
 def test_failed_episodes_are_the_worst_of_their_phase_and_are_told_of():
     toy = some_fail(0)
-    pairs = list(train(ALGORITHM, toy, TRAINING, start(ALGORITHM, TRAINING, moments=ObservationStatistics())))
+    pairs = list(train(ALGORITHM, toy, TRAINING, normalizing_start()))
     records = [record for _, records in pairs for record in records]
 
     def returns(episodes):
@@ -264,17 +278,17 @@ def test_failed_episodes_are_the_worst_of_their_phase_and_are_told_of():
         population, validation, test = toy.calls[3 * generation : 3 * generation + 3]
         assert record.fitness.tolist() == returns(population).tolist()
         means = returns(validation).reshape(3, 5).mean(axis=1)
-        assert record.validation == means.max()
+        assert record.validation_mean == means.max()
         assert record.elite == validation[5 * int(means.argmax())].genome
-        assert record.test_mean == pytest.approx(returns(test).mean(), rel=1e-12)
+        assert record.test.mean == pytest.approx(returns(test).mean(), rel=1e-12)
         row = record.row()
         for phase, episodes in (("population", population), ("validation", validation), ("test", test)):
             assert row[f"failures_{phase}"] == sum(episode.seed % 3 == 0 for episode in episodes)
         first = next(e for call in (population, validation, test) for e in call if e.seed % 3 == 0)
         assert record.first_failure == f"NaN in {first.seed}"
-    assert sum(record.failures_population for record in records) > 5
+    assert sum(record.population.failures for record in records) > 5
     seen = [observations(episode) for call in toy.calls[::3] for episode in call if episode.seed % 3]
-    assert pairs[-1][0].moments.count == 20 * len(seen)
+    assert pairs[-1][0].observation_statistics.count == 20 * len(seen)
 
 
 @pytest.mark.parametrize("late", [0, 100])
@@ -306,7 +320,7 @@ def test_a_test_of_which_all_failed_has_no_mean():
     toy = ToyEvaluator(failed=lambda episode: "" if episode.max_steps else "NaN")
     records = [record for _, records in train(ALGORITHM, toy, TRAINING) for record in records]
     assert len(records) == 5
-    assert all((each.test_mean, each.test_standard_error, each.failures_test) == (None, None, 7) for each in records)
+    assert all((each.test.mean, each.test.standard_error, each.test.failures) == (None, None, 7) for each in records)
 
 
 @pytest.mark.parametrize(("phase", "size"), [("population", 8), ("validation", 15)])

@@ -152,7 +152,7 @@ def with_head(**changes):
         (b'{"format": "zip"}\n', "is not a neuroevo checkpoint"),
         (pickle.dumps({"population": [1, 2, 3]}), "is not a neuroevo checkpoint"),
         (b"\x1f\x8b" + bytes(range(256)), "is not a neuroevo checkpoint"),
-        (with_head(version=4), "has version 4 of the format, this neuroevo reads versions 1, 2 and 3"),
+        (with_head(version=5), "has version 5 of the format, this neuroevo reads version 4"),
         (with_head(sha256="0" * 64), "is damaged: its content does not match its SHA-256 sum"),
     ],
 )
@@ -165,7 +165,7 @@ def test_foreign_files(data, message, tmp_path):
 
 def test_a_whole_file_of_something_else_is_refused():
     content = b"[1, 2]\n"
-    head = {"format": "neuroevo checkpoint", "version": 3, "bytes": len(content)}
+    head = {"format": "neuroevo checkpoint", "version": 4, "bytes": len(content)}
     head["sha256"] = hashlib.sha256(content).hexdigest()
     with pytest.raises(
         CheckpointError, match=r"does not fit this run: its second line is \[1, 2\], expected an object"

@@ -18,12 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tomli_w
 
 from neuroevo.cli.common import HungUp, Terminated, sigterm_raises
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import CheckpointSettings
-from neuroevo.config.sources import tomllib
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.checkpoint import Checkpoint
@@ -169,7 +167,7 @@ def damage(path, how):
     elif how == "empty":
         path.write_bytes(b"")
     elif how == "newer version":
-        path.write_bytes(data.replace(b'"version": 3', b'"version": 4', 1))
+        path.write_bytes(data.replace(b'"version": 4', b'"version": 5', 1))
     elif how == "foreign":
         new_run(path.parents[2] / "other", training={"seed": 77})
         shutil.copy(path.parents[2] / "other" / "checkpoints" / path.name, path)
@@ -184,7 +182,7 @@ DAMAGES = {
     "truncated": "is (damaged|not a neuroevo checkpoint)",
     "bit-flipped": "is damaged: its content does not match its SHA-256 sum",
     "empty": "is not a neuroevo checkpoint",
-    "newer version": "has version 4 of the format, this neuroevo reads versions 1, 2 and 3",
+    "newer version": "has version 5 of the format, this neuroevo reads version 4",
     "foreign": "is another run's: training.seed is 77 there and 4 here",
     "misnamed": "is of generation 1, not of 3",
     "a folder": "cannot be read: Is a directory",
@@ -217,7 +215,10 @@ def test_no_checkpoint_to_go_on_from(tmp_path, how):
     for generation in (1, 2):
         (path / "checkpoints" / f"generation-00000{generation}.ckpt").unlink()
     before = contents(path)
-    with pytest.raises(UserError, match=f"has no checkpoint to go on from:\\n.*generation-000003.ckpt {DAMAGES[how]}"):
+    message = f"has no checkpoint to go on from:\\n.*generation-000003.ckpt {DAMAGES[how]}"
+    if how == "newer version":  # no checkpoint is of this version's format, which is refused in one line
+        message = f"^another version of neuroevo made the run in .*: its checkpoints have{DAMAGES[how][3:]}$"
+    with pytest.raises(UserError, match=message):
         RunFolder.resume(path)
     assert contents(path) == before
 
@@ -587,29 +588,6 @@ def change_origin(file, **sections):
     file.write_bytes(json.dumps(head).encode() + b"\n" + content)
 
 
-@pytest.mark.parametrize("network", [{"name": "model"}, {"name": "mlp"}])
-def test_a_run_of_before_networks_had_settings(tmp_path, network):
-    """Its files know a network's name alone, and it goes on; not so with other settings than those of then."""
-    new_run(tmp_path / "whole", network=network)
-    path = stopped(tmp_path / "run", 3, network=network)
-    change_origin(path / "checkpoints" / "generation-000003.ckpt", network=network)
-    toml = path / "config.toml"
-    keys = ("dtype", "hidden", "activation", "action_bins", "normalize_observations")
-    tables = tomllib.loads(toml.read_text())
-    tables["network"] = {key: value for key, value in tables["network"].items() if key not in keys}
-    toml.write_text(tomli_w.dumps(tables))
-    folder = RunFolder.resume(path)
-    assert (folder.state.generation, folder.unusable) == (3, [])
-    play(folder)
-    assert results(path) == results(tmp_path / "whole")
-    if network["name"] == "mlp":
-        with pytest.raises(UserError, match=r"network.hidden is \[256, 256\] and cannot become \[7\] when a run"):
-            RunFolder.resume(path, ["network.hidden=[7]"])
-        toml.write_text(tomli_w.dumps({**tables, "network": {"name": "mlp", "hidden": [7]}}))
-        with pytest.raises(UserError, match=r"network.hidden is \[256, 256\] there and \[7\] here"):
-            RunFolder.resume(path)
-
-
 CARTPOLE = {"name": "gymnasium:CartPole-v1", "options": {"workers": 1, "kwargs": {"max_episode_steps": 50}}}
 MLP = {"name": "mlp", "hidden": [4]}
 
@@ -618,7 +596,6 @@ def test_workers_and_timeout_may_change_and_other_options_may_not(tmp_path):
     changes = {"env": CARTPOLE, "network": MLP}
     new_run(tmp_path / "whole", **changes)
     path = stopped(tmp_path / "run", 2, **changes)
-    file = path / "checkpoints" / "generation-000002.ckpt"
     for override, message in [
         (
             "env.options.kwargs.max_episode_steps=60",
@@ -629,7 +606,6 @@ def test_workers_and_timeout_may_change_and_other_options_may_not(tmp_path):
     ]:
         with pytest.raises(UserError, match=message):
             RunFolder.resume(path, [override])
-    change_origin(file, env=CARTPOLE)  # checkpoints used to hold the number of workers too
     folder = RunFolder.resume(path, ["env.options.workers=2", "env.options.timeout=20"])
     assert (folder.state.generation, folder.unusable) == (2, [])
     play(folder)
@@ -637,7 +613,7 @@ def test_workers_and_timeout_may_change_and_other_options_may_not(tmp_path):
     options = {"workers": 2, "timeout": 20, "kwargs": {"max_episode_steps": 50}}
     assert load_config(path / "config.toml").env.options == options
     assert RunReader(path).state().generation == 5
-    change_origin(path / "checkpoints" / "generation-000005.ckpt", env={**CARTPOLE, "options": {"workers": 1}})
+    change_origin(path / "checkpoints" / "generation-000005.ckpt", env={"name": CARTPOLE["name"]})
     with pytest.raises(UserError, match="is another run's: env.options is not set there and .*50.* here"):
         RunReader(path).state(5)
 
@@ -645,9 +621,8 @@ def test_workers_and_timeout_may_change_and_other_options_may_not(tmp_path):
 MAZE = "start 0 0\nheading 90\ngoal 0 {}\nwall 9 -9 9 9\n"
 
 
-@pytest.mark.parametrize("older", [False, True])
-def test_files_of_an_environment_are_those_of_the_folder_where_the_run_began(tmp_path, monkeypatch, older):
-    """Also where the other folder has one of that name, or none. Earlier versions kept the path as it was given."""
+def test_files_of_an_environment_are_those_of_the_folder_where_the_run_began(tmp_path, monkeypatch):
+    """Also where the other folder has one of that name, or none."""
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     (tmp_path / "here" / "maze.txt").write_text(MAZE.format(20))
@@ -656,19 +631,14 @@ def test_files_of_an_environment_are_those_of_the_folder_where_the_run_began(tmp
     monkeypatch.chdir(tmp_path / "here")
     relative = {"env": {"name": "hard_maze", "options": {"map": "./maze.txt"}}, "network": MLP}
     path = stopped(tmp_path / "run", 2, **relative)
-    if older:
-        change_origin(path / "checkpoints" / "generation-000002.ckpt", env=relative["env"])
-        text = (path / "config.toml").read_text()
-        (path / "config.toml").write_text(text.replace(absolute, "./maze.txt"))
-    else:
-        for folder in (tmp_path / "there", tmp_path):
-            monkeypatch.chdir(folder)
-            assert RunReader(path).config.env.options == {"map": absolute}
-            with RunFolder.resume(path) as resumed:
-                assert (resumed.state.generation, resumed.unusable) == (2, [])
-        monkeypatch.chdir(tmp_path / "there")
-        with pytest.raises(UserError, match=f'map = "{absolute}".* cannot become .*there/maze.txt'):
-            RunFolder.resume(path, config=config(**relative))
+    for folder in (tmp_path / "there", tmp_path):
+        monkeypatch.chdir(folder)
+        assert RunReader(path).config.env.options == {"map": absolute}
+        with RunFolder.resume(path) as resumed:
+            assert (resumed.state.generation, resumed.unusable) == (2, [])
+    monkeypatch.chdir(tmp_path / "there")
+    with pytest.raises(UserError, match=f'map = "{absolute}".* cannot become .*there/maze.txt'):
+        RunFolder.resume(path, config=config(**relative))
     monkeypatch.chdir(tmp_path / "here")
     play(RunFolder.resume(path, config=config(**relative)))
     assert load_config(path / "config.toml").env.options == {"map": absolute}
@@ -762,26 +732,4 @@ def test_a_model_of_mujoco_that_became_another_one_is_refused(tmp_path):
     RunFolder.resume(path).close()
     model.write_text(model.read_text().replace("<mujoco", "<!-- heavier --><mujoco", 1))
     with pytest.raises(UserError, match=f"env.options.xml_file: {model} is not what the run in {path} began with"):
-        RunFolder.resume(path)
-
-
-@pytest.mark.parametrize("gone", [False, True])
-def test_checkpoints_that_hold_the_path_of_a_file_alone(tmp_path, gone):
-    """Those of earlier versions go on from where the file is, with what it holds now; from then on that counts."""
-    maze, place = tmp_path / "maze.txt", tmp_path / "other.txt"
-    path = began_on(tmp_path / "run", maze)
-    for file in (path / "checkpoints").iterdir():
-        change_origin(file, env={"name": "hard_maze", "options": {"map": str(maze)}})
-    place.write_text(MAZE.format(30))
-    with pytest.raises(UserError, match=f'map = "{maze}".* cannot become .*"{place}"'):
-        RunFolder.resume(path, [f"env.options.map={place}"])
-    if gone:  # nobody knows what it held
-        maze.rename(place)
-        with pytest.raises(UserError, match='is another run\'s: env.options is {"map": .*maze.txt"} there and not set'):
-            RunFolder.resume(path, [f"env.options.map={place}"])
-        return
-    RunReader(path).elite()
-    play(RunFolder.resume(path))
-    maze.write_text(MAZE.format(30))
-    with pytest.raises(UserError, match=f"{maze} is not what the run in {path} began with"):
         RunFolder.resume(path)

@@ -1,5 +1,6 @@
 """Small runs for tests, and what two runs that did the same have in common."""
 
+import csv
 import json
 
 from neuroevo.config.load import make_config
@@ -56,13 +57,12 @@ def timeless(row):
 def results(path):
     """Everything of a run that must not depend on when and where it was interrupted."""
     rows = [timeless(row) for row in read_rows(path)]
-    names, *lines = [line.split(",") for line in (path / "metrics.csv").read_text().splitlines()]
-    csv = [timeless(dict(zip(names, line, strict=True))) for line in lines]
+    with (path / "metrics.csv").open(newline="") as file:
+        names, *lines = csv.reader(file, strict=True)
+    cells = [timeless(dict(zip(names, line, strict=True))) for line in lines]
     newest = max((path / "checkpoints").glob("*.ckpt"))
     _, body, arrays = newest.read_bytes().split(b"\n", 2)
-    body, keys = (
-        json.loads(body),
-        ("generation", "max_episode_steps", "steps", "algorithm", "untested", "moments", "genomes"),
-    )
-    state = {**{key: body[key] for key in (*keys, "origin")}, "arrays": arrays}
-    return {"rows": rows, "csv": csv, "elites": read_elites(path), "newest": newest.name, "state": state}
+    body = json.loads(body)
+    loop = ("generation", "max_episode_steps", "steps", "algorithm", "pending", "observation_statistics")
+    state = {**{key: body[key] for key in (*loop, "genomes", "origin")}, "arrays": arrays}
+    return {"rows": rows, "csv": cells, "elites": read_elites(path), "newest": newest.name, "state": state}

@@ -20,6 +20,7 @@ from neuroevo.sweeps.report import write_report
 from neuroevo.sweeps.runner import SuiteWatcher, run_suite
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.suite import load_suite
+from tests.support import odd_metrics
 from tests.support.runs import results
 from tests.support.suites import GA, TOY_CHILD, load, table, write
 
@@ -242,6 +243,24 @@ def test_a_damaged_line_of_metrics_csv_stops_nothing(tmp_path, monkeypatch, dama
     assert vandal.damaged == len(damaged)
     assert vandal.events[-1] == ("finished", run.name, 3)
     assert {row["generation"] for _, row in vandal.rows} <= {0, 1, 2}
+
+
+def test_metrics_whose_names_csv_must_quote_reach_the_watcher(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOY_SECONDS", "0.1")
+    write(tmp_path, 'configs = ["odd.toml"]\nset = ["training.generations=5"]')
+    (tmp_path / "odd.toml").write_text(GA.replace('name = "ga"', f'name = "{odd_metrics.NAME}"'))
+    suite = load_suite(tmp_path / "suite.toml", out=tmp_path / "out")
+    (run,) = suite.runs
+    listener, failures = run_toys(suite)
+    assert failures == []
+    rows = [{k: v for k, v in row.items() if k != "fitness"} for row in read_rows(run.folder)]
+    heard = [row for _, row in listener.rows]
+    assert len(heard) > 1 and heard[-1] == rows[-1]
+    for row in heard:
+        known = {name: value for name, value in row.items() if value is not None}
+        assert known == {name: value for name, value in rows[int(row["generation"])].items() if value is not None}
+    assert set(odd_metrics.METRICS) < set(rows[-1])
+    assert status_of(run).rows[-1] == rows[-1]
 
 
 def start(file, seconds):

@@ -1,7 +1,5 @@
 """Test episodes that are played beside later generations: same results, in order, and across interruptions."""
 
-import hashlib
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +12,7 @@ from neuroevo.runs.checkpoint import Checkpoint, from_bytes, to_bytes
 from neuroevo.runs.folder import RunFolder
 from neuroevo.training.elite_evaluation import elite_evaluation_priority, episode_priority
 from neuroevo.training.loop import finished, spent, train
+from neuroevo.training.record import GenerationRecord, Record
 from tests.support.runs import config, play, results, timeless
 from tests.support.toy import ToyEvaluator
 
@@ -32,17 +31,18 @@ def test_at_once_and_late_give_the_same_records():
     for late in (1, 2, 5, 100):
         pairs = list(train(ALGORITHM, ToyEvaluator(late=late), TRAINING))
         assert rows(pairs) == expected
-        assert max(len(state.untested) for state, _ in pairs) == min(1 + (late - 1) // 3, 6)
+        assert max(len(state.pending) for state, _ in pairs) == min(1 + (late - 1) // 3, 6)
         complete = []
-        for state, records in pairs:  # each finished generation is tested or waits for it
+        for state, records in pairs:  # each finished generation's elite is evaluated or waits for it
             complete += [record.generation for record in records]
-            waiting = [each.record.generation for each in state.untested]
+            waiting = [each.record.generation for each in state.pending]
             assert complete + waiting == list(range(state.generation))
-            assert all(each.record.test_mean is None for each in state.untested)
-        assert pairs[-1][0].untested == ()
+            assert {type(each.record) for each in state.pending} <= {GenerationRecord}
+            assert {type(record) for record in records} <= {Record}
+        assert pairs[-1][0].pending == ()
 
 
-def test_tests_come_after_the_next_generation_and_before_the_one_after():
+def test_elite_evaluation_comes_after_the_next_generation_and_before_the_one_after():
     toy = ToyEvaluator(late=100)
     list(train(ALGORITHM, toy, TRAINING))
     assert toy.priorities[:6] == [0, 0, 3, 2, 2, 5]  # population, validation and test of generations 0 and 1
@@ -62,13 +62,13 @@ def test_going_on_from_any_checkpoint(late):
         rest = rows(train(ALGORITHM, toy, TRAINING, stored))
         assert rows(whole[: stop + 1]) + rest == expected
         # Of what was half over, only the other half is played again.
-        half_over = sum(int((each.steps > 0).sum()) for each in stored.untested)
-        assert half_over >= 3 * len(stored.untested)
+        half_over = sum(int((each.steps > 0).sum()) for each in stored.pending)
+        assert half_over >= 3 * len(stored.pending)
         tests = [call for call in toy.calls if call[0].max_steps == 0]
-        assert sum(map(len, tests)) == 7 * (len(stored.untested) + 6 - stored.generation) - half_over
+        assert sum(map(len, tests)) == 7 * (len(stored.pending) + 6 - stored.generation) - half_over
 
 
-def test_a_run_is_over_when_its_elites_are_tested():
+def test_a_run_is_over_when_its_elites_are_evaluated():
     states = [state for state, _ in train(ALGORITHM, ToyEvaluator(late=100), TRAINING)]
     assert [state.generation for state in states] == [1, 2, 3, 4, 5, 6, 6, 6, 6, 6, 6, 6]
     assert spent(states[5], TRAINING) and finished(states[5], TRAINING) is None
@@ -93,39 +93,15 @@ def test_an_interruption_loses_no_finished_generation(tmp_path, call):
     assert results(tmp_path / "run") == results(tmp_path / "whole")
 
 
-@pytest.mark.parametrize(("version", "late"), [(1, 0), (2, 0), (2, 100)])
-def test_checkpoints_of_versions_before(version, late):
-    """Made of today's, without what those versions did not have."""
-    whole = list(train(ALGORITHM, ToyEvaluator(late=late), TRAINING))
-    state = whole[2][0]
-    head, body, arrays = to_bytes(Checkpoint(state, {}, {})).split(b"\n", 2)
-    old = json.loads(body)
-    for key in ("version", "moments", *(["untested"] if version == 1 else [])):
-        del old[key]
-    for untested in old.get("untested", []):
-        del untested["fields"]["failures"]
-        record = untested["fields"]["record"]["fields"]
-        failures = (f"failures_{phase}" for phase in ("population", "validation", "test"))
-        for key in ("normalizer", "first_failure", *failures):
-            del record[key]
-    content = json.dumps(old).encode() + b"\n" + arrays
-    head = {**json.loads(head), "version": version, "bytes": len(content)}
-    head["sha256"] = hashlib.sha256(content).hexdigest()
-    read = from_bytes(json.dumps(head).encode() + b"\n" + content, ALGORITHM.state_type).state
-    assert replace(read, untested=()) == replace(state, untested=())
-    assert len(read.untested) == (3 if late else 0)
-    assert rows(whole[:3]) + rows(train(ALGORITHM, ToyEvaluator(), TRAINING, read)) == rows(whole)
-
-
 def test_episodes_that_are_over_are_remembered_exactly():
     pairs = train(ALGORITHM, ToyEvaluator(late=100), TRAINING)
     state, _ = next(pairs)
-    [untested] = state.untested
+    [pending] = state.pending
     toy = ToyEvaluator()
-    assert isinstance(untested.record.elite, Genome)
-    stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state.untested[0]
-    np.testing.assert_array_equal(stored.returns, untested.returns)
-    np.testing.assert_array_equal(stored.steps, untested.steps)
+    assert isinstance(pending.record.elite, Genome)
+    stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state.pending[0]
+    np.testing.assert_array_equal(stored.returns, pending.returns)
+    np.testing.assert_array_equal(stored.steps, pending.steps)
     [(_, [record])] = train(ALGORITHM, toy, replace(TRAINING, generations=1), state)
     assert toy.calls == [toy.calls[0]] and len(toy.calls[0]) == 4
-    assert record.steps_test == untested.steps.sum() + sum(10 + e.seed % 20 for e in toy.calls[0])
+    assert record.test.steps == pending.steps.sum() + sum(10 + e.seed % 20 for e in toy.calls[0])

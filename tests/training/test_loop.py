@@ -13,6 +13,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.training.loop import Watcher, spent, start, train
+from neuroevo.training.record import COLUMNS, EvaluationRecord, PhaseRecord
 from tests.support import runs
 from tests.support.toy import ToyEvaluator, theta
 
@@ -60,6 +61,7 @@ def test_no_metric_may_have_the_name_of_a_column():
     algorithm, training = Own(population=8, parents=3, sigma=0.2, validation_candidates=3), settings(generations=1)
     (record,) = records_of(train(GA_SMALL, ToyEvaluator(), training))
     columns = record.row().keys() - {"sigma"}
+    assert columns == set(COLUMNS)
     assert {"generation", "max_episode_steps", "frames_total", "fitness", "idle_share"} < columns
     for name in sorted(columns):
         with pytest.raises(UserError, match=rf"^metrics\(\) of Own has '{name}', which is a column of every run's"):
@@ -77,8 +79,8 @@ def test_metrics_are_finite_numbers(number):
 
     algorithm = Own(population=8, parents=3, sigma=0.2, validation_candidates=3)
     generations = train(algorithm, ToyEvaluator(), settings(generations=3))
-    figures = [record.figures for _, records in (next(generations), next(generations)) for record in records]
-    assert figures == [{"seen": 4, "own": None}] * 2
+    extra = [record.extra_metrics for _, records in (next(generations), next(generations)) for record in records]
+    assert extra == [{"seen": 4, "own": None}] * 2
     with pytest.raises(UserError, match=rf"^metrics\(\) of Own has own = {re.escape(repr(number))}, expected a finite"):
         next(generations)
 
@@ -104,6 +106,8 @@ def test_the_numbers_of_a_record():
     assert row["test_standard_error"] == pytest.approx(error, rel=1e-9)
     steps = [sum(min(10 + e.seed % 20, e.max_steps or 100) for e in call) for call in toy.calls]
     assert [row[f"steps_{phase}"] for phase in ("population", "validation", "test")] == steps[3:]
+    assert [phase.steps for phase in second.phases] == steps[3:]
+    assert [phase.episodes for phase in second.phases] == [8, 15, 6]
     assert row["steps_total"] == sum(steps) - steps[2] - steps[5] == after.steps
     assert row["frames_total"] == 4 * after.steps
     assert first.row()["steps_total"] == steps[0] + steps[1]
@@ -126,7 +130,7 @@ def test_no_test_episodes():
     toy = ToyEvaluator()
     [(_, [record])] = train(GA_SMALL, toy, settings(generations=1, test_episodes=0))
     assert len(toy.calls) == 2
-    assert (record.test_mean, record.test_standard_error, record.steps_test) == (None, None, 0)
+    assert record.test == EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, standard_error=None)
 
 
 def test_adaptive_max_episode_steps():
@@ -187,9 +191,9 @@ def test_an_algorithm_without_validation():
             return {}
 
     [(_, [record])] = train(Still(), ToyEvaluator(), settings(generations=1))
-    assert record.validation is None
-    assert record.steps_validation == 0
-    assert record.test_mean is not None
+    assert record.validation_mean is None
+    assert record.validation == PhaseRecord(episodes=0, steps=0, seconds=0.0)
+    assert record.test.mean is not None
 
 
 def test_watcher_hears_of_each_phase():

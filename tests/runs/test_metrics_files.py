@@ -1,0 +1,92 @@
+"""metrics.csv is CSV whatever an algorithm calls its metrics, through a run, its resumption and while it grows."""
+
+import csv
+import json
+
+import pytest
+
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.metrics_files import last_csv_row, read_rows
+from tests.support.odd_metrics import METRICS, NAME
+from tests.support.runs import config, new_run, play, results
+from tests.support.toy import ToyEvaluator
+
+ODD = {"algorithm": {"name": NAME, "population": 8, "parents": 3, "sigma": 0.2, "validation_candidates": 3}}
+
+
+def cells(folder):
+    """Header and rows of metrics.csv, as any reader of CSV sees them."""
+    with (folder / "metrics.csv").open(newline="") as file:
+        header, *lines = csv.reader(file, strict=True)
+    return header, [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def check(folder):
+    """Every number of metrics.jsonl is in metrics.csv under its own name."""
+    header, table = cells(folder)
+    rows = read_rows(folder)
+    columns = [name for name in rows[0] if name != "fitness"]
+    assert header == columns + [name for name in rows[-1] if name not in rows[0]]
+    assert len(set(header)) == len(header) and set(METRICS[:3]) < set(header)
+    for row, line in zip(rows, table, strict=True):
+        assert {name: float(value) for name, value in line.items() if value} == {
+            name: value for name, value in row.items() if name != "fitness" and value is not None
+        }
+    return rows
+
+
+def test_metrics_with_commas_quotes_and_line_ends(tmp_path):
+    new_run(tmp_path / "run", **ODD)
+    rows = check(tmp_path / "run")
+    assert [row[METRICS[0]] for row in rows] == [1, 2, 3, 4, 5]
+    assert [row.get(METRICS[3]) for row in rows] == [None, None, 3.75, 4.75, 5.75]
+
+
+@pytest.mark.parametrize("after", [1, 2, 4])
+def test_a_resumed_run_goes_on_with_them(tmp_path, after):
+    new_run(tmp_path / "whole", **ODD)
+    with pytest.raises(KeyboardInterrupt):
+        play(RunFolder.create(tmp_path / "run", config(**ODD)), ToyEvaluator(interrupt_at=3 * after + 1))
+    assert len(check(tmp_path / "run")) == after
+    play(RunFolder.resume(tmp_path / "run"))
+    check(tmp_path / "run")
+    assert results(tmp_path / "run") == results(tmp_path / "whole")
+
+
+def test_plain_names_are_not_quoted(tmp_path):
+    new_run(tmp_path / "run")
+    header = (tmp_path / "run" / "metrics.csv").read_text().partition("\n")[0]
+    assert header == (
+        "generation,sigma,max_episode_steps,fitness_mean,fitness_median,fitness_max,fitness_min,fitness_std,"
+        "validation_mean,test_mean,test_standard_error,steps_population,steps_validation,steps_test,steps_total,"
+        "frames_total,failures_population,failures_validation,failures_test,seconds_population,seconds_validation,"
+        "seconds_test,seconds_total,steps_per_s,idle_share"
+    )
+    assert list(read_rows(tmp_path / "run")[0]) == [*header.split(","), "fitness"]
+
+
+def test_the_last_complete_row_of_a_growing_file(tmp_path):
+    path = tmp_path / "metrics.csv"
+    with pytest.raises(OSError):
+        last_csv_row(tmp_path)
+    header, first, second = 'generation,"a,b","x\ny","say ""hi"""\n', "0,1.5,2,3\n", "1,,2,4\n"
+    for text in ("", header[:5], header):
+        path.write_text(text)
+        assert last_csv_row(tmp_path) is None
+    names = ("generation", "a,b", "x\ny", 'say "hi"')
+    expected = [dict(zip(names, line[:-1].split(","), strict=True)) for line in (first, second)]
+    for cut in range(len(second)):
+        path.write_text(header + first + second[:cut])
+        assert last_csv_row(tmp_path) == expected[0]
+    path.write_text(header + first + second)
+    assert last_csv_row(tmp_path) == expected[1]
+    for damage in ("\n", '"\n', "1,2\n", "1,2,3,4,5\n", "x" * 200_000 + "\n"):
+        path.write_text(header + first + damage)
+        with pytest.raises(ValueError, match="metrics.csv is damaged: "):
+            last_csv_row(tmp_path)
+
+
+def test_metrics_jsonl_has_the_same_names(tmp_path):
+    new_run(tmp_path / "run", **ODD)
+    last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert set(METRICS) < set(last)
