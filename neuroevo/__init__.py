@@ -1,7 +1,18 @@
 """Neuroevolution of deep networks on one desktop, through TensorFlow custom ops.
 
-What a script needs, loaded when it is first used: `train`, `evaluate`, `load_config`, `make_config`, `open_run`,
-`make_vec`.
+The functions that scripts need are here, and each is loaded when it is first used:
+
+    train          trains a new run and returns a reader of it
+    open_run       opens a run's folder for reading
+    evaluate       replays the elite of a run over many episodes
+    load_config    loads a configuration from a file or preset
+    make_config    makes a configuration from tables
+    make_vec       makes environments as a gymnasium.vector.VectorEnv
+
+Example:
+    >>> import neuroevo
+    >>> run = neuroevo.train("frostbite_demo", overrides=["training.generations=3"])
+    >>> neuroevo.evaluate(run, episodes=30).summary.mean
 """
 
 from __future__ import annotations

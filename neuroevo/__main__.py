@@ -1,4 +1,4 @@
-"""`python -m neuroevo` is the command `neuroevo`."""
+"""Make `python -m neuroevo` run the command `neuroevo`."""
 
 from neuroevo.cli import main
 

@@ -1,4 +1,4 @@
-"""A genome replayed over many episodes, and what its returns come to."""
+"""Replay a genome over many episodes and summarize its returns."""
 
 from __future__ import annotations
 
@@ -21,10 +21,16 @@ from neuroevo.system.statistics import Summary, summarize
 
 @dataclass(frozen=True)
 class Evaluation:
-    """N episodes of one genome, one for each of the seeds; max_episode_steps in steps, 0 for none; seconds of wall
-    time.
+    """The results of N episodes of one genome.
 
-    Episodes that failed count as the worst of the others.
+    An episode whose simulation failed counts as the worst of the others.
+
+    Attributes:
+        seeds: The seed of each episode, [N].
+        outcomes: Returns, steps and failures of the episodes, in the order of the seeds.
+        max_episode_steps: Cut-off in steps (decisions of the network); 0 means none but the environment's own limit.
+        frame_skip: Emulator frames per step.
+        seconds: Wall time of all episodes together.
     """
 
     seeds: Sequence[int]
@@ -35,21 +41,29 @@ class Evaluation:
 
     @property
     def summary(self) -> Summary:
-        """Mean, standard error and 95% confidence interval of the returns."""
+        """Mean, standard error and 95% confidence interval of the returns.
+
+        Raises:
+            SimulationError: All episodes failed.
+        """
         return summarize(self.outcomes.counted)
 
     @property
     def steps(self) -> int:
-        """Of all episodes."""
+        """The steps of all episodes together."""
         return int(self.outcomes.steps.sum())
 
     @property
     def different(self) -> int:
-        """How many episodes differ in return or steps: fewer than N where a game has few different starts."""
+        """The number of distinct (return, steps) pairs, below N where a game has few different starts."""
         return len(set(zip(self.outcomes.returns.tolist(), self.outcomes.steps.tolist(), strict=True)))
 
     def row(self) -> dict[str, Any]:
-        """Everything as plain values, the returns, steps and seeds of every episode included."""
+        """Returns everything as plain values, including the return, steps and seed of every episode.
+
+        Raises:
+            SimulationError: All episodes failed.
+        """
         summary, returns = self.summary, self.outcomes.counted
         frames = self.steps * self.frame_skip
         return {
@@ -75,7 +89,11 @@ class Evaluation:
         }
 
     def lines(self) -> list[str]:
-        """The same for people, without the single episodes."""
+        """Returns the summary as lines of text for people, without the individual episodes.
+
+        Raises:
+            SimulationError: All episodes failed.
+        """
         row = self.row()
         mean = f"mean: {row['mean']:,.1f}"
         if row["standard_error"] is not None:
@@ -99,7 +117,16 @@ class Evaluation:
 
 
 def episode_seeds(episodes: int, seed: int | None = None) -> list[int]:
-    """The seeds of so many episodes: the held-out ones, or others drawn from `seed`."""
+    """Returns the seeds of an evaluation's episodes.
+
+    Args:
+        episodes: Number of seeds.
+        seed: Seed to draw them from; None for the held-out seeds, which no training run uses and which are the same
+            for every run, so that networks can be compared with each other.
+
+    Returns:
+        Seeds in [0, 2**63), [episodes]. Asking for more leaves the first ones as they were.
+    """
     if seed is None:
         return held_out_seeds(episodes)
     return draw_seeds(episodes, seed, 0, Purpose.HELD_OUT_EPISODES)
@@ -112,10 +139,19 @@ def evaluate(
     max_episode_steps: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
-    """Plays an episode of each seed (at least one), cut off after `max_episode_steps` steps (0: the environment's own
-    limit).
+    """Plays one episode of an elite per seed.
 
-    SimulationError, from the Evaluation: all of them failed.
+    If all episodes fail, this function still returns; reading the summary of the result then raises SimulationError.
+
+    Args:
+        evaluator: Plays the episodes; the caller closes it.
+        elite: The genome to play, and the normalizer of its observations if it has one.
+        seeds: The seed of each episode, at least one.
+        max_episode_steps: Steps after which an episode is cut off; 0 means the environment's own limit.
+        on_progress: Called a few times a second with the number of finished episodes and the steps they took.
+
+    Returns:
+        The results, in the order of the seeds.
     """
     begun = time.perf_counter()
     episodes = [Episode(elite.genome, seed, max_episode_steps, elite.normalizer) for seed in seeds]
@@ -130,9 +166,25 @@ def evaluate_run(
     seed: int | None = None,
     max_episode_steps: int = 0,
 ) -> Evaluation:
-    """The elite of a run's generation, by default the last finished one, as `neuroevo evaluate` plays it.
+    """Replays the elite of one generation of a run, as `neuroevo evaluate` does.
 
-    UserError: there is no such run or generation.
+    Args:
+        run: A run's folder, or a reader of it as `neuroevo.train` returns one.
+        generation: Which generation's elite; None for that of the last finished generation.
+        episodes: Number of episodes, at least one.
+        seed: Seed that the episodes' seeds are drawn from; None for the held-out seeds, which no training run uses.
+        max_episode_steps: Steps after which an episode is cut off; 0 means the environment's own limit.
+
+    Returns:
+        The returns and steps of the episodes, and their summary.
+
+    Raises:
+        UserError: There is no such run or generation.
+
+    Example:
+        >>> import neuroevo
+        >>> evaluation = neuroevo.evaluate("runs/frostbite", episodes=100)
+        >>> print(evaluation.summary.mean, evaluation.summary.standard_error)
     """
     reader = run if isinstance(run, RunReader) else RunReader(run)
     _, elite = reader.elite(generation)

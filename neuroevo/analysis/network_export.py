@@ -1,22 +1,25 @@
-"""An elite as a network that stands alone: as a Keras model, as a SavedModel, or as plain arrays.
+"""Export an elite as a network that works without neuroevo: a Keras model, a SavedModel or plain arrays.
 
 keras        one .keras file of built-in layers only, for keras.models.load_model
 savedmodel   a folder for tf.saved_model.load, serving engines and converters; signature "serving_default"
-npz          arrays for numpy.load: `conv_1.kernel`, `conv_1.bias`, ... (of a vbn layer, which makes
-             (x - mean) * factor, `vbn_1.mean` and `vbn_1.factor`); and, as text, `network` (the layer list that
-             custom_ops/networks/network.h describes), `dtype`, `genome` (JSON) and `env`. Of a run in integers also
-             what it played with: int8 `conv_1.kernel_int8` and `conv_1.exponent` (k of custom_ops/networks/int8).
-             Where observations are normalized `normalizer.mean` and `normalizer.std`, and where an action is a vector
-             `action_low`, `action_high` and `action_bins` (B, or 0)
+npz          arrays for numpy.load:
+             - `conv_1.kernel`, `conv_1.bias`, and so on for every layer; a vbn layer, which computes
+               (x - mean) * factor, has `vbn_1.mean` and `vbn_1.factor`
+             - as text: `network` (the layer list, see custom_ops/networks/network.h), `dtype`, `genome` (JSON), `env`
+             - for a run in int8 also the weights that it played with: `conv_1.kernel_int8` and `conv_1.exponent`
+               (k of custom_ops/networks/int8)
+             - for normalized observations: `normalizer.mean` and `normalizer.std`
+             - for actions that are vectors: `action_low`, `action_high` and `action_bins` (B, or 0)
 
-A network that played in integers is written with the float32 weights that they were rounded from: its outputs are close
-to those of the run, and in a few steps of a hundred it acts otherwise. The arrays of an npz are enough to play exactly.
+A network that played in int8 is exported with the float32 weights from which the integers were rounded: its outputs are
+close to those of the run, and in a few steps of a hundred it chooses another action. The arrays of an npz file are
+enough to play exactly as the run did.
 
 The input is a batch of observations as the environment makes them (uint8 [K, 84, 84, 4] for Atari, float64 [K, n] for
-MuJoCo), which the network normalizes itself; the output is float32 [K, A], and the action taken the greatest output's
-index. Where an action is a vector of A numbers, it is low + (clip(output, -1, 1) + 1) / 2 * (high - low) between the
-bounds of each, or the output itself where these are not finite. With B bins a number the output is [K, A * B], and of
-each number's B outputs the greatest one's index b stands for low + b * (high - low) / (B - 1).
+MuJoCo), which the network normalizes itself. The output is float32 [K, A], and the action is the index of the largest
+output. Where an action is a vector of A numbers, each is low + (clip(output, -1, 1) + 1) / 2 * (high - low) between its
+bounds, or the output itself where its bounds are not finite. With B bins per number the output is [K, A * B]; if b is
+the index of the largest of a number's B outputs, the number is low + b * (high - low) / (B - 1).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,17 +45,27 @@ from neuroevo.runs.genome_json import genome_to_json
 from neuroevo.runs.metrics_files import Elite
 
 if TYPE_CHECKING:
-    import keras
+    import keras  # type: ignore[import-untyped]  # it ships no types
 
 
 @dataclass(frozen=True)
 class Exported:
-    """A network with its weights: the model's name, text (the layer list), theta float32 [D], and where it is from.
+    """A network with its weights and where they come from.
 
-    dtype: what it was evaluated in there. observations: the dtype of its environment's observations, by default that of
-    the network's input. normalizer: what it sees them through. action_low, action_high: float32 [A], bounds of an
-    action that is a vector; None for another. action_bins: bins of each of its numbers, or 0. statistics: float32 [S]
-    of its vbn layers, without which a network that has some is not to be exported (native.Population.statistics).
+    Attributes:
+        name: The name of the Keras model.
+        text: The layer list, as custom_ops/networks/network.h describes it.
+        theta: The weights, float32 [D].
+        genome: The genome that the weights were made from.
+        env: The name of the environment that it played.
+        dtype: The arithmetic that the run evaluated it in, "float32" or "int8".
+        observations: The dtype of the environment's observations; None for that of the network's input.
+        normalizer: The normalizer of its observations; None if they are not normalized.
+        action_low: Lower bounds of an action that is a vector, float32 [A]; None if an action is an index.
+        action_high: Upper bounds, likewise.
+        action_bins: Bins per number of an action that is a vector; 0 if it has none.
+        statistics: Statistics of its vbn layers, float32 [S], as native.Population.statistics gives them; a network
+            with vbn layers cannot be exported without them.
     """
 
     name: str
@@ -70,7 +83,11 @@ class Exported:
 
     @property
     def layers(self) -> Layers:
-        """The network taken apart. UserError: the statistics of its vbn layers are not known."""
+        """The network split into layers, each with its own weights.
+
+        Raises:
+            UserError: The network has vbn layers whose statistics are not known.
+        """
         parts = take_apart(self.text, self.theta, self.statistics)
         for layer in parts.layers:
             if layer.kind == "vbn" and layer.mean is None:
@@ -79,10 +96,20 @@ class Exported:
 
 
 def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.ndarray | None = None) -> Exported:
-    """The network of an elite of a configuration's run; reference_batch: the run's, of what its vbn layers take
-    statistics.
+    """Makes the network of an elite ready for export.
 
-    UserError: there is no such environment.
+    Args:
+        config: The configuration of the run that the elite comes from.
+        elite: The genome, and the normalizer of its observations if it has one.
+        name: The name of the Keras model.
+        reference_batch: The run's observations [B, ...] from which vbn layers take their statistics; None where the
+            network has no such layers.
+
+    Returns:
+        The network with its weights.
+
+    Raises:
+        UserError: There is no such environment.
     """
     replay = Replay(config, [elite.genome], reference_batch=reference_batch)
     vector = replay.pool.action_dtype == np.float32
@@ -103,9 +130,16 @@ def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.n
 
 
 def how_to_act(network: Exported) -> str:
-    """How an action comes of the exported network's outputs, with the network's own numbers, as half a sentence."""
+    """Describes how to turn the exported network's outputs into an action.
+
+    Returns:
+        A clause with this network's sizes, bounds and bins, such as "its output is float32 [K, 18]; ...".
+
+    Raises:
+        UserError: The network has vbn layers whose statistics are not known.
+    """
     outputs, low, high = network.layers.outputs, network.action_low, network.action_high
-    if low is None:
+    if low is None or high is None:
         return f"its output is float32 [K, {outputs}]; the action is the index of the greatest, from 0"
     bounds = f"where low = {_numbers(low)} and high = {_numbers(high)}"
     if bins := network.action_bins:
@@ -123,13 +157,17 @@ def how_to_act(network: Exported) -> str:
 
 
 def _numbers(each: np.ndarray) -> str:
-    """float32 [A] so that the same numbers can be read from it; one where all are equal."""
+    """Writes float32 [A] so that the same numbers can be read back; one number where all are equal."""
     texts = [str(number) for number in each]
     return texts[0] if len(set(texts)) == 1 else f"[{', '.join(texts)}]"
 
 
 def to_keras(network: Exported) -> keras.Model:
-    """The network as a Keras model of built-in layers; loads TensorFlow."""
+    """Builds the network as a Keras model of built-in layers; imports TensorFlow.
+
+    Raises:
+        UserError: The network has vbn layers whose statistics are not known.
+    """
     from neuroevo.system.tensorflow_import import load_tensorflow
 
     load_tensorflow()
@@ -150,16 +188,20 @@ def to_keras(network: Exported) -> keras.Model:
             made.kernel.assign(layer.kernel)
         if layer.bias is not None:
             made.bias.assign(layer.bias)
-        if layer.kind == "vbn":
+        if layer.factor is not None:  # a vbn layer
             made.moving_mean.assign(layer.mean)
             made.moving_variance.assign(layer.factor.astype(np.float64) ** -2 - made.epsilon)
     if len(x.shape) > 2:
         x = keras.layers.Flatten(name="flatten_outputs")(x)
-    return keras.Model(inputs, x, name=re.sub(r"[^A-Za-z0-9_.-]", "_", network.name))  # all that TensorFlow takes
+    return keras.Model(inputs, x, name=re.sub(r"[^A-Za-z0-9_.-]", "_", network.name))  # TensorFlow takes no other
 
 
 def to_arrays(network: Exported) -> dict[str, np.ndarray]:
-    """The network as named arrays; texts are arrays of no dimensions."""
+    """Returns the network as named arrays, which the module's docstring lists; texts are arrays of no dimensions.
+
+    Raises:
+        UserError: The network has vbn layers whose statistics are not known.
+    """
     arrays = {
         f"{layer.name}.{what}": array
         for layer in network.layers.layers
@@ -186,9 +228,9 @@ def to_arrays(network: Exported) -> dict[str, np.ndarray]:
 
 
 def _normalized(x: keras.KerasTensor, normalizer: Normalizer) -> keras.KerasTensor:
-    """(x - mean) / std within [-CLIP, CLIP], in float64: clipping is a hard tanh of what is CLIP times smaller.
+    """Adds layers that compute (x - mean) / std, clipped to [-CLIP, CLIP], in float64.
 
-    Keras's own Normalization keeps mean and variance in float32 only.
+    Keras's own Normalization keeps mean and variance in float32. The clipping is a hard tanh between two scalings.
     """
     import keras
 
@@ -208,13 +250,13 @@ def _keras_layer(layer: Layer, shape: tuple[int | None, ...]) -> keras.Layer:
     import keras
 
     name, use_bias = layer.name, layer.bias is not None
-    if layer.kind == "conv":
+    if layer.kernel is not None and layer.kind == "conv":
         height, width, _, filters = layer.kernel.shape
         return keras.layers.Conv2D(filters, (height, width), layer.stride, layer.padding, use_bias=use_bias, name=name)
-    if layer.kind == "dense":
+    if layer.kernel is not None:
         return keras.layers.Dense(layer.kernel.shape[1], use_bias=use_bias, name=name)
-    if layer.kind == "bias":  # no layer of Keras adds a bias alone; this one first multiplies by ones
-        # Axes are spelled out: for "..." Keras 3.15 reports a shape with the sides in reverse.
+    if layer.kind == "bias":  # Keras has no layer that only adds a bias; this one first multiplies by ones
+        # Axes are spelled out: for "..." Keras 3.15 reports a shape with its sides reversed.
         axes = string.ascii_letters[: len(shape)]
         equation, last = f"{axes},{axes[-1]}->{axes}", axes[-1]
         return keras.layers.EinsumDense(equation, shape[1:], bias_axes=last, kernel_initializer="ones", name=name)
@@ -232,12 +274,19 @@ def _save_savedmodel(network: Exported, path: Path) -> None:
 
 
 def _save_npz(network: Exported, path: Path) -> None:
-    np.savez(path, **to_arrays(network))
+    arrays: dict[str, Any] = to_arrays(network)  # Any, since NumPy's types have a flag among the keyword arguments
+    np.savez(path, **arrays)
 
 
 @dataclass(frozen=True)
 class Format:
-    """suffix: what a name ends in. mark: a file that tells a folder of this format. save: writes to a new path."""
+    """A format to export to.
+
+    Attributes:
+        suffix: The end of the file's name; "" for a folder.
+        mark: A file by which a folder of this format is recognized; None if the format is one file.
+        save: Writes a network to a path where nothing is yet.
+    """
 
     suffix: str
     mark: str | None

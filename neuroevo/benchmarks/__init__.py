@@ -1,1 +1,1 @@
-"""What `neuroevo bench` measures."""
+"""The measurements behind `neuroevo bench`."""

@@ -1,9 +1,10 @@
-"""`neuroevo bench pipeline`: what CPU threads, lanes and the GPU do during rollouts, and whether emulators wait."""
+"""Measure what CPU threads, lanes and the GPU do during rollouts, and whether emulators wait: `bench pipeline`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,24 +12,47 @@ from neuroevo.benchmarks import rates
 from neuroevo.core.errors import cannot_write
 from neuroevo.native import library, trace
 
-_MARGIN_SECONDS = 0.1  # spans are recorded when they end: whole ones are needed on both sides of what is measured
-_SHOWN_SECONDS = 1.0  # of the end, in the trace's file: more is slow to look at
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_MARGIN_SECONDS = 0.1  # a span is recorded when it ends: the window needs whole spans before and after it
+_SHOWN_SECONDS = 1.0  # length of the trace in the file: viewers are slow with more
 
 
 def pipeline(
-    game: str, network: str, seconds: float, trace_file: Path | None = None, **options: object
-) -> dict[str, object]:
-    """Rates and busy shares of rollouts; options as those of bench.Rollout. Writes the last second as JSON to a file.
+    game: str, network: str, seconds: float, trace_file: Path | None = None, **options: Unpack[rates.RolloutOptions]
+) -> dict[str, Any]:
+    """Measures rollouts and environments alone, and what the threads, the lanes and the GPU do during the rollouts.
 
-    Returns steps_per_s and frames_per_s; of the same threads with environments alone, in turns with the rollout,
-    env_steps_per_s, and vs_env, the ratio. Shares of the time: worker_busy (of the worker threads'), gpu_busy (some
-    kernel is at work; None on the CPU), rows (of the lanes' time: making weights), and for each lane observe, step,
-    reset, forward, of which gpu (kernels of its forward calls, None on the CPU), and other: queue, TensorFlow, weights.
-    forward_us, forward_gpu_us: mean time of a call and of its kernels. forward_rows: networks of a call.
-    dropped_spans: for which the trace had no room; the shares are too small where it is not 0.
+    Args:
+        game: Name of the environment.
+        network: Name of the network.
+        seconds: Wall time to measure rollouts; the environments alone get as long again, half before and half after.
+        trace_file: A file for the last second as JSON, for ui.perfetto.dev or chrome://tracing; None writes no file.
+        **options: As in RolloutOptions.
+
+    Returns:
+        What was measured (bench, game, network, dtype, device, threads, lanes, slots, seconds), and
+
+        - steps_per_s, frames_per_s: The rates of the rollouts.
+        - env_steps_per_s: The rate of environments alone on the same threads, measured before and after the rollouts.
+        - vs_env: The ratio of the two rates of steps.
+        - worker_busy: The share of the worker threads' time with work.
+        - gpu_busy: The share of the time in which at least one kernel runs; None on the CPU.
+        - rows: The share of the lanes' time in which weights are made.
+        - forward_us, forward_gpu_us: Mean time of a forward call and of its kernels, in microseconds; the latter is
+          None on the CPU.
+        - forward_rows: Mean number of networks in a forward call.
+        - by_lane: For each lane the shares of its time in observe, step, reset and forward, of which gpu is spent in
+          kernels (None on the CPU), and other: the queue, TensorFlow and the making of weights.
+        - dropped_spans: Spans that did not fit into the trace; where it is not 0, the shares are too small.
+
+    Raises:
+        UserError: The game, the network or an option is unknown or cannot be used, or the file may not be written.
+        DiskError: The disk is full or broken.
     """
     if trace_file is not None:
-        _write("", trace_file, "a")  # what cannot be written is said at once; what is there stays until there is more
+        _write("", trace_file, "a")  # reports an unwritable file before measuring; keeps an old trace until then
     with rates.Rollout(game, network, **options) as rollouts:
         setup, threads, lanes, slots = rollouts.setup, rollouts.threads, rollouts.lanes, rollouts.slots
         alone = [rates.env(game, max(threads, lanes * slots), threads, seconds / 2)]
@@ -63,8 +87,19 @@ def pipeline(
     }
 
 
-def shares(spans: trace.Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, object]:
-    """What the spans between two points of time, in nanoseconds, say of lanes and GPU: see pipeline()."""
+def shares(spans: trace.Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, Any]:
+    """Computes what lanes and GPU did during an interval of a trace.
+
+    Args:
+        spans: The trace.
+        lanes: Number of lanes.
+        slots: Slots per lane.
+        begin: Start of the interval, in nanoseconds of time.perf_counter_ns().
+        end: End of the interval, likewise.
+
+    Returns:
+        gpu_busy, rows, forward_us, forward_gpu_us, forward_rows and by_lane, as pipeline() describes them.
+    """
     lane_of = spans.lanes(slots)
     inside = (spans.end > begin) & (spans.begin < end)
     spans, lane_of = spans.within(begin, end), lane_of[inside]
@@ -74,7 +109,9 @@ def shares(spans: trace.Spans, lanes: int, slots: int, begin: int, end: int) -> 
     by_lane = []
     for lane in range(lanes):
         own = spans.where((lane_of == lane) & calls)
-        share = {name: own.seconds(name) / seconds for name in ("observe", "step", "reset", "forward")}
+        share: dict[str, float | None] = {
+            name: own.seconds(name) / seconds for name in ("observe", "step", "reset", "forward")
+        }
         share["gpu"] = spans.where((lane_of == lane) & kernels).seconds() / seconds if on_gpu else None
         share["other"] = 1 - own.covered_seconds() / seconds
         by_lane.append({name: None if value is None else round(value, 4) for name, value in share.items()})

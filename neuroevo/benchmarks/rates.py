@@ -1,16 +1,17 @@
-"""Measurements behind `neuroevo bench`: rates of whole rollouts and of environments alone, on this machine now."""
+"""Measure the rates of whole rollouts and of environments alone on this machine: `bench rollout` and `bench env`."""
 
 from __future__ import annotations
 
-import functools
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 import tensorflow as tf
 
+from neuroevo.benchmarks.random_play import random_play
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import did_you_mean
 from neuroevo.envs import registry
@@ -20,16 +21,59 @@ from neuroevo.rollout.evaluator import default_layout
 from neuroevo.rollout.pipeline import Pipeline, make_env_pool
 from neuroevo.rollout.tf_ops import load_ops
 
-_MAX_EPISODE_STEPS = 5000  # steps, as in training: some random networks never start a game
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_MAX_EPISODE_STEPS = 5000  # as in training: some random networks never start a game
 WARM_UP_SECONDS = 2.0
-_WAIT_SECONDS = 0.05  # for episodes to end, as the evaluator does
+_WAIT_SECONDS = 0.05  # how long to wait for episodes to end, as the evaluator does
+
+
+class RolloutOptions(TypedDict, total=False):
+    """Options of a Rollout; those left out are chosen for the machine or have a default.
+
+    Attributes:
+        threads: Worker threads; by default one per core.
+        lanes: Number of lanes; by default chosen for the threads and the device.
+        slots: Slots per lane; by default chosen for the threads and the device.
+        seed: Seed of genomes and episodes; 0 by default.
+        dtype: Arithmetic of the networks, "float32" (the default) or "int8".
+        device: Where networks are evaluated: "auto" (the default), "cpu" or "gpu".
+        backend: The population's backend; None for that of the device.
+    """
+
+    threads: int | None
+    lanes: int | None
+    slots: int | None
+    seed: int
+    dtype: str
+    device: str
+    backend: str | None
 
 
 class Rollout:
-    """Rollouts of freshly initialized genomes, a different one for every episode, by a pipeline that is always busy.
+    """A pipeline that plays freshly initialized genomes, a different one in every episode, and is always busy.
 
-    lanes, slots: by default chosen for the threads and the device. backend: of the population, instead of the device's.
-    setup: what is played with what. UserError: one of these is unknown or cannot be had.
+    Args:
+        game: Name of the environment.
+        network: Name of the network.
+        threads: Worker threads; None for one per core.
+        lanes: Number of lanes; None chooses it for the threads and the device.
+        slots: Slots per lane; None chooses it likewise.
+        seed: Seed of genomes and episodes.
+        dtype: Arithmetic of the networks, "float32" or "int8".
+        device: Where networks are evaluated: "auto", "cpu" or "gpu".
+        backend: The population's backend; None for that of the device.
+
+    Attributes:
+        setup: What is played and how: game, network, dtype, device, threads, lanes and slots.
+        threads: Worker threads.
+        lanes: Number of lanes.
+        slots: Slots per lane.
+        frame_skip: Emulator frames per step.
+
+    Raises:
+        UserError: One of the arguments is unknown or cannot be used here.
     """
 
     def __init__(
@@ -80,7 +124,14 @@ class Rollout:
         self._pipeline.start()
 
     def play(self, seconds: float) -> tuple[int, float]:
-        """Keeps the queue filled for a while; returns the steps so far and the time, of time.perf_counter()."""
+        """Keeps the queue filled for a while.
+
+        Args:
+            seconds: Wall time to play.
+
+        Returns:
+            The steps taken since the pipeline started, and the time now, of time.perf_counter().
+        """
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
             ended, _, _ = self._pipeline.results(1, _WAIT_SECONDS)
@@ -109,13 +160,28 @@ class Rollout:
         self._pipeline.close()
 
 
-def rollout(game: str, network: str, seconds: float, **options: object) -> dict[str, object]:
-    """Steady rate of rollouts; options as those of Rollout.
+def rollout(game: str, network: str, seconds: float, **options: Unpack[RolloutOptions]) -> dict[str, Any]:
+    """Measures the steady rate of rollouts, after a warm-up.
 
-    Returns frames_per_s, steps_per_s, idle_share (of the worker threads' time, without work), outside_us and
-    outside_share (processor time a step outside environments and networks: TensorFlow's loop, the queue, Python, calls
-    of the GPU; and its share of all; see outside()), resident_mb (of the whole process) and
-    resident_mb_before (TensorFlow imported, nothing made yet), and what was measured.
+    Args:
+        game: Name of the environment.
+        network: Name of the network.
+        seconds: Wall time to measure.
+        **options: As in RolloutOptions.
+
+    Returns:
+        What was measured (bench, game, network, dtype, device, threads, lanes, slots, seconds), and
+
+        - frames_per_s, steps_per_s: The rates.
+        - idle_share: The share of the worker threads' time without work.
+        - outside_us: Processor time per step outside environments and networks (TensorFlow's loop, the queue, Python,
+          GPU calls), in microseconds; None where it cannot be measured, see outside().
+        - outside_share: Its share of all processor time; None likewise.
+        - resident_mb: Memory of the process at the end, in 10^6 bytes.
+        - resident_mb_before: The same with TensorFlow imported and nothing else made yet.
+
+    Raises:
+        UserError: The game, the network or an option is unknown or cannot be used here.
     """
     before = resident_mb()
     with Rollout(game, network, **options) as rollouts:
@@ -138,10 +204,18 @@ def rollout(game: str, network: str, seconds: float, **options: object) -> dict[
 
 
 def outside(processor: float, busy: float, steps: int) -> dict[str, float | None]:
-    """outside_us and outside_share, from seconds of processor time and of threads at work.
+    """Computes the processor time that is spent outside environments and networks.
 
-    They need cores that nobody else uses, since work that waits for a core counts as going on. None where that shows:
-    there would be less than no time outside.
+    The result is right only if no other program uses the cores: a thread that waits for a core counts as busy.
+
+    Args:
+        processor: Processor time of the process, in seconds.
+        busy: Time that the worker threads were busy, in seconds, summed over the threads.
+        steps: Steps taken in that time.
+
+    Returns:
+        outside_us, microseconds per step, and outside_share, the share of all processor time. Both are None where
+        the threads were busy for longer than the processor time, so that other programs must have used the cores.
     """
     if processor < busy:
         return {"outside_us": None, "outside_share": None}
@@ -149,11 +223,24 @@ def outside(processor: float, busy: float, steps: int) -> dict[str, float | None
     return {"outside_us": round(1e6 * left / steps, 2), "outside_share": round(left / processor, 4)}
 
 
-def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0) -> dict[str, object]:
-    """Rate of stepping and observing `envs` environments through the ops, with random actions.
+def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0) -> dict[str, Any]:
+    """Measures how fast the ops step and observe environments with random actions.
 
-    As in a rollout there are lanes, as many as threads, that step their part of the environments in a graph loop.
-    UserError: there is no such environment, or its actions have no bounds.
+    As in a rollout, lanes step their part of the environments in graph loops; there are at most as many as threads.
+
+    Args:
+        name: Name of the environment.
+        envs: Number of environments that are stepped at once.
+        threads: Worker threads; None for one per core.
+        seconds: Wall time to measure, after a warm-up.
+        seed: Seed of episodes and actions.
+
+    Returns:
+        What was measured (bench, env, envs, threads, seconds), frames_per_s and steps_per_s, and resident_mb: the
+        memory of the process at the end, in 10^6 bytes.
+
+    Raises:
+        UserError: There is no such environment, or its actions have no finite bounds to draw within.
     """
     from neuroevo.envs.registry import resolve
 
@@ -173,22 +260,22 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
             f"an action of {recipe.name} lies between {low} and {high}, expected finite bounds to draw within"
         )
     bounds = (tuple(low), tuple(high)) if low else None
-    play_lane = _playing(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions), bounds)
+    play_lane = random_play(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions), bounds)
     lanes = [slots for slots in np.array_split(np.arange(envs), min(threads, envs)) if len(slots)]
     with tf.device("/cpu:0"):
         lanes = [tf.constant(slots) for slots in lanes]
         seeds = [tf.constant(seed + lane, tf.int64) for lane in range(len(lanes))]
-        end = tf.Variable(0.0, dtype=tf.float64)  # of tf.timestamp()
+        end = tf.Variable(0.0, dtype=tf.float64)  # compared with tf.timestamp()
     with ThreadPoolExecutor(len(lanes)) as executor:
 
         def play(duration: float) -> float:
-            """Steps a second."""
+            """Steps all lanes for `duration` seconds and returns the steps per second."""
             began = time.perf_counter()
             end.assign(time.time() + duration)
             try:
                 same = [pool] * len(lanes), lanes, seeds, [end] * len(lanes)
                 steps = sum(int(each) for each in executor.map(play_lane, *same))
-            except BaseException:  # an interrupt, mostly: the lanes are not to play on
+            except BaseException:  # mostly an interrupt, which has to end the lanes
                 end.assign(0.0)
                 raise
             return steps / (time.perf_counter() - began)
@@ -207,46 +294,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     }
 
 
-@functools.cache
-def _playing(
-    dtype: str, shape: tuple[int, ...], num_actions: int, bounds: tuple[tuple[float, ...], tuple[float, ...]] | None
-) -> tf.types.experimental.PolymorphicFunction:
-    """A graph that steps slots with random actions, resetting those whose episode is over, until the clock says `end`.
-
-    `end` is looked at before each step. It returns how many environment steps that were. bounds: lowest and highest
-    numbers of an action that is a vector; None if it is an index.
-    """
-    native = load_ops()
-
-    def draw(count: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-        """An action for each of so many slots."""
-        if bounds is None:
-            return tf.raw_ops.StatelessRandomUniformInt(shape=[count], seed=seed, minval=0, maxval=num_actions)
-        low, high = (np.array(each, np.float32) for each in bounds)
-        return low + (high - low) * tf.raw_ops.StatelessRandomUniform(shape=[count, num_actions], seed=seed)
-
-    @tf.function(autograph=False)
-    def run(pool: tf.Tensor, slots: tf.Tensor, seed: tf.Tensor, end: tf.Variable) -> tf.Tensor:
-        none = tf.zeros([0], tf.int64)
-
-        def step(i: tf.Tensor) -> tuple[tf.Tensor]:
-            _, dones = native.env_step(pool, slots, draw(tf.size(slots), [seed, i]))
-            over = tf.gather(slots, tf.where(dones)[:, 0])
-            episodes = over, over + i * 2**20, tf.zeros_like(over), none, none
-            with tf.control_dependencies([native.env_reset(pool, *episodes)]):
-                observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)
-            with tf.control_dependencies([observations]):  # every observation is made
-                return (i + 1,)
-
-        with tf.device("/cpu:0"):  # TensorFlow would take a GPU for the little that it can compute there
-            start = (tf.constant(0, tf.int64),)
-            (steps,) = tf.while_loop(lambda _: tf.timestamp() < end.read_value(), step, start, parallel_iterations=1)
-            return steps * tf.size(slots, tf.int64)
-
-    return run
-
-
 def resident_mb() -> float:
-    """Memory of this process that is in RAM now, in 10^6 bytes."""
+    """Returns the resident memory of this process, in 10^6 bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return round(pages * 4096 / 1e6, 1)

@@ -1,5 +1,8 @@
-"""The command `neuroevo`. Exit codes: 0, 1 for a failure, 2 for a user's mistake, 130 for Ctrl-C, 143 for SIGTERM,
-129 for SIGHUP, 141 if nobody reads what it prints."""
+"""The command `neuroevo`.
+
+Exit codes: 0 for success, 1 for a failure, 2 for a mistake of the user, 130 after Ctrl-C, 143 after SIGTERM, 129 after
+SIGHUP, and 141 if the reader of standard output has closed it.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,15 @@ for commands in (train, evaluate, export, render, suite, config, info, bench):
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Runs the command line in sys.argv; the entry point of the console script."""
     try:
         app()
     except (SystemExit, KeyboardInterrupt) as end:
         code = 130 if isinstance(end, KeyboardInterrupt) else end.code
         if code != 130:
             raise
-        # Once a Ctrl-C has come while exec() ran a text, as in the making of a dataclass, Python 3.11 ends with SIGINT
-        # instead of any exit code. Everything is closed by now, so this is all that is left to do at exit.
+        # If Ctrl-C arrived while exec() ran source text, as the making of a dataclass does, Python 3.11 dies of SIGINT
+        # instead of returning an exit code. Everything is closed by now, so flushing is all that is left to do.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

@@ -1,4 +1,4 @@
-"""`neuroevo bench`."""
+"""The command `neuroevo bench`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import typer
 from neuroevo.cli.common import Debug, Json, finite, reported_errors
 from neuroevo.core.bounds import MAX_THREADS
 
-Game = Annotated[str, typer.Option(help="The game.")]
-Network = Annotated[str, typer.Option(help="The network.")]
-DType = Annotated[Literal["float32", "int8"], typer.Option(help="What it is evaluated in.")]
-Device = Annotated[Literal["auto", "cpu", "gpu"], typer.Option(help="Where it is evaluated.")]
-Seconds = Annotated[float, typer.Option(min=0.1, callback=finite, help="Wall time to measure.")]
+Game = Annotated[str, typer.Option(help="The game to play.")]
+Network = Annotated[str, typer.Option(help="The network that plays it.")]
+DType = Annotated[Literal["float32", "int8"], typer.Option(help="Arithmetic of the network.")]
+Device = Annotated[Literal["auto", "cpu", "gpu"], typer.Option(help="Where the network is evaluated.")]
+Seconds = Annotated[float, typer.Option(min=0.1, callback=finite, help="Wall time to measure, in seconds.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")]
-Lanes = Annotated[int | None, typer.Option(min=1, help="Lanes.")]
+Lanes = Annotated[int | None, typer.Option(min=1, help="Number of lanes.")]
 Slots = Annotated[int | None, typer.Option(min=1, help="Slots per lane.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of genomes and episodes.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the genomes and episodes.")]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
+    """Adds the command and its subcommands to the application."""
     group = typer.Typer(help="Measure speed.", no_args_is_help=True, rich_markup_mode=None)
     group.command("rollout")(rollout)
     group.command("env")(env)
@@ -44,15 +44,25 @@ def rollout(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Whole rollouts of random genomes: emulators and networks."""
+    """Measure whole rollouts of random genomes: emulators and networks together."""
     with reported_errors(debug):
         from neuroevo.system.tensorflow_import import load_tensorflow
 
         load_tensorflow()
         from neuroevo.benchmarks import rates
 
-        options = {"dtype": dtype, "device": device, "threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
-        _print_result(rates.rollout(game=game, network=network, seconds=seconds, **options), as_json)
+        result = rates.rollout(
+            game=game,
+            network=network,
+            seconds=seconds,
+            dtype=dtype,
+            device=device,
+            threads=threads,
+            lanes=lanes,
+            slots=slots,
+            seed=seed,
+        )
+        _print_result(result, as_json)
 
 
 def pipeline(
@@ -66,20 +76,30 @@ def pipeline(
     slots: Slots = None,
     seed: Seed = 0,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the last second as JSON for ui.perfetto.dev.")
+        Path | None, typer.Option(metavar="FILE", help="Write a trace of the last second as JSON for ui.perfetto.dev.")
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Whole rollouts, and what the CPU threads, the lanes and the GPU do meanwhile."""
+    """Measure whole rollouts, and what the CPU threads, the lanes and the GPU do meanwhile."""
     with reported_errors(debug):
         from neuroevo.system.tensorflow_import import load_tensorflow
 
         load_tensorflow()
         from neuroevo.benchmarks import pipeline
 
-        options = {"dtype": dtype, "device": device, "threads": threads, "lanes": lanes, "slots": slots, "seed": seed}
-        result = pipeline.pipeline(game, network, seconds, trace, **options)
+        result = pipeline.pipeline(
+            game,
+            network,
+            seconds,
+            trace,
+            dtype=dtype,
+            device=device,
+            threads=threads,
+            lanes=lanes,
+            slots=slots,
+            seed=seed,
+        )
         if as_json:
             _print_result(result, as_json)
             return
@@ -91,14 +111,14 @@ def pipeline(
 
 
 def env(
-    env: Annotated[str, typer.Option(help="The environment.")] = "frostbite",
-    envs: Annotated[int, typer.Option(min=1, help="Environments stepped at once.")] = 16,
+    env: Annotated[str, typer.Option(help="The environment to step.")] = "frostbite",
+    envs: Annotated[int, typer.Option(min=1, help="Number of environments stepped at once.")] = 16,
     threads: Threads = None,
     seconds: Seconds = 10.0,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Environments alone, with random actions."""
+    """Measure environments alone, with random actions."""
     with reported_errors(debug):
         from neuroevo.system.tensorflow_import import load_tensorflow
 
@@ -114,7 +134,7 @@ def _print_result(result: dict[str, Any], as_json: bool) -> None:
         return
     for key, value in result.items():
         if isinstance(value, float):
-            value = f"{value:,.1f}" if abs(value) > 2 else f"{value:.3f}"  # a share, mostly
+            value = f"{value:,.1f}" if abs(value) > 2 else f"{value:.3f}"  # small values are mostly shares
         if value is None and key in ("outside_us", "outside_share"):
             value = "not measurable: other programs used the cores"
         if value is not None:

@@ -1,7 +1,7 @@
-"""`python -m neuroevo.child PID ...`: the command neuroevo as a child of process PID that does not outlive it.
+"""Run the command neuroevo as a child that does not outlive its parent: `python -m neuroevo.cli.child PID ...`.
 
-When the parent dies, killed or not, Linux sends the child SIGTERM: it writes a checkpoint and ends. Other systems have
-nothing like it, and there the child runs on.
+When the parent, process PID, ends for any reason, Linux sends the child SIGTERM, and the child writes a checkpoint and
+ends. Other systems offer nothing like it, and there the child runs on.
 """
 
 from __future__ import annotations
@@ -13,11 +13,18 @@ import sys
 
 from neuroevo.cli import main
 
-_PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
+_PR_SET_PDEATHSIG = 1  # from <sys/prctl.h>
 
 
 def end_with(parent: int) -> None:
-    """Has this process, a child of process `parent`, sent SIGTERM when that one dies; ends it if it is dead already."""
+    """Asks Linux to send this process SIGTERM when its parent ends.
+
+    Args:
+        parent: The parent's process id.
+
+    Raises:
+        SystemExit: The parent has ended already.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
     if os.getppid() != parent:
@@ -25,7 +32,14 @@ def end_with(parent: int) -> None:
 
 
 def run(arguments: list[str]) -> None:
-    """Runs the command line `arguments`, whose first is the parent's process id."""
+    """Runs a command line of neuroevo as a child.
+
+    Args:
+        arguments: The parent's process id, then the arguments of the command.
+
+    Raises:
+        SystemExit: The command is over, or the parent has ended already.
+    """
     end_with(int(arguments[0]))
     sys.argv = ["neuroevo", *arguments[1:]]
     main()

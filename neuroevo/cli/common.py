@@ -1,4 +1,4 @@
-"""What all commands share: options, and the way from an exception to a message and an exit code."""
+"""Options that commands share, and the translation of exceptions and signals into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -16,56 +16,75 @@ from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError
 from neuroevo.system.console import mute, nobody_reads
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Json = Annotated[bool, typer.Option("--json", help="End with one line that is one JSON object.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one line that is a JSON object.")]
 Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as training.seed=3.")
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the configuration, such as training.seed=3."),
 ]
 
 
 def finite(value: float | None) -> float | None:
-    """Callback of an option that takes a number, such as seconds."""
+    """Checks the value of an option that takes a number; for use as the option's callback.
+
+    Args:
+        value: The number, or None if the option is not given.
+
+    Returns:
+        The same value.
+
+    Raises:
+        typer.BadParameter: The number is infinite or NaN.
+    """
     if value is not None and not math.isfinite(value):
         raise typer.BadParameter(f"{value} is no finite number")
     return value
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends a command as Ctrl-C does, with its own exit code."""
+    """Raised on SIGTERM, which ends a command as Ctrl-C does, but with its own exit code."""
 
     number, word = signal.SIGTERM, "terminated"
 
 
 class HungUp(Terminated):
-    """SIGHUP, which a terminal sends that is closed, an ssh session's for example."""
+    """Raised on SIGHUP, which is sent when the terminal closes, for example at the end of an ssh session."""
 
     number, word = signal.SIGHUP, "hung up"
 
 
 @contextmanager
 def reported_errors(debug: bool = False) -> Iterator[None]:
-    """Turns exceptions into one clear message on standard error and an exit code; says nothing where it is only that
-    nobody reads standard output any more."""
+    """Turns an exception in the block into one clear message on standard error and an exit code.
+
+    If the reader of standard output has closed it, the command ends without a message.
+
+    Args:
+        debug: Whether to print the traceback of errors too.
+
+    Raises:
+        typer.Exit: The block raised an exception; `exit_code` is one of those that neuroevo.cli lists.
+    """
     try:
         yield
         print(end="", flush=True)
     except (typer.Exit, typer.Abort):
         raise
     except BaseException as error:
-        if isinstance(error, BrokenPipeError) and nobody_reads():  # as with head, which has what it wants
+        if isinstance(error, BrokenPipeError) and nobody_reads():  # such as head, which has all the lines it wants
             mute()
             raise typer.Exit(128 + signal.SIGPIPE) from None
-        code, message = _said(_interrupt_behind(error) or error, debug)
+        code, message = _outcome(_interrupt_behind(error) or error, debug)
         if code in (1, 2) and debug:
             traceback.print_exc()
     else:
         return
-    with suppress(OSError):  # nobody reads it, or the terminal is closed
+    with suppress(OSError):  # its reader has closed it, or the terminal is closed
         print(f"neuroevo: {message}", file=sys.stderr, flush=True)
     raise typer.Exit(code)
 
 
-def _said(error: BaseException, debug: bool) -> tuple[int, str]:
-    """Exit code and message."""
+def _outcome(error: BaseException, debug: bool) -> tuple[int, str]:
+    """Returns the exit code and the message of an error."""
     if isinstance(error, Terminated):
         return 128 + error.number, f"{error.word}{error}"
     if isinstance(error, KeyboardInterrupt):
@@ -81,7 +100,7 @@ def _said(error: BaseException, debug: bool) -> tuple[int, str]:
 
 
 def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
-    """The interrupt that is the cause of an error: Python makes RuntimeErrors of those that come in a class's body."""
+    """Finds the interrupt that caused an error: Python turns one that comes in a class body into a RuntimeError."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__
@@ -90,15 +109,18 @@ def _interrupt_behind(error: BaseException) -> KeyboardInterrupt | None:
 
 @contextmanager
 def sigterm_raises() -> Iterator[None]:
-    """Inside, SIGTERM raises Terminated in the main thread, where this must be called; and SIGHUP raises HungUp, unless
-    it is ignored, as nohup has it."""
+    """Makes SIGTERM raise Terminated and SIGHUP raise HungUp during the block.
+
+    It must be entered in the main thread, where the exceptions are raised. SIGHUP stays ignored if it is ignored, as
+    under nohup.
+    """
     kinds = {signal.SIGTERM: Terminated}
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         kinds[signal.SIGHUP] = HungUp
 
     def terminate(number: int, _: object) -> None:
-        # The kernel and the shell each tell of a closed terminal, and some that send SIGTERM send SIGHUP after it: the
-        # second is not to break off what the first has begun.
+        # When a terminal closes, both the kernel and the shell send SIGHUP, and some programs send SIGHUP after
+        # SIGTERM: the second signal must not interrupt the clean-up that the first one started.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         raise kinds[signal.Signals(number)]
 
@@ -111,7 +133,12 @@ def sigterm_raises() -> Iterator[None]:
 
 
 def print_section(title: str, values: dict[str, Any]) -> None:
-    """Prints values as indented lines under a title."""
+    """Prints values as indented lines under a title.
+
+    Args:
+        title: The first line, without its colon.
+        values: What to print on the lines below, by name; a list or tuple is joined with commas.
+    """
     print(f"{title}:")
     for key, value in values.items():
         print(f"  {key}: {', '.join(map(str, value)) or 'none' if isinstance(value, (list, tuple)) else value}")

@@ -1,4 +1,4 @@
-"""`neuroevo config`."""
+"""The command `neuroevo config`."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ File = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    group = typer.Typer(help="Look at configurations.", no_args_is_help=True, rich_markup_mode=None)
+    """Adds the command and its subcommands to the application."""
+    group = typer.Typer(help="Check and show configurations.", no_args_is_help=True, rich_markup_mode=None)
     for command in (check, show, presets):
         group.command()(command)
     app.add_typer(group, name="config")
 
 
 def check(file: File, overrides: Overrides = None, debug: Debug = False) -> None:
-    """Say what a configuration does, or everything that is wrong with it."""
+    """Check a configuration: print what it does in one line, or list all of its problems."""
     with reported_errors(debug):
         from neuroevo.config.load import load_config
         from neuroevo.runs import preflight
@@ -37,12 +37,12 @@ def check(file: File, overrides: Overrides = None, debug: Debug = False) -> None
 
 def show(
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="As for check; without it, a start that documents every key.")
+        str | None, typer.Argument(metavar="FILE", help="As for check; without it, a configuration to begin with.")
     ] = None,
     overrides: Overrides = None,
     debug: Debug = False,
 ) -> None:
-    """Print a configuration as TOML with every default filled in, or all keys with what they mean."""
+    """Print a configuration as TOML with every default filled in; without FILE, every key with its documentation."""
     with reported_errors(debug):
         from neuroevo.config.load import load_config
         from neuroevo.config.template import documented, start
@@ -52,7 +52,7 @@ def show(
 
 
 def presets(debug: Debug = False) -> None:
-    """List the presets, which other commands take by name."""
+    """List the presets, whose names other commands take in place of a file."""
     with reported_errors(debug):
         from neuroevo.config import sources
 
@@ -63,7 +63,7 @@ def presets(debug: Debug = False) -> None:
 
 
 def summary(config: Config) -> str:
-    """A configuration as half a sentence."""
+    """Describes a configuration in a clause: algorithm, environment, network, population and budgets."""
     training = config.training
     ends = [
         f"{value:,g} {unit}" if isinstance(value, float) else f"{value:,} {unit}"
@@ -74,7 +74,7 @@ def summary(config: Config) -> str:
         )
         if value is not None
     ]
-    population = getattr(config.algorithm, "population", None)  # an algorithm of the user's own may have none
+    population = getattr(config.algorithm, "population", None)  # a user's own algorithm may have none
     return (
         f"{config.algorithm_name} on {config.env.name} with {config.network}, "
         + ("" if population is None else f"population {population:,}, ")

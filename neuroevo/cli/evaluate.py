@@ -1,4 +1,4 @@
-"""`neuroevo evaluate`."""
+"""The command `neuroevo evaluate`."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from neuroevo.core.bounds import MAX_COUNT, MAX_THREADS
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the command to the application."""
     app.command()(evaluate)
 
 
 def evaluate(
     run: RunPath,
     generation: Generation = None,
-    episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="How many.")] = 30,
+    episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="Number of episodes.")] = 30,
     seed: Seed = None,
     max_episode_steps: Annotated[
-        int, typer.Option(min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off; 0: never.")
+        int, typer.Option(min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off after STEPS; 0: never.")
     ] = 0,
     device: Annotated[
-        Literal["auto", "cpu", "gpu"] | None, typer.Option(help="Where networks are evaluated [default: as the run].")
+        Literal["auto", "cpu", "gpu"] | None,
+        typer.Option(help="Where networks are evaluated [default: as in the run]."),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads [default: as the run].")
+        int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads [default: as in the run].")
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Replay an elite and print its mean return, with standard error and confidence interval.
 
-    An Atari game without sticky actions has only 30 different starts: of 30 episodes some are equal, and more of them
-    tell little more. A network that never starts its game plays until the environment's own limit, if there is no
-    cut-off.
+    An Atari game without sticky actions has only 30 different starts: even among 30 episodes some are equal, and more
+    episodes add little. Without a cut-off, a network that never starts its game plays until the environment's own
+    limit.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds
@@ -50,8 +51,11 @@ def evaluate(
         reader = RunReader(run)
         generation, elite = reader.elite(generation)
         config = reader.config
-        asked = {"device": device, "threads": threads}
-        hardware = replace(config.hardware, **{key: value for key, value in asked.items() if value is not None})
+        hardware = config.hardware
+        if device is not None:
+            hardware = replace(hardware, device=device)
+        if threads is not None:
+            hardware = replace(hardware, threads=threads)
         evaluator = runs.make_evaluator(replace(config, hardware=hardware), reader.reference_batch())
         try:
             if not as_json:

@@ -1,4 +1,4 @@
-"""`neuroevo export`."""
+"""The command `neuroevo export`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from neuroevo.core.errors import UserError
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the command to the application."""
     app.command()(export)
 
 
 def export(
     run: RunPath,
-    form: Annotated[Literal["keras", "savedmodel", "npz"], typer.Option("--format", help="What to write.")] = "keras",
+    form: Annotated[Literal["keras", "savedmodel", "npz"], typer.Option("--format", help="Format to write.")] = "keras",
     out: Annotated[
-        Path | None, typer.Option(help="File, or folder for savedmodel [default: in the run's folder].")
+        Path | None,
+        typer.Option(help="The file, or for savedmodel the folder, to write [default: in the run's folder]."),
     ] = None,
     generation: Generation = None,
     force: Force = False,
@@ -29,16 +30,17 @@ def export(
 ) -> None:
     """Write an elite as a network that works without neuroevo: Keras model, SavedModel or NumPy arrays.
 
-    It takes a batch of observations as the environment makes them, uint8 [K, 84, 84, 4] for Atari and float64 [K, n]
-    for MuJoCo, and gives float32 [K, outputs]. How an action comes of these is printed, with the run's numbers:
+    The network takes a batch of observations as the environment makes them, uint8 [K, 84, 84, 4] for Atari and float64
+    [K, n] for MuJoCo, and returns float32 [K, outputs]. The command prints how to turn the outputs into an action, with
+    the sizes and bounds of this run:
 
-    One of A actions: A outputs; the action is the index of the greatest.
+    If an action is one of A, there are A outputs; the action is the index of the largest.
 
-    A vector of A numbers: A outputs y; the numbers are low + (clip(y, -1, 1) + 1) / 2 * (high - low) between the bounds
-    of each, or y itself where these are not finite.
+    If an action is a vector of A numbers, there are A outputs y; each number is
+    low + (clip(y, -1, 1) + 1) / 2 * (high - low) between its bounds, or y itself where its bounds are not finite.
 
-    The same with network.action_bins = B: A * B outputs, B for each number in turn; the number is
-    low + b * (high - low) / (B - 1) with b the index of the greatest of its B.
+    With network.action_bins = B such a vector has A * B outputs, B for each number in turn; the number is
+    low + b * (high - low) / (B - 1), where b is the index of the largest of its B outputs.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.network_export import FORMATS, elite_network, how_to_act

@@ -1,4 +1,4 @@
-"""`neuroevo info`."""
+"""The command `neuroevo info`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the command to the application."""
     app.command()(info)
 
 
 def devices(gpu: Gpu) -> str:
-    """What `device = "auto"` chooses here, and why."""
+    """Describes what `device = "auto"` chooses on this machine, and why.
+
+    Args:
+        gpu: The machine's GPU, as native.library.gpu() describes it.
+    """
     return f"the GPU ({gpu.name})" if gpu.usable else f"the CPU ({gpu.why_not})"
 
 
 def info(debug: Debug = False) -> None:
-    """List games, networks, algorithms, presets and how the native code was built."""
+    """List games, networks, algorithms and presets, and show the machine and how the native code was built."""
     with reported_errors(debug):
         from neuroevo.algorithms.registry import ALGORITHMS
         from neuroevo.config.sources import presets

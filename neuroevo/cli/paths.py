@@ -1,4 +1,4 @@
-"""Paths on the command line."""
+"""Parse paths on the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ import typer
 
 
 def folder(text: str) -> Path:
-    """A folder's path, for options. BadParameter: it is empty, which Path would take for the current folder."""
+    """Parses an option that names a folder.
+
+    Args:
+        text: The option's value.
+
+    Returns:
+        The folder's path.
+
+    Raises:
+        typer.BadParameter: The value is empty, which Path would take for the current folder.
+    """
     if not text:
         raise typer.BadParameter("it is empty, expected the path of a folder")
     return Path(text)

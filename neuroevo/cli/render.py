@@ -1,4 +1,4 @@
-"""`neuroevo render`."""
+"""The command `neuroevo render`."""
 
 from __future__ import annotations
 
@@ -13,38 +13,45 @@ from neuroevo.core.bounds import MAX_COUNT
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the command to the application."""
     app.command()(render)
 
 
 def render(
     run: RunPath,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The video, FILE.mp4 or FILE.gif.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The video to write, FILE.mp4 or FILE.gif.")],
     generation: Generation = None,
     members: Annotated[
         int,
-        typer.Option(min=1, help="Show the elite and the next best of its generation, so many, side by side."),
+        typer.Option(min=1, help="Number of players to show side by side: the elite, then the next best members."),
     ] = 1,
-    episodes: Annotated[int, typer.Option(min=1, max=MAX_COUNT, help="How many, one after another.")] = 1,
+    episodes: Annotated[
+        int, typer.Option(min=1, max=MAX_COUNT, help="Number of episodes, shown one after another.")
+    ] = 1,
     seed: Seed = None,
     max_episode_steps: Annotated[
         int,
         typer.Option(
-            min=0, max=MAX_COUNT, metavar="STEPS", help="Cut episodes off; 0: never. 2500 are 3 minutes of Atari."
+            min=0,
+            max=MAX_COUNT,
+            metavar="STEPS",
+            help="Cut episodes off after STEPS; 0: never. 2500 are 3 minutes of Atari.",
         ),
     ] = 2500,  # a network that never starts its game would fill two hours
-    scale: Annotated[int, typer.Option(min=1, max=16, help="Pixels a side for each pixel of the game.")] = 2,
+    scale: Annotated[
+        int, typer.Option(min=1, max=16, help="Enlarge each pixel of the game to SCALE x SCALE pixels.")
+    ] = 2,
     fps: Annotated[
-        float | None, typer.Option(min=1, max=1000, callback=finite, help="Frames a second [default: real time].")
+        float | None, typer.Option(min=1, max=1000, callback=finite, help="Frames per second [default: real time].")
     ] = None,
-    captions: Annotated[bool, typer.Option(help="Write who plays and the return so far above each screen.")] = True,
+    captions: Annotated[bool, typer.Option(help="Write the player and its return so far above each screen.")] = True,
     force: Force = False,
     debug: Debug = False,
 ) -> None:
     """Make a video of an elite at play, alone or beside the next best members of its generation.
 
-    Its returns are those of `neuroevo evaluate` with the same seeds and cut-off. Members other than the elite are known
-    as long as the run keeps the checkpoint from before their generation.
+    The elite's returns are those of `neuroevo evaluate` with the same seeds and cut-off. Other members can only be
+    shown as long as the run keeps the checkpoint from before their generation.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds
@@ -57,17 +64,20 @@ def render(
         check_format(out)
         reader = RunReader(run)
         generation, players = choose_players(reader, generation, members)
-        options = {
-            "max_episode_steps": max_episode_steps,
-            "scale": scale,
-            "fps": fps,
-            "captions": captions,
-            "reference_batch": reader.reference_batch(),
-        }
+        reference_batch = reader.reference_batch()
         with written_aside(out, force) as aside, progress_bar(episodes) as bar:
             seeds = episode_seeds(episodes, seed)
             rendered = play(
-                reader.config, players, seeds, aside, **options, on_progress=lambda e, s: bar(e, f", step {s:,}")
+                reader.config,
+                players,
+                seeds,
+                aside,
+                max_episode_steps=max_episode_steps,
+                scale=scale,
+                fps=fps,
+                captions=captions,
+                reference_batch=reference_batch,
+                on_progress=lambda finished, step: bar(finished, f", step {step:,}"),
             )
         for number, outcomes in enumerate(rendered.outcomes, start=1):
             for m, player in enumerate(players):

@@ -1,4 +1,4 @@
-"""What the commands that replay an elite share: options, and a live bar."""
+"""Options and the progress bar that the commands replaying an elite share."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from typing import Annotated
 import typer
 
 RunPath = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.")]
-Generation = Annotated[int | None, typer.Option(help="Of which generation [default: the last finished one].")]
+Generation = Annotated[
+    int | None, typer.Option(help="The generation whose elite to take [default: the last finished one].")
+]
 Seed = Annotated[
     int | None,
-    typer.Option(min=0, max=2**63 - 1, help="What episodes' seeds follow from [default: the held-out ones]."),
+    typer.Option(min=0, max=2**63 - 1, help="Seed to draw the episodes' seeds from [default: the held-out seeds]."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is already there.")]
 
 
 @contextmanager
 def progress_bar(episodes: int) -> Iterator[Callable[[int, str], None]]:
-    """Yields a function of (how many episodes are over, a text beside that).
+    """Shows a progress bar during the block.
 
-    The bar is on standard error, so that standard output holds results only; without a terminal there is none.
+    The bar is on standard error, so that standard output holds results only. Without a terminal there is no bar.
+
+    Args:
+        episodes: Number of episodes at which the bar is full.
+
+    Yields:
+        A function that updates the bar, of the number of finished episodes and a text to show after it.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

@@ -1,4 +1,4 @@
-"""`neuroevo suite`."""
+"""The command `neuroevo suite`."""
 
 from __future__ import annotations
 
@@ -20,24 +20,30 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the command to the application."""
     app.command()(suite)
 
 
 def suite(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file, such as those in experiments/suites/.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A suite's TOML file, such as those in experiments/suites/.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
             parser=paths.folder, metavar="PATH", help="The suite's folder [default: the file's, or runs/NAME]."
         ),
     ] = None,
-    parallel: Annotated[int | None, typer.Option(min=1, help="Runs at a time [default: the file's, or 1].")] = None,
+    parallel: Annotated[
+        int | None, typer.Option(min=1, help="Number of runs at a time [default: the file's, or 1].")
+    ] = None,
     overrides: Overrides = None,
-    report_only: Annotated[bool, typer.Option("--report-only", help="Report on what is there; start nothing.")] = False,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Report on the runs that are there; start none.")
+    ] = False,
     debug: Debug = False,
 ) -> None:
-    """Train games x seeds x configurations, go on where runs were stopped, and report on all of them."""
+    """Train games x seeds x configurations, resume runs that were stopped, and report on all of them."""
     with reported_errors(debug), sigterm_raises():
         from neuroevo.sweeps.report import write_report
         from neuroevo.sweeps.status import status_of
@@ -58,7 +64,17 @@ def suite(
 
 
 def run_all(chosen: Suite) -> list[Failure]:
-    """Runs what is not finished and shows how it goes."""
+    """Starts or resumes all runs of a suite that are not finished, and shows their progress.
+
+    Args:
+        chosen: The suite.
+
+    Returns:
+        The runs that failed.
+
+    Raises:
+        KeyboardInterrupt: The suite was interrupted or terminated; the message says how to resume it.
+    """
     from neuroevo.cli.suite_progress import make_suite_watcher
     from neuroevo.sweeps.runner import run_suite
 
@@ -71,7 +87,12 @@ def run_all(chosen: Suite) -> list[Failure]:
 
 
 def report_failures(failures: Sequence[Failure], runs: int) -> None:
-    """Prints each failure with the last lines of what the run printed."""
+    """Prints each failure to standard error, with the last lines of the run's output.
+
+    Args:
+        failures: The runs that failed.
+        runs: The number of all runs of the suite.
+    """
     print(f"neuroevo: {len(failures)} of {runs} runs failed:", file=sys.stderr)
     for failure in failures:
         output = f"; {failure.run.beside('.out')} ends with:" if failure.output else ""

@@ -1,4 +1,4 @@
-"""`neuroevo train`."""
+"""The command `neuroevo train`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command."""
+    """Adds the command to the application."""
     app.command()(train)
 
 
 def train(
     config: Annotated[
-        Path | None, typer.Argument(metavar="CONFIG", help="A TOML file, a preset, or a JSON file of the 2018 code.")
+        Path | None,
+        typer.Argument(metavar="CONFIG", help="A TOML file, a preset's name, or a JSON file of the 2018 code."),
     ] = None,
     overrides: Overrides = None,
     out: Annotated[
@@ -35,7 +36,7 @@ def train(
         typer.Option(
             parser=paths.folder,
             metavar="DIR",
-            help="Go on with the run in this folder; with CONFIG, start it if there is none.",
+            help="Resume the run in this folder; with CONFIG, start it if there is none.",
         ),
     ] = None,
     device: Annotated[
@@ -44,14 +45,28 @@ def train(
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Evolve networks as a configuration says, or go on with a run that was stopped."""
+    """Evolve networks as a configuration says, or resume a run that was stopped."""
     with reported_errors(debug), sigterm_raises():
         changes = [*(overrides or []), *([] if device is None else [f"hardware.device={device}"])]
         train_run(choose_folder(config, changes, out, resume))
 
 
 def choose_folder(config: Path | None, overrides: list[str], out: Path | None, resume: Path | None) -> RunFolder:
-    """The folder of a new run, or of one to go on with. UserError."""
+    """Makes or opens the folder of the run to train.
+
+    Args:
+        config: The file or preset of a new run; None to resume one.
+        overrides: Changes to the configuration's keys, such as "training.seed=3".
+        out: The folder of a new run; None for the default.
+        resume: The folder of a run to resume; with `config`, a new run is started there if there is none.
+
+    Returns:
+        The folder, to which nothing is written yet.
+
+    Raises:
+        UserError: The options contradict each other, the configuration has problems, a new run's folder is taken, or
+            the run cannot be resumed.
+    """
     from neuroevo.config.load import load_config
     from neuroevo.runs.folder import RunFolder
     from neuroevo.runs.paths import CONFIG
@@ -69,7 +84,16 @@ def choose_folder(config: Path | None, overrides: list[str], out: Path | None, r
 
 
 def train_run(folder: RunFolder) -> None:
-    """Trains into the folder, until a budget is spent, and prints how it goes."""
+    """Trains in a run's folder until a budget is spent, and prints the progress.
+
+    Args:
+        folder: The run's folder, which is opened and closed here.
+
+    Raises:
+        KeyboardInterrupt: The run was interrupted or terminated; the message says how to resume it.
+        DiskError: The disk is full or broken; the message says how to resume the run.
+        EnvironmentFailure: An environment of Gymnasium failed; the message says how to resume the run.
+    """
     from neuroevo.cli.progress import make_watcher
     from neuroevo.runs.training_run import make_evaluator, run
     from neuroevo.system.console import say
@@ -93,7 +117,7 @@ def train_run(folder: RunFolder) -> None:
                 raise type(interrupt)(f"; go on with: neuroevo train --resume {folder.path}") from None
             except DiskError as error:
                 raise DiskError(f"{error}; go on with: neuroevo train --resume {folder.path}") from error
-            except EnvironmentFailure as error:  # ends with a traceback, mostly
+            except EnvironmentFailure as error:  # its message mostly ends with a traceback, hence the new line
                 raise EnvironmentFailure(f"{error}\ngo on with: neuroevo train --resume {folder.path}") from error
         say(f"finished {spent(state, config.training)}; results are in {folder.path}")
     finally:

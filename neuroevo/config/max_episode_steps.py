@@ -1,6 +1,6 @@
-"""When an episode in training or validation is cut off: at a fixed number of steps, or at one that grows.
+"""Parse when episodes in training and validation are cut off: after a fixed number of steps, or one that grows.
 
-Three forms, those of Uber's 2018 code:
+There are three forms, those of Uber's 2018 code:
 
     max_episode_steps = 5000                             every episode ends after 5000 steps at the latest
     max_episode_steps = "env_default"                    only the environment's own limit
@@ -8,8 +8,8 @@ Three forms, those of Uber's 2018 code:
                                                          1.5, up to 20000, after each generation in which at least half
                                                          of the population's episodes reached it
 
-Steps are decisions of the network. Each episode counts by itself. The 2018 code wanted more than the fraction of the
-episodes to reach the cut-off; here exactly the fraction is enough.
+Steps are decisions of the network. Every episode counts on its own. The cut-off grows when exactly the given fraction
+of the episodes reached it; the 2018 code required more than the fraction.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ _EXPECTED = 'expected steps of at least 1, "env_default" or "adaptive:start,frac
 class MaxEpisodeSteps:
     """A parsed cut-off.
 
-    start: steps in the first generation; 0 is the environment's own limit.
-    fraction: share of episodes, in [0, 1], at which it grows. ratio: by how much, above 1. maximum: steps.
+    Attributes:
+        start: Steps in the first generation; 0 means the environment's own limit.
+        fraction: The share of a generation's episodes, in [0, 1], that have to reach the cut-off for it to grow.
+        ratio: The factor by which it grows, above 1; 1 for a cut-off that does not grow.
+        maximum: The steps up to which it grows.
     """
 
     start: int
@@ -42,10 +45,15 @@ class MaxEpisodeSteps:
         return self.ratio > 1.0
 
     def following(self, max_episode_steps: int, steps: np.ndarray) -> int:
-        """The next generation's cut-off, after one with `max_episode_steps` in which episodes took `steps`, int64
-        [episodes].
+        """Returns the next generation's cut-off.
 
-        The product is rounded to the nearest step and is at least one more than before.
+        Args:
+            max_episode_steps: The cut-off of the generation that is over, in steps.
+            steps: The steps that each episode of its population took, int64 [episodes].
+
+        Returns:
+            The same cut-off, or a larger one: the product with `ratio`, rounded to the nearest step, at least one step
+            more than before and at most `maximum`.
         """
         if not self.adaptive or np.mean(np.asarray(steps) >= max_episode_steps) < self.fraction:
             return max_episode_steps
@@ -54,7 +62,17 @@ class MaxEpisodeSteps:
 
 
 def parse_max_episode_steps(value: int | str) -> MaxEpisodeSteps:
-    """A MaxEpisodeSteps from its configured form. ValueError says what was expected and what is wrong."""
+    """Parses a cut-off as a configuration has it.
+
+    Args:
+        value: One of the three forms that the module's docstring shows.
+
+    Returns:
+        The parsed cut-off.
+
+    Raises:
+        ValueError: The value has none of these forms; the message says what was expected and what is wrong.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise ValueError(_EXPECTED)
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""Where a configuration's tables come from: a TOML file, a JSON file of the 2018 code or a preset, and overrides."""
+"""Read a configuration's tables from a TOML file, a JSON file of the 2018 code or a preset, and apply overrides."""
 
 from __future__ import annotations
 
@@ -16,14 +16,23 @@ from neuroevo.core.problems import inline, nearest
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]  # only Python 3.10 needs and installs it
 
 
 def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translation:
-    """The tables in the file, or of the preset of that name, with overrides; names and problems are of 2018 files.
+    """Reads the tables of a file or preset and applies overrides.
 
-    UserError: the file cannot be read, is neither TOML nor (where it ends with .json) a JSON object, or an override is
-    not KEY=VALUE.
+    Args:
+        path: A TOML file, a JSON file of the 2018 code (its name ends in .json), or a preset's name.
+        overrides: Changes to keys, such as "training.seed=3", applied in this order.
+
+    Returns:
+        The tables, and for a 2018 file its names of our keys and the problems of its translation; a key that is
+        overridden has neither.
+
+    Raises:
+        UserError: The file cannot be read, is not TOML (or not a JSON object of the 2018 code's keys, if its name ends
+            in .json), or an override is not KEY=VALUE.
     """
     text = _text(path)
     if Path(path).suffix == ".json":
@@ -40,7 +49,19 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translatio
 
 
 def apply(tables: dict[str, Any], override: str) -> str:
-    """Sets one KEY=VALUE in `tables` and returns the key; a value that is not TOML, quoted or bracketed is text."""
+    """Applies one override to the tables.
+
+    Args:
+        tables: The configuration's tables, which are changed.
+        override: SECTION.KEY=VALUE. The value is TOML; one that is not valid TOML is taken as text, if it has neither
+            quotes, brackets, braces nor an equals sign.
+
+    Returns:
+        The key, SECTION.KEY.
+
+    Raises:
+        UserError: The override does not have this form, or a part of the key before the last is not a table.
+    """
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
     parts = key.split(".")
@@ -110,11 +131,11 @@ _FOLDER = Path(__file__).with_name("presets")
 
 
 def presets() -> dict[str, Path]:
-    """The file of each preset by name, sorted."""
+    """Returns the file of each preset by its name, sorted by name."""
     return {path.stem: path for path in sorted(_FOLDER.glob("*.toml"))}
 
 
 def description(path: Path) -> str:
-    """What a preset is for: the first line of its file, a comment."""
+    """Returns what a preset is for: the first line of its file, a comment."""
     with path.open(encoding="utf-8") as file:
         return file.readline().removeprefix("#").strip()

@@ -1,4 +1,4 @@
-"""A configuration as TOML text that explains itself: every key, its value, and its documentation as a comment."""
+"""Write a configuration as TOML text that explains itself: every key, its value, and its meaning as a comment."""
 
 from __future__ import annotations
 
@@ -15,11 +15,21 @@ from neuroevo.envs.registry import kind_of, options_of
 
 
 def start(overrides: Sequence[str] = ()) -> Config:
-    """The defaults with overrides; Frostbite and the paper's budget stand for what has none. UserError.
+    """Returns a configuration to begin with: the defaults, with overrides.
 
-    Where observations are known to be no screens the network is mlp.
+    The keys without a default get the game Frostbite and the paper's budget of 250 million steps. The network is mlp
+    where the environment is known to be observed as numbers instead of screens.
+
+    Args:
+        overrides: Changes to keys, such as "training.seed=3".
+
+    Returns:
+        A valid configuration.
+
+    Raises:
+        UserError: An override is not KEY=VALUE, or the configuration is invalid with it.
     """
-    tables = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}
+    tables: dict[str, dict[str, Any]] = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}
     for override in overrides:
         apply(tables, override)
     env, options = tables["env"].get("name"), tables["env"].get("options")
@@ -29,7 +39,14 @@ def start(overrides: Sequence[str] = ()) -> Config:
 
 
 def documented(config: Config) -> str:
-    """TOML text that loads as `config`; a key that is not set is a comment."""
+    """Writes a configuration with every key and its documentation.
+
+    Args:
+        config: The configuration to write.
+
+    Returns:
+        TOML text that loads as the same configuration; keys that are not set are commented out.
+    """
     tables, parts = config.tables(), []
     for name in SECTIONS:
         settings, table = getattr(config, name), tables.get(name, {})
@@ -47,7 +64,13 @@ def documented(config: Config) -> str:
 
 
 def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
-    """The lines of `keys`; settings: an object of their class, from which those that `table` lacks have the default."""
+    """Yields the lines of some keys.
+
+    Args:
+        settings: An object of the class that declares the keys; keys that `table` lacks show its values.
+        table: The values that are set.
+        keys: Which keys, in this order.
+    """
     for key in keys:
         yield from _comment(_description(type(settings), key))
         if key in table:
@@ -58,11 +81,11 @@ def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Itera
 
 
 def _description(kind: type, key: str) -> str | None:
-    """The key's documentation, which pydantic knows of the class that declares it, but not of those derived from it."""
+    """Finds a key's documentation, which pydantic keeps with the class that declares it, not with those derived."""
     declared = [vars(each).get("__pydantic_fields__", {}).get(key) for each in kind.__mro__]
     return next((field.description for field in declared if field is not None and field.description), None)
 
 
 def _comment(text: str | None) -> list[str]:
-    """None: an algorithm of the user's own says nothing about it."""
+    """Turns text into comment lines; None, from an algorithm of the user's own without documentation, into none."""
     return ["# " + line for line in inspect.cleandoc(text or "").splitlines()]

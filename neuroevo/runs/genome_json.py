@@ -1,11 +1,11 @@
-"""Genomes as JSON. In a list each one says how much of its chain it shares with the one before it.
+"""Write genomes as JSON and read them back. In a list, each refers to the mutations it shares with the one before it.
 
     {"base": 12, "network": 0, "same": 40, "chain": [[seed, scale], ...]}
 
-means: the first 40 mutations of the genome before, which has the same base and network, then these. Relatives share
-nearly everything, so the elites of G generations take O(G) instead of O(G squared) numbers. Seeds need 63 bits, which a
-reader that makes floats of numbers does not keep. A base that is a center is its name, "sha256:..."; its weights are
-kept elsewhere.
+stands for the first 40 mutations of the previous genome, which has the same base and network, followed by these.
+Relatives share nearly all mutations, so the elites of G generations take O(G) instead of O(G squared) numbers. Seeds
+need 63 bits, so a JSON reader must not turn numbers into floats. A base that is a center is written as its name,
+"sha256:..."; its weights are kept elsewhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ from neuroevo.core.genome import CENTER_PREFIX, SEED_BITS, Center, Genome
 
 
 def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
-    """A genome as plain values, relative to `before` where there is one. ValueError: a seed is none."""
+    """Turns a genome into plain values for JSON.
+
+    Args:
+        genome: The genome to write.
+        before: The genome that a reader will know already, whose shared mutations are left out; None writes all.
+
+    Returns:
+        The keys base, network, same and chain, as the module's docstring shows.
+
+    Raises:
+        ValueError: A seed is not a whole number in [0, 2**63).
+    """
     same = 0
     if before is not None and (before.base, before.network) == (genome.base, genome.network):
         pairs = zip(before.chain, genome.chain, strict=False)
@@ -31,9 +42,18 @@ def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, An
 def genome_from_json(
     value: Mapping[str, Any], before: Genome | None = None, centers: Mapping[str, Center] | None = None
 ) -> Genome:
-    """The genome that genome_to_json wrote, given the same `before`. ValueError: it is not one.
+    """Reads a genome that genome_to_json wrote.
 
-    centers: by their names; of others the name is all that the genome has.
+    Args:
+        value: The keys base, network, same and chain; without network and same, both are 0.
+        before: The same genome as was given to genome_to_json.
+        centers: Centers with their weights, by name. A genome whose center is not among them only knows its name.
+
+    Returns:
+        The genome.
+
+    Raises:
+        ValueError: The values are not those of a genome, or it shares mutations with a genome that is not `before`.
     """
     try:
         base, network, same = value["base"], value["network"], value["same"]
@@ -47,20 +67,34 @@ def genome_from_json(
     for seed, _ in chain:
         _seed("seed", seed)
     if same:
-        known = before is not None and (before.base, before.network) == (base, network) and same <= len(before.chain)
-        if not known:
+        if before is None or (before.base, before.network) != (base, network) or not same <= len(before.chain):
             raise ValueError(f"a genome shares {same} mutations with one that is not there")
         chain = (*before.chain[:same], *chain)
     return Genome(base, chain, network)
 
 
 def genomes_to_json(genomes: Sequence[Genome]) -> list[dict[str, Any]]:
-    """Each relative to the one before it."""
+    """Turns genomes into plain values for JSON, each relative to the one before it.
+
+    Raises:
+        ValueError: A seed is not a whole number in [0, 2**63).
+    """
     return [genome_to_json(genome, before) for before, genome in zip([None, *genomes], genomes, strict=False)]
 
 
 def genomes_from_json(values: Sequence[Mapping[str, Any]], centers: Mapping[str, Center] | None = None) -> list[Genome]:
-    """The genomes that genomes_to_json wrote. ValueError: they are not."""
+    """Reads genomes that genomes_to_json wrote.
+
+    Args:
+        values: One mapping per genome, in the order in which they were written.
+        centers: Centers with their weights, by name. Genomes whose center is not among them only know its name.
+
+    Returns:
+        The genomes, in the same order.
+
+    Raises:
+        ValueError: The values are not those of genomes, or one that they refer to is missing.
+    """
     genomes: list[Genome] = []
     for value in values:
         genomes.append(genome_from_json(value, genomes[-1] if genomes else None, centers))
@@ -68,7 +102,7 @@ def genomes_from_json(values: Sequence[Mapping[str, Any]], centers: Mapping[str,
 
 
 def _seed(what: str, number: object) -> int:
-    """The number, which may be one of NumPy's, as JSON takes it. ValueError: it is no seed."""
-    if not isinstance(number, Integral) or not 0 <= number < 2**SEED_BITS:
+    """Turns a seed, which may be one of NumPy's integers, into an int for JSON; ValueError if it is not a seed."""
+    if not isinstance(number, Integral) or not 0 <= int(number) < 2**SEED_BITS:
         raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
     return int(number)

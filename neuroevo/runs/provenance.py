@@ -1,4 +1,4 @@
-"""Where and with what a run was made: command, versions, git commit, machine."""
+"""Record where and with what a run was made: command, versions, git commit and machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ _NVIDIA = Path("/proc/driver/nvidia/gpus")
 
 
 def provenance(command: Sequence[str]) -> dict[str, Any]:
-    """Where and with what a run was made, as plain values."""
+    """Records where and with what a run is made, for info.json.
+
+    Args:
+        command: The command line that starts the run, as a list of words.
+
+    Returns:
+        Plain values: command (quoted for a shell), started (local time, ISO 8601), versions, git_commit and machine.
+    """
     return {
         "command": shlex.join(command),
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -30,7 +37,11 @@ def provenance(command: Sequence[str]) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of Python, this package and what results depend on; None for what is not installed."""
+    """Returns the versions of Python, of this package and of the packages that results depend on.
+
+    Returns:
+        Versions by name; None for a package that is not installed.
+    """
     found: dict[str, str | None] = {"python": platform.python_version(), "neuroevo": VERSION}
     for package in ("tensorflow", "numpy", "ale-py", "mujoco", "gymnasium"):
         try:
@@ -41,7 +52,11 @@ def versions() -> dict[str, str | None]:
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout that this package lies in, "-dirty" added when files differ; None outside of one."""
+    """Returns the commit of the git checkout that this package is in.
+
+    Returns:
+        The commit's hash, followed by "-dirty" if files differ from it; None outside a checkout, or if git fails.
+    """
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
@@ -58,7 +73,12 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores this process may use, memory in MiB, models of the GPUs and operating system."""
+    """Describes this machine.
+
+    Returns:
+        cpu (the processor's model), cores (that this process may use), memory_mib, gpus (the models), system (the
+        operating system and its release) and python (the path of the interpreter).
+    """
     return {
         "cpu": _proc_value("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
@@ -70,7 +90,7 @@ def machine() -> dict[str, Any]:
 
 
 def _proc_value(path: str | Path, key: str) -> str | None:
-    """The first line's value of `key` in a file of "key : value" lines, or None."""
+    """Returns the value of the first line that starts with `key`, in a file of "key : value" lines; else None."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

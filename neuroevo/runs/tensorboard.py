@@ -1,7 +1,7 @@
-"""TensorBoard event files: scalars and the histogram of fitness per generation, the configuration as hyperparameters.
+"""Write TensorBoard event files: scalars and a fitness histogram per generation, and the hyperparameters of the run.
 
-Written in the caller's thread: tensorboardX's SummaryWriter hands events to a thread of its own, and when that dies, of
-a full disk say, the writer waits for it forever.
+Events are written in the caller's thread. tensorboardX's own SummaryWriter hands them to another thread; when that
+thread dies, for example because the disk is full, the writer waits for it forever.
 """
 
 from __future__ import annotations
@@ -21,12 +21,21 @@ _GROUPS = ("fitness", "validation", "test", "steps", "frames", "failures", "seco
 
 
 class TensorBoardWriter:
-    """Appends to a new event file in `folder`; a step is a generation."""
+    """Writes a new event file, in which a step is a generation.
+
+    Args:
+        folder: The folder of event files, which is made if it is missing.
+        hyperparameters: The configuration's keys and values; a value that is not a number is written as text.
+        first_generation: The generation from which the run starts or goes on. TensorBoard drops the events of this and
+            later generations that earlier files in the folder hold.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
 
     def __init__(self, folder: Path, hyperparameters: Mapping[str, Any], first_generation: int):
-        """TensorBoard drops what earlier files of the folder say of first_generation and later ones. OSError."""
         folder.mkdir(exist_ok=True)
-        # The name has the time in seconds; TensorBoard reads the files of a second in the order of their names.
+        # The name has the time in whole seconds; TensorBoard reads files of the same second in order of their names.
         self._writer = EventsWriter(str(folder / "events"), f".{sum(1 for _ in folder.iterdir()):06d}")
         session = SessionLog(status=SessionLog.START)
         self._write(Event(session_log=session, step=first_generation))
@@ -39,7 +48,11 @@ class TensorBoardWriter:
         self._writer.flush()
 
     def add(self, record: Record) -> None:
-        """Writes a finished generation's numbers. OSError."""
+        """Writes the scalars and the fitness histogram of a finished generation.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         for name, value in record.row().items():
             if isinstance(value, (int, float)) and name != "generation":
                 self._write(Event(summary=summary.scalar(_tag(name), value), step=record.generation))
@@ -48,7 +61,11 @@ class TensorBoardWriter:
         self._writer.flush()
 
     def close(self) -> None:
-        """Marks the end of the session and closes the file. OSError."""
+        """Marks the end of the session and closes the file.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         self._write(Event(summary=self._end))
         self._writer.close()
 
@@ -58,6 +75,6 @@ class TensorBoardWriter:
 
 
 def _tag(name: str) -> str:
-    """fitness_mean as fitness/mean, so that TensorBoard shows related curves together."""
+    """Turns fitness_mean into fitness/mean, so that TensorBoard shows related curves together."""
     group, underscore, rest = name.partition("_")
     return f"{group}/{rest}" if underscore and group in _GROUPS else name

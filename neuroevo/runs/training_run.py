@@ -1,4 +1,4 @@
-"""One training run with everything around the loop: the evaluator from a configuration, the records into a folder."""
+"""Run one training: make the evaluator that a configuration describes, train, and write the records to a folder."""
 
 from __future__ import annotations
 
@@ -23,11 +23,33 @@ if TYPE_CHECKING:
 
 
 def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> LocalEvaluator:
-    """The evaluator that a configuration describes; loads TensorFlow, which takes seconds.
+    """Makes the evaluator that a configuration describes.
 
-    reference_batch: the run's, where its networks need one (RunFolder.reference, RunReader.reference()).
+    The first call in a process imports TensorFlow, which takes seconds. The evaluator holds threads, emulators and
+    memory: use it as a context manager, or close() it.
 
-    UserError: there is no such environment or network, or an option is wrong.
+    Args:
+        config: The configuration; its sections [env], [network] and [hardware] count, and of [algorithm] the behavior
+            that a novelty search records.
+        reference_batch: Observations [B, ...] from which the virtual batch normalization of the run's networks takes
+            its statistics: `RunFolder.reference_batch` or `RunReader.reference_batch()`. None for networks without it.
+
+    Returns:
+        An evaluator that plays episodes on this machine's cores, with networks on the cores or on the GPU.
+
+    Raises:
+        UserError: There is no such environment or network, or an option is wrong or cannot be used here.
+
+    Example:
+        >>> import neuroevo
+        >>> from neuroevo.core.episode import Episode
+        >>> from neuroevo.runs.training_run import make_evaluator
+        >>> reader = neuroevo.open_run("runs/frostbite")
+        >>> generation, elite = reader.elite()
+        >>> episodes = [Episode(elite.genome, seed, normalizer=elite.normalizer) for seed in range(30)]
+        >>> with make_evaluator(reader.config, reader.reference_batch()) as evaluator:
+        ...     outcomes = evaluator.evaluate(episodes)
+        >>> outcomes.returns.mean()
     """
     load_tensorflow()
     from neuroevo.rollout.evaluator import LocalEvaluator
@@ -52,10 +74,39 @@ def run(
     watcher: Watcher,
     on_generation: Callable[[TrainState, Record], None] | None = None,
 ) -> TrainState:
-    """Trains from the folder's state until a budget is spent, writes each generation, and returns the last state.
+    """Trains in an open run folder, from the folder's state, until a budget is spent.
 
-    on_generation sees each state and record after it is written. What ends it early (KeyboardInterrupt, DiskError)
-    passes through after a checkpoint of the last finished generation.
+    Every finished generation is written to the folder. Any exception that ends the training early, such as
+    KeyboardInterrupt or DiskError, is raised again after a checkpoint of the last finished generation was written, if
+    that is possible; `RunFolder.resume` then goes on from there.
+
+    Use `train` unless you need a run that goes on, or an evaluator of your own.
+
+    Args:
+        config: The configuration, normally `folder.config`.
+        evaluator: Plays the episodes; the caller closes it.
+        folder: The run's folder, made with `RunFolder.create` or `RunFolder.resume` and opened with `open`.
+        watcher: Called when a phase begins, episodes finish and a generation is written; `Watcher()` ignores it all.
+        on_generation: Called with the state and the record of each generation after both are written. Test episodes
+            fill idle slots, so a record may come after later generations have been played; the state is the newest.
+
+    Returns:
+        The state after the last generation.
+
+    Raises:
+        DiskError: The disk is full or broken; the run can be resumed.
+        SimulationError: All episodes of a population or of a validation failed.
+        EnvironmentFailure: An environment of Gymnasium raised an exception or did not answer in time.
+        ValueError: A fitness is not finite.
+        UserError: A metric of the algorithm is not finite or has the name of a column that every run has.
+
+    Example:
+        >>> from neuroevo.runs.folder import RunFolder
+        >>> from neuroevo.runs.training_run import make_evaluator, run
+        >>> from neuroevo.training.loop import Watcher
+        >>> folder = RunFolder.resume("runs/frostbite", overrides=["training.generations=5"])
+        >>> with make_evaluator(folder.config, folder.reference_batch) as evaluator, folder.open(["my_script.py"]):
+        ...     state = run(folder.config, evaluator, folder, Watcher())
     """
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
@@ -83,11 +134,38 @@ def train(
     watcher: Watcher | None = None,
     on_generation: Callable[[TrainState, Record], None] | None = None,
 ) -> RunReader:
-    """A new run from start to end, as `neuroevo train` makes one: what it left is in the folder that the reader reads.
+    """Trains a new run from start to end, as `neuroevo train` does.
 
-    config: a file, a preset's name, tables, or what load_config() returned. out: the run's folder; None for
-    runs/<name>-<local time>. overrides: such as "training.seed=3", to a file or preset. command: what info.json says
-    that the run was started by. on_generation: as run() calls it. UserError: the configuration, or where to write.
+    The run's folder then holds the configuration, the metrics and the elite of every generation, checkpoints,
+    TensorBoard events and a log. An exception that ends the training early is raised again after a checkpoint was
+    written; `neuroevo train --resume FOLDER` goes on from there.
+
+    Args:
+        config: A TOML file, a JSON file of the 2018 code, a preset's name, tables (a mapping of sections to keys and
+            values), or a configuration that `load_config` or `make_config` returned.
+        out: The run's folder, which must not hold a run; None for runs/<name>-<local time>, where the name is that of
+            the file or preset, or "run".
+        overrides: Changes to a file's or preset's keys, such as "training.seed=3". They do not apply to tables and
+            configurations.
+        command: The command line that info.json names as the one that started the run.
+        watcher: Called when a phase begins, episodes finish and a generation is written; None for no calls.
+        on_generation: Called with the state and the record of each generation after both are written.
+
+    Returns:
+        A reader of the finished run, for its metrics, elites and checkpoints.
+
+    Raises:
+        UserError: The configuration has problems, all of which the message lists; the folder holds a run or may not
+            be written to; or the device or an environment cannot be used here.
+        DiskError: The disk is full or broken.
+        SimulationError: All episodes of a population or of a validation failed.
+        EnvironmentFailure: An environment of Gymnasium raised an exception or did not answer in time.
+
+    Example:
+        >>> import neuroevo
+        >>> run = neuroevo.train("frostbite_demo", "runs/frostbite", ["training.generations=3", "training.seed=7"])
+        >>> run.rows()[-1]["fitness_max"]
+        >>> generation, elite = run.elite()
     """
     name = "run"
     if isinstance(config, (str, Path)):
@@ -101,6 +179,6 @@ def train(
 
 
 def _in_one_line(error: BaseException) -> str:
-    """Kind and reason; what follows the first line is for standard error."""
+    """Returns an error's type and the first line of its message, for the log; the rest goes to standard error."""
     reason = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {reason}" if reason else repr(error)

@@ -1,10 +1,10 @@
-"""What a suite found: a table as text and CSV, a row per run as CSV, and learning curves.
+"""Report the results of a suite: a table as text and CSV, a row per run as CSV, and learning curves.
 
 table.txt, table.csv      a row per game and configuration: scores over seeds
 runs.csv                  a row per run
 curves.png, curves.pdf    see learning_curves
 
-A run counts as far as it is; what is not finished is named under the table.
+A run that is not finished counts with the generations it has; the text table names these runs at its end.
 """
 
 from __future__ import annotations
@@ -28,10 +28,19 @@ from neuroevo.system.statistics import Summary, summarize
 
 @dataclass(frozen=True)
 class Line:
-    """One configuration on one game. Means and sums are over the runs that have a score, as many as score.n says.
+    """The results of one configuration on one game. Means and sums are over the `score.n` runs that have a score.
 
-    score: of each run's last elite. runs, finished: how many there are to be, and are. seconds: wall time, while other
-    runs may have shared the machine.
+    Attributes:
+        game: Name of the environment.
+        config: Label of the configuration.
+        runs: The number of runs in the suite, one per seed.
+        finished: The number of them that are finished.
+        score_of: The episodes that scores are from, "test" or "validation".
+        score: Mean, standard error and 95% confidence interval of the scores of the runs' last elites.
+        generations_mean: Mean number of finished generations; None if no run has a score, like the other means.
+        frames_mean: Mean number of frames of population and validation episodes.
+        seconds_mean: Mean wall time of a run in seconds; runs may have shared the machine.
+        seconds_sum: Wall time of these runs added up, in seconds.
     """
 
     game: str
@@ -46,7 +55,7 @@ class Line:
     seconds_sum: float
 
     def row(self) -> dict[str, Any]:
-        """The line as plain values, None where there is none."""
+        """Returns the line as plain values, with None for a value that is not known."""
         return {
             "game": self.game,
             "config": self.config,
@@ -66,7 +75,7 @@ class Line:
 
 
 def lines(statuses: Sequence[RunStatus]) -> list[Line]:
-    """The table's lines, in the suite's order."""
+    """Returns the lines of the table, one per game and configuration, in the order of the suite."""
     groups: dict[tuple[str, str], list[RunStatus]] = {}
     for each in statuses:
         groups.setdefault((each.run.game, each.run.label), []).append(each)
@@ -96,7 +105,7 @@ def _line(game: str, config: str, statuses: Sequence[RunStatus]) -> Line:
 
 
 def run_row(now: RunStatus) -> dict[str, Any]:
-    """A run as plain values, None where there is none."""
+    """Returns a run as plain values, with None for a value that is not known."""
     last = now.rows[-1] if now.rows else {}
     scored = now.played[-1] if now.played else {}
     return {
@@ -114,7 +123,7 @@ def run_row(now: RunStatus) -> dict[str, Any]:
 
 
 def text_table(statuses: Sequence[RunStatus]) -> str:
-    """The table as text, with what its columns are and what is missing below it."""
+    """Formats the table as text, with an explanation of its columns and a list of the unfinished runs below it."""
     head = ["game", "config", "seeds", "finished", "score", "std. error", "95% interval", "score of", "gens", "frames"]
     rows = [[*head, "time/run", "time in all"], *(_cells(line) for line in lines(statuses))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -136,7 +145,7 @@ def text_table(statuses: Sequence[RunStatus]) -> str:
 
 
 def _cells(line: Line) -> list[str]:
-    """A line of the text table."""
+    """Formats the cells of a line of the text table."""
     of = line.score
     digits = 1 if of.mean is None or abs(of.mean) >= 100 else 2
     interval = "-" if of.low is None else f"{of.low:,.{digits}f} to {of.high:,.{digits}f}"
@@ -167,9 +176,18 @@ def _missing(now: RunStatus) -> str:
 
 
 def write_report(statuses: Sequence[RunStatus], out: Path) -> str:
-    """Writes the report's files into the folder and returns the text table.
+    """Writes the files of the report.
 
-    UserError: they cannot be written there. DiskError: the disk is full or broken.
+    Args:
+        statuses: The state of every run of the suite, in the order of the suite.
+        out: The folder to write to, which is made if it is missing.
+
+    Returns:
+        The text table.
+
+    Raises:
+        UserError: The files cannot be written there.
+        DiskError: The disk is full or broken.
     """
     text = text_table(statuses)
     files = {
@@ -181,7 +199,7 @@ def write_report(statuses: Sequence[RunStatus], out: Path) -> str:
         out.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             write_atomically(out / name, data)
-        for name, data in figure_files(draw(statuses)).items():  # last: the numbers are there whatever it does
+        for name, data in figure_files(draw(statuses)).items():  # last, so that the tables are there even if this fails
             write_atomically(out / name, data)
     except OSError as error:
         raise cannot_write(f"the report into {out}", error) from error

@@ -1,1 +1,1 @@
-"""Frames into a video: tiles, palettes and the file itself."""
+"""Turn frames into a video: the tiles of a picture, the palette of a .gif, and the file itself."""

@@ -1,6 +1,6 @@
-"""Pictures as indices into a palette of 256 colors, without loss where a picture has no more than that.
+"""Encode pictures as indices into a palette of 256 colors, without loss for pictures of at most 256 colors.
 
-ffmpeg's own palettes (palettegen, paletteuse) now and then took a frame's colors for its neighbor's.
+ffmpeg's own palette filters (palettegen, paletteuse) now and then gave a frame the colors of the next or previous one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ _SIZE = 256
 
 
 class Palette:
-    """Takes up colors as they come, and starts again when a picture's new ones do not fit in."""
+    """A palette that collects colors picture by picture and starts again when a picture's new colors do not fit."""
 
     def __init__(self) -> None:
         self._index_of = np.full(2**24, -1, np.int16)  # by color, 0xRRGGBB
@@ -19,7 +19,14 @@ class Palette:
         self._used = 0
 
     def encode(self, picture: np.ndarray) -> bytes:
-        """A picture uint8 [height, width, 3] as ffmpeg's pal8: indices, then 256 times blue, green, red, alpha."""
+        """Encodes a picture in ffmpeg's pixel format pal8.
+
+        Args:
+            picture: RGB, uint8 [height, width, 3]. If it has more than 256 colors, they are reduced to 256.
+
+        Returns:
+            height * width palette indices of one byte, then 256 colors of four bytes: blue, green, red, alpha.
+        """
         codes = _codes(picture)
         new = np.unique(codes[self._index_of[codes] < 0])
         if self._used + len(new) > _SIZE:
@@ -41,7 +48,7 @@ def _codes(picture: np.ndarray) -> np.ndarray:
 
 
 def _reduced(picture: np.ndarray) -> np.ndarray:
-    """The picture with at most 256 colors, near its own."""
+    """Approximates the picture with at most 256 colors."""
     from PIL import Image
 
     return np.asarray(Image.fromarray(picture).quantize(_SIZE).convert("RGB"))

@@ -1,4 +1,4 @@
-"""Several screens as one picture: tiles side by side, enlarged, each under a line of text."""
+"""Arrange several screens in one picture: enlarged tiles side by side, each below its caption."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_CAPTION = 18  # pixels; even, as all distances are, so that a video's 2x2 blocks of color meet the pixels of scale 2
+_CAPTION = 18  # pixels; like all distances even, so that a video's 2x2 color blocks match the pixels of scale 2
 _TEXT = 12
 _GAP = 4
 
 
 class Tiles:
-    """M tiles, uint8 [M, height, width, 3], each pixel `scale` wide and high. shape: the picture's, (height, width, 3).
+    """The layout of M screens of the same size as tiles of one picture.
 
-    Rows are as many as columns or fewer, since screens are often higher than wide. Sides of the picture are even.
+    There are at most as many rows as columns, since screens are often taller than wide. The picture's height and width
+    are even, as video encoders require.
+
+    Args:
+        tiles: M, the number of screens.
+        height: Height of a screen, in pixels.
+        width: Width of a screen, in pixels.
+        scale: Width and height in the picture of each pixel of a screen.
+        captions: Whether to leave room for a line of text above each tile.
+
+    Attributes:
+        shape: The shape of the picture, (height, width, 3).
     """
 
     def __init__(self, tiles: int, height: int, width: int, scale: int, captions: bool = True):
@@ -29,13 +40,26 @@ class Tiles:
         self.shape = (rows * self._step[0] - _GAP, columns * self._step[1] - _GAP, 3)
 
     def place(self, tile: int) -> tuple[slice, slice]:
-        """Rows and columns of the picture that show the tile, without its caption."""
+        """Returns the rows and the columns of the picture that show a tile, without its caption.
+
+        Args:
+            tile: Index in [0, M).
+        """
         row, column = self._cells[tile]
         top, left = row * self._step[0] + self._caption, column * self._step[1]
         return slice(top, top + self._height), slice(left, left + self._width)
 
     def picture(self, tiles: np.ndarray, captions: Sequence[str], bright: np.ndarray) -> np.ndarray:
-        """uint8 [*shape] of tiles [M, height, width, 3]; those that are not bright, bool [M], are at half light."""
+        """Draws all tiles and their captions.
+
+        Args:
+            tiles: The screens, RGB, uint8 [M, height, width, 3].
+            captions: The text above each tile, [M]; cut off at the tile's width.
+            bright: Which tiles to show at full brightness, bool [M]; the others are shown at half.
+
+        Returns:
+            The picture, RGB, uint8 of the layout's shape.
+        """
         picture = np.zeros(self.shape, np.uint8)
         for tile, (screen, caption, light) in enumerate(zip(tiles, captions, bright, strict=True)):
             rows, columns = self.place(tile)
@@ -52,11 +76,11 @@ def _even(length: int) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _text(text: str, width: int) -> np.ndarray:
-    """uint8 [_CAPTION, width, 3]: white on black, cut off at the right."""
+    """Draws a line of text in white on black, cut off at the right: uint8 [_CAPTION, width, 3]."""
     from PIL import Image, ImageDraw, ImageFont
 
     image = Image.new("RGB", (width, _CAPTION))
     draw = ImageDraw.Draw(image)
-    draw.fontmode = "1"  # without gray edges, which would take colors from a .gif's palette
+    draw.fontmode = "1"  # no gray edges, which would use up colors of a .gif's palette
     draw.text((2, 1), text, fill="white", font=ImageFont.load_default(_TEXT))
     return np.asarray(image)

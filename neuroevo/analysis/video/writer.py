@@ -1,4 +1,4 @@
-"""Frames into an .mp4 or .gif file, by the ffmpeg that imageio-ffmpeg finds or brings."""
+"""Write frames to an .mp4 or .gif file, with the ffmpeg that imageio-ffmpeg finds or brings along."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ from neuroevo.core.errors import UserError
 
 
 class _Format(NamedTuple):
-    """pixels: ffmpeg's name for what it is given. encoder: makes a function from a frame to that, as bytes. arguments:
-    for ffmpeg's output."""
+    """How ffmpeg writes one kind of file.
+
+    Attributes:
+        pixels: ffmpeg's name for the pixel format of the frames it receives.
+        encoder: Makes a function that turns a frame into bytes of that format.
+        arguments: ffmpeg's options for the output.
+    """
 
     pixels: str
     encoder: Callable[[], Callable[[np.ndarray], bytes]]
     arguments: list[str]
 
 
-# H.264 in 4:2:0 with an even size is what every browser plays; the color matrix is said in the file, as players guess
-# differently. A screen of Atari has at most 128 colors, of which a .gif loses none.
+# Every browser plays H.264 in 4:2:0 with an even size. The file names its color matrix, because players guess it
+# differently. An Atari screen has at most 128 colors, of which a .gif loses none.
 _H264 = ["-vf", "scale=out_color_matrix=bt709:out_range=tv", "-c:v", "libx264", "-crf", "18", "-pix_fmt", "yuv420p"]
 _H264 += ["-colorspace", "bt709", "-color_primaries", "bt709", "-color_trc", "bt709", "-movflags", "+faststart"]
 _FORMATS = {
@@ -34,13 +39,21 @@ _FORMATS = {
 
 
 def check_format(path: Path) -> None:
-    """UserError when the name does not end in .mp4 or .gif."""
+    """Checks that the name of a video has a supported suffix.
+
+    Raises:
+        UserError: The name does not end in .mp4 or .gif.
+    """
     if path.suffix.lower() not in _FORMATS:
         raise UserError(f"{path} ends in '{path.suffix}', expected a name that ends in {' or '.join(_FORMATS)}")
 
 
 def find_ffmpeg() -> str:
-    """The path or name of an ffmpeg that runs. UserError: there is none."""
+    """Returns the path or name of an ffmpeg that runs.
+
+    Raises:
+        UserError: There is none.
+    """
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
 
@@ -55,9 +68,19 @@ def find_ffmpeg() -> str:
 
 
 class VideoWriter:
-    """Writes a video while it is a context manager: frames uint8 [height, width, 3] of one even size, fps a second.
+    """Writes a video frame by frame; use it as a context manager, which completes the file when the block ends.
 
-    If the block ends by an exception, the file at `path` is incomplete. RuntimeError: ffmpeg failed, and what it said.
+    If the block ends with an exception, the file at `path` is left incomplete. If ffmpeg fails, write() or the end of
+    the block raises RuntimeError with ffmpeg's message.
+
+    Args:
+        path: The file to write, whose name ends in .mp4 or .gif.
+        height: Height of the frames in pixels, an even number.
+        width: Width of the frames in pixels, an even number.
+        fps: Frames per second.
+
+    Raises:
+        UserError: The name has another suffix, or there is no ffmpeg that runs.
     """
 
     def __init__(self, path: Path, height: int, width: int, fps: float):
@@ -71,18 +94,28 @@ class VideoWriter:
 
     def __enter__(self) -> VideoWriter:
         self._remarks = tempfile.TemporaryFile()
-        # Its own session, so that Ctrl-C is for the caller to handle.
+        # ffmpeg gets its own session, so that Ctrl-C reaches only the caller, who handles it.
         self._process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stderr=self._remarks, start_new_session=True
         )
         return self
 
     def write(self, frame: np.ndarray) -> None:
-        """Appends a frame."""
+        """Appends a frame.
+
+        Args:
+            frame: RGB, uint8 [height, width, 3].
+
+        Raises:
+            ValueError: The frame has another shape or dtype.
+            RuntimeError: ffmpeg failed; the message is its own.
+        """
         if frame.shape != self._shape or frame.dtype != np.uint8:
             raise ValueError(f"the frame is {frame.dtype} {frame.shape}, expected uint8 {self._shape}")
+        stdin = self._process.stdin
+        assert stdin is not None  # __enter__ asked for a pipe
         try:
-            self._process.stdin.write(self._encode(frame))
+            stdin.write(self._encode(frame))
         except BrokenPipeError:
             self._process.wait()
             raise RuntimeError(self._failure()) from None
@@ -101,5 +134,5 @@ class VideoWriter:
 
     def _failure(self) -> str:
         self._remarks.seek(0)
-        said = self._remarks.read().decode(errors="replace").strip()
-        return f"ffmpeg ended with {self._process.returncode}: {said or 'it said nothing'}"
+        message = self._remarks.read().decode(errors="replace").strip()
+        return f"ffmpeg ended with {self._process.returncode}: {message or 'it said nothing'}"

@@ -1,0 +1,55 @@
+"""Make the graph loop that steps environments with random actions, for measuring environments alone."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from neuroevo.rollout.tf_ops import load_ops
+
+
+@functools.cache
+def random_play(
+    dtype: str, shape: tuple[int, ...], num_actions: int, bounds: tuple[tuple[float, ...], tuple[float, ...]] | None
+) -> tf.types.experimental.PolymorphicFunction:
+    """Makes a graph that steps slots with random actions and resets those whose episode is over.
+
+    Args:
+        dtype: Name of the observations' dtype.
+        shape: Shape of an observation.
+        num_actions: A, the number of actions, or of numbers in an action that is a vector.
+        bounds: Lowest and highest values of an action that is a vector, [A] each; None if an action is an index.
+
+    Returns:
+        A function of the pool's handle, the slots int64 [K], a seed int64 and `end`, a float64 variable that holds a
+        time of tf.timestamp(). It reads `end` before each step, and returns the number of environment steps, int64.
+    """
+    native = load_ops()
+
+    def draw(count: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
+        """Draws random actions for `count` slots."""
+        if bounds is None:
+            return tf.raw_ops.StatelessRandomUniformInt(shape=[count], seed=seed, minval=0, maxval=num_actions)
+        low, high = (np.array(each, np.float32) for each in bounds)
+        return low + (high - low) * tf.raw_ops.StatelessRandomUniform(shape=[count, num_actions], seed=seed)
+
+    def run(pool: tf.Tensor, slots: tf.Tensor, seed: tf.Tensor, end: tf.Variable) -> tf.Tensor:
+        none = tf.zeros([0], tf.int64)
+
+        def step(i: tf.Tensor) -> tuple[tf.Tensor]:
+            _, dones = native.env_step(pool, slots, draw(tf.size(slots), [seed, i]))
+            over = tf.gather(slots, tf.where(dones)[:, 0])
+            episodes = over, over + i * 2**20, tf.zeros_like(over), none, none
+            with tf.control_dependencies([native.env_reset(pool, *episodes)]):
+                observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)
+            with tf.control_dependencies([observations]):  # a step includes its observations
+                return (i + 1,)
+
+        with tf.device("/cpu:0"):  # or TensorFlow would use a GPU for the few small ops that run there
+            start = (tf.constant(0, tf.int64),)
+            (steps,) = tf.while_loop(lambda _: tf.timestamp() < end.read_value(), step, start, parallel_iterations=1)
+            return steps * tf.size(slots, tf.int64)
+
+    return tf.function(run, autograph=False)
