@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import did_you_mean
+from neuroevo.core.problems import ConfigError, did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.networks.architectures import DTYPES, check, named
@@ -51,7 +51,7 @@ class Rollout:
         played = replace(named(network), dtype=dtype)
         recipe = registry.resolve(game)
         for problem in check(played, recipe.name, *registry.kind_of(game)):
-            raise UserError(problem)
+            raise ConfigError([problem])
         chosen = library.choose_device(device)
         if threads is not None:
             library.set_threads(threads)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.config import uber2018
-from neuroevo.config.suggestions import key_of
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, nearest
 
@@ -20,10 +19,11 @@ else:
 
 
 def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translation:
-    """The tables in the file, or of the preset of that name, with overrides; names and problems are of 2018 files.
+    """The tables in a file, or of the preset of that name, with overrides; names and problems are of 2018 files.
 
-    UserError: the file cannot be read, is neither TOML nor (where it ends with .json) a JSON object, or an override is
-    not KEY=VALUE.
+    Raises:
+        UserError: The file cannot be read, is neither TOML nor (where it ends with .json) a JSON object, or an override
+            is not KEY=VALUE.
     """
     text = _text(path)
     if Path(path).suffix == ".json":
@@ -35,7 +35,7 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translatio
             raise UserError(f"{path} is not valid TOML: {error}") from None
     for override in overrides:
         theirs = read.names.pop(apply(read.tables, override), None)  # the file's value no longer counts
-        read.problems[:] = [problem for problem in read.problems if key_of(problem) != theirs]
+        read.problems[:] = [problem for problem in read.problems if problem.key != theirs]
     return read
 
 
