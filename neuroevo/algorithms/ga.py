@@ -17,6 +17,7 @@ from neuroevo.algorithms.schedules import Schedule, value_at
 from neuroevo.algorithms.selection import finite, pick_candidates, pick_elite, ranking
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
+from neuroevo.core.problems import Problem, refuse
 from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds
 from neuroevo.core.settings import Count, settings
 
@@ -52,7 +53,7 @@ class GA:
 
     def __post_init__(self) -> None:
         if self.parents > self.population:
-            raise ValueError(f"parents = {self.parents}: expected at most the population, {self.population}")
+            refuse([Problem("parents", f"expected at most the population, {self.population}", self.parents)])
 
     state_type: ClassVar[type] = GAState
     behavior: ClassVar[None] = None

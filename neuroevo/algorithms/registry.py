@@ -21,7 +21,7 @@ from neuroevo.algorithms.ga_ns import GANS
 from neuroevo.algorithms.ns_es import NSES, NSRES
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import did_you_mean
+from neuroevo.core.problems import ConfigError, Problem, did_you_mean
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     "es": ES,
@@ -36,13 +36,23 @@ _MEMBERS = [name for name in (*Algorithm.__annotations__, *vars(Algorithm)) if n
 
 
 def find_algorithm(name: object) -> type[Algorithm]:
-    """The algorithm's class. UserError: there is none, or it is no algorithm; the message goes after `NAME: `."""
+    """The class of an algorithm.
+
+    Args:
+        name: What a configuration says, which may be no text at all.
+
+    Raises:
+        ConfigError: There is no such algorithm, or what there is is none; a problem of the key algorithm.name.
+    """
     if isinstance(name, str) and name in ALGORITHMS:
         return ALGORITHMS[name]
-    if isinstance(name, str) and ":" in name:
-        return _own(*name.split(":", 1))
-    hint = did_you_mean(name, ALGORITHMS) if isinstance(name, str) else ""
-    raise UserError(f"expected one of {', '.join(ALGORITHMS)}, or module:class of your own{hint}")
+    try:
+        if isinstance(name, str) and ":" in name:
+            return _own(*name.split(":", 1))
+        hint = did_you_mean(name, ALGORITHMS) if isinstance(name, str) else ""
+        raise UserError(f"expected one of {', '.join(ALGORITHMS)}, or module:class of your own{hint}")
+    except UserError as error:
+        raise ConfigError([Problem("algorithm.name", str(error), name)]) from error.__cause__
 
 
 def _own(module_name: str, class_name: str) -> type[Algorithm]:

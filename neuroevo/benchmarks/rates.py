@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from neuroevo.benchmarks.random_play import random_play
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import did_you_mean
+from neuroevo.core.problems import ConfigError, did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.networks.architectures import DTYPES, check, named
@@ -95,7 +95,7 @@ class Rollout:
         played = replace(named(network), dtype=dtype)
         recipe = registry.resolve(game)
         for problem in check(played, recipe.name, *registry.kind_of(game)):
-            raise UserError(problem)
+            raise ConfigError([problem])
         chosen = library.choose_device(device)
         if threads is not None:
             library.set_threads(threads)

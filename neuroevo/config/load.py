@@ -13,49 +13,59 @@ from neuroevo.algorithms.base import Algorithm
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.config.schema import SECTIONS, Config
 from neuroevo.config.sources import read
-from neuroevo.config.suggestions import in_their_words, key_of, respell
+from neuroevo.config.suggestions import respell
 from neuroevo.config.uber2018 import Translation
-from neuroevo.core.errors import UserError
-from neuroevo.core.problems import inline, value_problem
+from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
 from neuroevo.envs import registry
 from neuroevo.networks import architectures
 
 
 def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
-    """The configuration in a TOML file, a 2018 JSON file or the preset called `path`, with overrides.
+    """The configuration in a TOML file, a JSON file of the 2018 code or a preset, checked.
 
-    overrides: such as "training.seed=3". UserError lists all problems.
+    Args:
+        path: The file, or the preset's name.
+        overrides: Changes to it, such as "training.seed=3".
+
+    Raises:
+        ConfigError: The configuration has problems; all of them.
+        UserError: There is no such file, or it cannot be read.
     """
     return _check(read(path, overrides), str(path))
 
 
 def make_config(tables: Mapping[str, Any]) -> Config:
-    """A checked Config from TOML tables. UserError lists all problems."""
+    """The configuration in tables, checked.
+
+    Args:
+        tables: The sections by name, such as {"env": {"name": "pong"}, "training": {"generations": 3}}.
+
+    Raises:
+        ConfigError: The configuration has problems; all of them.
+    """
     return _check(Translation(dict(tables)), "the configuration")
 
 
 def _check(given: Translation, source: str) -> Config:
-    """The Config, or a UserError with all problems: the given ones, and others of other keys."""
+    """The Config, or a ConfigError with all problems: the given ones, and others of other keys."""
     algorithm_name, made, found = _make_sections(given.tables)
     if "env" in made:
         found += registry.check(made["env"].name, made["env"].options)
     if "network" in made:
         name, options = (made["env"].name, made["env"].options) if "env" in made else ("", {})
         found += architectures.check(made["network"], name, *registry.kind_of(name, options))
-    found = [in_their_words(problem, given.names) for problem in found]
-    said = {key_of(problem) for problem in given.problems}
-    problems = given.problems + [problem for problem in found if key_of(problem) not in said]
-    if problems:
-        lines = "".join(f"\n  {problem}" for problem in problems)
-        raise UserError(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} in {source}:{lines}")
+    found = [problem.renamed(given.names) for problem in found]
+    said = {problem.key for problem in given.problems}
+    problems = given.problems + [problem for problem in found if problem.key not in said]
+    refuse(problems, source)
     env = made["env"]
     made["env"] = replace(env, options=registry.settled(env.name, env.options))
     return Config(**made, algorithm_name=algorithm_name)
 
 
-def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[str]]:
+def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[Problem]]:
     """The algorithm's name, the sections that could be made, and what is wrong with the others."""
-    problems: list[str] = []
+    problems: list[Problem] = []
     keys = {name: _keys(kind) for name, kind in SECTIONS.items()}
     keys["algorithm"] = list(dict.fromkeys(key for kind in ALGORITHMS.values() for key in _keys(kind)))
     tables = respell(tables, "", keys, problems, "sections")
@@ -65,7 +75,7 @@ def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list
     for name, kind in {**SECTIONS, "algorithm": algorithm}.items():
         table = tables.get(name, {})
         if not isinstance(table, Mapping):
-            problems.append(f"{name} = {inline(table)}: expected a section [{name}]")
+            problems.append(Problem(name, f"expected a section [{name}]", table))
             continue
         if kind is None:
             continue
@@ -78,7 +88,7 @@ def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list
         try:
             made[name] = kind(**table)
         except ValidationError as error:
-            problems += [value_problem(name, detail) for detail in error.errors()]
+            problems += problems_of(name, error)
     return algorithm_name, made, problems
 
 
@@ -86,12 +96,12 @@ def _keys(kind: type | None) -> list[str]:
     return [field.name for field in fields(kind)] if kind else []
 
 
-def _algorithm(tables: Mapping[str, Any], problems: list[str]) -> tuple[str, type[Algorithm] | None]:
+def _algorithm(tables: Mapping[str, Any], problems: list[Problem]) -> tuple[str, type[Algorithm] | None]:
     """Name and class of the algorithm; no class, after adding to `problems`, when there is none of that name."""
     table = tables.get("algorithm", {})
     name = table.get("name", "ga") if isinstance(table, Mapping) else "ga"
     try:
         return str(name), find_algorithm(name)
-    except UserError as error:
-        problems.append(f"algorithm.name = {inline(name)}: {error}")
+    except ConfigError as error:
+        problems += error.problems
         return str(name), None

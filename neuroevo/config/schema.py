@@ -28,6 +28,7 @@ from pydantic import PlainValidator
 
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.core.bounds import MAX_SLOTS
+from neuroevo.core.problems import Problem, refuse
 from neuroevo.core.settings import (
     Count,
     CountOrZero,
@@ -105,7 +106,7 @@ class Hardware:
     def __post_init__(self) -> None:
         lanes, slots = self.lanes or 1, self.slots or 1
         if lanes * slots > MAX_SLOTS:
-            raise ValueError(f"slots = {slots}: expected at most {MAX_SLOTS // lanes} in each of {lanes} lanes")
+            refuse([Problem("slots", f"expected at most {MAX_SLOTS // lanes} in each of {lanes} lanes", slots)])
 
 
 @settings

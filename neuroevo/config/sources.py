@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.config import uber2018
-from neuroevo.config.suggestions import key_of
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, nearest
 
@@ -44,7 +43,7 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translatio
             raise UserError(f"{path} is not valid TOML: {error}") from None
     for override in overrides:
         theirs = read.names.pop(apply(read.tables, override), None)  # the file's value no longer counts
-        read.problems[:] = [problem for problem in read.problems if key_of(problem) != theirs]
+        read.problems[:] = [problem for problem in read.problems if problem.key != theirs]
     return read
 
 

@@ -1,13 +1,12 @@
-"""What is wrong with a configuration, as lines that begin with the key: `section.key = value: expected ...`."""
+"""Keys that a configuration does not know, and what was probably meant by them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from neuroevo.config import uber2018
-from neuroevo.core.problems import inline, nearest
+from neuroevo.core.problems import NO_VALUE, Problem, nearest
 
 RENAMED = {  # keys of the first versions -> now, by section
     "algorithm": {"l2": "weight_decay", "optimiser": "optimizer", "validated": "validation_candidates"},
@@ -18,12 +17,18 @@ RENAMED = {  # keys of the first versions -> now, by section
 
 
 def respell(
-    table: Mapping[str, Any], section: str, keys: Mapping[str, Sequence[str]], problems: list[str], where: str
+    table: Mapping[str, Any], section: str, keys: Mapping[str, Sequence[str]], problems: list[Problem], where: str
 ) -> dict[str, Any]:
-    """The part of `table` that a configuration knows, after a line in `problems` for each key that it does not.
+    """The part of a table that a configuration knows.
 
-    section: whose table it is; "" for the file itself, whose keys are the sections. keys: of each section. where: what
-    the section's keys are called. A misspelt key counts as what was probably meant: one mistake, one line.
+    A misspelt key counts as what was probably meant: one mistake, one problem.
+
+    Args:
+        table: What was given.
+        section: Whose table it is; "" for the file itself, whose keys are the sections.
+        keys: The keys of each section.
+        problems: Where a problem is added for each key that is not known.
+        where: What the section's keys are called.
     """
     own = list(keys) if section == "" else keys[section]
     known = {key: value for key, value in table.items() if key in own}
@@ -31,20 +36,21 @@ def respell(
         if key in own:
             continue
         if (now := RENAMED.get(section, {}).get(key)) in own:
-            problems.append(f"{section}.{key} = {inline(value)}: {key} is {now} now")
+            problems.append(Problem(f"{section}.{key}", f"{key} is {now} now", value))
             known.setdefault(now, value)
             continue
         meant, hint = _suggestion(key, section, keys, own)
         name = key if section == "" else f"{section}.{key}"
-        said = name if isinstance(value, Mapping) else f"{name} = {inline(value)}"
         kind = "section" if section == "" else "key"
-        problems.append(f"{said}: there is no such {kind}{hint} ({where}: {', '.join(own)})")
+        reason = f"there is no such {kind}{hint} ({where}: {', '.join(own)})"
+        problems.append(Problem(name, reason, NO_VALUE if isinstance(value, Mapping) else value))
         if meant in own:
             known.setdefault(meant, value)
     for key, value in known.items():
         was = RENAMED.get(f"{section}.{key}", {})
         if isinstance(value, Mapping) and was.keys() & value.keys():
-            problems += [f"{section}.{key}.{old} = {inline(value[old])}: {old} is {was[old]} now" for old in was]
+            gone = [old for old in was if old in value]
+            problems += [Problem(f"{section}.{key}.{old}", f"{old} is {was[old]} now", value[old]) for old in gone]
             known[key] = {was.get(name, name): each for name, each in value.items()}
     return known
 
@@ -64,17 +70,3 @@ def _suggestion(key: str, section: str, keys: Mapping[str, Sequence[str]], own: 
         return "", ""
     meant, text = suggestions[near]
     return meant.removeprefix(f"{section}."), f"; did you mean {text}?"
-
-
-def key_of(problem: str) -> str:
-    """The key that a line begins with."""
-    return re.split(r"[ :,]", problem, maxsplit=1)[0]
-
-
-def in_their_words(problem: str, names: Mapping[str, str]) -> str:
-    """The line with its key as its author wrote it; names: theirs for ours."""
-    key = key_of(problem)
-    for ours, theirs in names.items():
-        if key == ours or key.startswith(f"{ours}."):
-            return theirs + problem.removeprefix(ours)
-    return problem

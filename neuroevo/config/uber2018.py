@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from neuroevo.core.problems import did_you_mean, inline, nearest
+from neuroevo.core.problems import Problem, did_you_mean, nearest
 
 KEYS = {  # theirs -> ours
     "game": "env.name",
@@ -68,11 +68,17 @@ _CLUSTER_PRESETS = {  # (on Atari, algorithm) -> the nearest preset
 
 @dataclass(frozen=True)
 class Translation:
-    """A 2018 file in our terms. names: its key for each of ours. problems: lines about what it alone can say."""
+    """A file of the 2018 code in our terms.
+
+    Attributes:
+        tables: Our sections by name.
+        names: The file's key for each of ours that it has a word for.
+        problems: What is wrong with it that only its own words can say.
+    """
 
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
 
 def translate(values: Mapping[str, Any]) -> Translation:
@@ -94,7 +100,7 @@ def translate(values: Mapping[str, Any]) -> Translation:
         section, ours = KEYS[key].split(".")
         problem = _CHECKS[key](value) if key in _CHECKS and isinstance(value, str) else None
         if problem is not None:
-            of.problems.append(f"{key} = {inline(value)}: {problem}")
+            of.problems.append(Problem(key, problem, value))
         table = of.tables.setdefault(section, {})
         if key == "model" and isinstance(value, str):
             table.update(_NETWORKS.get(value, {ours: value}))
@@ -118,7 +124,7 @@ def instead_of(values: Mapping[str, Any]) -> str | None:
     return preset if name in ("", "Frostbite", "Humanoid") else f"{preset} --set env.name={name}"
 
 
-def _known_keys(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+def _known_keys(values: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """The values whose keys are known; a misspelt key counts as what was probably meant."""
     known = {key: value for key, value in values.items() if key in _ALL_KEYS}
     for key, value in values.items():
@@ -126,25 +132,26 @@ def _known_keys(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any
             continue
         near = nearest(key, _ALL_KEYS)
         hint = f"; did you mean {near}?" if near else ""
-        problems.append(f"{key} = {inline(value)}: there is no such key{hint} (keys: {', '.join(_ALL_KEYS)})")
+        problems.append(Problem(key, f"there is no such key{hint} (keys: {', '.join(_ALL_KEYS)})", value))
         if near:
             known.setdefault(near, value)
     return known
 
 
-def _strategies(values: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+def _strategies(values: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
     """The values of a file of evolution strategies that have a counterpart, with the optimizer as we write it."""
     own = [key for key in values if key in _STRATEGIES_KEYS]
     for key in [key for key in values if key in _GENETIC_KEYS]:
-        problems.append(
-            f"{key} = {inline(values[key])}: of the genetic algorithm, in a file that has {', '.join(own)}, of "
-            "evolution strategies; expected the keys of one of them"
+        reason = (
+            f"of the genetic algorithm, in a file that has {', '.join(own)}, of evolution strategies; expected the "
+            "keys of one of them"
         )
+        problems.append(Problem(key, reason, values[key]))
     kept = {key: value for key, value in values.items() if key not in (*_GENETIC_KEYS, _RANKS_KEY)}
     mode = values.get(_RANKS_KEY, _RANKS)
     if mode != _RANKS:
         signs = "it is about the signs of rewards, which nobody adds up here; " if mode in _SIGN_MODES else ""
-        problems.append(f'{_RANKS_KEY} = {inline(mode)}: {signs}expected "{_RANKS}"')
+        problems.append(Problem(_RANKS_KEY, f'{signs}expected "{_RANKS}"', mode))
     if isinstance(optimizer := kept.get("optimizer"), Mapping) and isinstance(optimizer.get("args"), Mapping):
         rest = {key: value for key, value in optimizer.items() if key != "args"}
         kept["optimizer"] = {**optimizer["args"], **rest}

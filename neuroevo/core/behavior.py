@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuroevo.core.problems import Problem, refuse
+
 
 @dataclass(frozen=True)
 class Behavior:
@@ -19,7 +21,11 @@ class Behavior:
 
 
 def trajectory(every: int, samples: int) -> Behavior:
-    """What the settings trajectory_every and trajectory_samples mean. ValueError: many samples, but no trajectory."""
+    """What the settings trajectory_every and trajectory_samples mean.
+
+    Raises:
+        ConfigError: Many samples, but no trajectory.
+    """
     if not every and samples != 1:
-        raise ValueError(f"trajectory_samples = {samples}: expected 1 where trajectory_every = 0")
+        refuse([Problem("trajectory_samples", "expected 1 where trajectory_every = 0", samples)])
     return Behavior(every, samples)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, Strict
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import inline
+from neuroevo.core.problems import Problem
 from neuroevo.core.settings import settings, whole
 from neuroevo.envs.names import key_of, option_text
 
@@ -50,7 +50,7 @@ class AtariOptions:
 
 
 @functools.cache
-def names() -> list[str]:
+def names() -> list[Problem]:
     """The single-player games that the ale-py wheel has a ROM for, in snake case, sorted."""
     from ale_py import roms
 
@@ -72,12 +72,12 @@ def options_of(game: str) -> type:  # noqa: ARG001 - the options of all games ar
     return AtariOptions
 
 
-def problems(game: str, given_name: str, values: Mapping[str, Any]) -> list[str]:  # noqa: ARG001
+def problems(game: str, given_name: str, values: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG001
     """What else is wrong, of a game that was found and options that are right by themselves."""
     try:
         _rom_path(game)
     except UserError as error:
-        return [f"env.name = {inline(given_name)}: {error}"]
+        return [Problem("env.name", str(error), given_name)]
     return []
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import did_you_mean, inline
+from neuroevo.core.problems import Problem, did_you_mean
 from neuroevo.core.settings import Name, settings, whole
 from neuroevo.envs.names import key_of, option_text
 
@@ -59,13 +59,13 @@ def options_of(task: str) -> type:  # noqa: ARG001 - the options of all mazes ar
     return HardMazeOptions
 
 
-def problems(task: str, given_name: str, values: Mapping[str, Any]) -> list[str]:  # noqa: ARG001
+def problems(task: str, given_name: str, values: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG001
     """What else is wrong, of a maze that was found and options that are right by themselves."""
     chosen = values.get("map") or TASKS[task]
     try:
         map_path(chosen)
     except UserError as error:
-        return [f"env.options.map = {inline(chosen)}: {error}"]
+        return [Problem("env.options.map", str(error), chosen)]
     return []
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainValidator, Strict
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import inline
+from neuroevo.core.problems import Problem
 from neuroevo.core.settings import settings, whole
 from neuroevo.envs.names import key_of, option_text
 
@@ -260,13 +260,13 @@ def options_of(task: str) -> type:
     return TASKS[task.removesuffix("-v5")]
 
 
-def problems(task: str, given_name: str, values: Mapping[str, Any]) -> list[str]:  # noqa: ARG001
+def problems(task: str, given_name: str, values: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG001
     """What else is wrong, of a task that was found and options that are right by themselves."""
     xml_file = values.get("xml_file", options_of(task)().xml_file)
     try:
         model_path(xml_file)
     except UserError as error:
-        return [f"env.options.xml_file = {inline(xml_file)}: {error}"]
+        return [Problem("env.options.xml_file", str(error), xml_file)]
     return []
 
 

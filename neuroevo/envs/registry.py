@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from neuroevo.core.env_spec import EnvRecipe
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import did_you_mean, inline, nearest, value_problem
+from neuroevo.core.problems import Problem, did_you_mean, nearest, problems_of, refuse
 from neuroevo.envs import atari, hard_maze, mujoco
 from neuroevo.envs.gymnasium import family as gymnasium
 
@@ -33,14 +33,14 @@ from neuroevo.envs.gymnasium import family as gymnasium
 _FAMILIES: tuple[ModuleType, ...] = (gymnasium, mujoco, hard_maze, atari)
 
 
-def check(name: str, options: Mapping[str, object]) -> list[str]:
-    """All that is wrong with an environment's name and options as lines `env.options.frame_skip = 0: expected ...`.
+def check(name: str, options: Mapping[str, object]) -> list[Problem]:
+    """All that is wrong with an environment's name and options.
 
     Without loading native code; so a mode or a difficulty may still be one that the game lacks.
     """
     family, found = _find(name)
     if found is None:
-        unknown = f"env.name = {inline(name)}: there is no such environment{_hint(name)}"
+        unknown = Problem("env.name", f"there is no such environment{_hint(name)}", name)
         return [unknown, *_check_options(atari.AtariOptions, options)[1]]
     return _checked(family, found, name, options)[1]
 
@@ -87,8 +87,7 @@ def resolve(name: str, options: Mapping[str, object] | None = None) -> EnvRecipe
         raise UserError(f"environment '{name}' is unknown{_hint(name)}")
     given = {key: value for key, value in (options or {}).items() if value is not None}
     values, problems = _checked(family, found, name, given)
-    if problems:
-        raise UserError(problems[0] if len(problems) == 1 else "\n  ".join(["bad options:", *problems]))
+    refuse(problems)
     return EnvRecipe(found, family.FAMILY, family.native_options(found, values))
 
 
@@ -154,23 +153,26 @@ def _hint(name: str) -> str:
 
 def _checked(
     family: ModuleType, found: str, name: str, options: Mapping[str, object]
-) -> tuple[dict[str, object], list[str]]:
+) -> tuple[dict[str, object], list[Problem]]:
     """The given options as the family has them, if there are no problems; and the problems."""
     values, bad = _check_options(family.options_of(found), options)
     return values, family.problems(found, name, values) + bad
 
 
-def _check_options(kind: type, options: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
+def _check_options(kind: type, options: Mapping[str, object]) -> tuple[dict[str, object], list[Problem]]:
     """The given options as `kind` has them, if there are no problems; and the problems."""
     known = [field.name for field in fields(kind)]
     problems = [
-        f"env.options.{key} = {inline(value)}: there is no such key{did_you_mean(key, known)}"
-        f" (keys of [env.options]: {', '.join(known)})"
+        Problem(
+            f"env.options.{key}",
+            f"there is no such key{did_you_mean(key, known)} (keys of [env.options]: {', '.join(known)})",
+            value,
+        )
         for key, value in options.items()
         if key not in known
     ]
     try:
         checked = kind(**{key: value for key, value in options.items() if key in known})
     except ValidationError as error:
-        return {}, problems + [value_problem("env.options", detail) for detail in error.errors()]
+        return {}, problems + problems_of("env.options", error)
     return {key: getattr(checked, key) for key in options if key in known}, problems

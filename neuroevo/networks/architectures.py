@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, PlainValidator
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import did_you_mean, inline
+from neuroevo.core.problems import Problem, did_you_mean, refuse
 from neuroevo.core.settings import one_of, settings, whole
 
 DTYPES = ("float32", "int8")  # what a population can evaluate networks in
@@ -138,7 +138,9 @@ class Network:
         UserError: action_bins without a vector.
         """
         if self.action_bins and not vector:
-            raise UserError(f"network.action_bins = {self.action_bins}: expected 0 where an action is one of {actions}")
+            refuse(
+                [Problem("network.action_bins", f"expected 0 where an action is one of {actions}", self.action_bins)]
+            )
         outputs = actions * (self.action_bins or 1)
         if self.name == "mlp":
             layers = mlp(observation, outputs, self.hidden, self.activation)
@@ -163,16 +165,16 @@ def check(
     screens: bool | None = None,
     vector: bool | None = None,
     shape: tuple[int, ...] | None = None,
-) -> list[str]:
+) -> list[Problem]:
     """What keeps a network from playing an environment, as problems of a configuration.
 
     env: its name. screens: whether observations are uint8 images. vector: whether an action is a vector of numbers.
     shape: of an observation. None is what is not known, and then not checked.
     """
-    problems = []
+    problems: list[Problem] = []
 
     def wrong(key: str, reason: str) -> None:
-        problems.append(f"network.{key} = {inline(getattr(network, key))}: {reason}")
+        problems.append(Problem(f"network.{key}", reason, getattr(network, key)))
 
     if network.name != "mlp":
         if shape is not None and len(shape) != 3:

@@ -18,6 +18,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.observation_statistics import Normalizer
+from neuroevo.core.problems import ConfigError
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.weights import NativeWeights, base_seed, thetas_of, vector_of
@@ -227,7 +228,7 @@ class LocalEvaluator:
 def _check(networks: Sequence[Network], env: str, screens: bool | None, vector: bool | None) -> None:
     """UserError: one of the networks cannot play the environment, as networks.check() knows it."""
     for problem in (problem for each in networks for problem in check(each, env, screens, vector)):
-        raise UserError(problem)
+        raise ConfigError([problem])
 
 
 @dataclass(frozen=True)

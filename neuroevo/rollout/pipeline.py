@@ -16,6 +16,7 @@ import tensorflow as tf
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.env_spec import EnvRecipe
 from neuroevo.core.errors import UserError
+from neuroevo.core.problems import ConfigError
 from neuroevo.networks.architectures import Network, check, input_line, to_text
 from neuroevo.rollout.lane_graph import lane_function
 from neuroevo.rollout.lane_threads import LaneThreads
@@ -259,7 +260,7 @@ class Pipeline:
         shape, pixels = self.observation_shape, self.observation_dtype == tf.uint8
         screens = None if len(shape) == 3 and not pixels else pixels  # images of floats are for any network
         for problem in (problem for each in networks for problem in check(each, env, screens, shape=shape)):
-            raise UserError(problem)
+            raise ConfigError([problem])
 
     def _record(self, behavior: Behavior, env: str, shape: np.ndarray) -> None:
         every, samples = _int64(behavior.every), _int64(behavior.samples)

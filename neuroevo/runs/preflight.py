@@ -3,37 +3,46 @@ another run to start from that is missing or does not fit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import NativeError, UserError
+from neuroevo.core.problems import Problem, problems_in, refuse
 from neuroevo.envs import registry
 from neuroevo.envs.gymnasium import family
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.runs.warm_start import first_reference, first_state
 
 
-def problems(config: Config, from_start: bool = True) -> list[str]:
-    """All of them, as lines. from_start: whether the run begins; one that goes on starts from its own checkpoint.
+def problems(config: Config, from_start: bool = True) -> list[Problem]:
+    """All that is wrong. Environments of Gymnasium are not tried: that takes processes and seconds.
 
-    Environments of Gymnasium are not tried: that takes processes and seconds.
+    Args:
+        config: What a run is to be made of.
+        from_start: Whether the run begins; one that goes on starts from its own checkpoint.
     """
-    found = []
+    found: list[Problem] = []
     try:
         _try_environment(config)
     except UserError as error:
-        found.append(str(error))
+        found += problems_in(error)
     try:
         if from_start and config.training.start_from is not None:
             first_state(config)
             first_reference(config)
     except UserError as error:
-        found.append(str(error))
+        found += problems_in(error)
     return found
 
 
 def check(config: Config, source: str) -> None:
-    """UserError lists all problems of the configuration in `source`."""
+    """Tries what a run of a configuration would begin with.
+
+    Args:
+        config: The configuration.
+        source: What to call it, such as its file's name.
+
+    Raises:
+        ConfigError: It has problems; all of them.
+    """
     refuse(problems(config), source)
 
 
@@ -46,10 +55,3 @@ def _try_environment(config: Config) -> None:
         EnvPool(recipe, 1)
     except NativeError as error:
         raise UserError(f"{recipe.name} cannot be made: {str(error).splitlines()[0]}") from None
-
-
-def refuse(found: Sequence[str], source: str) -> None:
-    """UserError lists these problems, if there are any."""
-    if found:
-        lines = "".join(f"\n  {problem}" for problem in found)
-        raise UserError(f"{len(found)} problem{'s' if len(found) > 1 else ''} in {source}:{lines}")

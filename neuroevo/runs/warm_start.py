@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import NoReturn
 
 import numpy as np
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.observation_statistics import ObservationStatistics
-from neuroevo.core.problems import said
+from neuroevo.core.problems import ConfigError, Problem, said
 from neuroevo.envs import registry
 from neuroevo.rollout import reference_batch
 from neuroevo.runs.reader import RunReader
@@ -31,10 +32,10 @@ def first_state(config: Config) -> TrainState:
         here, there = getattr(ours, field.name), getattr(other.config.network, field.name)
         if field.name != "dtype" and here != there:  # another dtype plays the same genomes
             its = "network" if field.name == "name" else f"network's {field.name}"
-            raise UserError(f"training.start_from = {path}: its {its} is {said(there)}, this run's is {said(here)}")
+            _refuse(path, f"its {its} is {said(there)}, this run's is {said(here)}")
     state = other.state()
     if state.generation == 0:
-        raise UserError(f"training.start_from = {path}: it has no checkpoint after a finished generation yet")
+        _refuse(path, "it has no checkpoint after a finished generation yet")
     genomes = other.config.algorithm.best(state.algorithm)
     return start(config.algorithm, config.training, genomes, state.observation_statistics)
 
@@ -59,4 +60,8 @@ def _other(path: str) -> RunReader:
     try:
         return RunReader(path)
     except UserError as error:
-        raise UserError(f"training.start_from = {path}: {error}") from None
+        _refuse(path, str(error))
+
+
+def _refuse(path: str, reason: str) -> NoReturn:
+    raise ConfigError([Problem("training.start_from", reason, path)]) from None

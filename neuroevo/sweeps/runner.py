@@ -16,6 +16,7 @@ from pathlib import Path
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
+from neuroevo.core.problems import Problem, refuse
 from neuroevo.runs import preflight
 from neuroevo.runs.folder import check_free
 from neuroevo.runs.metrics_files import last_csv_row
@@ -252,12 +253,15 @@ def _stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
 
 
 def check_runs(statuses: Sequence[RunStatus], source: str) -> None:
-    """UserError lists all problems of the runs that are not finished; each environment and start is tried once.
+    """Tries what the runs that are not finished would begin with, each environment and start once.
 
     A run that another one of them starts from need not be there yet.
+
+    Raises:
+        ConfigError: There are problems; all of them.
     """
     folders = {each.run.folder.resolve() for each in statuses}
-    found: list[str] = []
+    found: list[Problem] = []
     tried: list[object] = []
     for each in (each for each in statuses if each.status != "finished"):
         config = each.run.config
@@ -266,5 +270,5 @@ def check_runs(statuses: Sequence[RunStatus], source: str) -> None:
         what = (config.env, (start, config.network, config.algorithm) if from_start else None)
         if what not in tried:
             tried.append(what)
-            found += preflight.problems(config, from_start)
-    preflight.refuse(list(dict.fromkeys(found)), source)
+            found += [each for each in preflight.problems(config, from_start) if each not in found]
+    refuse(found, source)

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from dataclasses import field as dataclass_field
 from pathlib import Path
-from textwrap import indent
 from typing import Annotated
 
 from pydantic import Field, PlainValidator, ValidationError
@@ -24,7 +23,7 @@ from pydantic import Field, PlainValidator, ValidationError
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import did_you_mean, inline, value_problem
+from neuroevo.core.problems import ConfigError, Problem, did_you_mean, problems_in, problems_of, refuse
 from neuroevo.core.settings import Count, Name, settings, whole
 from neuroevo.envs import registry
 
@@ -100,9 +99,17 @@ class Suite:
 def load_suite(
     path: Path | str, overrides: Sequence[str] = (), out: Path | None = None, parallel: int | None = None
 ) -> Suite:
-    """The suite in the TOML file at `path` with every run's configuration, checked. UserError lists all problems.
+    """The suite in a TOML file with every run's configuration, checked.
 
-    overrides: changes to every configuration, after the suite's own. out, parallel: instead of the suite's own.
+    Args:
+        path: The file.
+        overrides: Changes to every configuration, after the suite's own.
+        out: The folder of all runs, instead of the suite's own.
+        parallel: How many runs at a time, instead of the suite's own.
+
+    Raises:
+        ConfigError: The suite or its configurations have problems; all of them.
+        UserError: There is no such file, or it cannot be read.
     """
     path = Path(path)
     chosen = _read(path)
@@ -123,12 +130,12 @@ def load_suite(
                     config = load_config(_source(name, path.parent), [*changes, *fixed])
                     played = registry.resolve(config.env.name).name
                     runs.append(SuiteRun(_label(name), played, config, out / _label(name) / played / f"seed-{seed}"))
-    _raise(problems, path)
+    refuse(problems, str(path))
     return Suite(runs, parallel or chosen.parallel, out)
 
 
 def _read(path: Path) -> SuiteSettings:
-    """The file's [suite]. UserError lists all problems."""
+    """The file's [suite]. ConfigError has all problems."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -137,50 +144,43 @@ def _read(path: Path) -> SuiteSettings:
         raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not valid TOML: {error}") from None
-    problems = [f"{name}: there is no such section; expected [suite] alone" for name in tables if name != "suite"]
+    problems = [Problem(name, "there is no such section; expected [suite] alone") for name in tables if name != "suite"]
     table = tables.get("suite", {})
     if not isinstance(table, dict):
-        _raise([*problems, f"suite = {inline(table)}: expected a section [suite]"], path)
+        raise ConfigError([*problems, Problem("suite", "expected a section [suite]", table)], str(path))
     keys = [field.name for field in fields(SuiteSettings)]
     for key in (key for key in table if key not in keys):
         hint = did_you_mean(key, keys)
-        problems.append(f"suite.{key} = {inline(table[key])}: there is no such key{hint} (keys: {', '.join(keys)})")
+        problems.append(Problem(f"suite.{key}", f"there is no such key{hint} (keys: {', '.join(keys)})", table[key]))
     try:
         chosen = SuiteSettings(**{key: value for key, value in table.items() if key in keys})
     except ValidationError as error:
-        problems += [value_problem("suite", detail) for detail in error.errors()]
-    _raise(problems, path)
+        raise ConfigError([*problems, *problems_of("suite", error)], str(path)) from None
+    refuse(problems, str(path))
     return chosen
 
 
 @contextmanager
-def _collected(problems: list[str]) -> Iterator[None]:
+def _collected(problems: list[Problem]) -> Iterator[None]:
     """Adds what a UserError says to `problems`, once."""
     try:
         yield
     except UserError as error:
-        if str(error) not in problems:
-            problems.append(str(error))
+        problems += [problem for problem in problems_in(error) if problem not in problems]
 
 
-def _raise(problems: Sequence[str], path: Path) -> None:
-    """UserError when there are problems."""
-    if problems:
-        lines = "".join("\n" + indent(problem, "  ") for problem in problems)
-        raise UserError(f"{len(problems)} problem{'s' if len(problems) > 1 else ''} in {path}:{lines}")
-
-
-def _conflicts(changes: Iterable[str], chosen: SuiteSettings) -> list[str]:
-    """A line for each change of a key that the suite itself sets."""
+def _conflicts(changes: Iterable[str], chosen: SuiteSettings) -> list[Problem]:
+    """A problem for each change of a key that the suite itself sets."""
     own = {"training.seed": "seeds"} | ({"env.name": "games"} if chosen.games else {})
     keys = {change: change.partition("=")[0].strip() for change in changes}
-    return [f"set {change}: suite.{own[key]} says that" for change, key in keys.items() if key in own]
+    return [Problem(f"set {change}", f"suite.{own[key]} says that") for change, key in keys.items() if key in own]
 
 
-def _repeated(key: str, names: Iterable[str]) -> list[str]:
-    """A line for each name that is there more than once, and would share its runs' folders with the other."""
+def _repeated(key: str, names: Iterable[str]) -> list[Problem]:
+    """A problem for each name that is there more than once, and would share its runs' folders with the other."""
     names = list(names)
-    return [f"suite.{key}: there are {names.count(n)} called {n}" for n in dict.fromkeys(names) if names.count(n) > 1]
+    many = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    return [Problem(f"suite.{key}", f"there are {names.count(name)} called {name}") for name in many]
 
 
 def _label(name: str) -> str:

@@ -217,8 +217,8 @@ def test_the_settings_of_mlp_are_filled_in():
          ["network.activation = \"gelu\": expected 'tanh' or 'relu'"]),
         *(({**HOPPER, "network": {"name": "mlp", "action_bins": bins}},
            [f"network.action_bins = {bins}: expected 0, for none, or one in [2, 1024]"]) for bins in (1, -2, 1025)),
-        ({**HOPPER, "network": {"name": "mlp", "normalize_observations": True}},
-         ["network.normalize_observations = true: there is no such key; did you mean normalize_observations? (keys of "
+        ({**HOPPER, "network": {"name": "mlp", "normalize_observation": True}},
+         ["network.normalize_observation = true: there is no such key; did you mean normalize_observations? (keys of "
           "[network]: name, dtype, hidden, activation, action_bins, normalize_observations)"]),
         ({**HOPPER, "env": {"name": "Hoper"}, "network": {"name": "large_model", "action_bins": 1}},
          ['env.name = "Hoper": there is no such environment; did you mean Hopper-v5? (`neuroevo info` lists the '

@@ -197,7 +197,7 @@ def test_overrides(message, override, said):
 
 
 def test_a_2018_file(message, tmp_path):
-    values = {"game": "frostbit", "total_steps": 1e6, "population_size": 0, "mutation_powr": -1}
+    values = {"game": "frostbit", "timesteps": 1e6, "population_size": 0, "mutation_powr": -1}
     (tmp_path / "some.json").write_text(json.dumps(values))
     heading, *problems = message("some.json").splitlines()
     assert heading == "4 problems in some.json:"

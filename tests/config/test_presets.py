@@ -82,7 +82,7 @@ def test_a_file_goes_before_the_preset_of_its_name(tmp_path, monkeypatch):
         ("zzz", r"there is no configuration file or preset zzz \(presets: "),
         (
             "neuroevo/config/presets/smok.toml",
-            r"no configuration file experiments/smok.toml; did you mean the preset smoke\?$",
+            r"no configuration file neuroevo/config/presets/smok.toml; did you mean the preset smoke\?$",
         ),
         ("some/smoke", r"there is no configuration file some/smoke; did you mean the preset smoke\?$"),
     ],

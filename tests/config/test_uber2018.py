@@ -318,7 +318,7 @@ def test_what_is_missing_has_our_default_or_is_said(problems, written):
     rest = {key: value for key, value in GA_JSON.items() if key not in ("game", "timesteps", "population_size")}
     assert problems(rest) == [
         "game: missing, expected a value",
-        "training: no budget: expected at least one of timesteps, generations and minutes",
+        "training: no budget: expected at least one of total_steps, generations and minutes",
     ]
     assert load_config(written({**rest, "game": "pong"}), ["training.minutes=1.0"]).algorithm.population == 1000
 

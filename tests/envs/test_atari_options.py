@@ -5,6 +5,7 @@ import pytest
 
 from neuroevo.core.env_spec import EnvRecipe
 from neuroevo.core.errors import NativeError
+from neuroevo.core.problems import ConfigError
 from neuroevo.envs import atari, registry
 from neuroevo.native.env_pool import EnvPool
 from tests.support.atari_reference import ReferenceEnv, emulator, noops_of, resize, sticky_seed
@@ -178,10 +179,10 @@ BAD = [
 @pytest.mark.parametrize(("key", "value", "expected", "native"), BAD)
 def test_bad_values_have_one_message(key, value, expected, native):
     (problem,) = registry.check("pong", {key: value})
-    assert problem.startswith(f"env.options.{key} = ") and problem.endswith(f": expected {expected}")
-    with pytest.raises(registry.UserError) as caught:
+    assert (problem.key, problem.reason) == (f"env.options.{key}", f"expected {expected}")
+    with pytest.raises(ConfigError) as caught:
         registry.resolve("pong", {key: value})
-    assert str(caught.value) == problem
+    assert str(caught.value) == str(problem)
     if native is not None:
         rom = registry.resolve("pong").options
         text = str(value).lower() if isinstance(value, bool) else str(value)
@@ -192,7 +193,7 @@ def test_bad_values_have_one_message(key, value, expected, native):
 
 def test_all_problems_are_reported():
     problems = registry.check("frostbit", {"frame_skip": 0, "frameskip": 2, "noop_max": -3})
-    assert problems == [
+    assert [str(problem) for problem in problems] == [
         'env.name = "frostbit": there is no such environment; did you mean frostbite? '
         "(`neuroevo info` lists the environments)",
         "env.options.frameskip = 2: there is no such key; did you mean frame_skip? (keys of [env.options]: protocol, "
@@ -201,13 +202,14 @@ def test_all_problems_are_reported():
         "env.options.noop_max = -3: expected at least 0",
     ]
     with pytest.raises(
-        registry.UserError, match=r"bad options:\n  env.options.frameskip = 2.*\n  env.options.frame_skip"
-    ):
+        ConfigError, match=r"2 problems:\n  env.options.frameskip = 2.*\n  env.options.frame_skip"
+    ) as bad:
         registry.resolve("frostbite", {"frame_skip": 0, "frameskip": 2})
+    assert [problem.key for problem in bad.value.problems] == ["env.options.frameskip", "env.options.frame_skip"]
     assert registry.check("ALE/Frostbite-v5", {"frame_skip": 4.0, "repeat_action_probability": 1}) == []
-    assert registry.check("Ms. Pacmann", {})[0].startswith(
-        'env.name = "Ms. Pacmann": there is no such environment; did you mean ms_'
-    )
+    (unknown,) = registry.check("Ms. Pacmann", {})
+    assert (unknown.key, unknown.value) == ("env.name", "Ms. Pacmann")
+    assert unknown.reason.startswith("there is no such environment; did you mean ms_")
 
 
 def test_unavailable_modes_and_difficulties_are_named_with_the_legal_ones():

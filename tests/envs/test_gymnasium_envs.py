@@ -331,9 +331,8 @@ def test_what_cannot_be_made(name, kwargs, message):
     ],
 )
 def test_mistakes_are_said_before_anything_starts(name, options, message):
-    problems = registry.check(name, options)
-    assert len(problems) == 1
-    assert message in problems[0]
+    (problem,) = registry.check(name, options)
+    assert message in str(problem)
     with pytest.raises(UserError, match=re.escape(message)):
         registry.resolve(name, options)
 

@@ -519,10 +519,10 @@ def test_what_one_cannot_start_from(tmp_path):
     with pytest.raises(UserError, match="there is no run in .*absent: expected .*absent/config.toml"):
         start(tmp_path / "absent")
     stopped(tmp_path / "begun", 0)
-    with pytest.raises(UserError, match="start_from = .*begun: it has no checkpoint after a finished generation yet"):
+    with pytest.raises(UserError, match='start_from = .*begun": it has no checkpoint after a finished generation yet'):
         start(tmp_path / "begun")
     new_run(tmp_path / "large", network={"name": "large_model"})
-    with pytest.raises(UserError, match="start_from = .*large: its network is large_model, this run's is model"):
+    with pytest.raises(UserError, match="start_from = .*large\": its network is large_model, this run's is model"):
         start(tmp_path / "large")
 
 

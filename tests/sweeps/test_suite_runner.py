@@ -160,7 +160,7 @@ def test_what_stops_a_run_at_its_start_is_known_before_the_first_one(tmp_path):
         run_suite(suite, listener, child=TOY_CHILD)
     assert str(caught.value).splitlines() == [
         f"2 problems in the suite in {suite.out}:",
-        f"  training.start_from = {absent}: there is no run in {absent}: expected {absent / 'config.toml'}",
+        f'  training.start_from = "{absent}": there is no run in {absent}: expected {absent / "config.toml"}',
         "  pong cannot be made: atari option mode is 2, which pong does not have; expected one of: 0, 1",
     ]
     assert listener.events == [] and list(suite.out.iterdir()) == []

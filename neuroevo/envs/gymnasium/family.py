@@ -23,7 +23,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import inline
+from neuroevo.core.problems import Problem
 from neuroevo.core.settings import Positive, Threads, settings
 
 FAMILY = "gymnasium"
@@ -75,16 +75,16 @@ def options_of(found: str) -> type:  # noqa: ARG001 - the options of all environ
     return GymnasiumOptions
 
 
-def problems(found: str, given_name: str, values: Mapping[str, Any]) -> list[str]:
+def problems(found: str, given_name: str, values: Mapping[str, Any]) -> list[Problem]:
     """What else is wrong. What a module registers, and what environments make of keywords, only the workers know."""
     kwargs = values.get("kwargs", {})
     bad = [
-        f"env.options.kwargs.{key} = {inline(value)}: {problem}"
+        Problem(f"env.options.kwargs.{key}", problem, value)
         for key, value in kwargs.items()
         if (problem := _keyword_problem(key, value)) is not None
     ]
     unknown = _id_problem(found.removeprefix(_PREFIX))
-    return [f"env.name = {inline(given_name)}: {unknown}", *bad] if unknown else bad
+    return [Problem("env.name", unknown, given_name), *bad] if unknown else bad
 
 
 def native_options(found: str, values: Mapping[str, Any]) -> tuple[str, ...]:
