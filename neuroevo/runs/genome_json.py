@@ -18,7 +18,18 @@ from neuroevo.core.genome import CENTER_PREFIX, SEED_BITS, Center, Genome
 
 
 def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
-    """A genome as plain values, relative to `before` where there is one. ValueError: a seed is none."""
+    """Encodes a genome.
+
+    Args:
+        genome: The genome.
+        before: The genome that it is written relative to; None writes the whole chain.
+
+    Returns:
+        JSON values.
+
+    Raises:
+        ValueError: A seed is out of range.
+    """
     same = 0
     if before is not None and (before.base, before.network) == (genome.base, genome.network):
         pairs = zip(before.chain, genome.chain, strict=False)
@@ -31,9 +42,18 @@ def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, An
 def genome_from_json(
     value: Mapping[str, Any], before: Genome | None = None, centers: Mapping[str, Center] | None = None
 ) -> Genome:
-    """The genome that genome_to_json wrote, given the same `before`. ValueError: it is not one.
+    """Decodes a genome.
 
-    centers: by their names; of others the name is all that the genome has.
+    Args:
+        value: What `genome_to_json` returned.
+        before: The same as there.
+        centers: Centers with their weights, by name; of other centers the genome has the name alone.
+
+    Returns:
+        The genome.
+
+    Raises:
+        ValueError: The value is not a genome.
     """
     try:
         base, network, same = value["base"], value["network"], value["same"]
@@ -47,20 +67,40 @@ def genome_from_json(
     for seed, _ in chain:
         _seed("seed", seed)
     if same:
-        known = before is not None and (before.base, before.network) == (base, network) and same <= len(before.chain)
-        if not known:
+        if before is None or (before.base, before.network) != (base, network) or same > len(before.chain):
             raise ValueError(f"a genome shares {same} mutations with one that is not there")
         chain = (*before.chain[:same], *chain)
     return Genome(base, chain, network)
 
 
 def genomes_to_json(genomes: Sequence[Genome]) -> list[dict[str, Any]]:
-    """Each relative to the one before it."""
+    """Encodes genomes, each relative to the one before it.
+
+    Args:
+        genomes: The genomes.
+
+    Returns:
+        JSON values, one per genome.
+
+    Raises:
+        ValueError: A seed is out of range.
+    """
     return [genome_to_json(genome, before) for before, genome in zip([None, *genomes], genomes, strict=False)]
 
 
 def genomes_from_json(values: Sequence[Mapping[str, Any]], centers: Mapping[str, Center] | None = None) -> list[Genome]:
-    """The genomes that genomes_to_json wrote. ValueError: they are not."""
+    """Decodes genomes.
+
+    Args:
+        values: What `genomes_to_json` returned.
+        centers: Centers with their weights, by name.
+
+    Returns:
+        The genomes.
+
+    Raises:
+        ValueError: A value is not a genome.
+    """
     genomes: list[Genome] = []
     for value in values:
         genomes.append(genome_from_json(value, genomes[-1] if genomes else None, centers))
@@ -69,6 +109,6 @@ def genomes_from_json(values: Sequence[Mapping[str, Any]], centers: Mapping[str,
 
 def _seed(what: str, number: object) -> int:
     """The number, which may be one of NumPy's, as JSON takes it. ValueError: it is no seed."""
-    if not isinstance(number, Integral) or not 0 <= number < 2**SEED_BITS:
+    if not isinstance(number, Integral) or not 0 <= int(number) < 2**SEED_BITS:
         raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
     return int(number)

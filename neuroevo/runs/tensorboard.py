@@ -24,7 +24,17 @@ class TensorBoardWriter:
     """Appends to a new event file in `folder`; a step is a generation."""
 
     def __init__(self, folder: Path, hyperparameters: Mapping[str, Any], first_generation: int):
-        """TensorBoard drops what earlier files of the folder say of first_generation and later ones. OSError."""
+        """Creates the file.
+
+        Args:
+            folder: Where the event files are.
+            hyperparameters: The configuration's values, by section and key.
+            first_generation: The first generation that will be added; TensorBoard drops what earlier files of the
+                folder have of it and of later ones.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         folder.mkdir(exist_ok=True)
         # The name has the time in seconds; TensorBoard reads the files of a second in the order of their names.
         self._writer = EventsWriter(str(folder / "events"), f".{sum(1 for _ in folder.iterdir()):06d}")
@@ -39,7 +49,14 @@ class TensorBoardWriter:
         self._writer.flush()
 
     def add(self, record: Record) -> None:
-        """Writes a finished generation's numbers. OSError."""
+        """Writes a generation's numbers.
+
+        Args:
+            record: Its complete record.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         for name, value in record.row().items():
             if isinstance(value, (int, float)) and name != "generation":
                 self._write(Event(summary=summary.scalar(_tag(name), value), step=record.generation))
@@ -48,7 +65,11 @@ class TensorBoardWriter:
         self._writer.flush()
 
     def close(self) -> None:
-        """Marks the end of the session and closes the file. OSError."""
+        """Marks the end of the session and closes the file.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
         self._write(Event(summary=self._end))
         self._writer.close()
 
