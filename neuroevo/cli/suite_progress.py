@@ -1,4 +1,4 @@
-"""How a suite looks while it goes: a line per event, and on a terminal live bars below them."""
+"""Shows how a suite goes: a line per event, and on a terminal live bars below the lines."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from neuroevo.sweeps.runner import Failure, SuiteWatcher
 from neuroevo.sweeps.status import Row, RunStatus, describe
 from neuroevo.sweeps.suite import SuiteRun
+from neuroevo.sweeps.watcher import Failure, SuiteWatcher
 from neuroevo.system.console import say
 
 SECONDS_BETWEEN_LINES = 30  # about one run's generations
 
 
 class PlainSuiteWatcher(SuiteWatcher):
-    """A line per event, for files and pipes; about a run's generations one every now and then."""
+    """Prints a line per event, for files and pipes; at most every half a minute one about a run's generations."""
 
     def __init__(self) -> None:
         self._last_line: dict[str, float] = {}
@@ -56,9 +56,14 @@ class PlainSuiteWatcher(SuiteWatcher):
 
 
 class TerminalSuiteWatcher(PlainSuiteWatcher):
-    """The lines without those about generations; below, a bar for the suite and one for each run that goes."""
+    """Prints the same lines except those about generations; below, shows a bar for the suite and one for each run."""
 
     def __init__(self, console: Console):
+        """Shows nothing yet.
+
+        Args:
+            console: The terminal.
+        """
         super().__init__()
         self._console = console
         self._bars = Progress(
@@ -112,13 +117,25 @@ class TerminalSuiteWatcher(PlainSuiteWatcher):
 
 
 def make_suite_watcher() -> PlainSuiteWatcher:
-    """The watcher that fits standard output, as a context manager."""
+    """Chooses the watcher that fits standard output.
+
+    Returns:
+        The watcher, to be used as a context manager.
+    """
     console = Console()
     return TerminalSuiteWatcher(console) if console.is_terminal else PlainSuiteWatcher()
 
 
 def share_done(run: SuiteRun, row: Row) -> float:
-    """The part of the budget that is spent, in [0, 1]: of the one that will end the run first, as it looks now."""
+    """Estimates how much of a run is done.
+
+    Args:
+        run: The run.
+        row: The numbers of its last generation.
+
+    Returns:
+        The largest spent share of its budgets, in [0, 1].
+    """
     training = run.config.training
     spent = [
         (row["generation"] + 1) / training.generations if training.generations else 0.0,

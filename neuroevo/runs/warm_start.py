@@ -18,10 +18,18 @@ from neuroevo.training.loop import TrainState, start
 
 
 def first_state(config: Config) -> TrainState:
-    """The state before generation 0 of a configuration's run.
+    """Makes the state before generation 0.
 
-    From another run come its best genomes, and what its networks' observations are normalized by. UserError: there is
-    no such run, none of its generations is finished, or its network is another one.
+    Args:
+        config: The run's configuration; another run to start from gives its best genomes and the statistics by which
+            its networks' observations are normalized.
+
+    Returns:
+        The state.
+
+    Raises:
+        UserError: The run to start from cannot be used: there is none, none of its generations is finished, or it has
+            another network.
     """
     path, ours = config.training.start_from, config.network
     if path is None:
@@ -41,10 +49,17 @@ def first_state(config: Config) -> TrainState:
 
 
 def first_reference(config: Config) -> np.ndarray | None:
-    """The reference batch of a configuration's run, where its network needs one; see reference.py.
+    """Makes the reference batch that a run begins with.
 
-    With another run's genomes comes its batch: they are what they are with its statistics. UserError: there is no such
-    run, or its batch cannot be read.
+    Args:
+        config: The run's configuration; another run to start from gives its batch, which its genomes were selected
+            with.
+
+    Returns:
+        The batch as reference_file keeps it; None if the network needs none.
+
+    Raises:
+        UserError: The run to start from cannot be used, or its batch cannot be read.
     """
     if config.training.start_from is not None:
         return _other(config.training.start_from).reference_batch()
