@@ -1,4 +1,4 @@
-"""What characterizes an episode for novelty search: where it ended, or what it passed through."""
+"""What characterizes an episode for novelty search: where it ended, or its trajectory."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Behavior:
-    """What is recorded of an episode, in terms of the environment's behavior: of Atari the RAM, of a robot or a maze
-    the position.
+    """What is recorded of an episode: samples of the RAM in Atari, of the position of a robot or in a maze.
 
-    every: 0 for the one at the episode's end. Else a trajectory: those after steps every, 2 * every, and so on.
-    samples: how many of a trajectory; those after the episode's end are the last one again.
+    Attributes:
+        every: Steps between samples: a trajectory has those after steps every, 2 * every, and so on. 0: one sample, at
+            the end of the episode.
+        samples: Samples per trajectory; where the episode is shorter, its last sample is repeated.
     """
 
     every: int = 0
@@ -19,7 +20,18 @@ class Behavior:
 
 
 def trajectory(every: int, samples: int) -> Behavior:
-    """What the settings trajectory_every and trajectory_samples mean. ValueError: many samples, but no trajectory."""
+    """Makes the behavior that the settings trajectory_every and trajectory_samples describe.
+
+    Args:
+        every: The setting trajectory_every.
+        samples: The setting trajectory_samples.
+
+    Returns:
+        The behavior.
+
+    Raises:
+        ValueError: There are several samples, but `every` is 0.
+    """
     if not every and samples != 1:
         raise ValueError(f"trajectory_samples = {samples}: expected 1 where trajectory_every = 0")
     return Behavior(every, samples)
