@@ -297,7 +297,7 @@ MODULES = {
     "own_state": HEAD + "from neuroevo.settings import settings\n\n@settings\nclass Bad(GA):\n    pass\n\n"
     "Bad.state_type = dict\n",
 }
-LACKS = "behavior, init, tell, elite, best, metrics: expected all of neuroevo.algorithms.Algorithm"
+LACKS = "behavior, init, tell, elite, best, metrics: expected all of neuroevo.algorithms.base.Algorithm"
 
 
 @pytest.fixture
@@ -325,8 +325,8 @@ def folder(tmp_path, monkeypatch):
         ("own_wrong:number", "own_wrong ({folder}/own_wrong.py) has no class number: expected one of GA, Plain"),
         ("own_wrong:Half", f"Half lacks state_type, {LACKS}"),
         ("own_none:Other", "Other lacks state_type, behavior, init, ask, tell, candidates, tell_validation, elite, "
-         "best, metrics: expected all of neuroevo.algorithms.Algorithm"),
-        ("own_wrong:Plain", "Plain is not decorated: expected a class decorated with neuroevo.settings.settings"),
+         "best, metrics: expected all of neuroevo.algorithms.base.Algorithm"),
+        ("own_wrong:Plain", "Plain is not decorated: expected a class decorated with neuroevo.core.settings.settings"),
         ("own_state:Bad", "Bad.state_type: expected a frozen dataclass"),
         ("own_zero:X", "importing own_zero raises ZeroDivisionError: division by zero ({folder}/own_zero.py, line 2)"),
         ("own_exit:X", "importing own_exit raises SystemExit: 3 ({folder}/own_exit.py, line 2)"),
