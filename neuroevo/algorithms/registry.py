@@ -73,7 +73,8 @@ def _own(module_name: str, class_name: str) -> type[Algorithm]:
     if missing:
         raise UserError(f"{class_name} lacks {', '.join(missing)}: expected all of neuroevo.algorithms.base.Algorithm")
     if not is_pydantic_dataclass(kind):
-        raise UserError(f"{class_name} is not decorated: expected a class decorated with neuroevo.core.settings.settings")
+        expected = "expected a class decorated with neuroevo.core.settings.settings"
+        raise UserError(f"{class_name} is not decorated: {expected}")
     if not is_dataclass(getattr(kind, "state_type", None)):
         raise UserError(f"{class_name}.state_type: expected a frozen dataclass")
     return cast(type[Algorithm], kind)  # it has every member of the protocol, as checked above

@@ -144,7 +144,7 @@ def test_going_on_from_any_checkpoint_equals_not_stopping(tmp_path):
 
 
 def test_the_file_of_the_example():
-    config = load_config(ROOT / "experiments" / "cma_es.toml")
+    config = load_config(ROOT / "experiments" / "examples" / "cma_es.toml")
     assert (config.algorithm, config.algorithm_name) == (CMAES(population=32, sigma=0.3), NAME)
     assert make_config(tomllib.loads(config.toml())) == config
 
@@ -186,7 +186,7 @@ def test_a_module_in_the_current_folder_is_found(tmp_path):
     (tmp_path / "bin" / "command.py").write_text("from neuroevo.cli import main\nmain()\n")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "half.py").write_text(
-        "from neuroevo.algorithms.ga import GA\nfrom neuroevo.settings import Count, settings\n\n"
+        "from neuroevo.algorithms.ga import GA\nfrom neuroevo.core.settings import Count, settings\n\n"
         "@settings\nclass HalfGA(GA):\n    population: Count = 50\n"
     )
     command = [sys.executable, "../bin/command.py", "config", "check", "smoke", "--set", "algorithm.name=half:HalfGA"]
@@ -250,9 +250,9 @@ def test_a_metric_with_the_name_of_a_column_costs_no_finished_generation(tmp_pat
 LEAST = """
 from dataclasses import dataclass
 import numpy as np
-from neuroevo.algorithms.algorithm import Unvalidated
-from neuroevo.genome import Genome
-from neuroevo.settings import settings
+from neuroevo.algorithms.base import Unvalidated
+from neuroevo.core.genome import Genome
+from neuroevo.core.settings import settings
 
 @dataclass(frozen=True)
 class State:
@@ -284,7 +284,7 @@ class Least(Unvalidated):
         return {"highest": np.float32(before.generation + 0.5)}
 """
 
-HEAD = "from neuroevo.algorithms.ga import GA\nfrom neuroevo.algorithms.algorithm import Unvalidated\n"
+HEAD = "from neuroevo.algorithms.ga import GA\nfrom neuroevo.algorithms.base import Unvalidated\n"
 MODULES = {
     "own_zero": "x = 1\ny = x / 0\n",
     "own_exit": "import sys\nsys.exit(3)\n",
@@ -294,7 +294,7 @@ MODULES = {
     "own_wrong": HEAD + "number = 3\n\ndef make(): pass\n\nclass Half(Unvalidated):\n    def ask(self): pass\n\n"
     "class Plain(GA): pass\n",
     "own_none": "class Other: pass\n",
-    "own_state": HEAD + "from neuroevo.settings import settings\n\n@settings\nclass Bad(GA):\n    pass\n\n"
+    "own_state": HEAD + "from neuroevo.core.settings import settings\n\n@settings\nclass Bad(GA):\n    pass\n\n"
     "Bad.state_type = dict\n",
 }
 LACKS = "behavior, init, tell, elite, best, metrics: expected all of neuroevo.algorithms.base.Algorithm"

@@ -89,7 +89,9 @@ def test_the_killer_notices_a_run_that_ends_by_itself(tmp_path):
 
 def test_the_lock_of_a_killed_process_is_free(tmp_path):
     new_run(tmp_path / "run")
-    program = f"import time; from neuroevo.run_folder import RunFolder; f = RunFolder.resume({str(tmp_path / 'run')!r})"
+    program = (
+        f"import time; from neuroevo.runs.folder import RunFolder; f = RunFolder.resume({str(tmp_path / 'run')!r})"
+    )
     program += "; print('locked', flush=True); time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"locked\n"

@@ -1,4 +1,4 @@
-// The Gymnasium family: any environment that gymnasium.make makes, in Python processes (neuroevo/gymnasium_worker.py),
+// The Gymnasium family: any environment that gymnasium.make makes, in Python processes (neuroevo/envs/gymnasium/worker.py),
 // over which the slots are spread in turn. A step blocks the thread that asks for it while its worker works.
 //
 // Options: command (program and arguments of a worker, one a line), id and keywords (JSON) of the environment, workers
