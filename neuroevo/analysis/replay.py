@@ -20,7 +20,8 @@ from neuroevo.networks.architectures import input_line, to_text
 @dataclass(frozen=True)
 class ReplayStep:
     """The M slots after a reset or step: who took part, int64 [K] in order, who plays on, bool [M], and so far the
-    returns, float64 [M], and steps, int64 [M]."""
+    returns, float64 [M], and steps, int64 [M].
+    """
 
     moved: np.ndarray
     playing: np.ndarray

@@ -38,13 +38,15 @@ class Evaluator(Protocol):
         frame_skip: Emulator frames per step.
         observation_size: Length of an observation as a flat vector.
         device: Where networks are evaluated, "cpu" or "gpu".
-        weights: The weights of its networks.
     """
 
     frame_skip: int
     observation_size: int
     device: str
-    weights: Weights
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of its networks."""
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
         """Queues episodes and returns at once.

@@ -7,19 +7,46 @@ pydantic validates them at construction. An algorithm is such a dataclass too: i
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
-from typing import Annotated
+from dataclasses import field as dataclass_field
+from typing import Annotated, TypeVar, cast
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict
 from pydantic.dataclasses import dataclass
+from typing_extensions import dataclass_transform
 
 from neuroevo.core.bounds import MAX_COUNT, MAX_SLOTS, MAX_STEPS, MAX_THREADS
 from neuroevo.core.problems import did_you_mean
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
-settings = partial(dataclass, frozen=True, config={**_CONFIG, "strict": True})
-nested_settings = partial(dataclass, frozen=True, config=_CONFIG)  # as a field, it may be given as a dict
+_STRICT = ConfigDict(**_CONFIG, strict=True)
+_Class = TypeVar("_Class")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclass_field, Field))
+def settings(kind: type[_Class]) -> type[_Class]:
+    """Decorates a class of settings: a frozen pydantic dataclass that rejects unknown keys and wrong types.
+
+    Args:
+        kind: A class with annotated fields, each followed by its documentation as a string.
+
+    Returns:
+        The dataclass.
+    """
+    return cast(type[_Class], dataclass(frozen=True, config=_STRICT)(kind))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclass_field, Field))
+def nested_settings(kind: type[_Class]) -> type[_Class]:
+    """Decorates a class of settings that, as the field of another, may be given as a table; otherwise as settings().
+
+    Args:
+        kind: A class with annotated fields.
+
+    Returns:
+        The dataclass.
+    """
+    return cast(type[_Class], dataclass(frozen=True, config=_CONFIG)(kind))
 
 
 def whole(value: object) -> object:

@@ -47,7 +47,8 @@ def check(name: str, options: Mapping[str, object]) -> list[Problem]:
 
 def kind_of(name: str, options: Mapping[str, object] | None = None) -> tuple[bool | None, bool | None]:
     """Whether an environment's observations are screens, with these options of [env.options] where that depends on
-    them, and its actions vectors of numbers; None: it is not known."""
+    them, and its actions vectors of numbers; None: it is not known.
+    """
     family, _ = _find(name)
     by_options = getattr(family, "screens", None)
     screens = getattr(family, "SCREENS", None) if by_options is None else by_options(options or {})
@@ -109,7 +110,8 @@ def settled(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def deciding(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """What of the options results depend on: "options", without those that are free, and in place of one that names a
-    file of the user's own "file", the SHA-256 sum of what it holds. UserError: it cannot be read."""
+    file of the user's own "file", the SHA-256 sum of what it holds. UserError: it cannot be read.
+    """
     free, file = free_options(name), file_of(name, options)
     kept = {key: value for key, value in options.items() if key not in free}
     if file is None:

@@ -57,7 +57,7 @@ def nature_dqn(observation: str, outputs: int) -> list[str]:
 
 
 def virtual_bn(observation: str, outputs: int) -> list[str]:
-    """model with virtual batch normalization, as the 2018 code ran ES: D = 1,008,450 on 84x84x4 with 18 outputs.
+    """Model with virtual batch normalization, as the 2018 code ran ES: D = 1,008,450 on 84x84x4 with 18 outputs.
 
     Each layer but the output is normalized before its bias is added; all layers, the output too, have std 1.0.
     """

@@ -206,7 +206,7 @@ class Pipeline:
             load_ops().population_assign(self.population, [row], [network], theta)
 
     def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
-        """theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
+        """Theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
 
         Signals are handled between pieces of the chain; an exception then leaves dst with some of the mutations.
         """

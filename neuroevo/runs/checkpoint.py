@@ -132,7 +132,7 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
     rest = io.BytesIO()
     rest.write(json.dumps(body, allow_nan=False).encode() + b"\n")
     for array in encoded.arrays:
-        np.lib.format.write_array(rest, np.ascontiguousarray(array), allow_pickle=False)
+        np.save(rest, np.ascontiguousarray(array), allow_pickle=False)
     content = rest.getvalue()
     head = {"format": FORMAT, "version": VERSION, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     return json.dumps(head).encode() + b"\n" + content

@@ -10,7 +10,6 @@ set = ["training.total_steps=1e6"]          # changes to every configuration
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -26,12 +25,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean, problems_in, problems_of, refuse
 from neuroevo.core.settings import Count, Name, settings, whole
 from neuroevo.envs import registry
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
+from neuroevo.system.toml import tomllib
 
 _MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check first
 
@@ -39,10 +33,10 @@ _MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check
 def _checked_seeds(value: object) -> list[int]:
     value = whole(value)
     seeds = list(range(value)) if type(value) is int and value <= _MAX_SEEDS else value
-    good = isinstance(seeds, list) and seeds and all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
-    if not good or len(set(seeds)) < len(seeds):
-        raise ValueError(f"expected how many, 1 to {_MAX_SEEDS}, or a list of different seeds in [0, 2**63)")
-    return seeds
+    if isinstance(seeds, list) and seeds and all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds):
+        if len(set(seeds)) == len(seeds):
+            return seeds
+    raise ValueError(f"expected how many, 1 to {_MAX_SEEDS}, or a list of different seeds in [0, 2**63)")
 
 
 @settings

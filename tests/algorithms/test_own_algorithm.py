@@ -16,7 +16,6 @@ from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Training
-from neuroevo.config.sources import tomllib
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -24,6 +23,7 @@ from neuroevo.runs import training_run as run_module
 from neuroevo.runs.metrics_files import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.state_codec import decode, encode
+from neuroevo.system.toml import tomllib
 from neuroevo.training.loop import train
 from tests.support import runs
 from tests.support.toy import TARGET, ToyEvaluator, ToyWeights, theta

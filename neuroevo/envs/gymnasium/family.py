@@ -109,7 +109,8 @@ def rendered(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def frames_per_s(found: str, options: Mapping[str, Any]) -> float:
     """Screens, one a step, in a second of real time: metadata["render_fps"] of the environment, made once more for that
-    in a process of its own, as it may depend on keywords; 30 where it says nothing, or nothing that can be."""
+    in a process of its own, as it may depend on keywords; 30 where it says nothing, or nothing that can be.
+    """
     given = GymnasiumOptions(**rendered(options))
     arguments = [found.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path()]
     command = [sys.executable, "-c", _SAY_FPS, *arguments]
