@@ -33,9 +33,9 @@ _MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check
 def _checked_seeds(value: object) -> list[int]:
     value = whole(value)
     seeds = list(range(value)) if type(value) is int and value <= _MAX_SEEDS else value
-    if isinstance(seeds, list) and seeds and all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds):
-        if len(set(seeds)) == len(seeds):
-            return seeds
+    known = isinstance(seeds, list) and seeds and all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
+    if isinstance(seeds, list) and known and len(set(seeds)) == len(seeds):
+        return seeds
     raise ValueError(f"expected how many, 1 to {_MAX_SEEDS}, or a list of different seeds in [0, 2**63)")
 
 

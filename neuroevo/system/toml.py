@@ -7,6 +7,6 @@ import sys
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]  # only Python 3.10 needs and installs it
 
 __all__ = ["tomllib"]
