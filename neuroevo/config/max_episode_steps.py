@@ -27,8 +27,11 @@ _EXPECTED = 'expected steps of at least 1, "env_default" or "adaptive:start,frac
 class MaxEpisodeSteps:
     """A parsed cut-off.
 
-    start: steps in the first generation; 0 is the environment's own limit.
-    fraction: share of episodes, in [0, 1], at which it grows. ratio: by how much, above 1. maximum: steps.
+    Attributes:
+        start: Steps in the first generation; 0 is the environment's own limit.
+        fraction: The share of episodes, in [0, 1], at which it grows.
+        ratio: By how much it grows, above 1; 1 where it does not.
+        maximum: The most steps that it grows to.
     """
 
     start: int
@@ -42,10 +45,13 @@ class MaxEpisodeSteps:
         return self.ratio > 1.0
 
     def following(self, max_episode_steps: int, steps: np.ndarray) -> int:
-        """The next generation's cut-off, after one with `max_episode_steps` in which episodes took `steps`, int64
-        [episodes].
+        """The next generation's cut-off, in steps.
 
-        The product is rounded to the nearest step and is at least one more than before.
+        Where it grows the product is rounded to the nearest step and is at least one more than before.
+
+        Args:
+            max_episode_steps: The cut-off of the generation that is over, in steps.
+            steps: How many its episodes took, int64 [episodes].
         """
         if not self.adaptive or np.mean(np.asarray(steps) >= max_episode_steps) < self.fraction:
             return max_episode_steps
@@ -53,8 +59,15 @@ class MaxEpisodeSteps:
         return min(max(round(product), max_episode_steps + 1), self.maximum)
 
 
-def parse_max_episode_steps(value: int | str) -> MaxEpisodeSteps:
-    """A MaxEpisodeSteps from its configured form. ValueError says what was expected and what is wrong."""
+def parse_max_episode_steps(value: object) -> MaxEpisodeSteps:
+    """A MaxEpisodeSteps from its configured form.
+
+    Args:
+        value: What a configuration says, which may be none of the three forms.
+
+    Raises:
+        ValueError: It is none; the message has what was expected and what is wrong.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise ValueError(_EXPECTED)
     if isinstance(value, int):

@@ -40,7 +40,18 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translatio
 
 
 def apply(tables: dict[str, Any], override: str) -> str:
-    """Sets one KEY=VALUE in `tables` and returns the key; a value that is not TOML, quoted or bracketed is text."""
+    """Sets one key in tables.
+
+    Args:
+        tables: Sections by name, which are changed.
+        override: KEY=VALUE; a value that is not TOML, quoted or bracketed is text.
+
+    Returns:
+        The key.
+
+    Raises:
+        UserError: It is not KEY=VALUE, or the key is within something that is no table.
+    """
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
     parts = key.split(".")

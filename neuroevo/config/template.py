@@ -11,19 +11,27 @@ from neuroevo.config.load import make_config
 from neuroevo.config.schema import SECTIONS, Config
 from neuroevo.config.sources import apply
 from neuroevo.core.problems import inline
-from neuroevo.envs.registry import kind_of, options_of
+from neuroevo.envs import registry
 
 
 def start(overrides: Sequence[str] = ()) -> Config:
-    """The defaults with overrides; Frostbite and the paper's budget stand for what has none. UserError.
+    """The defaults with overrides; Frostbite and the paper's budget stand for what has none.
 
-    Where observations are known to be no screens the network is mlp.
+    Where observations are known to be no images the network is mlp.
+
+    Args:
+        overrides: Such as "env.name=Hopper-v5".
+
+    Raises:
+        ConfigError: What they make has problems.
+        UserError: One is not KEY=VALUE.
     """
-    tables = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}
+    tables: dict[str, Any] = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}
     for override in overrides:
         apply(tables, override)
     env, options = tables["env"].get("name"), tables["env"].get("options")
-    if isinstance(env, str) and kind_of(env, options if isinstance(options, dict) else {})[0] is False:
+    known = registry.family_of(env) if isinstance(env, str) else None
+    if known is not None and known[0].image_observations(options if isinstance(options, dict) else {}) is False:
         tables.setdefault("network", {}).setdefault("name", "mlp")
     return make_config(tables)
 
@@ -40,7 +48,7 @@ def documented(config: Config) -> str:
         keys = [key for key in settings.__pydantic_fields__ if key != "options"]
         parts.append([*_comment(settings.__doc__), *own, *_keys(settings, table, keys)])
         if name == "env":
-            options = options_of(config.env.name)()
+            options = config.environment.options_type()
             keys = list(options.__pydantic_fields__)
             parts.append([*_comment(options.__doc__), "[env.options]", *_keys(options, config.env.options, keys)])
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"

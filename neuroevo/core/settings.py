@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict
@@ -17,8 +17,12 @@ from neuroevo.core.bounds import MAX_COUNT, MAX_SLOTS, MAX_STEPS, MAX_THREADS
 from neuroevo.core.problems import did_you_mean
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
-settings = partial(dataclass, frozen=True, config={**_CONFIG, "strict": True})
-nested_settings = partial(dataclass, frozen=True, config=_CONFIG)  # may be given as a dict where it is a field
+if TYPE_CHECKING:  # a type checker is to know their fields as it knows those of any dataclass
+    from dataclasses import dataclass as nested_settings
+    from dataclasses import dataclass as settings
+else:
+    settings = partial(dataclass, frozen=True, config={**_CONFIG, "strict": True})
+    nested_settings = partial(dataclass, frozen=True, config=_CONFIG)  # may be given as a dict where it is a field
 
 
 def whole(value: object) -> object:

@@ -99,8 +99,7 @@ class Checkpoints:
 
         What the newest checkpoint of the run remembers counts; those of earlier versions remember the path alone.
         """
-        file = registry.file_of(config.env.name, config.env.options)
-        if file is None:
+        if config.environment.file is None:
             return
         ours = _as_json(config.origin())
         for generation in reversed(self.generations()):
@@ -108,13 +107,7 @@ class Checkpoints:
                 checkpoint = self.load(generation, config.algorithm.state_type, ours)
             except CheckpointError:
                 continue
-            theirs = _as_of_now(checkpoint.origin)["env"]["file"]
-            if theirs != ours["env"]["file"]:
-                key, path = file
-                raise UserError(
-                    f"env.options.{key}: {path} is not what the run in {self.folder.parent} began with: "
-                    f"the SHA-256 sum of what it holds is {ours['env']['file']}, expected {theirs}"
-                )
+            config.environment.check_file(_as_of_now(checkpoint.origin)["env"]["file"], self.folder.parent)
             return
 
 
@@ -175,8 +168,11 @@ def _as_of_now(origin: Mapping[str, Any]) -> Mapping[str, Any]:
     env = origin.get("env")
     if not isinstance(env, Mapping) or "options" not in env:
         return origin
+    known = registry.family_of(env["name"])
+    if known is None:
+        return origin
     try:
-        env = {**env, **registry.deciding(env["name"], env["options"])}
+        env = {**env, **known[0].deciding(env["options"])}
     except UserError:  # the file is gone: a difference
         return origin
     return {**origin, "env": {key: value for key, value in env.items() if key != "options" or value}}

@@ -11,7 +11,6 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.problems import ConfigError, Problem, said
-from neuroevo.envs import registry
 from neuroevo.rollout import reference_batch
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.loop import TrainState, start
@@ -20,8 +19,10 @@ from neuroevo.training.loop import TrainState, start
 def first_state(config: Config) -> TrainState:
     """The state before generation 0 of a configuration's run.
 
-    From another run come its best genomes, and what its networks' observations are normalized by. UserError: there is
-    no such run, none of its generations is finished, or its network is another one.
+    From another run come its best genomes, and what its networks' observations are normalized by.
+
+    Raises:
+        ConfigError: There is no such run, none of its generations is finished, or its network is another one.
     """
     path, ours = config.training.start_from, config.network
     if path is None:
@@ -40,22 +41,25 @@ def first_state(config: Config) -> TrainState:
 
 
 def first_reference(config: Config) -> np.ndarray | None:
-    """The reference batch of a configuration's run, where its network needs one; see reference.py.
+    """The reference batch of a configuration's run; see rollout/reference_batch.py.
 
-    With another run's genomes comes its batch: they are what they are with its statistics. UserError: there is no such
-    run, or its batch cannot be read.
+    With another run's genomes comes its batch: they are what they are with its statistics.
+
+    Returns:
+        Observations, uint8 or float32 [128, ...]; None where the network needs none.
+
+    Raises:
+        UserError: There is no such run, or its batch cannot be read.
     """
     if config.training.start_from is not None:
         return _other(config.training.start_from).reference_batch()
     if not config.network.needs_reference:
         return None
-    return reference_batch.draw_reference_batch(
-        registry.resolve(config.env.name, config.env.options), config.training.seed
-    )
+    return reference_batch.draw_reference_batch(config.environment.spec, config.training.seed)
 
 
 def _other(path: str) -> RunReader:
-    """The run to start from. UserError: there is none."""
+    """The run to start from. ConfigError: there is none."""
     try:
         return RunReader(path)
     except UserError as error:
