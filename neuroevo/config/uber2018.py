@@ -82,9 +82,12 @@ class Translation:
 
 
 def translate(values: Mapping[str, Any]) -> Translation:
-    """Our tables from the JSON object's.
+    """Our tables from those of a JSON file.
 
     Values that are the same on both sides are not checked here but with our own configuration.
+
+    Args:
+        values: The file's keys and values.
     """
     of = Translation()
     values = _known_keys(values, of.problems)

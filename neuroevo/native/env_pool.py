@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core import env_spec
 from neuroevo.native.ffi import Ended, EnvSpec, call, i64, indices, ref, shaped, sized, strings
 from neuroevo.native.library import core
 
@@ -23,7 +23,7 @@ class EnvPool:
     an episode's behavior; 0 if none are.
     """
 
-    def __init__(self, env: EnvRecipe, slots: int):
+    def __init__(self, env: env_spec.EnvSpec, slots: int):
         self._handle = ctypes.c_void_p()
         options = strings(env.options)
         call("env_pool_make", env.family.encode(), options, i64(len(options)), i64(slots), ref(self._handle))

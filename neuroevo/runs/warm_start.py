@@ -11,7 +11,6 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.problems import ConfigError, Problem, said
-from neuroevo.envs import registry
 from neuroevo.rollout import reference_batch
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.loop import TrainState, start
@@ -65,13 +64,11 @@ def first_reference(config: Config) -> np.ndarray | None:
         return _other(config.training.start_from).reference_batch()
     if not config.network.needs_reference:
         return None
-    return reference_batch.draw_reference_batch(
-        registry.resolve(config.env.name, config.env.options), config.training.seed
-    )
+    return reference_batch.draw_reference_batch(config.environment.spec, config.training.seed)
 
 
 def _other(path: str) -> RunReader:
-    """The run to start from. UserError: there is none."""
+    """The run to start from. ConfigError: there is none."""
     try:
         return RunReader(path)
     except UserError as error:
