@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from typing_extensions import override
 
 from neuroevo.system.console import clock, say
 from neuroevo.training.loop import Watcher
@@ -58,9 +59,11 @@ class PlainWatcher(Watcher):
     def __exit__(self, *_: object) -> None:
         pass
 
+    @override
     def phase(self, generation: int, name: str, episodes: int) -> None:
         self._phase, self._episodes, self._begun = f"{name} of generation {generation}", episodes, self._now()
 
+    @override
     def progress(self, finished: int, steps: int) -> None:
         now = self._now()
         if now - self._printed < _SILENCE_SECONDS:
@@ -69,6 +72,7 @@ class PlainWatcher(Watcher):
         rate = f", {steps / seconds:,.0f} steps/s" if steps and seconds else ""
         self._print(f"  {self._phase}: {finished:,} of {self._episodes:,} episodes after {clock(seconds)}{rate}")
 
+    @override
     def generation(self, record: Record) -> None:
         self._print(describe(record))
 
@@ -107,17 +111,20 @@ class TerminalWatcher(Watcher):
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
+    @override
     def phase(self, generation: int, name: str, episodes: int) -> None:
         if self._task is not None:
             self._bar.remove_task(self._task)
         self._task = self._bar.add_task(name, total=episodes, number=generation, rate=0.0)
         self._begun = time.perf_counter()
 
+    @override
     def progress(self, finished: int, steps: int) -> None:
         if self._task is not None:
             rate = steps / max(time.perf_counter() - self._begun, 1e-9)
             self._bar.update(self._task, completed=finished, rate=rate)
 
+    @override
     def generation(self, record: Record) -> None:
         if not self._headed:
             self._headed = True

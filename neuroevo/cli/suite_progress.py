@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from typing_extensions import override
 
 from neuroevo.sweeps.status import Row, RunStatus, describe
 from neuroevo.sweeps.suite import SuiteRun
@@ -29,25 +30,30 @@ class PlainSuiteWatcher(SuiteWatcher):
     def __exit__(self, *_: object) -> None:
         pass
 
+    @override
     def begin(self, statuses: Sequence[RunStatus], parallel: int) -> None:
         of = Counter(each.status for each in statuses)
         known = ", ".join(f"{of[status]} {status}" for status in of)
         at_a_time = f", {parallel} at a time" if of["finished"] < len(statuses) else ""
         self._say(f"{len(statuses)} runs ({known}){at_a_time}")
 
+    @override
     def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
         where = f"goes on from generation {generations}" if generations else "starts"
         self._say(f"{run.name} {where}" + (f", threads {threads}" if threads else ""))
         self._last_line[run.name] = time.monotonic()
 
+    @override
     def generation(self, run: SuiteRun, row: Row) -> None:
         if time.monotonic() - self._last_line[run.name] >= SECONDS_BETWEEN_LINES:
             self._last_line[run.name] = time.monotonic()
             self._say(f"{run.name}: {describe(run, row)}")
 
+    @override
     def finished(self, now: RunStatus) -> None:
         self._say(f"{now.run.name} finished: {describe(now.run, now.rows[-1])}")
 
+    @override
     def failed(self, failure: Failure) -> None:
         self._say(f"{failure.run.name} {failure.reason}")
 
@@ -84,26 +90,32 @@ class TerminalSuiteWatcher(PlainSuiteWatcher):
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
+    @override
     def begin(self, statuses: Sequence[RunStatus], parallel: int) -> None:
         super().begin(statuses, parallel)
         finished = sum(each.status == "finished" for each in statuses)
         self._suite = self._bars.add_task("all runs", total=len(statuses), completed=finished, text="")
 
+    @override
     def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
         super().started(run, generations, threads)
         self._tasks[run.name] = self._bars.add_task(run.name, total=1.0, text="")
 
+    @override
     def generation(self, run: SuiteRun, row: Row) -> None:
         self._bars.update(self._tasks[run.name], completed=share_done(run, row), text=describe(run, row))
 
+    @override
     def finished(self, now: RunStatus) -> None:
         super().finished(now)
         self._end(now.run)
 
+    @override
     def failed(self, failure: Failure) -> None:
         super().failed(failure)
         self._end(failure.run)
 
+    @override
     def tick(self) -> None:
         self._bars.refresh()
 
