@@ -126,12 +126,13 @@ def render(
     if not replay.pool.render_shape:
         raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
     screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
-    grid = Tiles(len(players), *screens.shape[1:3], scale, captions)
+    grid = Tiles(len(players), screens.shape[1], screens.shape[2], scale, captions)
     height, width, _ = grid.shape
     if fps is None:
         known = config.environment.frames_per_s()
         fps = FRAMES_PER_S / replay.pool.frame_skip if known is None else known
-    outcomes, frames = [], 0
+    outcomes: list[Outcomes] = []
+    frames = 0
     with VideoWriter(path, height, width, fps) as video:
         for seed in seeds:
             for moment in replay.play(seed, max_episode_steps):

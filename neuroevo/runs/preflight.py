@@ -1,5 +1,6 @@
-"""What is wrong with a configuration that only shows where its run would start: options that an emulator refuses, and
-another run to start from that is missing or does not fit.
+"""Finds what is wrong with a configuration that shows only where its run would start.
+
+That is: options that an emulator refuses, and another run to start from that is missing or does not fit.
 """
 
 from __future__ import annotations
