@@ -25,6 +25,7 @@ from pydantic import Field
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline
 from neuroevo.core.settings import Positive, Threads, settings
+from neuroevo.system.cores import usable_cores
 
 FAMILY = "gymnasium"
 FREE = ("workers", "timeout")  # options that results do not depend on
@@ -97,7 +98,7 @@ def native_options(found: str, values: Mapping[str, Any]) -> tuple[str, ...]:
         f"id={found.removeprefix(_PREFIX)}",
         f"keywords={json.dumps(options.kwargs)}",
         "command=" + "\n".join(command),
-        f"workers={options.workers or _cores()}",
+        f"workers={options.workers or usable_cores()}",
         f"timeout={options.timeout}",
     )
 
@@ -125,10 +126,6 @@ def _path() -> list[str]:
     """Where a process looks for modules: where this one does, and in the current folder."""
     folder = os.getcwd()
     return list(dict.fromkeys([*(entry or folder for entry in sys.path), folder]))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _keyword_problem(key: str, value: object) -> str | None:
