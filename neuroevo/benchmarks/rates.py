@@ -11,10 +11,13 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
 from neuroevo.core.problems import did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
+from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import DTYPES, check, named
 from neuroevo.rollout.evaluator import default_layout
 from neuroevo.rollout.pipeline import Pipeline, make_env_pool
@@ -83,22 +86,16 @@ class Rollout:
         """Keeps the queue filled for a while; returns the steps so far and the time, of time.perf_counter()."""
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
-            ended, _, _ = self._pipeline.results(1, _WAIT_SECONDS)
+            ended = self._pipeline.results(1, _WAIT_SECONDS)
             wanted = len(ended) if self._submitted else 2 * self.lanes * self.slots
-            ids = range(self._submitted, self._submitted + wanted)
-            self._submitted += wanted
+            seeds = range(self._seed + self._submitted, self._seed + self._submitted + wanted)
+            episodes = [Episode(Genome(seed), seed, _MAX_EPISODE_STEPS) for seed in seeds]
             if wanted:
-                self._pipeline.submit(
-                    episode_ids=ids,
-                    episode_genomes=range(wanted),
-                    episode_seeds=[self._seed + i for i in ids],
-                    episode_max_frames=[_MAX_EPISODE_STEPS * self.frame_skip] * wanted,
-                    genome_ids=ids,
-                    genome_networks=[0] * wanted,
-                    genome_sources=[-1] * wanted,
-                    genome_seeds=[self._seed + i for i in ids],
-                    chains=[()] * wanted,
-                )
+                # Ids of episodes and genomes: two a seed.
+                ids = {"first_id": 2 * self._submitted}
+                skip, dimensions = self.frame_skip, self._pipeline.dimensions
+                self._pipeline.submit(pack(episodes, frame_skip=skip, dimensions=dimensions, **ids))
+            self._submitted += wanted
         self._pipeline.results()
         return self._pipeline.total_steps, time.perf_counter()
 
@@ -165,7 +162,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         pool = make_env_pool(recipe, envs)
         spec = native.env_pool_spec(pool)
         none = np.zeros(0, np.int64)
-        native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64), none, none)
+        native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64), none)
     shape = tuple(spec.observation_shape.numpy().tolist())
     low, high = spec.action_low.numpy().tolist(), spec.action_high.numpy().tolist()
     if not np.isfinite([low, high]).all():
@@ -232,7 +229,7 @@ def _playing(
         def step(i: tf.Tensor) -> tuple[tf.Tensor]:
             _, dones = native.env_step(pool, slots, draw(tf.size(slots), [seed, i]))
             over = tf.gather(slots, tf.where(dones)[:, 0])
-            episodes = over, over + i * 2**20, tf.zeros_like(over), none, none
+            episodes = over, over + i * 2**20, tf.zeros_like(over), none
             with tf.control_dependencies([native.env_reset(pool, *episodes)]):
                 observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)
             with tf.control_dependencies([observations]):  # every observation is made

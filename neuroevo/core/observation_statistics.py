@@ -59,9 +59,16 @@ class ObservationStatistics:
     squares: np.ndarray = field(default_factory=_nothing)
 
     def after(self, more: np.ndarray | None) -> ObservationStatistics:
-        """With what other episodes saw, Outcomes.moments. ValueError: they were not played with a normalizer."""
+        """With what other episodes saw.
+
+        Args:
+            more: Their Outcomes.observation_sums, float64 [1 + 2n].
+
+        Raises:
+            ValueError: They were not played with a normalizer.
+        """
         if more is None:
-            raise ValueError("the episodes have no moments, expected some that were played with a normalizer")
+            raise ValueError("the episodes have no observation sums, expected some that were played with a normalizer")
         before = np.concatenate([[self.count], self.sums, self.squares]) if self.count else None
         total = summed(before, more)
         n = len(total) // 2
@@ -92,9 +99,17 @@ class ObservationStatistics:
     __hash__ = None
 
 
-def summed(moments: np.ndarray | None, more: np.ndarray) -> np.ndarray:
-    """The sum of moments, float64 [1 + 2n], to which those after None or that make it infinite or NaN add nothing."""
-    before = np.zeros_like(more) if moments is None else moments
+def summed(sums: np.ndarray | None, more: np.ndarray) -> np.ndarray:
+    """The sum of two observation sums.
+
+    Args:
+        sums: float64 [1 + 2n]; None: nothing yet.
+        more: float64 [1 + 2n], which adds nothing where it would make the sum infinite or NaN.
+
+    Returns:
+        float64 [1 + 2n].
+    """
+    before = np.zeros_like(more) if sums is None else sums
     with np.errstate(over="ignore", invalid="ignore"):
         after = before + more
     return after if np.isfinite(after).all() else before

@@ -6,13 +6,12 @@ returns. A vector is a pure function of its seed, so nothing is kept or sent but
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 
 import numpy as np
 
 from neuroevo.core.errors import NativeError
-from neuroevo.native.library import core, cuda, get_threads
+from neuroevo.native.library import call, cuda, get_threads
 
 # What one native call makes, which nothing interrupts: so many numbers, about a tenth of a second (on the CPU, for each
 # thread), but at least so many positions, however many seeds there are.
@@ -20,15 +19,24 @@ _PIECES = {"cpu": (1 << 26, 1 << 9), "gpu": (1 << 35, 1 << 18)}
 
 
 def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *, device: str = "cpu") -> np.ndarray:
-    """The sum of weights[i] * noise(seeds[i]), float32 [D]; noise is what Population.perturb adds, bit by bit.
-
-    seeds: in [0, 2**64), [N]. weights: rounded to float32, [N]; of an antithetic pair, the difference of its shaped
-    returns. dimension: D. device: "cpu" for the threads of ops.set_threads, or "gpu".
+    """The sum of weights[i] * noise(seeds[i]); noise is what Population.perturb adds, bit by bit.
 
     Products are exact and added up in float64, in the order of the list, and the sum is rounded to float32: the bits
     depend on neither threads nor instruction set nor device. Terms of weight 0 cost nothing. It may take tens of
-    seconds, in pieces of about a tenth of one, after each of which Ctrl-C is obeyed. ValueError: a weight is not
-    finite in 32 bits, or shapes do not fit. NativeError: the GPU cannot be used.
+    seconds, in pieces of about a tenth of one, after each of which Ctrl-C is obeyed.
+
+    Args:
+        seeds: In [0, 2**64), [N].
+        weights: Rounded to float32, [N]; of an antithetic pair, the difference of its shaped returns.
+        dimension: D.
+        device: "cpu" for the threads of library.set_threads, or "gpu".
+
+    Returns:
+        float32 [D].
+
+    Raises:
+        ValueError: A weight is not finite in 32 bits, or shapes do not fit.
+        NativeError: The GPU cannot be used.
     """
     seeds = np.ascontiguousarray(seeds, np.uint64)
     if seeds.ndim != 1:
@@ -53,18 +61,14 @@ def _piece(terms: int, device: str) -> int:
 
 def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray, device: str) -> None:
     """Writes the sums at positions begin ... of one piece into out, a contiguous view."""
-    if device == "gpu":
-        library = cuda()
-        if library is None:
-            raise NativeError("the native libraries were built without the GPU backend")
-        add_up = library.neuroevo_cuda_noise_sum
-    else:
-        add_up = core().neuroevo_noise_sum
-    places = [ctypes.c_void_p(array.ctypes.data) for array in (seeds, weights, out)]
-    n, first, count = map(ctypes.c_int64, (len(seeds), begin, len(out)))
-    if add_up(*places[:2], n, first, count, places[2]) != 0:
-        core().neuroevo_last_error.restype = ctypes.c_char_p
-        raise NativeError(core().neuroevo_last_error().decode())
+    sizes = len(seeds), begin, len(out)
+    if device != "gpu":
+        call("noise_sum", seeds, weights, *sizes, out)
+        return
+    library = cuda()
+    if library is None:
+        raise NativeError("the native libraries were built without the GPU backend")
+    call("cuda_noise_sum", seeds, weights, *sizes, out, library=library)
 
 
 def _checked_weights(values: Sequence[float], shape: tuple[int, ...]) -> np.ndarray:

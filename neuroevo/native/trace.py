@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.native.library import core
+from neuroevo.native.ffi import ref
+from neuroevo.native.library import call, core
 
 CALL, TASK, DEVICE = range(3)  # kinds of spans
 _SPANS_PER_THREAD = 1 << 20  # 48 MB where all of them are used: minutes of a rollout
@@ -28,10 +29,19 @@ _SPAN = np.dtype(
 
 @dataclass(frozen=True)
 class Spans:
-    """N spans. name: object [N]. begin, end: int64 [N], nanoseconds of time.perf_counter_ns(). argument: int64 [N], the
-    first slot of "observe", "step" and "reset", the number of rows of "forward", "init", "perturb" and "prepare"; of a
-    task, which of its job it is. link: uint64 [N], the same for an "observe" and the "forward" of its observations.
-    thread, kind: int32 [N]; kind is CALL, TASK or DEVICE. dropped: how many more there were."""
+    """N spans.
+
+    Attributes:
+        name: object [N].
+        begin: int64 [N], nanoseconds of time.perf_counter_ns().
+        end: int64 [N], likewise.
+        argument: int64 [N], the first slot of "observe", "step" and "reset", the number of rows of "forward", "init",
+            "perturb" and "prepare"; of a task, which of its job it is.
+        link: uint64 [N], the same for an "observe" and the "forward" of its observations.
+        thread: int32 [N].
+        kind: int32 [N], CALL, TASK or DEVICE.
+        dropped: How many more there were.
+    """
 
     name: np.ndarray
     begin: np.ndarray
@@ -46,19 +56,32 @@ class Spans:
         return len(self.begin)
 
     def where(self, chosen: np.ndarray) -> Spans:
-        """Those that a mask or indices choose."""
+        """Those that a mask or indices choose.
+
+        Args:
+            chosen: bool [N], or indices.
+        """
         fields = (self.name, self.begin, self.end, self.argument, self.link, self.thread, self.kind)
         return Spans(*(field[chosen] for field in fields), dropped=self.dropped)
 
     def within(self, begin: int, end: int) -> Spans:
-        """Their parts between two points of time."""
+        """Their parts between two points of time.
+
+        Args:
+            begin: Nanoseconds of time.perf_counter_ns().
+            end: Likewise.
+        """
         parts = self.where((self.end > begin) & (self.begin < end))
         np.clip(parts.begin, begin, end, out=parts.begin)
         np.clip(parts.end, begin, end, out=parts.end)
         return parts
 
     def seconds(self, name: str | None = None) -> float:
-        """Of all spans of a name, added up."""
+        """Of all spans of a name, added up.
+
+        Args:
+            name: None: of all.
+        """
         chosen = slice(None) if name is None else self.name == name
         return float((self.end[chosen] - self.begin[chosen]).sum()) * 1e-9
 
@@ -70,10 +93,16 @@ class Spans:
         return float(np.maximum(0, end - np.maximum(begin, before)).sum()) * 1e-9
 
     def lanes(self, slots: int) -> np.ndarray:
-        """int64 [N]: the lane of `slots` slots that each span belongs to; -1 where it cannot be told.
+        """The lane that each span belongs to.
 
         An environment's call has the lane's slots. A forward, and its kernels, have the lane that made the observations
         that they take: the last "observe" before it that wrote to the same place.
+
+        Args:
+            slots: Of each lane.
+
+        Returns:
+            int64 [N]; -1 where it cannot be told.
         """
         of_env = (self.kind == CALL) & np.isin(self.name, ("observe", "step", "reset"))
         lanes = np.where(of_env & (self.argument >= 0), self.argument // slots, -1)
@@ -90,20 +119,24 @@ class Spans:
 
 
 def start(spans_per_thread: int = _SPANS_PER_THREAD) -> None:
-    """Records from now on; what was recorded before is dropped. ValueError: no room for a span."""
-    if core().neuroevo_trace_start(ctypes.c_int64(spans_per_thread)) != 0:
-        core().neuroevo_last_error.restype = ctypes.c_char_p
-        raise ValueError(core().neuroevo_last_error().decode())
+    """Records from now on; what was recorded before is dropped.
+
+    Args:
+        spans_per_thread: Room for so many.
+
+    Raises:
+        ValueError: No room for a span.
+    """
+    call("trace_start", spans_per_thread, raises=lambda _, words: ValueError(words))
 
 
 def stop() -> Spans:
     """Ends the recording and returns it. Spans that have not ended are not in it."""
     core().neuroevo_trace_stop()
     count, dropped = ctypes.c_int64(), ctypes.c_int64()
-    read = core().neuroevo_trace_read
-    read(None, ctypes.c_int64(0), ctypes.byref(count), ctypes.byref(dropped))
+    call("trace_read", None, 0, ref(count), ref(dropped))
     raw = np.zeros(count.value, _SPAN)
-    read(ctypes.c_void_p(raw.ctypes.data), count, ctypes.byref(count), ctypes.byref(dropped))
+    call("trace_read", raw, len(raw), ref(count), ref(dropped))
     addresses, which = np.unique(raw["name"], return_inverse=True)
     names = np.array([ctypes.string_at(int(address)).decode() for address in addresses], object)
     fields = (raw[field] for field in ("begin", "end", "argument", "link", "thread", "kind"))
@@ -111,10 +144,17 @@ def stop() -> Spans:
 
 
 def chrome_json(spans: Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, Any]:
-    """What chrome://tracing and Perfetto show: the spans between two points of time, in nanoseconds.
+    """What chrome://tracing and Perfetto show: the spans between two points of time.
 
     A track for each lane, whose gaps are called "other" (the queue, TensorFlow, new weights); one for each thread with
     the pool's tasks and the calls that make weights; and one for the GPU if it did something.
+
+    Args:
+        spans: What was recorded.
+        lanes: How many there were.
+        slots: Of each lane.
+        begin: Nanoseconds of time.perf_counter_ns().
+        end: Likewise.
     """
     lane_of = spans.lanes(slots)
     spans, lane_of = spans.within(begin, end), lane_of[(spans.end > begin) & (spans.begin < end)]

@@ -41,7 +41,7 @@ def lane_function(
                 rows = tf.concat([take.assign_rows, take.init_rows, take.perturb_dst], 0)
                 with tf.control_dependencies([perturb]), tf.device(population_device):
                     filled = ops.population_prepare(population, rows)
-            episodes = take.slots, take.seeds, take.max_frames, take.episodes, take.normalizers
+            episodes = take.slots, take.seeds, take.max_frames, take.normalizers
             reset = ops.env_reset(env_pool, *episodes)
             with tf.control_dependencies([filled, reset]):
                 return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.identity(take.closed)
@@ -55,7 +55,7 @@ def lane_function(
                 outputs = ops.population_forward(population, rows, observations)
             actions = ops.env_actions(env_pool, outputs, T=action_dtype)
             rewards, dones = ops.env_step(env_pool, slots, actions)
-            put = ops.episode_queue_put(queue, lane, slots, rewards, dones)
+            put = ops.episode_queue_put(queue, env_pool, lane, slots, rewards, dones)
             return put.live_slots, put.live_rows, put.refill
 
         def play(slots: tf.Tensor, rows: tf.Tensor, closed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

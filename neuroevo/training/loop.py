@@ -180,7 +180,7 @@ def run_generation(
         ),
         steps=state.steps + steps,
         seconds=state.seconds + seconds,
-        moments=None if moments is None else moments.after(population.outcomes.moments),
+        moments=None if moments is None else moments.after(population.outcomes.observation_sums),
     )
     record = Record(
         generation=generation,
