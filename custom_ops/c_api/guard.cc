@@ -2,6 +2,13 @@
 
 namespace neuroevo {
 
+static_assert(NEUROEVO_INVALID_ARGUMENT == static_cast<int>(Error::Kind::kInvalidArgument));
+static_assert(NEUROEVO_OUT_OF_RANGE == static_cast<int>(Error::Kind::kOutOfRange));
+static_assert(NEUROEVO_NOT_FOUND == static_cast<int>(Error::Kind::kNotFound));
+static_assert(NEUROEVO_INTERNAL == static_cast<int>(Error::Kind::kInternal));
+static_assert(NEUROEVO_CANCELLED == static_cast<int>(Error::Kind::kCancelled));
+static_assert(NEUROEVO_ENVIRONMENT == static_cast<int>(Error::Kind::kEnvironment));
+
 std::string& LastError() {
   thread_local std::string message;
   return message;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "c_api/neuroevo.h"
 #include "core/error.h"
 
 namespace neuroevo {
@@ -16,16 +17,16 @@ template <class Body>
 int Guard(Body body) {
   try {
     body();
-    return 0;
+    return NEUROEVO_OK;
   } catch (const Error& e) {
     LastError() = e.what();
-    return 1 + static_cast<int>(e.kind());
+    return static_cast<int>(e.kind());
   } catch (const std::exception& e) {
     LastError() = e.what();
   } catch (...) {
     LastError() = "an exception of unknown type";
   }
-  return 1 + static_cast<int>(Error::Kind::kInternal);
+  return NEUROEVO_INTERNAL;
 }
 
 }  // namespace neuroevo

@@ -7,59 +7,19 @@
 #include <vector>
 
 #include "c_api/guard.h"
-#include "c_api/population_handle.h"
+#include "c_api/handles.h"
 #include "core/error.h"
+#include "core/thread_pool.h"
 #include "core/trace.h"
-#include "rollout/lane_runner.h"
-
-struct neuroevo_env_pool {
-  neuroevo::EnvPool object;
-};
 
 namespace neuroevo {
 namespace {
-
-template <class T>
-std::vector<T> Vector(const T* values, int64_t n) {
-  if (n < 0) ThrowInvalid("a length is ", n, ", expected 0 or more");
-  return std::vector<T>(values, values + n);
-}
-
-// Empty for null.
-template <class T>
-std::vector<T> Optional(const T* values, int64_t n) {
-  return values == nullptr ? std::vector<T>() : Vector(values, n);
-}
 
 DType WeightDType(const std::string& name) {
   for (DType dtype : {DType::kFloat32, DType::kInt8}) {
     if (name == NameOf(dtype)) return dtype;
   }
   ThrowInvalid("dtype is '", name, "', expected 'float32' or 'int8'");
-}
-
-std::vector<QueuedEpisode> Episodes(const neuroevo_episodes& in) {
-  const auto thetas = SplitThetas(in.theta_values, in.thetas, in.theta_size);
-  std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
-  for (int64_t g = 0; g < in.genomes; ++g) {
-    auto genome = std::make_shared<GenomeRecipe>();
-    genome->id = g;
-    genome->source_row = in.sources[g];
-    genome->network = in.networks[g];
-    genome->seed = in.base_seeds[g];
-    if (in.theta_of != nullptr) genome->theta = ThetaOf(in.theta_of[g], thetas);
-    for (int64_t m = in.chain_splits[g]; m < in.chain_splits[g + 1]; ++m) {
-      genome->chain.emplace_back(in.chain_seeds[m], in.chain_scales[m]);
-    }
-    genomes.push_back(std::move(genome));
-  }
-  std::vector<QueuedEpisode> episodes;
-  for (int64_t e = 0; e < in.episodes; ++e) {
-    CheckIndex("genome of an episode", in.genome_of[e], in.genomes);
-    const int64_t normalizer = in.normalizers == nullptr ? -1 : in.normalizers[e];
-    episodes.push_back({e, in.seeds[e], in.max_frames[e], genomes[in.genome_of[e]], normalizer});
-  }
-  return episodes;
 }
 
 }  // namespace
@@ -116,8 +76,9 @@ int neuroevo_trace_read(neuroevo_span* spans, int64_t n, int64_t* count, int64_t
 int neuroevo_env_pool_make(const char* family, const char* const* options, int64_t n, int64_t slots,
                            neuroevo_env_pool** pool) {
   return Guard([&] {
-    *pool = new neuroevo_env_pool{
-        neuroevo::EnvPool(family, neuroevo::ParseEnvOptions({options, options + n}), slots, neuroevo::ProcessPool())};
+    const auto texts = Vector(options, n);
+    *pool = new neuroevo_env_pool{neuroevo::EnvPool(family, neuroevo::ParseEnvOptions({texts.begin(), texts.end()}),
+                                                    slots, neuroevo::ProcessPool())};
   });
 }
 
@@ -144,11 +105,9 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
 }
 
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
-                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalizers) {
-  return Guard([&] {
-    pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(episodes, k),
-                       Optional(normalizers, k));
-  });
+                       const int64_t* max_frames, const int64_t* normalizers) {
+  return Guard(
+      [&] { pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(normalizers, k)); });
 }
 
 int neuroevo_env_actions(neuroevo_env_pool* pool, const float* outputs, int64_t k, int64_t width, void* actions) {
@@ -202,28 +161,11 @@ int neuroevo_env_failure(neuroevo_env_pool* pool, int64_t slot, const char** fai
   });
 }
 
-int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended) {
-  return Guard([&] {
-    thread_local neuroevo::EndedEpisodes taken;
-    thread_local std::vector<const char*> failures;
-    taken = pool->object.TakeEnded();
-    failures.clear();
-    for (const std::string& failure : taken.failures) failures.push_back(failure.c_str());
-    *ended = {static_cast<int64_t>(failures.size()),
-              taken.episodes.data(),
-              failures.data(),
-              taken.moments_size,
-              taken.moments.data(),
-              taken.behavior_bytes,
-              taken.behaviors.data()};
-  });
-}
-
 int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,
                              const char* dtype, int64_t float_rows, neuroevo_population** population) {
   return Guard([&] {
     std::vector<neuroevo::Network> parsed;
-    for (int64_t i = 0; i < n; ++i) parsed.push_back(neuroevo::Network::Parse(networks[i]));
+    for (const char* network : Vector(networks, n)) parsed.push_back(neuroevo::Network::Parse(network));
     *population = new neuroevo_population{neuroevo::Population::Make(
         backend, std::move(parsed), rows, neuroevo::ProcessPool(), neuroevo::WeightDType(dtype), float_rows)};
   });
@@ -263,19 +205,6 @@ int neuroevo_population_perturb(neuroevo_population* population, const int64_t* 
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
                                 const void* observations, float* outputs) {
   return Guard([&] { population->object->Forward(Vector(rows, k), observations, outputs); });
-}
-
-int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
-                       int64_t first_row, const neuroevo_episodes* episodes, double* returns, int64_t* steps) {
-  return Guard([&] {
-    neuroevo::EpisodeQueue queue(lanes, slots_per_lane, first_row);
-    queue.Submit(neuroevo::Episodes(*episodes));
-    for (const auto& outcome :
-         neuroevo::RunLanes(&pool->object, population->object.get(), &queue, episodes->episodes)) {
-      returns[outcome.id] = outcome.total_reward;
-      steps[outcome.id] = outcome.steps;
-    }
-  });
 }
 
 }  // extern "C"

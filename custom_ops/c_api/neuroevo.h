@@ -1,8 +1,8 @@
 /* The native core without TensorFlow, for ctypes, for C, and for machines that have no TensorFlow.
  *
- * Every function that can fail returns 0 on success and otherwise 1 + Error::Kind (see core/error.h);
- * neuroevo_last_error() then tells why, per thread. Handles are freed by the _free functions, which take null.
- * Calls wait until their work is done. Shapes: S slots, K slots or rows of a call, A actions, E episodes, M mutations.
+ * Every function that can fail returns a neuroevo_code, NEUROEVO_OK = 0 on success; neuroevo_last_error() then tells
+ * why, per thread. Handles are freed by the _free functions, which take null. Calls wait until their work is done.
+ * Shapes: S slots, K slots or rows of a call, A actions.
  */
 #ifndef NEUROEVO_C_API_NEUROEVO_H_
 #define NEUROEVO_C_API_NEUROEVO_H_
@@ -16,6 +16,16 @@ extern "C" {
 typedef struct neuroevo_env_pool neuroevo_env_pool;
 typedef struct neuroevo_population neuroevo_population;
 
+/* Kinds of errors: those of Error::Kind in core/error.h. */
+typedef enum {
+  NEUROEVO_OK = 0,
+  NEUROEVO_INVALID_ARGUMENT = 1,
+  NEUROEVO_OUT_OF_RANGE = 2,
+  NEUROEVO_NOT_FOUND = 3,
+  NEUROEVO_INTERNAL = 4,
+  NEUROEVO_CANCELLED = 5,
+  NEUROEVO_ENVIRONMENT = 6 /* one raised something, did not answer or ended; what was asked of it was right */
+} neuroevo_code;
 const char* neuroevo_last_error(void);
 
 /* How many tasks run at once in the pools made from now on. get: 0 on failure. */
@@ -59,10 +69,9 @@ typedef struct {
   int64_t state_size; /* 0: there is none */
 } neuroevo_env_spec;
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec); /* valid as long as the pool */
-/* episodes, normalizers: [K], or null for none: the caller's number of the episode, which env_take_ended tells, and the
- * number of a normalizer; -1 for none. */
+/* normalizers: [K], numbers given to env_set_normalizer, or -1; null for none. */
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
-                       const int64_t* max_frames, const int64_t* episodes, const int64_t* normalizers);
+                       const int64_t* max_frames, const int64_t* normalizers);
 /* What the environments take, from networks' outputs [K, width] (envs/actions.h). */
 int neuroevo_env_actions(neuroevo_env_pool* pool, const float* outputs, int64_t k, int64_t width, void* actions);
 int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
@@ -73,27 +82,14 @@ int neuroevo_env_observe_normalized(neuroevo_env_pool* pool, const int64_t* slot
 int neuroevo_env_set_normalizer(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
                                 int64_t n);
 int neuroevo_env_drop_normalizers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n);
-/* Before the first reset: records every numbered episode's behavior, at its end for every = 0, else after so many
- * steps again and again, samples of them (envs/behavior_record.h). */
+/* Before the first reset: records every episode's behavior for the results of a rollout (rollout.h), at its end for
+ * every = 0, else after so many steps again and again, samples of them (envs/behavior_record.h). */
 int neuroevo_env_record_behaviors(neuroevo_env_pool* pool, int64_t every, int64_t samples);
 int neuroevo_env_behavior(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviors);
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens);
 int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states);
 /* Why the slot's episode was broken off, where its simulation failed, else ""; valid until this thread's next call. */
 int neuroevo_env_failure(neuroevo_env_pool* pool, int64_t slot, const char** failure);
-typedef struct {
-  int64_t count;           /* E */
-  const int64_t* episodes; /* [E] */
-  const char* const* failures;
-  int64_t moments_size;     /* 1 + 2n for observations of n values; 0 if the pool never had a normalizer */
-  const double* moments;    /* [E, moments_size]: count, sums, sums of squares; 0 where an episode had no normalizer */
-  int64_t behavior_bytes;   /* of an episode; 0 if none are recorded */
-  const uint8_t* behaviors; /* [E, behavior_bytes], of the environment's behavior_dtype; 0 where an episode failed */
-} neuroevo_ended;
-/* The numbered episodes that have ended since the last call: all if behaviors are recorded, else those with a failure
- * or a normalizer. Valid until this thread's next call. */
-int neuroevo_env_take_ended(neuroevo_env_pool* pool, neuroevo_ended* ended);
-
 /* networks: n layer lists in text form (see networks/network.h). dtype: float32 or int8; float_rows: with int8, how
  * many rows hold float32 weights too, -1 for all (see population/population.h). */
 int neuroevo_population_make(const char* backend, const char* const* networks, int64_t n, int64_t rows,
@@ -110,31 +106,6 @@ int neuroevo_population_perturb(neuroevo_population* population, const int64_t* 
                                 const uint64_t* seeds, const float* scales);
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
                                 const void* observations, float* outputs);
-
-/* Episodes for neuroevo_run_lanes, as the EpisodeQueueSubmit op takes them. */
-typedef struct {
-  int64_t episodes;
-  const int64_t* genome_of; /* [E], index in [0, genomes) */
-  const uint64_t* seeds;    /* [E] */
-  const int64_t* max_frames;
-  const int64_t* normalizers; /* [E], numbers in the env pool or -1; null for none */
-  int64_t genomes;
-  const int32_t* networks;     /* [genomes] */
-  const int64_t* sources;      /* [genomes], row to start from or -1 */
-  const int64_t* theta_of;     /* [genomes], index in [0, thetas) of weights to start from, or -1; null for none */
-  const uint64_t* base_seeds;  /* [genomes] */
-  const int64_t* chain_splits; /* [genomes + 1] */
-  const uint64_t* chain_seeds; /* [M] */
-  const float* chain_scales;   /* [M] */
-  int64_t thetas;
-  const float* theta_values; /* [thetas, theta_size] */
-  int64_t theta_size;        /* at least D of each network that starts from one */
-} neuroevo_episodes;
-/* Plays the episodes on lanes * slots_per_lane slots; rows from first_row on are the lanes'. Writes returns [E] and
- * steps [E] in the order of the episodes; env_take_ended knows them by their indices. Networks with vbn need their
- * reference batch (vbn.h) before. */
-int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
-                       int64_t first_row, const neuroevo_episodes* episodes, double* returns, int64_t* steps);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "c_api/guard.h"
-#include "c_api/population_handle.h"
+#include "c_api/handles.h"
 
 extern "C" {
 
@@ -13,10 +13,7 @@ int neuroevo_population_set_reference(neuroevo_population* population, const voi
 }
 
 int neuroevo_population_prepare(neuroevo_population* population, const int64_t* rows, int64_t k) {
-  return neuroevo::Guard([&] {
-    if (k < 0) neuroevo::ThrowInvalid("a length is ", k, ", expected 0 or more");
-    population->object->Prepare(std::vector<int64_t>(rows, rows + k));
-  });
+  return neuroevo::Guard([&] { population->object->Prepare(neuroevo::Vector(rows, k)); });
 }
 
 int neuroevo_population_statistics(neuroevo_population* population, int64_t row, float* statistics, int64_t n,

@@ -43,6 +43,7 @@ extern "C" {
 int neuroevo_vector_make(const char* family, const char* const* options, int64_t n, int64_t num_envs,
                          const char* autoreset, int64_t max_steps, int32_t threads, neuroevo_vector_env** env) {
   return Guard([&] {
+    if (n < 0) neuroevo::ThrowInvalid("number of options is ", n, ", expected 0 or more");
     auto pool = threads == 0 ? neuroevo::ProcessPool() : std::make_shared<neuroevo::ThreadPool>(threads);
     *env = new neuroevo_vector_env{{family, neuroevo::ParseEnvOptions({options, options + n}), num_envs,
                                     neuroevo::ParseAutoreset(autoreset), max_steps, std::move(pool)},

@@ -11,7 +11,16 @@ namespace neuroevo {
 
 class Error : public std::runtime_error {
  public:
-  enum class Kind { kInvalidArgument, kOutOfRange, kNotFound, kInternal, kCancelled };
+  // The numbers cross the C interface and TensorFlow: they are those of neuroevo_code in c_api/neuroevo.h and of
+  // ErrorKind in neuroevo/native/ffi.py.
+  enum class Kind {
+    kInvalidArgument = 1,
+    kOutOfRange = 2,
+    kNotFound = 3,
+    kInternal = 4,
+    kCancelled = 5,
+    kEnvironment = 6,  // one raised something, did not answer or ended; what was asked of it was right
+  };
 
   Error(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
   Kind kind() const { return kind_; }

@@ -72,34 +72,30 @@ void EnvPool::Run(const std::vector<int64_t>& slots, Check check, int64_t per_ta
 }
 
 void EnvPool::Reset(const std::vector<int64_t>& slots, const std::vector<uint64_t>& seeds,
-                    const std::vector<int64_t>& max_frames, const std::vector<int64_t>& episodes,
-                    const std::vector<int64_t>& normalizers) {
+                    const std::vector<int64_t>& max_frames, const std::vector<int64_t>& normalizers) {
   const trace::Scope scope("reset", FirstOf(slots));
   CheckSameLength("seeds", seeds.size(), slots.size());
   CheckSameLength("max_frames", max_frames.size(), slots.size());
-  if (!episodes.empty()) CheckSameLength("episodes", episodes.size(), slots.size());
   if (!normalizers.empty()) CheckSameLength("normalizers", normalizers.size(), slots.size());
   const auto found = normalizers_.Find(normalizers);
   auto check = [&](size_t k, int64_t slot, const Slot&) {
     if (max_frames[k] < 0) ThrowInvalid("max_frames of slot ", slot, " is ", max_frames[k], ", expected 0 or more");
-    if (!episodes.empty() && episodes[k] < -1) {
-      ThrowInvalid("episode of slot ", slot, " is ", episodes[k], ", expected -1 (none) or more");
-    }
   };
   auto body = [&](int64_t k, Slot& slot) {
     slot.started = slot.live = false;  // and stays so if the environment throws
+    if (std::exchange(slot.ended, false)) slot.end = {};
     slot.failure.clear();
     slot.env->Reset(seeds[k], max_frames[k]);
-    slot.episode = episodes.empty() ? -1 : episodes[k];
-    if (plan_.records() && slot.episode >= 0) slot.behaviors.Start(plan_);
+    if (plan_.records()) slot.behaviors.Start(plan_);
     slot.normalizer = found.empty() ? nullptr : found[k];
-    if (slot.normalizer) slot.moments.Start(slot.normalizer->size());
+    if (slot.normalizer) slot.sums.Start(slot.normalizer->size());
     slot.started = slot.live = true;
   };
   Run(slots, check, spec().steps_per_task, body);
 }
 
 void EnvPool::Actions(const float* outputs, int64_t k, int64_t width, void* actions) const {
+  if (k < 0) ThrowInvalid("outputs of ", k, " networks, expected 0 or more");
   CheckOutputs(spec(), width);
   const DefaultFloatingPoint rules;  // too little work for the pool, whose tasks have them
   ToActions(spec(), outputs, k, width, actions);
@@ -127,7 +123,7 @@ void EnvPool::Step(const std::vector<int64_t>& slots, const void* actions, doubl
     if (result.done) {
       NoteEnd(&slot);
     } else {
-      if (plan_.every > 0 && slot.episode >= 0) slot.behaviors.Add(plan_, *slot.env);
+      if (plan_.every > 0) slot.behaviors.Add(plan_, *slot.env);
       slot.live = true;
     }
   };
@@ -168,7 +164,7 @@ void EnvPool::ShowNormalized(Slot* slot, int64_t n, float* out) {
     return;
   }
   slot->normalizer->Apply(values, out);
-  if (slot->live) slot->moments.Add(values);
+  if (slot->live) slot->sums.Add(values);
 }
 
 void EnvPool::ObserveNormalized(const std::vector<int64_t>& slots, float* out) {
@@ -191,8 +187,6 @@ void EnvPool::SetNormalizer(int64_t number, std::vector<double> mean, std::vecto
     ThrowInvalid(what, " has ", values->size(), " values, expected one per value of an observation: ", n);
   }
   normalizers_.Set(number, std::make_shared<const Normalizer>(std::move(mean), std::move(std)));
-  std::lock_guard<std::mutex> lock(ended_mutex_);
-  moments_size_ = Moments::Size(n);
 }
 
 void EnvPool::Behavior(const std::vector<int64_t>& slots, void* out) {
@@ -219,7 +213,6 @@ void EnvPool::RecordBehaviors(int64_t every, int64_t samples) {
     if (!slots_[slot].started) continue;
     ThrowInvalid("slot ", slot, " was reset already: behaviors are recorded from the first on");
   }
-  std::lock_guard<std::mutex> lock(ended_mutex_);
   plan_ = plan;
 }
 
@@ -231,38 +224,25 @@ std::string EnvPool::Failure(int64_t slot) {
 
 std::string EnvPool::FailureOf(const Slot& slot) { return slot.failure.empty() ? slot.env->Failure() : slot.failure; }
 
-void EnvPool::NoteEnd(Slot* slot) {
-  if (slot->episode < 0) return;
-  Ended ended{slot->episode, FailureOf(*slot), {}, {}};
-  if (slot->normalizer) ended.moments = slot->moments.values();
-  if (plan_.records()) {
-    ended.behaviors = slot->behaviors.Finish(plan_, *slot->env, !ended.failure.empty());
-  } else if (ended.failure.empty() && ended.moments.empty()) {
-    return;
-  }
-  std::lock_guard<std::mutex> lock(ended_mutex_);
-  ended_.push_back(std::move(ended));
+void EnvPool::NoteEnd(Slot* slot) const {
+  slot->end = {FailureOf(*slot)};
+  if (slot->normalizer) slot->end.observation_sums = slot->sums.values();
+  if (plan_.records()) slot->end.behavior = slot->behaviors.Finish(plan_, *slot->env, !slot->end.failure.empty());
+  slot->ended = true;
 }
 
-EndedEpisodes EnvPool::TakeEnded() {
-  EndedEpisodes taken;
-  std::vector<Ended> all;
-  {
-    std::lock_guard<std::mutex> lock(ended_mutex_);
-    all.swap(ended_);
-    taken.moments_size = moments_size_;
-    taken.behavior_bytes = plan_.bytes();
+std::vector<EpisodeEnd> EnvPool::TakeEnds(const std::vector<int64_t>& slots) {
+  const Hold hold(&slots_, slots);
+  for (int64_t slot : slots) {
+    if (!slots_[slot].ended) ThrowInvalid("slot ", slot, " has no episode that has ended and was not told of");
   }
-  taken.behaviors.reserve(all.size() * taken.behavior_bytes);
-  for (Ended& ended : all) {
-    taken.episodes.push_back(ended.episode);
-    taken.failures.push_back(std::move(ended.failure));
-    ended.moments.resize(taken.moments_size);  // zeros without a normalizer
-    taken.moments.insert(taken.moments.end(), ended.moments.begin(), ended.moments.end());
-    taken.behaviors.insert(taken.behaviors.end(), ended.behaviors.begin(), ended.behaviors.end());
-    std::vector<uint8_t>().swap(ended.behaviors);  // a trajectory may be megabytes
+  std::vector<EpisodeEnd> ends;
+  ends.reserve(slots.size());
+  for (int64_t slot : slots) {
+    ends.push_back(std::exchange(slots_[slot].end, {}));
+    slots_[slot].ended = false;
   }
-  return taken;
+  return ends;
 }
 
 }  // namespace neuroevo

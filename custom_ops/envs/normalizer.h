@@ -1,5 +1,5 @@
 // Normalization of observations by a mean and a standard deviation of every value, as the code of OpenAI's evolution
-// strategies has it (Salimans et al. 2017), and the moments of what an episode saw, from which the next one is made.
+// strategies has it (Salimans et al. 2017), and the sums of what an episode saw, from which the next one is made.
 #ifndef NEUROEVO_ENVS_NORMALIZER_H_
 #define NEUROEVO_ENVS_NORMALIZER_H_
 
@@ -35,7 +35,7 @@ class Normalizer {
 };
 
 // How many observations were seen, and the sums and sums of squares of their n values, in the order they came.
-class Moments {
+class ObservationSums {
  public:
   static int64_t Size(int64_t n) { return 1 + 2 * n; }
 

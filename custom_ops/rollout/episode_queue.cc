@@ -1,5 +1,6 @@
 #include "rollout/episode_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -11,21 +12,6 @@ namespace {
 constexpr int64_t kMaxFirstRow = int64_t{1} << 40;  // which no population has, and far from where numbers end
 
 }  // namespace
-
-std::vector<Theta> SplitThetas(const float* values, int64_t count, int64_t size) {
-  if (count < 0 || size < 0) ThrowInvalid(count, " thetas of ", size, " weights, expected 0 or more");
-  std::vector<Theta> thetas;
-  for (int64_t v = 0; v < count; ++v) {
-    thetas.push_back(std::make_shared<const std::vector<float>>(values + v * size, values + (v + 1) * size));
-  }
-  return thetas;
-}
-
-Theta ThetaOf(int64_t index, const std::vector<Theta>& thetas) {
-  if (index == -1) return nullptr;
-  CheckIndex("theta of a genome", index, static_cast<int64_t>(thetas.size()));
-  return thetas[index];
-}
 
 EpisodeQueue::EpisodeQueue(int64_t lanes, int64_t slots_per_lane, int64_t first_row)
     : slots_per_lane_(slots_per_lane), first_row_(first_row) {
@@ -73,7 +59,6 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
   refill->slots.push_back(lane_index * slots_per_lane_ + slot_index);
   refill->seeds.push_back(slot.episode.seed);
   refill->max_frames.push_back(slot.episode.max_frames);
-  refill->episodes.push_back(slot.episode.id);
   refill->normalizers.push_back(slot.episode.normalizer);
 
   const GenomeRecipe& genome = *slot.episode.genome;
@@ -139,7 +124,7 @@ std::vector<std::pair<std::function<void(Refill)>, Refill>> EpisodeQueue::ReadyT
 
 void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
   if (!episode.genome) ThrowInvalid("episode ", episode.id, " has no genome");
-  if (episode.id < 0) ThrowInvalid("episode id is ", episode.id, ", expected 0 or more");  // EnvPool's -1 is for none
+  if (episode.id < 0) ThrowInvalid("episode id is ", episode.id, ", expected 0 or more");
   const GenomeRecipe& genome = *episode.genome;
   if (genome.id < 0) ThrowInvalid("genome id is ", genome.id, ", expected 0 or more");  // an empty row has id -1
   if (genome.source_row < -1 || genome.source_row >= first_row_) {
@@ -194,10 +179,13 @@ void EpisodeQueue::CloseLane(int64_t lane_index) {
 }
 
 EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<int64_t>& slots, const double* rewards,
-                                          const bool* dones) {
+                                          const bool* dones, std::vector<EpisodeEnd> ends) {
   std::lock_guard<std::mutex> lock(mutex_);
   Lane& lane = LaneAt(lane_index);
   const int64_t first_slot = lane_index * slots_per_lane_;
+  if (const auto done = std::count(dones, dones + slots.size(), true); done != static_cast<int64_t>(ends.size())) {
+    ThrowInvalid(ends.size(), " ends of episodes, expected one for each that is done: ", done);
+  }
   std::vector<bool> seen(slots_per_lane_);
   for (int64_t slot : slots) {
     if (slot < first_slot || slot >= first_slot + slots_per_lane_) {
@@ -209,12 +197,13 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
     seen[slot - first_slot] = true;
   }
   total_steps_ += static_cast<int64_t>(slots.size());
+  auto end = ends.begin();
   for (size_t k = 0; k < slots.size(); ++k) {
     Slot& slot = lane.slots[slots[k] - first_slot];
     slot.total_reward += rewards[k];
     slot.steps += 1;
     if (!dones[k]) continue;
-    outcomes_.push_back({slot.episode.id, slot.total_reward, slot.steps});
+    results_.push_back({slot.episode.id, slot.total_reward, slot.steps, std::move(*end++)});
     ended_.notify_all();
     slot.live = false;
     slot.episode.genome.reset();
@@ -227,10 +216,10 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
   return result;
 }
 
-std::vector<EpisodeOutcome> EpisodeQueue::Results(int64_t count, std::chrono::milliseconds time) {
+std::vector<EpisodeResult> EpisodeQueue::Results(int64_t count, std::chrono::milliseconds time) {
   std::unique_lock<std::mutex> lock(mutex_);
-  ended_.wait_for(lock, time, [&] { return closed_ || static_cast<int64_t>(outcomes_.size()) >= count; });
-  return std::exchange(outcomes_, {});
+  ended_.wait_for(lock, time, [&] { return closed_ || static_cast<int64_t>(results_.size()) >= count; });
+  return std::exchange(results_, {});
 }
 
 int64_t EpisodeQueue::TotalSteps() {

@@ -1,5 +1,5 @@
 // Hands episodes to the slots of the lanes, decides in which row of the population each genome lives, adds up rewards,
-// and collects outcomes. Knows neither environments nor networks: it is bookkeeping under one mutex.
+// and collects results. Knows neither environments nor networks: it is bookkeeping under one mutex.
 //
 // Rows: every lane owns slots_per_lane rows, from first_row + lane * slots_per_lane on. A genome is put into a row when
 // the first of its episodes starts in that lane; the lane's other episodes of the same genome share the row, counted by
@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "rollout/episode_result.h"
+
 namespace neuroevo {
 
 using Theta = std::shared_ptr<const std::vector<float>>;  // at least D weights of a network; shared by many genomes
@@ -33,24 +35,12 @@ struct GenomeRecipe {
   Theta theta = nullptr;  // with source_row = -1
 };
 
-// V thetas of `size` weights each, one after another, as recipes have them. Throws for a negative count or size.
-std::vector<Theta> SplitThetas(const float* values, int64_t count, int64_t size);
-
-// The theta of that index, null for -1. Throws for another one out of range.
-Theta ThetaOf(int64_t index, const std::vector<Theta>& thetas);
-
 struct QueuedEpisode {
   int64_t id;
   uint64_t seed;
   int64_t max_frames;
   std::shared_ptr<const GenomeRecipe> genome;
   int64_t normalizer = -1;  // its number in the env pool; -1: none
-};
-
-struct EpisodeOutcome {
-  int64_t id;
-  double total_reward;
-  int64_t steps;
 };
 
 // The live slots of a lane, in ascending order, and the row that each plays.
@@ -63,11 +53,11 @@ struct LiveSlots {
 struct Refill {
   bool closed = false;
   LiveSlots live;  // after the refill
-  // Slots to reset, and what EnvPool::Reset is told of their episodes.
+  // Slots to reset, with what EnvPool::Reset takes.
   std::vector<int64_t> slots;
   std::vector<uint64_t> seeds;
   std::vector<int64_t> max_frames;
-  std::vector<int64_t> episodes, normalizers;
+  std::vector<int64_t> normalizers;
   // Rows to assign, then rows to initialize, then rows to perturb, in order.
   std::vector<int64_t> assign_rows;
   std::vector<int32_t> assign_networks;
@@ -105,12 +95,14 @@ class EpisodeQueue {
     LiveSlots live;
     bool refill;  // a Take is worth while: slots are free and there are episodes, or nothing is live
   };
-  // Books one step of the lane's slots: adds rewards, counts steps, records the outcomes of those that are done.
-  PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones);
+  // Books one step of the lane's slots: adds rewards, counts steps, records the results of those that are done. ends:
+  // what else there is to tell of these, in their order.
+  PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones,
+                std::vector<EpisodeEnd> ends);
 
-  // The outcomes since the last call, in the order in which the episodes ended. Waits until there are `count` of them,
+  // The results since the last call, in the order in which the episodes ended. Waits until there are `count` of them,
   // the queue is closed, or the time is over.
-  std::vector<EpisodeOutcome> Results(int64_t count = 0, std::chrono::milliseconds time = {});
+  std::vector<EpisodeResult> Results(int64_t count = 0, std::chrono::milliseconds time = {});
 
   // Steps booked since the queue was made, those of unfinished episodes included.
   int64_t TotalSteps();
@@ -151,7 +143,7 @@ class EpisodeQueue {
   std::mutex mutex_;
   std::vector<Lane> lanes_;
   std::map<int64_t, std::deque<QueuedEpisode>> episodes_;  // by priority; none is empty
-  std::vector<EpisodeOutcome> outcomes_;
+  std::vector<EpisodeResult> results_;
   std::condition_variable ended_;  // an episode, or the queue
   int64_t total_steps_ = 0;
   bool closed_ = false;

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/wait.h"
 #include "envs/actions.h"
+#include "rollout/put_step.h"
 
 namespace neuroevo {
 namespace {
@@ -48,7 +49,7 @@ class Lane {
         population_->Forward(live.rows, observations_.data(), outputs_.data());
         envs_->Actions(outputs_.data(), count, outputs_size_, actions_.data());
         envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get());
-        EpisodeQueue::PutResult put = queue_->Put(index_, live.slots, rewards_.data(), dones_.get());
+        auto put = PutStep(queue_, envs_, index_, live.slots, rewards_.data(), dones_.get());
         if (put.live.slots.size() < live.slots.size()) on_done();
         live = std::move(put.live);
         refill = put.refill;
@@ -77,7 +78,7 @@ class Lane {
     population_->Prepare(refill.assign_rows);  // what vbn layers take of the reference batch; others cost nothing
     population_->Prepare(refill.init_rows);
     population_->Prepare(refill.perturb_dst);
-    envs_->Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalizers);
+    envs_->Reset(refill.slots, refill.seeds, refill.max_frames, refill.normalizers);
     *live = std::move(refill.live);
     return true;
   }
@@ -102,7 +103,7 @@ class Lane {
 
 }  // namespace
 
-std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count) {
+std::vector<EpisodeResult> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count) {
   const Network& network = population->networks().front();  // all networks have the same input and output
   CheckOutputs(envs->spec(), network.output_size());
   const DType dtype = InputOf(envs->spec());
@@ -117,12 +118,12 @@ std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, Epis
 
   std::mutex mutex;
   std::condition_variable progress;
-  std::vector<EpisodeOutcome> outcomes;
+  std::vector<EpisodeResult> results;
   std::exception_ptr error;
   int64_t running = 0;
   auto collect = [&] {
     std::lock_guard<std::mutex> lock(mutex);
-    for (const EpisodeOutcome& outcome : queue->Results()) outcomes.push_back(outcome);
+    for (EpisodeResult& result : queue->Results()) results.push_back(std::move(result));
     progress.notify_one();
   };
   auto run_lane = [&](int64_t index) {
@@ -137,7 +138,7 @@ std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, Epis
     --running;
     progress.notify_one();
   };
-  auto complete = [&] { return static_cast<int64_t>(outcomes.size()) >= count; };
+  auto complete = [&] { return static_cast<int64_t>(results.size()) >= count; };
   std::vector<std::thread> threads;
   {
     std::unique_lock<std::mutex> lock(mutex);
@@ -150,13 +151,13 @@ std::vector<EpisodeOutcome> RunLanes(EnvPool* envs, Population* population, Epis
     if (!error && !complete()) {
       error =
           std::make_exception_ptr(Error(Error::Kind::kCancelled, Concat("the episode queue was closed after ",
-                                                                        outcomes.size(), " of ", count, " episodes")));
+                                                                        results.size(), " of ", count, " episodes")));
     }
   }
   queue->Close();
   for (std::thread& thread : threads) thread.join();
   if (error) std::rethrow_exception(error);
-  return outcomes;
+  return results;
 }
 
 }  // namespace neuroevo

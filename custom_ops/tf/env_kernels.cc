@@ -1,6 +1,4 @@
 // CPU kernels of the environment ops.
-#include <algorithm>
-
 #include "envs/actions.h"
 #include "envs/env_pool.h"
 #include "tf/kernel_util.h"
@@ -64,8 +62,7 @@ class EnvResetOp : public OpKernel {
       const int64_t k = static_cast<int64_t>(slots.size());
       const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
       const auto max_frames = Values<int64_t>(ctx, "max_frames", k);
-      const auto episodes = Values<int64_t>(ctx, "episodes"), normalizers = Values<int64_t>(ctx, "normalizers");
-      Lookup<EnvPool>(ctx, kPool).Reset(slots, seeds, max_frames, episodes, normalizers);
+      Lookup<EnvPool>(ctx, kPool).Reset(slots, seeds, max_frames, Values<int64_t>(ctx, "normalizers"));
     });
   }
 };
@@ -139,23 +136,6 @@ class EnvRecordBehaviorsOp : public OpKernel {
   void Compute(OpKernelContext* ctx) override {
     RunSync(ctx, [&] {
       Lookup<EnvPool>(ctx, kPool).RecordBehaviors(Scalar<int64_t>(ctx, "every"), Scalar<int64_t>(ctx, "samples"));
-    });
-  }
-};
-
-class EnvTakeEndedOp : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-  void Compute(OpKernelContext* ctx) override {
-    RunSync(ctx, [&] {
-      const EndedEpisodes ended = Lookup<EnvPool>(ctx, kPool).TakeEnded();
-      SetVector<int64_t>(ctx, 0, ended.episodes);
-      SetVector<tensorflow::tstring>(ctx, 1, ended.failures);
-      const int64_t count = static_cast<int64_t>(ended.episodes.size());
-      auto* moments = Output(ctx, 2, {count, ended.moments_size});
-      std::copy(ended.moments.begin(), ended.moments.end(), moments->flat<double>().data());
-      auto* behaviors = Output(ctx, 3, {count, ended.behavior_bytes});
-      std::copy(ended.behaviors.begin(), ended.behaviors.end(), behaviors->flat<uint8_t>().data());
     });
   }
 };
@@ -275,7 +255,6 @@ REGISTER_KERNEL_BUILDER(Name("EnvActions").Device(tensorflow::DEVICE_CPU), EnvAc
 REGISTER_KERNEL_BUILDER(Name("EnvSetNormalizer").Device(tensorflow::DEVICE_CPU), EnvSetNormalizerOp);
 REGISTER_KERNEL_BUILDER(Name("EnvDropNormalizers").Device(tensorflow::DEVICE_CPU), EnvDropNormalizersOp);
 REGISTER_KERNEL_BUILDER(Name("EnvRecordBehaviors").Device(tensorflow::DEVICE_CPU), EnvRecordBehaviorsOp);
-REGISTER_KERNEL_BUILDER(Name("EnvTakeEnded").Device(tensorflow::DEVICE_CPU), EnvTakeEndedOp);
 REGISTER_KERNEL_BUILDER(Name("EnvStep").Device(tensorflow::DEVICE_CPU), EnvStepOp);
 REGISTER_KERNEL_BUILDER(Name("EnvObservation").Device(tensorflow::DEVICE_CPU), EnvObservationOp);
 REGISTER_KERNEL_BUILDER(Name("EnvNormalizedObservation").Device(tensorflow::DEVICE_CPU), EnvNormalizedObservationOp);

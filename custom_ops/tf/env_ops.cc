@@ -82,12 +82,11 @@ REGISTER_OP("EnvReset")
     .Input("slots: int64")
     .Input("seeds: int64")
     .Input("max_frames: int64")
-    .Input("episodes: int64")
     .Input("normalizers: int64")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       ShapeHandle vector;
-      for (int i = 1; i < 6; ++i) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 1, &vector));
+      for (int i = 1; i < 5; ++i) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 1, &vector));
       return absl::OkStatus();
     })
     .Doc(R"doc(
@@ -96,7 +95,6 @@ Starts an episode in each of the slots. Everything random in an episode follows 
 slots: [K], different, in [0, S).
 seeds: [K].
 max_frames: [K], emulator frames after which the episode is cut off; 0 for the environment's own limit.
-episodes: [K], the caller's numbers of the episodes, which EnvTakeEnded tells; -1 for none. Or [0]: all -1.
 normalizers: [K], numbers given to EnvSetNormalizer, for EnvNormalizedObservation; -1 for none. Or [0]: all -1.
 )doc");
 
@@ -144,38 +142,10 @@ REGISTER_OP("EnvRecordBehaviors")
       return c->WithRank(c->input(2), 0, &scalar);
     })
     .Doc(R"doc(
-Records the behavior of every episode with a number, for EnvTakeEnded; before the first EnvReset.
+Records the behavior of every episode, for EpisodeQueuePut; before the first EnvReset.
 
 every: 0 for the behavior when the episode ends; else for a trajectory, one behavior every so many steps.
 samples: of a trajectory; those after the episode's end are the last state once more.
-)doc");
-
-REGISTER_OP("EnvTakeEnded")
-    .Input("handle: resource")
-    .Output("episodes: int64")
-    .Output("failures: string")
-    .Output("moments: float64")
-    .Output("behaviors: uint8")
-    .SetIsStateful()
-    .SetShapeFn([](InferenceContext* c) {
-      c->set_output(0, c->Vector(InferenceContext::kUnknownDim));
-      c->set_output(1, c->Vector(InferenceContext::kUnknownDim));
-      for (int i : {2, 3}) {
-        c->set_output(i, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
-      }
-      return absl::OkStatus();
-    })
-    .Doc(R"doc(
-The numbered episodes that have ended since the last call, in any order: all after EnvRecordBehaviors, else those with
-a failure or a normalizer. An episode is among them before the EnvStep that ended it is over. Those that are reset before
-their end are not.
-
-episodes: [E], the numbers given to EnvReset.
-failures: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
-moments: [E, 1 + 2n], of the observations shown by EnvNormalizedObservation, before they were normalized: their count,
-  the sums of their n values, the sums of squares. 0 where an episode had no normalizer; [E, 0] if the pool never had one.
-behaviors: [E, bytes], samples one after another, each of the behavior_dtype and shape that EnvPoolSpec tells. 0 where
-  an episode failed; [E, 0] if they are not recorded.
 )doc");
 
 REGISTER_OP("EnvActions")
@@ -252,7 +222,7 @@ REGISTER_OP("EnvNormalizedObservation")
     .Doc(R"doc(
 Observations of the slots' environments as float32, each less the mean and divided by the standard deviation of the
 normalizer that its episode was reset with, within [-5, 5]; as they are without one. What is shown of an episode with a
-normalizer counts in its moments, which EnvTakeEnded gives. Only for observations that are float.
+normalizer counts in its observation sums, which EpisodeQueuePut takes. Only for observations that are float.
 
 slots: [K], different, in [0, S), each reset at least once.
 shape: of one observation, as EnvPoolSpec tells.

@@ -2,24 +2,37 @@
 
 namespace neuroevo::tf_ops {
 
+namespace {
+
+constexpr char kKindPayload[] = "neuroevo.kind";
+
+absl::StatusCode StatusCodeOf(Error::Kind kind) {
+  switch (kind) {
+    case Error::Kind::kInvalidArgument:
+      return absl::StatusCode::kInvalidArgument;
+    case Error::Kind::kOutOfRange:
+      return absl::StatusCode::kInvalidArgument;  // TensorFlow takes kOutOfRange for the end of a data set
+    case Error::Kind::kNotFound:
+      return absl::StatusCode::kNotFound;
+    case Error::Kind::kCancelled:
+      return absl::StatusCode::kCancelled;
+    case Error::Kind::kInternal:
+    case Error::Kind::kEnvironment:
+      return absl::StatusCode::kInternal;
+  }
+  return absl::StatusCode::kInternal;
+}
+
+}  // namespace
+
 absl::Status ToStatus(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
-    switch (e.kind()) {
-      case Error::Kind::kInvalidArgument:
-        return absl::InvalidArgumentError(e.what());
-      case Error::Kind::kOutOfRange:
-        // Not OutOfRange: TensorFlow takes that for the end of a data set.
-        return absl::InvalidArgumentError(e.what());
-      case Error::Kind::kNotFound:
-        return absl::NotFoundError(e.what());
-      case Error::Kind::kCancelled:
-        return absl::CancelledError(e.what());
-      case Error::Kind::kInternal:
-        return absl::InternalError(e.what());
-    }
-    return absl::InternalError(e.what());
+    absl::Status status(StatusCodeOf(e.kind()), e.what());
+    const std::string kind = std::to_string(static_cast<int>(e.kind()));
+    status.SetPayload(kKindPayload, absl::Cord(absl::string_view(kind)));
+    return status;
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory");
   } catch (const std::exception& e) {
@@ -45,19 +58,33 @@ tensorflow::DataType ToTf(DType dtype) {
   return tensorflow::DT_INVALID;
 }
 
-const tensorflow::Tensor& Checked(tensorflow::OpKernelContext* ctx, const char* name, tensorflow::DataType dtype,
-                                  const tensorflow::TensorShape& shape) {
+const tensorflow::Tensor& Input(tensorflow::OpKernelContext* ctx, const char* name) {
   const tensorflow::Tensor* tensor;
   absl::Status status = ctx->input(name, &tensor);
   if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
-  if (tensor->dtype() != dtype) {
-    ThrowInvalid("input '", name, "' has dtype ", tensorflow::DataTypeString(tensor->dtype()), ", expected ",
+  return *tensor;
+}
+
+const tensorflow::Tensor& VectorInput(tensorflow::OpKernelContext* ctx, const char* name, int64_t size) {
+  const tensorflow::Tensor& tensor = Input(ctx, name);
+  if (tensor.dims() != 1 || (size >= 0 && tensor.dim_size(0) != size)) {
+    ThrowInvalid("input '", name, "' has shape ", tensor.shape().DebugString(), ", expected [",
+                 size < 0 ? std::string("K") : std::to_string(size), "]");
+  }
+  return tensor;
+}
+
+const tensorflow::Tensor& Checked(tensorflow::OpKernelContext* ctx, const char* name, tensorflow::DataType dtype,
+                                  const tensorflow::TensorShape& shape) {
+  const tensorflow::Tensor& tensor = Input(ctx, name);
+  if (tensor.dtype() != dtype) {
+    ThrowInvalid("input '", name, "' has dtype ", tensorflow::DataTypeString(tensor.dtype()), ", expected ",
                  tensorflow::DataTypeString(dtype));
   }
-  if (tensor->shape() != shape) {
-    ThrowInvalid("input '", name, "' has shape ", tensor->shape().DebugString(), ", expected ", shape.DebugString());
+  if (tensor.shape() != shape) {
+    ThrowInvalid("input '", name, "' has shape ", tensor.shape().DebugString(), ", expected ", shape.DebugString());
   }
-  return *tensor;
+  return tensor;
 }
 
 std::vector<std::string> Strings(tensorflow::OpKernelContext* ctx, const char* name) {

@@ -18,6 +18,7 @@
 
 namespace neuroevo::tf_ops {
 
+// An Error's kind goes along as a payload, whose key and values neuroevo/rollout/tf_ops.py knows: the kind's number.
 absl::Status ToStatus(const std::exception_ptr& error);
 tensorflow::DataType ToTf(DType dtype);
 
@@ -32,13 +33,14 @@ class Resource : public tensorflow::ResourceBase {
   T object;
 };
 
+// The object behind the handle that is this input of the op. what, name: of the object and of the input, in messages.
 template <class T>
-T& Lookup(tensorflow::OpKernelContext* ctx, const char* what) {
-  const tensorflow::TensorShape& shape = ctx->input(0).shape();
-  if (shape.dims() != 0) ThrowInvalid("input 'handle' has shape ", shape.DebugString(), ", expected []");
+T& Lookup(tensorflow::OpKernelContext* ctx, const char* what, int index = 0, const char* name = "handle") {
+  const tensorflow::TensorShape& shape = ctx->input(index).shape();
+  if (shape.dims() != 0) ThrowInvalid("input '", name, "' has shape ", shape.DebugString(), ", expected []");
   tensorflow::core::RefCountPtr<Resource<T>> resource;
-  absl::Status status = tensorflow::LookupResource(ctx, tensorflow::HandleFromInput(ctx, 0), &resource);
-  if (!status.ok()) ThrowInvalid("input 'handle' is not a handle of ", what, ": ", std::string(status.message()));
+  absl::Status status = tensorflow::LookupResource(ctx, tensorflow::HandleFromInput(ctx, index), &resource);
+  if (!status.ok()) ThrowInvalid("input '", name, "' is not a handle of ", what, ": ", std::string(status.message()));
   // The input tensor holds a reference for as long as the kernel runs, also past the return of ComputeAsync.
   return resource->object;
 }
@@ -57,17 +59,15 @@ void MakeResource(tensorflow::OpKernelContext* ctx, Make make) {
   }
 }
 
-// The tensor's values; throws unless its shape is [size], or [any] for size < 0.
+const tensorflow::Tensor& Input(tensorflow::OpKernelContext* ctx, const char* name);
+
+// The tensor; throws unless its shape is [size], or [any] for size < 0.
+const tensorflow::Tensor& VectorInput(tensorflow::OpKernelContext* ctx, const char* name, int64_t size = -1);
+
+// Its values.
 template <class T, class Out = T>
 std::vector<Out> Values(tensorflow::OpKernelContext* ctx, const char* name, int64_t size = -1) {
-  const tensorflow::Tensor* tensor;
-  absl::Status status = ctx->input(name, &tensor);
-  if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
-  if (tensor->dims() != 1 || (size >= 0 && tensor->dim_size(0) != size)) {
-    ThrowInvalid("input '", name, "' has shape ", tensor->shape().DebugString(), ", expected [",
-                 size < 0 ? std::string("K") : std::to_string(size), "]");
-  }
-  auto flat = tensor->flat<T>();
+  auto flat = VectorInput(ctx, name, size).flat<T>();
   return std::vector<Out>(flat.data(), flat.data() + flat.size());
 }
 
@@ -76,12 +76,11 @@ std::vector<std::string> Strings(tensorflow::OpKernelContext* ctx, const char* n
 
 template <class T>
 T Scalar(tensorflow::OpKernelContext* ctx, const char* name) {
-  const tensorflow::Tensor* tensor;
-  absl::Status status = ctx->input(name, &tensor);
-  if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
-  if (tensor->dims() != 0)
-    ThrowInvalid("input '", name, "' has shape ", tensor->shape().DebugString(), ", expected []");
-  return tensor->scalar<T>()();
+  const tensorflow::Tensor& tensor = Input(ctx, name);
+  if (tensor.dims() != 0) {
+    ThrowInvalid("input '", name, "' has shape ", tensor.shape().DebugString(), ", expected []");
+  }
+  return tensor.scalar<T>()();
 }
 
 // Throws unless the tensor has this dtype and shape.

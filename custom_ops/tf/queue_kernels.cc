@@ -3,7 +3,10 @@
 #include <chrono>
 #include <memory>
 
+#include "envs/env_pool.h"
 #include "rollout/episode_queue.h"
+#include "rollout/put_step.h"
+#include "rollout/submission.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tf/kernel_util.h"
 
@@ -39,64 +42,43 @@ class EpisodeQueueSubmitOp : public OpKernel {
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
     RunSync(ctx, [&] {
-      auto genomes = Genomes(ctx);
-      const auto ids = Values<int64_t>(ctx, "episode_ids");
-      const int64_t count = static_cast<int64_t>(ids.size());
-      const auto genome_of = Values<int64_t>(ctx, "episode_genomes", count);
-      const auto seeds = Values<int64_t, uint64_t>(ctx, "episode_seeds", count);
-      const auto max_frames = Values<int64_t>(ctx, "episode_max_frames", count);
-      const auto normalizers = Values<int64_t>(ctx, "episode_normalizers", count);
-      std::vector<QueuedEpisode> episodes;
-      episodes.reserve(count);
-      for (int64_t e = 0; e < count; ++e) {
-        CheckIndex("genome of an episode", genome_of[e], static_cast<int64_t>(genomes.size()));
-        if (max_frames[e] < 0) ThrowInvalid("max_frames of episode ", ids[e], " is ", max_frames[e], ", expected >= 0");
-        episodes.push_back({ids[e], seeds[e], max_frames[e], genomes[genome_of[e]], normalizers[e]});
+      Submission in;
+      in.num_episodes = VectorInput(ctx, "episode_ids").dim_size(0);
+      in.episode_ids = Data<int64_t>(ctx, "episode_ids", in.num_episodes);
+      in.episode_genomes = Data<int64_t>(ctx, "episode_genomes", in.num_episodes);
+      in.episode_seeds = Seeds(ctx, "episode_seeds", in.num_episodes);
+      in.episode_max_frames = Data<int64_t>(ctx, "episode_max_frames", in.num_episodes);
+      in.episode_normalizers = Data<int64_t>(ctx, "episode_normalizers", in.num_episodes);
+      in.num_genomes = VectorInput(ctx, "genome_ids").dim_size(0);
+      in.genome_ids = Data<int64_t>(ctx, "genome_ids", in.num_genomes);
+      in.genome_networks = Data<int32_t>(ctx, "genome_networks", in.num_genomes);
+      in.genome_sources = Data<int64_t>(ctx, "genome_sources", in.num_genomes);
+      in.genome_seeds = Seeds(ctx, "genome_seeds", in.num_genomes);
+      in.genome_thetas = Data<int64_t>(ctx, "genome_thetas", in.num_genomes);
+      in.num_mutations = VectorInput(ctx, "chain_seeds").dim_size(0);
+      in.chain_splits = Data<int64_t>(ctx, "chain_splits", in.num_genomes + 1);
+      in.chain_seeds = Seeds(ctx, "chain_seeds", in.num_mutations);
+      in.chain_scales = Data<float>(ctx, "chain_scales", in.num_mutations);
+      const tensorflow::Tensor& thetas = Input(ctx, "thetas");
+      if (thetas.dims() != 2) {
+        ThrowInvalid("input 'thetas' has shape ", thetas.shape().DebugString(), ", expected [V, W]");
       }
-      LookupQueue(ctx).Submit(std::move(episodes), Scalar<int64_t>(ctx, "priority"));
+      in.num_thetas = thetas.dim_size(0);
+      in.thetas = thetas.flat<float>().data();
+      in.theta_size = thetas.dim_size(1);
+      LookupQueue(ctx).Submit(BuildEpisodes(in), Scalar<int64_t>(ctx, "priority"));
     });
   }
 
  private:
-  static std::vector<std::shared_ptr<const GenomeRecipe>> Genomes(OpKernelContext* ctx) {
-    const auto ids = Values<int64_t>(ctx, "genome_ids");
-    const int64_t count = static_cast<int64_t>(ids.size());
-    const auto networks = Values<int32_t>(ctx, "genome_networks", count);
-    const auto sources = Values<int64_t>(ctx, "genome_sources", count);
-    const auto seeds = Values<int64_t, uint64_t>(ctx, "genome_seeds", count);
-    const auto splits = Values<int64_t>(ctx, "chain_splits", count + 1);
-    const auto chain_seeds = Values<int64_t, uint64_t>(ctx, "chain_seeds");
-    const int64_t mutations = static_cast<int64_t>(chain_seeds.size());
-    const auto chain_scales = Values<float>(ctx, "chain_scales", mutations);
-    const auto theta_of = Values<int64_t>(ctx, "genome_thetas", count);
-    const std::vector<Theta> thetas = Thetas(ctx);
-    std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
-    genomes.reserve(count);
-    for (int64_t g = 0; g < count; ++g) {
-      if (splits[g] < 0 || splits[g] > splits[g + 1] || splits[g + 1] > mutations) {
-        ThrowInvalid("chain_splits of genome ", g, " are ", splits[g], ", ", splits[g + 1],
-                     ", expected ascending in [0, ", mutations, "]");
-      }
-      auto genome = std::make_shared<GenomeRecipe>();
-      genome->id = ids[g];
-      genome->source_row = sources[g];
-      genome->network = networks[g];
-      genome->seed = seeds[g];
-      genome->theta = ThetaOf(theta_of[g], thetas);
-      for (int64_t m = splits[g]; m < splits[g + 1]; ++m) genome->chain.emplace_back(chain_seeds[m], chain_scales[m]);
-      genomes.push_back(std::move(genome));
-    }
-    return genomes;
+  template <class T>
+  static const T* Data(OpKernelContext* ctx, const char* name, int64_t size) {
+    return VectorInput(ctx, name, size).flat<T>().data();
   }
 
-  static std::vector<Theta> Thetas(OpKernelContext* ctx) {
-    const tensorflow::Tensor* thetas;
-    const absl::Status status = ctx->input("thetas", &thetas);
-    if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
-    if (thetas->dims() != 2) {
-      ThrowInvalid("input 'thetas' has shape ", thetas->shape().DebugString(), ", expected [V, W]");
-    }
-    return SplitThetas(thetas->flat<float>().data(), thetas->dim_size(0), thetas->dim_size(1));
+  // TensorFlow has them as int64, the core as uint64.
+  static const uint64_t* Seeds(OpKernelContext* ctx, const char* name, int64_t size) {
+    return reinterpret_cast<const uint64_t*>(Data<int64_t>(ctx, name, size));
   }
 };
 
@@ -143,18 +125,17 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
     SetVector<int64_t>(ctx, 3, refill.slots);
     SetVector<int64_t>(ctx, 4, refill.seeds);
     SetVector<int64_t>(ctx, 5, refill.max_frames);
-    SetVector<int64_t>(ctx, 6, refill.episodes);
-    SetVector<int64_t>(ctx, 7, refill.normalizers);
-    SetVector<int64_t>(ctx, 8, refill.assign_rows);
-    SetVector<int32_t>(ctx, 9, refill.assign_networks);
-    SetThetas(ctx, 10, refill.assign_thetas);
-    SetVector<int64_t>(ctx, 11, refill.init_rows);
-    SetVector<int32_t>(ctx, 12, refill.init_networks);
-    SetVector<int64_t>(ctx, 13, refill.init_seeds);
-    SetVector<int64_t>(ctx, 14, refill.perturb_dst);
-    SetVector<int64_t>(ctx, 15, refill.perturb_src);
-    SetVector<int64_t>(ctx, 16, refill.perturb_seeds);
-    SetVector<float>(ctx, 17, refill.perturb_scales);
+    SetVector<int64_t>(ctx, 6, refill.normalizers);
+    SetVector<int64_t>(ctx, 7, refill.assign_rows);
+    SetVector<int32_t>(ctx, 8, refill.assign_networks);
+    SetThetas(ctx, 9, refill.assign_thetas);
+    SetVector<int64_t>(ctx, 10, refill.init_rows);
+    SetVector<int32_t>(ctx, 11, refill.init_networks);
+    SetVector<int64_t>(ctx, 12, refill.init_seeds);
+    SetVector<int64_t>(ctx, 13, refill.perturb_dst);
+    SetVector<int64_t>(ctx, 14, refill.perturb_src);
+    SetVector<int64_t>(ctx, 15, refill.perturb_seeds);
+    SetVector<float>(ctx, 16, refill.perturb_scales);
   }
 
   // [A, W], W the length of the longest; zeros after a shorter one.
@@ -179,8 +160,9 @@ class EpisodeQueuePutOp : public OpKernel {
       const int64_t k = static_cast<int64_t>(slots.size());
       const auto& rewards = Checked(ctx, "rewards", tensorflow::DT_DOUBLE, {k});
       const auto& dones = Checked(ctx, "dones", tensorflow::DT_BOOL, {k});
-      const EpisodeQueue::PutResult result = LookupQueue(ctx).Put(
-          Scalar<int64_t>(ctx, "lane"), slots, rewards.flat<double>().data(), dones.flat<bool>().data());
+      const EpisodeQueue::PutResult result =
+          PutStep(&LookupQueue(ctx), &Lookup<EnvPool>(ctx, "an env pool", 1, "env_pool"), Scalar<int64_t>(ctx, "lane"),
+                  slots, rewards.flat<double>().data(), dones.flat<bool>().data());
       SetVector<int64_t>(ctx, 0, result.live.slots);
       SetVector<int64_t>(ctx, 1, result.live.rows);
       SetScalar<bool>(ctx, 2, result.refill);
@@ -195,18 +177,30 @@ class EpisodeQueueResultsOp : public OpKernel {
     RunSync(ctx, [&] {
       EpisodeQueue& queue = LookupQueue(ctx);
       const std::chrono::milliseconds time(std::clamp<int64_t>(Scalar<int64_t>(ctx, "milliseconds"), 0, kLongestWait));
-      const std::vector<EpisodeOutcome> outcomes = queue.Results(Scalar<int64_t>(ctx, "count"), time);
-      SetScalar<int64_t>(ctx, 3, queue.TotalSteps());
-      const int64_t count = static_cast<int64_t>(outcomes.size());
+      const std::vector<EpisodeResult> results = queue.Results(Scalar<int64_t>(ctx, "count"), time);
+      SetScalar<int64_t>(ctx, 6, queue.TotalSteps());
+      const int64_t count = static_cast<int64_t>(results.size());
       auto ids = Output(ctx, 0, {count})->flat<int64_t>();
       auto returns = Output(ctx, 1, {count})->flat<double>();
       auto steps = Output(ctx, 2, {count})->flat<int64_t>();
+      auto failures = Output(ctx, 3, {count})->flat<tensorflow::tstring>();
       for (int64_t i = 0; i < count; ++i) {
-        ids(i) = outcomes[i].id;
-        returns(i) = outcomes[i].total_reward;
-        steps(i) = outcomes[i].steps;
+        ids(i) = results[i].id;
+        returns(i) = results[i].total_reward;
+        steps(i) = results[i].steps;
+        failures(i) = results[i].end.failure;
       }
+      SetRows(ctx, 4, results, &EpisodeEnd::observation_sums);
+      SetRows(ctx, 5, results, &EpisodeEnd::behavior);
     });
+  }
+
+ private:
+  template <class T>
+  static void SetRows(OpKernelContext* ctx, int index, const std::vector<EpisodeResult>& results,
+                      std::vector<T> EpisodeEnd::* row) {
+    const int64_t count = static_cast<int64_t>(results.size());
+    CopyRows(results, row, Output(ctx, index, {count, WidthOf(results, row)})->template flat<T>().data());
   }
 };
 

@@ -48,15 +48,17 @@ REGISTER_OP("EpisodeQueueSubmit")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::NoOutputs)
     .Doc(R"doc(
-Appends E episodes of G genomes.
+Appends E episodes of G genomes. What is checked is said in custom_ops/rollout/submission.h.
 
 episode_ids: [E], 0 or more.
 episode_genomes: [E], index in [0, G).
+episode_seeds, episode_max_frames: [E], as EnvReset takes them.
 episode_normalizers: [E], numbers given to EnvSetNormalizer, or -1 for none.
 genome_ids: [G]; equal ids mean equal weights for the life of the queue.
+genome_networks: [G].
 genome_sources: [G], a row of the population to start from, or -1 for the initial weights of genome_seeds.
 genome_thetas: [G], index in [0, V) of the weights to start from instead, with source -1; or -1.
-chain_splits: [G + 1], the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales.
+chain_splits: [G + 1], ascending from 0 to M: the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales.
 thetas: [V, W], weights; W is max D, as PopulationAssign takes them.
 priority: episodes of a lower number are played first, those of the same number in the order in which they came.
 )doc");
@@ -70,7 +72,6 @@ REGISTER_OP("EpisodeQueueTake")
     .Output("slots: int64")
     .Output("seeds: int64")
     .Output("max_frames: int64")
-    .Output("episodes: int64")
     .Output("normalizers: int64")
     .Output("assign_rows: int64")
     .Output("assign_networks: int32")
@@ -86,7 +87,7 @@ REGISTER_OP("EpisodeQueueTake")
     .SetShapeFn([](InferenceContext* c) {
       TF_RETURN_IF_ERROR(VectorsOut(c));
       c->set_output(0, c->Scalar());
-      c->set_output(10, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
+      c->set_output(9, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
       return absl::OkStatus();
     })
     .Doc(R"doc(
@@ -94,12 +95,13 @@ Gives the lane's free slots their next episodes. Waits, without a thread, while 
 
 closed: the queue was closed: the lane must stop.
 live_slots, live_rows: [K], all slots that play after this, ascending, and their rows.
-slots, seeds, max_frames, episodes, normalizers: what to reset, as EnvReset takes it; the episodes' ids.
+slots, seeds, max_frames, normalizers: what to reset, as EnvReset takes it.
 assign_*, init_*, perturb_*: rows to fill first, in this order. assign_thetas: [A, max D], [0, 0] for none.
 )doc");
 
 REGISTER_OP("EpisodeQueuePut")
     .Input("handle: resource")
+    .Input("env_pool: resource")
     .Input("lane: int64")
     .Input("slots: int64")
     .Input("rewards: float64")
@@ -114,8 +116,11 @@ REGISTER_OP("EpisodeQueuePut")
       return absl::OkStatus();
     })
     .Doc(R"doc(
-Books one step: adds rewards, counts steps, records the outcomes of the episodes that are done.
+Books one step: adds rewards, counts steps, records the results of the episodes that are done, together with what the
+env pool has to tell of them.
 
+env_pool: the pool whose EnvStep made the step, of the queue's slots.
+slots, rewards, dones: [K], of that step.
 live_slots, live_rows: [K], what still plays.
 refill: whether EpisodeQueueTake has something to do.
 )doc");
@@ -127,18 +132,30 @@ REGISTER_OP("EpisodeQueueResults")
     .Output("episode_ids: int64")
     .Output("returns: float64")
     .Output("steps: int64")
+    .Output("failures: string")
+    .Output("observation_sums: float64")
+    .Output("behaviors: uint8")
     .Output("total_steps: int64")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       TF_RETURN_IF_ERROR(VectorsOut(c));
-      c->set_output(3, c->Scalar());
+      for (int i : {4, 5}) {
+        c->set_output(i, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
+      }
+      c->set_output(6, c->Scalar());
       return absl::OkStatus();
     })
     .Doc(R"doc(
-The outcomes since the last call, in the order in which the episodes ended.
+The results since the last call, in the order in which the episodes ended.
 
 count, milliseconds: waits until there are so many, the time is over or the queue is closed. It is the thread that waits,
 so a graph that runs lanes should not contain this op.
+episode_ids, returns, steps: [E].
+failures: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
+observation_sums: [E, 1 + 2n], of the observations shown by EnvNormalizedObservation, before they were normalized: their
+  count, the sums of their n values, the sums of squares. 0 where an episode had no normalizer; [E, 0] if none had one.
+behaviors: [E, bytes], samples one after another, each of the behavior_dtype and shape that EnvPoolSpec tells. 0 where
+  an episode failed; [E, 0] if they are not recorded.
 total_steps: of all lanes since the queue was made, those of unfinished episodes included.
 )doc");
 

@@ -25,6 +25,7 @@ from experiments.benchmarks.mujoco import STEPS, mujoco
 from experiments.benchmarks.programs import PEERS_PYTHON, ROOT
 from experiments.benchmarks.sections import SECTIONS
 from neuroevo.cli.common import finite
+from neuroevo.system.cores import usable_cores
 
 _WITH_PEERS = ("env", "vector", "mujoco", "rollout")
 
@@ -34,7 +35,7 @@ def bench(
     task: Annotated[list[str] | None, typer.Option(help="Tasks of the section mujoco [default: all].")] = None,
     seconds: Annotated[float, typer.Option(min=0.2, callback=finite, help="Wall time of each measurement.")] = 1.0,
     rounds: Annotated[int, typer.Option(min=1, help="How often each measurement takes its turn.")] = 5,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of everybody.")] = len(os.sched_getaffinity(0)),
+    threads: Annotated[int, typer.Option(min=1, help="Threads of everybody.")] = usable_cores(),
     json_file: Annotated[Path | None, typer.Option("--json", help="Where to write all numbers.")] = None,
 ) -> None:
     """Measure neuroevo beside peers and limits."""

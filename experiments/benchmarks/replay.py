@@ -64,7 +64,7 @@ def _replaying(dtype: str, shape: list[int]) -> tf.types.experimental.Polymorphi
         def restart(starts: tf.Tensor) -> tf.Operation:
             """starts: [R, 3], the slots, seeds and cut-offs of the episodes."""
             none = tf.zeros([0], tf.int64)
-            return native.env_reset(pool, *tf.unstack(starts, 3, axis=1), none, none)
+            return native.env_reset(pool, *tf.unstack(starts, 3, axis=1), none)
 
         def step(action: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
             _, dones = native.env_step(pool, slots, action)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.architectures import input_line, to_text
+from neuroevo.networks.architectures import network_text
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,9 @@ class Replay:
         reference_batch: np.ndarray | None = None,
     ):
         self.pool = EnvPool(config.environment.spec, len(genomes))
-        observation = input_line(self.pool.observation_dtype.name, self.pool.observation_shape)
-        vector = self.pool.action_dtype == np.float32
-        self.network = to_text(config.network.layers(observation, self.pool.num_actions, vector))
+        layers = functools.partial(config.network.layers, continuous_actions=self.pool.action_dtype == np.float32)
+        shown = self.pool.observation_dtype.name, self.pool.observation_shape
+        self.network = network_text(layers, *shown, self.pool.num_actions)
         self.population = Population([self.network], len(genomes), dtype=config.network.dtype)
         self.weights = NativeWeights([self.network])
         thetas = np.stack([self.weights.theta(genome) for genome in genomes])

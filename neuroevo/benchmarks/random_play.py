@@ -41,7 +41,7 @@ def random_play(
         def step(i: tf.Tensor) -> tuple[tf.Tensor]:
             _, dones = native.env_step(pool, slots, draw(tf.size(slots), [seed, i]))
             over = tf.gather(slots, tf.where(dones)[:, 0])
-            episodes = over, over + i * 2**20, tf.zeros_like(over), none, none
+            episodes = over, over + i * 2**20, tf.zeros_like(over), none
             with tf.control_dependencies([native.env_reset(pool, *episodes)]):
                 observations = native.env_observation(pool, slots, dtype=dtype, shape=shape)
             with tf.control_dependencies([observations]):  # a step includes its observations

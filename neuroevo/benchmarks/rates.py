@@ -12,10 +12,13 @@ import numpy as np
 import tensorflow as tf
 
 from neuroevo.benchmarks.random_play import random_play
+from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError, did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
+from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import DTYPES, check, named
 from neuroevo.rollout.evaluator import default_layout
 from neuroevo.rollout.pipeline import Pipeline, make_env_pool
@@ -135,22 +138,15 @@ class Rollout:
         """
         end = time.perf_counter() + seconds
         while time.perf_counter() < end:
-            ended, _, _ = self._pipeline.results(1, _WAIT_SECONDS)
+            ended = self._pipeline.results(1, _WAIT_SECONDS)
             wanted = len(ended) if self._submitted else 2 * self.lanes * self.slots
-            ids = range(self._submitted, self._submitted + wanted)
-            self._submitted += wanted
+            seeds = range(self._seed + self._submitted, self._seed + self._submitted + wanted)
+            episodes = [Episode(Genome(seed), seed, _MAX_EPISODE_STEPS) for seed in seeds]
             if wanted:
-                self._pipeline.submit(
-                    episode_ids=ids,
-                    episode_genomes=range(wanted),
-                    episode_seeds=[self._seed + i for i in ids],
-                    episode_max_frames=[_MAX_EPISODE_STEPS * self.frame_skip] * wanted,
-                    genome_ids=ids,
-                    genome_networks=[0] * wanted,
-                    genome_sources=[-1] * wanted,
-                    genome_seeds=[self._seed + i for i in ids],
-                    chains=[()] * wanted,
-                )
+                skip, dimensions = self.frame_skip, self._pipeline.dimensions
+                first_id = 2 * self._submitted  # episodes and genomes have ids: two for each seed
+                self._pipeline.submit(pack(episodes, frame_skip=skip, dimensions=dimensions, first_id=first_id))
+            self._submitted += wanted
         self._pipeline.results()
         return self._pipeline.total_steps, time.perf_counter()
 
@@ -251,7 +247,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         pool = make_env_pool(made_of, envs)
         spec = native.env_pool_spec(pool)
         none = np.zeros(0, np.int64)
-        native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64), none, none)
+        native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64), none)
     shape = tuple(spec.observation_shape.numpy().tolist())
     low, high = spec.action_low.numpy().tolist(), spec.action_high.numpy().tolist()
     if not np.isfinite([low, high]).all():

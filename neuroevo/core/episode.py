@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,21 +30,25 @@ class Episode:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Results of N episodes, in the order they were asked for: returns float64 [N], steps int64 [N] (decisions).
+    """Results of N episodes, in the order they were asked for.
 
-    failures: why an episode was broken off, by its index, where its simulation failed; its return is what it had so
-    far. moments: float64 [1 + 2n] of the episodes with a normalizer together: how many observations of n numbers they
-    saw, their sums and their sums of squares, before they were normalized, added up in the order of the episodes;
-    None if none had one. Those that failed are left out, as the numbers of a simulation that fails may be anything;
-    likewise those whose sums are not finite.
-    behaviors: [N, B] in the environment's own dtype, of a trajectory one sample after another; anything where an
-    episode failed; None if they are not recorded.
+    Attributes:
+        returns: float64 [N].
+        steps: int64 [N], decisions.
+        failures: Why an episode was broken off, by its index, where its simulation failed; its return is what it had so
+            far.
+        observation_sums: float64 [1 + 2n] of the episodes with a normalizer together: how many observations of n
+            numbers they saw, their sums and their sums of squares, before they were normalized, added up in the order
+            of the episodes; None if none had one. Those that failed are left out, as the numbers of a simulation that
+            fails may be anything; likewise those whose sums are not finite.
+        behaviors: [N, B] in the environment's own dtype, of a trajectory one sample after another; anything where an
+            episode failed; None if they are not recorded.
     """
 
     returns: np.ndarray
     steps: np.ndarray
     failures: Mapping[int, str] = field(default_factory=dict)
-    moments: np.ndarray | None = None
+    observation_sums: np.ndarray | None = None
     behaviors: np.ndarray | None = None
 
     @property
@@ -68,47 +72,103 @@ def first_of(failures: Mapping[int, str]) -> str:
     return failures[min(failures)] if failures else ""
 
 
+@dataclass(frozen=True, eq=False)
+class EpisodeResults:
+    """What is known of E episodes that are over, in any order: the native core's EpisodeResult, as arrays.
+
+    Attributes:
+        ids: int64 [E].
+        returns: float64 [E].
+        steps: int64 [E], decisions.
+        failures: [E], why an episode was broken off; "" where it was not.
+        observation_sums: float64 [E, 1 + 2n], how many observations of n numbers the network saw, their sums and their
+            sums of squares, before they were normalized; 0 where an episode had no normalizer, [E, 0] if none had one.
+        behaviors: [E, B] in the environment's own dtype; anything where an episode failed; [E, 0] if they are not
+            recorded.
+    """
+
+    ids: np.ndarray
+    returns: np.ndarray
+    steps: np.ndarray
+    failures: Sequence[str]
+    observation_sums: np.ndarray
+    behaviors: np.ndarray
+
+    def __len__(self) -> int:
+        """E."""
+        return len(self.ids)
+
+    def of(self, first: int, count: int) -> EpisodeResults:
+        """Those of some episodes, with ids that begin at 0.
+
+        Args:
+            first: The id of the first of them.
+            count: How many they are.
+        """
+        own = np.flatnonzero((self.ids >= first) & (self.ids < first + count))
+        return EpisodeResults(
+            self.ids[own] - first,
+            self.returns[own],
+            self.steps[own],
+            [self.failures[place] for place in own],
+            self.observation_sums[own],
+            self.behaviors[own],
+        )
+
+
 class Batch:
     """Episodes that an evaluator has taken, and what is known of them so far.
 
-    returns: float64 [N]. steps: int64 [N], decisions. Both are 0 where an episode is not over; over: how many are.
-    failures: as Outcomes has them, of the episodes that are over at least. moments: as Outcomes has them, of the
-    episodes before the first that is not over; those of later ones are kept until it is their turn. behaviors: [N, B]
-    as Outcomes has them, 0 where an episode is not over; None until one is known.
+    Attributes:
+        returns: float64 [N], 0 where an episode is not over.
+        steps: int64 [N], decisions, likewise.
+        over: How many episodes are.
+        failures: As Outcomes has them, of the episodes that are over.
+        observation_sums: As Outcomes has them, of the episodes before the first that is not over; those of later ones
+            are kept until it is their turn.
+        behaviors: [N, B] as Outcomes has them, 0 where an episode is not over; None until one is known.
     """
 
     def __init__(self, episodes: int):
+        """A batch of which nothing is over.
+
+        Args:
+            episodes: N.
+        """
         self.returns, self.steps = np.zeros(episodes), np.zeros(episodes, np.int64)
         self.failures: dict[int, str] = {}
-        self.moments: np.ndarray | None = None
+        self.observation_sums: np.ndarray | None = None
         self.behaviors: np.ndarray | None = None
         self.over = 0
         self._is_over = np.zeros(episodes, bool)
-        self._added = 0  # the first episode whose moments are not in the sum
-        self._waiting: dict[int, np.ndarray] = {}  # moments of episodes after that, by their index
+        self._added = 0  # the first episode whose sums are not in observation_sums
+        self._waiting: dict[int, np.ndarray] = {}  # sums of episodes after that, by their index
 
-    def book(self, index: np.ndarray, returns: np.ndarray, steps: np.ndarray) -> None:
-        """Notes that the episodes of these indices are over, with these outcomes; after their book_end(), if any."""
-        self.returns[index], self.steps[index] = returns, steps
-        self.over += len(index)
-        self._is_over[index] = True
+    def book(self, results: EpisodeResults) -> None:
+        """Notes that episodes are over.
+
+        Args:
+            results: What came of them; ids are their indices in the batch, each once.
+        """
+        self.returns[results.ids], self.steps[results.ids] = results.returns, results.steps
+        self.over += len(results)
+        self._is_over[results.ids] = True
+        for index, failure in zip(results.ids.tolist(), results.failures, strict=True):
+            if failure:
+                self.failures[index] = failure
+        if results.observation_sums.shape[1]:
+            for place in np.flatnonzero(results.observation_sums[:, 0]):
+                sums = results.observation_sums[place]
+                # A copy: it is a row of many, which are not to live as long.
+                self._waiting[int(results.ids[place])] = np.zeros_like(sums) if results.failures[place] else sums.copy()
+        if results.behaviors.shape[1]:
+            if self.behaviors is None:
+                self.behaviors = np.zeros((len(self.steps), results.behaviors.shape[1]), results.behaviors.dtype)
+            self.behaviors[results.ids] = results.behaviors
         while self._added < len(self.steps) and self._is_over[self._added]:
             if self._added in self._waiting:
-                self.moments = summed(self.moments, self._waiting.pop(self._added))
+                self.observation_sums = summed(self.observation_sums, self._waiting.pop(self._added))
             self._added += 1
-
-    def book_end(self, index: int, failure: str, moments: np.ndarray, behavior: np.ndarray | None = None) -> None:
-        """Notes how an episode ended: why it failed, or ""; its moments, float64 [1 + 2n], or [0]; and its behavior,
-        [B], or None or [0].
-        """
-        if failure:
-            self.failures[index] = failure
-        if len(moments):
-            self._waiting[index] = np.zeros_like(moments) if failure else moments.copy()  # it may be a row of many
-        if behavior is not None and len(behavior):
-            if self.behaviors is None:
-                self.behaviors = np.zeros((len(self.steps), len(behavior)), behavior.dtype)
-            self.behaviors[index] = behavior
 
     @property
     def left(self) -> int:
@@ -118,4 +178,4 @@ class Batch:
     @property
     def outcomes(self) -> Outcomes:
         """The results, once all episodes are over."""
-        return Outcomes(self.returns, self.steps, self.failures, self.moments, self.behaviors)
+        return Outcomes(self.returns, self.steps, self.failures, self.observation_sums, self.behaviors)

@@ -35,8 +35,3 @@ def cannot_write(what: str, error: OSError) -> Exception:
     """
     kind = DiskError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UserError
     return kind(f"cannot write {what}: {error.strerror}")
-
-
-def native_error(words: str) -> NativeError:
-    """What to raise of what the core said: the more special error where it speaks of an environment of Gymnasium."""
-    return (EnvironmentFailure if words.startswith("gymnasium environment '") else NativeError)(words)

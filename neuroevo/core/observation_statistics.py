@@ -70,13 +70,13 @@ class ObservationStatistics:
         """Returns the statistics with the observations of more episodes.
 
         Args:
-            more: Outcomes.moments of the episodes, float64 [1 + 2n]: count, sums, sums of squares.
+            more: Outcomes.observation_sums of the episodes, float64 [1 + 2n]: count, sums, sums of squares.
 
         Raises:
-            ValueError: The episodes were not played with a normalizer, so they have no moments.
+            ValueError: The episodes were not played with a normalizer, so they have no observation sums.
         """
         if more is None:
-            raise ValueError("the episodes have no moments, expected some that were played with a normalizer")
+            raise ValueError("the episodes have no observation sums, expected some that were played with a normalizer")
         before = np.concatenate([[self.count], self.sums, self.squares]) if self.count else None
         total = summed(before, more)
         n = len(total) // 2
@@ -110,17 +110,17 @@ class ObservationStatistics:
         return same and np.array_equal(self.squares, other.squares)
 
 
-def summed(moments: np.ndarray | None, more: np.ndarray) -> np.ndarray:
-    """Adds moments: the count, sums and sums of squares of observations of n numbers.
+def summed(sums: np.ndarray | None, more: np.ndarray) -> np.ndarray:
+    """The sum of two observation sums.
 
     Args:
-        moments: The sum so far, float64 [1 + 2n]; None: 0.
-        more: What is added, float64 [1 + 2n]; ignored if the sum would be infinite or NaN.
+        sums: float64 [1 + 2n]; None: nothing yet.
+        more: float64 [1 + 2n], which adds nothing where it would make the sum infinite or NaN.
 
     Returns:
-        The sum, float64 [1 + 2n].
+        float64 [1 + 2n].
     """
-    before = np.zeros_like(more) if moments is None else moments
+    before = np.zeros_like(more) if sums is None else sums
     with np.errstate(over="ignore", invalid="ignore"):
         after = before + more
     return after if np.isfinite(after).all() else before

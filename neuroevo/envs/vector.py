@@ -126,7 +126,7 @@ class NativeVectorEnv(VectorEnv):
         return tuple(self._core.render())
 
     @property
-    def np_random_seed(self) -> tuple[int | None, ...]:
+    def np_random_seed(self) -> tuple[int | None, ...]:  # type: ignore[override]  # None: not seeded yet
         """The seeds that the environments' episodes follow from; None before the first reset."""
         return tuple(int(seed) if has else None for seed, has in zip(self._seeds, self._has_seed, strict=True))
 
@@ -194,9 +194,10 @@ class NativeVectorEnv(VectorEnv):
 
     def _seeds_of(self, seed: int | Sequence[int | None] | None, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Seeds uint64 [N], and which environments of the mask are given one or have it drawn, bool [N]."""
-        one = isinstance(seed, (int, np.integer))
-        if one:
-            given = [int(seed) + i for i in range(self.num_envs)]
+        given: list[Any]  # a caller may give anything
+        one = int(seed) if isinstance(seed, (int, np.integer)) else None
+        if one is not None:
+            given = [one + i for i in range(self.num_envs)]
         else:
             given = list(seed) if isinstance(seed, Iterable) else [seed] * self.num_envs
         if len(given) != self.num_envs:
@@ -204,8 +205,8 @@ class NativeVectorEnv(VectorEnv):
         for value in given:
             if value is not None and not (isinstance(value, (int, np.integer)) and 0 <= value < _SEEDS):
                 raise ValueError(f"seed is {value}, expected an integer in [0, 2**63)")
-        if one:
-            super().reset(seed=int(seed))  # of np_random
+        if one is not None:
+            super().reset(seed=one)  # of np_random
         seeds, seeded = self._seeds.copy(), np.zeros(self.num_envs, bool)
         for i in np.flatnonzero(mask):
             if given[i] is not None or not self._has_seed[i]:
@@ -220,7 +221,7 @@ class NativeVectorEnv(VectorEnv):
         if actions.dtype.kind not in ("iu" if discrete else "fiu"):
             expected = "integers" if discrete else "numbers"
             raise error.InvalidAction(f"actions have dtype {actions.dtype}, expected {expected}")
-        shape, expected_shape = list(actions.shape), list(self.action_space.shape)
+        shape, expected_shape = list(actions.shape), list(self.action_space.shape or ())
         if shape != expected_shape:
             raise error.InvalidAction(f"actions have shape {shape}, expected {expected_shape}")
         with np.errstate(over="ignore"):  # infinity: the core says where

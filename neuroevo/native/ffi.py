@@ -1,113 +1,252 @@
-"""How the native core's C interface (custom_ops/c_api/neuroevo.h) is called: its structures, and arrays as pointers.
+"""The native core's C interface (custom_ops/c_api/*.h) as ctypes knows it: kinds of errors, structures, functions.
 
-It takes pointers and trusts their lengths, so whoever calls it checks the shape of every array with what is here.
+It takes pointers and trusts their lengths, so whoever calls it checks the shape of every array with what is here. The
+functions are called through neuroevo/native/library.py, which binds each once with the table below.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from ctypes import c_char_p, c_double, c_int, c_int32, c_int64, c_void_p
+from enum import IntEnum
 
 import numpy as np
 
-from neuroevo.core.errors import native_error
-from neuroevo.native.library import core
+from neuroevo.core.errors import EnvironmentFailure, NativeError
+
+ref = ctypes.byref
+
+
+class ErrorKind(IntEnum):
+    """What went wrong: neuroevo_code, Error::Kind in C++. 0 stands for success."""
+
+    INVALID_ARGUMENT = 1
+    OUT_OF_RANGE = 2
+    NOT_FOUND = 3
+    INTERNAL = 4
+    CANCELLED = 5
+    ENVIRONMENT = 6
+
+
+def error_of(kind: ErrorKind, words: str) -> NativeError:
+    """What to raise of an error of the core.
+
+    Args:
+        kind: What went wrong.
+        words: The core's message.
+
+    Returns:
+        EnvironmentFailure where an environment failed, else NativeError.
+    """
+    return (EnvironmentFailure if kind == ErrorKind.ENVIRONMENT else NativeError)(words)
 
 
 class EnvSpec(ctypes.Structure):
     """neuroevo_env_spec."""
 
-    _fields_ = [
-        ("observation_dtype", ctypes.c_char_p),
-        ("observation_shape", ctypes.POINTER(ctypes.c_int64)),
-        ("observation_rank", ctypes.c_int64),
-        ("action_dtype", ctypes.c_char_p),
-        ("num_actions", ctypes.c_int64),
-        ("frame_skip", ctypes.c_int64),
-        ("behavior_dtype", ctypes.c_char_p),
-        ("behavior_shape", ctypes.POINTER(ctypes.c_int64)),
-        ("behavior_rank", ctypes.c_int64),
-        ("render_shape", ctypes.POINTER(ctypes.c_int64)),
-        ("render_rank", ctypes.c_int64),
+    _fields_ = (
+        ("observation_dtype", c_char_p),
+        ("observation_shape", ctypes.POINTER(c_int64)),
+        ("observation_rank", c_int64),
+        ("action_dtype", c_char_p),
+        ("num_actions", c_int64),
+        ("frame_skip", c_int64),
+        ("behavior_dtype", c_char_p),
+        ("behavior_shape", ctypes.POINTER(c_int64)),
+        ("behavior_rank", c_int64),
+        ("render_shape", ctypes.POINTER(c_int64)),
+        ("render_rank", c_int64),
         ("action_low", ctypes.POINTER(ctypes.c_float)),
         ("action_high", ctypes.POINTER(ctypes.c_float)),
-        ("state_size", ctypes.c_int64),
-    ]
+        ("state_size", c_int64),
+    )
 
 
 class Episodes(ctypes.Structure):
     """neuroevo_episodes."""
 
-    _fields_ = [
-        ("episodes", ctypes.c_int64),
-        ("genome_of", ctypes.c_void_p),
-        ("seeds", ctypes.c_void_p),
-        ("max_frames", ctypes.c_void_p),
-        ("normalizers", ctypes.c_void_p),
-        ("genomes", ctypes.c_int64),
-        ("networks", ctypes.c_void_p),
-        ("sources", ctypes.c_void_p),
-        ("theta_of", ctypes.c_void_p),
-        ("base_seeds", ctypes.c_void_p),
-        ("chain_splits", ctypes.c_void_p),
-        ("chain_seeds", ctypes.c_void_p),
-        ("chain_scales", ctypes.c_void_p),
-        ("thetas", ctypes.c_int64),
-        ("theta_values", ctypes.c_void_p),
-        ("theta_size", ctypes.c_int64),
-    ]
+    _fields_ = (
+        ("num_episodes", c_int64),
+        ("episode_genomes", c_void_p),
+        ("episode_seeds", c_void_p),
+        ("episode_max_frames", c_void_p),
+        ("episode_normalizers", c_void_p),
+        ("num_genomes", c_int64),
+        ("genome_networks", c_void_p),
+        ("genome_sources", c_void_p),
+        ("genome_seeds", c_void_p),
+        ("genome_thetas", c_void_p),
+        ("num_mutations", c_int64),
+        ("chain_splits", c_void_p),
+        ("chain_seeds", c_void_p),
+        ("chain_scales", c_void_p),
+        ("num_thetas", c_int64),
+        ("thetas", c_void_p),
+        ("theta_size", c_int64),
+    )
 
 
-class Ended(ctypes.Structure):
-    """neuroevo_ended."""
+class Results(ctypes.Structure):
+    """neuroevo_results."""
 
-    _fields_ = [
-        ("count", ctypes.c_int64),
-        ("episodes", ctypes.POINTER(ctypes.c_int64)),
-        ("failures", ctypes.POINTER(ctypes.c_char_p)),
-        ("moments_size", ctypes.c_int64),
-        ("moments", ctypes.POINTER(ctypes.c_double)),
-        ("behavior_bytes", ctypes.c_int64),
-        ("behaviors", ctypes.c_void_p),
-    ]
-
-
-i64 = ctypes.c_int64
-ref = ctypes.byref
+    _fields_ = (
+        ("count", c_int64),
+        ("returns", ctypes.POINTER(c_double)),
+        ("steps", ctypes.POINTER(c_int64)),
+        ("failures", ctypes.POINTER(c_char_p)),
+        ("observation_sums_size", c_int64),
+        ("observation_sums", ctypes.POINTER(c_double)),
+        ("behavior_bytes", c_int64),
+        ("behaviors", ctypes.POINTER(ctypes.c_uint8)),
+    )
 
 
-def array(values: Sequence, dtype: np.dtype | type) -> np.ndarray:
-    return np.ascontiguousarray(values, dtype)
+class Pointer:
+    """The type of an argument that points to something: a contiguous NumPy array, what ctypes has, or None for null."""
+
+    @classmethod
+    def from_param(cls, value: object) -> object:
+        """What ctypes passes.
+
+        Args:
+            value: An array, which must live until the function returns; or what ctypes knows how to pass.
+
+        Raises:
+            ValueError: The array is not contiguous.
+        """
+        if not isinstance(value, np.ndarray):
+            return value
+        if not value.flags.c_contiguous:
+            raise ValueError(f"an array of shape {list(value.shape)} is not contiguous, expected one that is")
+        return c_void_p(value.ctypes.data)
 
 
-def indices(name: str, values: Sequence[int]) -> np.ndarray:
-    """Slots or rows: int64 [K]. ValueError: they have another rank."""
+_SLOTS = c_void_p, Pointer, c_int64  # a handle, slots or rows [K], and K
+# Functions by name, without the "neuroevo_" that all begin with: what they return, and then what they take.
+CORE: Mapping[str, tuple] = {
+    "last_error": (c_char_p,),
+    "set_threads": (c_int, c_int32),
+    "get_threads": (c_int,),
+    "busy_seconds": (c_double,),
+    "trace_start": (c_int, c_int64),
+    "trace_stop": (None,),
+    "trace_read": (c_int, Pointer, c_int64, Pointer, Pointer),
+    "env_pool_make": (c_int, c_char_p, Pointer, c_int64, c_int64, Pointer),
+    "env_pool_free": (None, c_void_p),
+    "env_pool_spec": (c_int, c_void_p, Pointer),
+    "env_reset": (c_int, *_SLOTS, Pointer, Pointer, Pointer),
+    "env_actions": (c_int, c_void_p, Pointer, c_int64, c_int64, Pointer),
+    "env_step": (c_int, *_SLOTS, Pointer, Pointer, Pointer),
+    "env_observe": (c_int, *_SLOTS, Pointer),
+    "env_observe_normalized": (c_int, *_SLOTS, Pointer),
+    "env_set_normalizer": (c_int, c_void_p, c_int64, Pointer, Pointer, c_int64),
+    "env_drop_normalizers": (c_int, *_SLOTS),
+    "env_record_behaviors": (c_int, c_void_p, c_int64, c_int64),
+    "env_behavior": (c_int, *_SLOTS, Pointer),
+    "env_render": (c_int, *_SLOTS, Pointer),
+    "env_state": (c_int, *_SLOTS, Pointer),
+    "env_failure": (c_int, c_void_p, c_int64, Pointer),
+    "population_make": (c_int, c_char_p, Pointer, c_int64, c_int64, c_char_p, c_int64, Pointer),
+    "population_free": (None, c_void_p),
+    "population_dimension": (c_int, c_void_p, c_int64, Pointer),
+    "population_init": (c_int, *_SLOTS, Pointer, Pointer),
+    "population_assign": (c_int, *_SLOTS, Pointer, Pointer, c_int64),
+    "population_read": (c_int, *_SLOTS, Pointer, c_int64),
+    "population_perturb": (c_int, c_void_p, Pointer, Pointer, c_int64, Pointer, Pointer),
+    "population_forward": (c_int, *_SLOTS, Pointer, Pointer),
+    "population_set_reference": (c_int, c_void_p, Pointer, c_int64),
+    "population_prepare": (c_int, *_SLOTS),
+    "population_statistics": (c_int, c_void_p, c_int64, Pointer, c_int64, Pointer),
+    "run_lanes": (c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, Pointer, Pointer),
+    "results_free": (None, Pointer),
+    "noise_sum": (c_int, Pointer, Pointer, c_int64, c_int64, c_int64, Pointer),
+    "vector_make": (c_int, c_char_p, Pointer, c_int64, c_int64, c_char_p, c_int64, c_int32, Pointer),
+    "vector_free": (None, c_void_p),
+    "vector_get_spec": (c_int, c_void_p, Pointer),
+    "vector_reset": (c_int, c_void_p, Pointer, Pointer, Pointer, Pointer),
+    "vector_step": (c_int, c_void_p, Pointer, Pointer),
+    "vector_render": (c_int, c_void_p, Pointer),
+    "vector_failure": (c_int, c_void_p, c_int64, Pointer),
+}
+CUDA: Mapping[str, tuple] = {
+    "cuda_why_not": (c_char_p,),
+    "cuda_name": (c_char_p,),
+    "cuda_free_bytes": (c_int64,),
+    "cuda_noise_sum": CORE["noise_sum"],
+}
+GYMNASIUM: Mapping[str, tuple] = {"gymnasium_end_stuck": (None, c_double)}
+
+
+def bind(library: ctypes.CDLL, functions: Mapping[str, tuple]) -> ctypes.CDLL:
+    """Tells ctypes what a library's functions take and return, so that nobody else has to.
+
+    Args:
+        library: The library.
+        functions: Its part of the interface: CORE, CUDA or GYMNASIUM.
+
+    Returns:
+        The library.
+    """
+    for name, (returned, *taken) in functions.items():
+        function = getattr(library, f"neuroevo_{name}")
+        function.restype, function.argtypes = returned, taken
+    return library
+
+
+def indices(name: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Slots or rows.
+
+    Args:
+        name: What to call them in an error.
+        values: [K].
+
+    Returns:
+        int64 [K], contiguous.
+
+    Raises:
+        ValueError: They have another rank.
+    """
     indices = np.asarray(values, np.int64)
     if indices.ndim != 1:
         raise ValueError(f"{name} has shape {list(indices.shape)}, expected [K]")
     return np.ascontiguousarray(indices)
 
 
-def shaped(name: str, values: Sequence, dtype: np.dtype | type, shape: tuple[int, ...]) -> np.ndarray:
-    """The values as a contiguous array. ValueError: they have another shape."""
+def shaped(name: str, values: Sequence | np.ndarray, dtype: np.dtype | type, shape: tuple[int, ...]) -> np.ndarray:
+    """The values as an array.
+
+    Args:
+        name: What to call them in an error.
+        values: Of this shape.
+        dtype: What they are converted to.
+        shape: What is expected.
+
+    Returns:
+        A contiguous array.
+
+    Raises:
+        ValueError: They have another shape.
+    """
     array = np.asarray(values, dtype)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {list(array.shape)}, expected {list(shape)}")
     return np.ascontiguousarray(array)
 
 
-def sized(rows: np.ndarray) -> tuple[np.ndarray, ctypes.c_int64]:
-    return rows, i64(len(rows))
+def sized(rows: np.ndarray) -> tuple[np.ndarray, int]:
+    """An array and its length, two arguments that go together.
+
+    Args:
+        rows: [K, ...].
+    """
+    return rows, len(rows)
 
 
-def strings(texts: Sequence[str]) -> ctypes.Array:
-    return (ctypes.c_char_p * len(texts))(*(text.encode() for text in texts))
+def strings(texts: Sequence[str]) -> ctypes.Array[c_char_p]:
+    """Texts as C has them.
 
-
-def call(function: str, *arguments: object) -> None:
-    """Calls neuroevo_<function>; arrays go as pointers, kept alive by this frame until it returns."""
-    library = core()
-    pointers = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
-    if getattr(library, f"neuroevo_{function}")(*pointers) != 0:
-        library.neuroevo_last_error.restype = ctypes.c_char_p
-        raise native_error(library.neuroevo_last_error().decode())
+    Args:
+        texts: Without zero bytes.
+    """
+    return (c_char_p * len(texts))(*(text.encode() for text in texts))

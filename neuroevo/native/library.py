@@ -1,4 +1,4 @@
-"""The only loader of the native libraries in neuroevo/_lib, which `make build` makes."""
+"""The only loader of the native libraries in neuroevo/_lib, which `make build` makes, and the one way to call them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import ctypes
 import functools
 import json
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from neuroevo.core.bounds import MAX_THREADS
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import did_you_mean
+from neuroevo.native import ffi
+from neuroevo.native.ffi import ErrorKind, error_of
 
 LIBRARY_FOLDER = Path(__file__).parents[1] / "_lib"
 DEVICES = ("auto", "cpu", "gpu")  # what users choose from
@@ -23,7 +26,12 @@ _CUDA_LIBRARY = "libneuroevo_cuda.so"
 
 @dataclass(frozen=True)
 class Gpu:
-    """The GPU of this machine. why_not: why it cannot be used, "" where it can. name: model and compute capability."""
+    """The GPU of this machine.
+
+    Attributes:
+        why_not: Why it cannot be used; "" where it can.
+        name: Model and compute capability.
+    """
 
     why_not: str
     name: str = ""
@@ -35,7 +43,14 @@ class Gpu:
 
 
 def library_path(name: str) -> Path:
-    """The file of a native library. FileNotFoundError: it is not built."""
+    """The file of a native library.
+
+    Args:
+        name: Of the file.
+
+    Raises:
+        FileNotFoundError: It is not built.
+    """
     path = LIBRARY_FOLDER / name
     if not path.is_file():
         raise FileNotFoundError(f"native library {name} is not built: expected {path}; `make build` makes it")
@@ -47,8 +62,11 @@ def core() -> ctypes.CDLL:
     """The core with its C interface (custom_ops/c_api/neuroevo.h), and every environment family that was built.
 
     Warns of a family that cannot be loaded, such as MuJoCo's after a change of the mujoco package; the others work.
+
+    Raises:
+        FileNotFoundError: The core is not built.
     """
-    library = ctypes.CDLL(str(library_path("libneuroevo_core.so")))
+    library = ffi.bind(ctypes.CDLL(str(library_path("libneuroevo_core.so"))), ffi.CORE)
     for name in _FAMILY_LIBRARIES:
         if (LIBRARY_FOLDER / name).is_file():
             try:
@@ -58,11 +76,36 @@ def core() -> ctypes.CDLL:
     return library
 
 
+def call(
+    function: str,
+    *arguments: object,
+    library: ctypes.CDLL | None = None,
+    raises: Callable[[ErrorKind, str], Exception] = error_of,
+) -> None:
+    """Calls a function that returns a code.
+
+    Args:
+        function: Its name without "neuroevo_".
+        arguments: What neuroevo/native/ffi.py says that it takes. Arrays live until it returns.
+        library: Where it is; None: in the core.
+        raises: What to raise of a kind of error and the core's message.
+
+    Raises:
+        NativeError: The function failed; or what `raises` makes of that.
+    """
+    code = getattr(library or core(), f"neuroevo_{function}")(*arguments)
+    if code != 0:
+        raise raises(ErrorKind(code), core().neuroevo_last_error().decode())
+
+
 @functools.cache
 def cuda() -> ctypes.CDLL | None:
     """The GPU backend with its C interface (custom_ops/c_api/cuda.h); None where it was not built.
 
     Loading it makes the population backend "cuda" known, whether or not there is a GPU.
+
+    Raises:
+        OSError: It is built, but cannot be loaded.
     """
     core()
     # A library that an earlier build left behind does not fit the others.
@@ -70,11 +113,15 @@ def cuda() -> ctypes.CDLL | None:
 
 
 def load_cuda(path: Path) -> ctypes.CDLL:
-    """A library with the C interface of the GPU backend; the core must have been loaded."""
-    library = ctypes.CDLL(str(path))
-    library.neuroevo_cuda_why_not.restype = library.neuroevo_cuda_name.restype = ctypes.c_char_p
-    library.neuroevo_cuda_free_bytes.restype = ctypes.c_int64
-    return library
+    """A library with the C interface of the GPU backend; the core must have been loaded.
+
+    Args:
+        path: Of the library.
+
+    Raises:
+        OSError: It cannot be loaded.
+    """
+    return ffi.bind(ctypes.CDLL(str(path)), ffi.CUDA)
 
 
 @functools.cache
@@ -96,11 +143,22 @@ def gpu() -> Gpu:
 
 def gpu_free_bytes() -> int:
     """Of the GPU's memory now; 0 where none can be used."""
-    return cuda().neuroevo_cuda_free_bytes() if gpu().usable else 0
+    library = cuda() if gpu().usable else None
+    return 0 if library is None else library.neuroevo_cuda_free_bytes()
 
 
 def choose_device(device: str) -> str:
-    """ "cpu" or "gpu", whichever "auto", "cpu" or "gpu" means here. UserError: it is none of them or cannot be used."""
+    """What a choice of users means here.
+
+    Args:
+        device: "auto", "cpu" or "gpu".
+
+    Returns:
+        "cpu" or "gpu".
+
+    Raises:
+        UserError: It is none of them or cannot be used.
+    """
     if device not in DEVICES:
         raise UserError(f"device '{device}' is unknown{did_you_mean(device, DEVICES)}, expected auto, cpu or gpu")
     if device == "gpu" and not gpu().usable:
@@ -111,38 +169,58 @@ def choose_device(device: str) -> str:
 
 
 def set_threads(threads: int) -> None:
-    """Worker threads of the env pools and populations made from now on; in [1, 4096]. ValueError."""
+    """Sets the worker threads of the env pools and populations made from now on.
+
+    Args:
+        threads: In [1, 4096].
+
+    Raises:
+        ValueError: It is out of range.
+    """
     if threads > MAX_THREADS:  # what does not fit 32 bits would arrive as another number
         raise ValueError(f"threads is {threads}, expected one in [1, {MAX_THREADS}]")
-    if core().neuroevo_set_threads(threads) != 0:
-        core().neuroevo_last_error.restype = ctypes.c_char_p
-        raise ValueError(core().neuroevo_last_error().decode())
+    call("set_threads", threads, raises=lambda _, words: ValueError(words))
 
 
 def get_threads() -> int:
-    """Worker threads that a pool made now would get; by default one per core that this process may run on."""
+    """Worker threads that a pool made now would get; by default one per core that this process may run on.
+
+    Raises:
+        NativeError: So many threads cannot be had.
+    """
     threads = core().neuroevo_get_threads()
     if threads == 0:
-        core().neuroevo_last_error.restype = ctypes.c_char_p
-        raise RuntimeError(core().neuroevo_last_error().decode())
+        raise error_of(ErrorKind.INTERNAL, core().neuroevo_last_error().decode())
     return threads
 
 
 def busy_seconds() -> float:
     """Time that the pool's threads have spent with environments and networks so far, summed over the threads."""
-    core().neuroevo_busy_seconds.restype = ctypes.c_double
     return core().neuroevo_busy_seconds()
 
 
 def end_stuck_environments(seconds: float) -> None:
-    """Ends the processes of Gymnasium's environments that have been at one reset or step for longer than that; who
-    waits for them gets an error. Of all pools of this process: for the end of a run.
+    """Ends the processes of Gymnasium's environments that have been at one reset or step for too long.
+
+    Who waits for them gets an error. Of all pools of this process: for the end of a run.
+
+    Args:
+        seconds: How long they may.
     """
-    if (LIBRARY_FOLDER / _GYMNASIUM_LIBRARY).is_file():
-        library = ctypes.CDLL(str(LIBRARY_FOLDER / _GYMNASIUM_LIBRARY))
-        library.neuroevo_gymnasium_end_stuck(ctypes.c_double(seconds))
+    path = LIBRARY_FOLDER / _GYMNASIUM_LIBRARY
+    if path.is_file():
+        _gymnasium(path).neuroevo_gymnasium_end_stuck(seconds)
+
+
+@functools.cache
+def _gymnasium(path: Path) -> ctypes.CDLL:
+    return ffi.bind(ctypes.CDLL(str(path)), ffi.GYMNASIUM)
 
 
 def build_info() -> dict[str, object]:
-    """How the native libraries were built: compiler, architecture, versions."""
+    """How the native libraries were built: compiler, architecture, versions.
+
+    Raises:
+        FileNotFoundError: They are not built.
+    """
     return json.loads(library_path("build_info.json").read_text())

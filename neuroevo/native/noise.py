@@ -6,13 +6,12 @@ returns. Each vector is a pure function of its seed, so only seeds and weights a
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 
 import numpy as np
 
 from neuroevo.core.errors import NativeError
-from neuroevo.native.library import core, cuda, get_threads
+from neuroevo.native.library import call, cuda, get_threads
 
 # How much one native call computes, since nothing can interrupt it: the number of noise values, which take about a
 # tenth of a second (on the CPU, per thread), and the least number of positions, however many seeds there are.
@@ -62,19 +61,15 @@ def _piece(terms: int, device: str) -> int:
 
 
 def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray, device: str) -> None:
-    """Writes the sums of one piece, whose first position is `begin`, into `out`, a contiguous view."""
-    if device == "gpu":
-        library = cuda()
-        if library is None:
-            raise NativeError("the native libraries were built without the GPU backend")
-        add_up = library.neuroevo_cuda_noise_sum
-    else:
-        add_up = core().neuroevo_noise_sum
-    places = [ctypes.c_void_p(array.ctypes.data) for array in (seeds, weights, out)]
-    n, first, count = map(ctypes.c_int64, (len(seeds), begin, len(out)))
-    if add_up(*places[:2], n, first, count, places[2]) != 0:
-        core().neuroevo_last_error.restype = ctypes.c_char_p
-        raise NativeError(core().neuroevo_last_error().decode())
+    """Writes the sums at positions begin ... of one piece into out, a contiguous view."""
+    sizes = len(seeds), begin, len(out)
+    if device != "gpu":
+        call("noise_sum", seeds, weights, *sizes, out)
+        return
+    library = cuda()
+    if library is None:
+        raise NativeError("the native libraries were built without the GPU backend")
+    call("cuda_noise_sum", seeds, weights, *sizes, out, library=library)
 
 
 def _checked_weights(values: Sequence[float], shape: tuple[int, ...]) -> np.ndarray:

@@ -1,9 +1,7 @@
-"""The native core without TensorFlow, through its C interface (custom_ops/c_api/neuroevo.h): NumPy in, NumPy out.
+"""The populations of the native core without TensorFlow, through its C interface: NumPy in, NumPy out.
 
 The shape of every array is checked here: a ValueError names the array, its shape and the expected one. What the numbers
 in it mean is checked by the core: a NativeError.
-
-The lane runner here plays the same episodes as the TensorFlow graph, bit for bit; tests hold them against each other.
 """
 
 from __future__ import annotations
@@ -13,19 +11,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuroevo.native.ffi import call, i64, indices, ref, shaped, sized, strings
-from neuroevo.native.library import BACKENDS, core, cuda
+from neuroevo.native.ffi import indices, ref, shaped, sized, strings
+from neuroevo.native.library import BACKENDS, call, core, cuda
 from neuroevo.networks.layers import take_apart
+
+Ints = Sequence[int] | np.ndarray
 
 
 class Population:
-    """R rows of weights. networks: layer lists in text form. backend: "cpu", "reference", or "cuda" for a GPU. dtype:
-    what networks are evaluated in, "float32" or "int8". With int8, rows from float_rows on (None: no row) keep no
-    float32 weights: they cannot be read, and perturb starts from them only in place and only after init
-    or assign.
+    """R rows of weights. Rows are int64 [K]; arrays are converted to the dtypes given here.
 
-    dimensions: D of each network. observation_dtype, observation_shape, outputs: of all networks, which agree in them
-    (the core sees to that), so that they hold for any row.
+    All networks agree in what they see and in how many outputs they have (the core sees to that), so that
+    observation_dtype, observation_shape and outputs hold for any row.
+
+    Attributes:
+        dimensions: D of each network.
+        observation_dtype: Of what networks see.
+        observation_shape: Of what networks see.
+        outputs: Numbers that a network gives.
     """
 
     def __init__(
@@ -36,59 +39,109 @@ class Population:
         dtype: str = "float32",
         float_rows: int | None = None,
     ):
+        """Makes the rows, which hold nothing yet.
+
+        Args:
+            networks: Layer lists in text form.
+            rows: R.
+            backend: "cpu", "reference", or "cuda" for a GPU.
+            dtype: What networks are evaluated in, "float32" or "int8".
+            float_rows: With int8, rows from this one on keep no float32 weights: they cannot be read, and perturb
+                starts from them only in place and only after init or assign. None: all keep them.
+
+        Raises:
+            NativeError: A network, the backend or a size is not possible.
+        """
         self._handle = ctypes.c_void_p()
         if backend == BACKENDS["gpu"]:
             cuda()  # without it there is no such backend
         texts = strings(networks)
-        sizes = i64(len(texts)), i64(rows)
-        floats = i64(-1 if float_rows is None else float_rows)
-        call("population_make", backend.encode(), texts, *sizes, dtype.encode(), floats, ref(self._handle))
+        floats = -1 if float_rows is None else float_rows
+        made = ref(self._handle)
+        call("population_make", backend.encode(), texts, len(texts), rows, dtype.encode(), floats, made)
         self.dimensions = [self._dimension(network) for network in range(len(networks))]
         first = take_apart(networks[0], np.zeros(self.dimensions[0], np.float32))
         self.observation_dtype = np.dtype(first.dtype)
         self.observation_shape, self.outputs = first.shape, first.outputs
 
     def __del__(self) -> None:
-        if self._handle:
+        """Frees the rows."""
+        if self._handle.value:
             core().neuroevo_population_free(self._handle)
+
+    @property
+    def handle(self) -> ctypes.c_void_p:
+        """For functions of the C interface; valid as long as this object."""
+        return self._handle
 
     def _dimension(self, network: int) -> int:
         dimension = ctypes.c_int64()
-        call("population_dimension", self._handle, i64(network), ref(dimension))
+        call("population_dimension", self._handle, network, ref(dimension))
         return dimension.value
 
-    def init(self, rows: Sequence[int], networks: Sequence[int], seeds: Sequence[int]) -> None:
-        """Initial weights of the networks [K] from the seeds [K] into the rows [K]."""
+    def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
+        """Puts initial weights into rows.
+
+        Args:
+            rows: [K].
+            networks: [K], indices.
+            seeds: [K].
+        """
         rows = indices("rows", rows)
         networks = shaped("networks", networks, np.int32, rows.shape)
         seeds = shaped("seeds", seeds, np.uint64, rows.shape)
         call("population_init", self._handle, *sized(rows), networks, seeds)
 
-    def assign(self, rows: Sequence[int], networks: Sequence[int], thetas: np.ndarray) -> None:
-        """Thetas [K, max D] into the rows [K]."""
+    def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
+        """Puts given weights into rows.
+
+        Args:
+            rows: [K].
+            networks: [K], indices.
+            thetas: [K, max D].
+        """
         rows = indices("rows", rows)
         networks = shaped("networks", networks, np.int32, rows.shape)
         thetas = shaped("thetas", thetas, np.float32, (len(rows), max(self.dimensions)))
-        call("population_assign", self._handle, *sized(rows), networks, thetas, i64(thetas.shape[1]))
+        call("population_assign", self._handle, *sized(rows), networks, thetas, thetas.shape[1])
 
-    def read(self, rows: Sequence[int]) -> np.ndarray:
-        """Weights of the rows, float32 [K, max D]."""
+    def read(self, rows: Ints) -> np.ndarray:
+        """The weights of rows.
+
+        Args:
+            rows: [K].
+
+        Returns:
+            float32 [K, max D].
+        """
         rows = indices("rows", rows)
         out = np.zeros((len(rows), max(self.dimensions)), np.float32)
-        call("population_read", self._handle, *sized(rows), out, i64(out.shape[1]))
+        call("population_read", self._handle, *sized(rows), out, out.shape[1])
         return out
 
-    def perturb(self, dst: Sequence[int], src: Sequence[int], seeds: Sequence[int], scales: Sequence[float]) -> None:
-        """In order: theta of dst = theta of src + scale * noise(seed)."""
+    def perturb(self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray) -> None:
+        """In order: theta of dst = theta of src + scale * noise(seed).
+
+        Args:
+            dst: Rows [K].
+            src: Rows [K].
+            seeds: [K].
+            scales: [K].
+        """
         dst = indices("dst", dst)
         src = shaped("src", src, np.int64, dst.shape)
         seeds = shaped("seeds", seeds, np.uint64, dst.shape)
         scales = shaped("scales", scales, np.float32, dst.shape)
-        call("population_perturb", self._handle, dst, src, i64(len(dst)), seeds, scales)
+        call("population_perturb", self._handle, dst, src, len(dst), seeds, scales)
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """What vbn layers take their statistics of: observations [B, *observation_shape], once. ValueError for others
-        than of observation_dtype.
+        """Says what vbn layers take their statistics of, once.
+
+        Args:
+            observations: [B, *observation_shape].
+
+        Raises:
+            ValueError: They have another shape, or are not of observation_dtype.
         """
         observations = np.ascontiguousarray(observations)
         if observations.dtype != self.observation_dtype or observations.shape[1:] != self.observation_shape:
@@ -98,22 +151,43 @@ class Population:
             )
         call("population_set_reference", self._handle, *sized(observations))
 
-    def prepare(self, rows: Sequence[int]) -> None:
-        """Statistics of the rows' vbn layers: after each time that a row was filled, before it is played."""
+    def prepare(self, rows: Ints) -> None:
+        """Makes the statistics of rows' vbn layers: after each time that a row was filled, before it is played.
+
+        Args:
+            rows: [K].
+        """
         call("population_prepare", self._handle, *sized(indices("rows", rows)))
 
     def statistics(self, row: int) -> np.ndarray:
-        """Of a prepared row's vbn layers, as custom_ops/networks/network.h orders them: float32 [S]."""
-        count = i64()
-        call("population_statistics", self._handle, i64(row), None, i64(0), ref(count))
+        """Those of a prepared row's vbn layers.
+
+        Args:
+            row: In [0, R).
+
+        Returns:
+            float32 [S], as custom_ops/networks/network.h orders them.
+        """
+        count = ctypes.c_int64()
+        call("population_statistics", self._handle, row, None, 0, ref(count))
         out = np.zeros(count.value, np.float32)
-        call("population_statistics", self._handle, i64(row), out, count, ref(count))
+        call("population_statistics", self._handle, row, out, len(out), ref(count))
         return out
 
-    def forward(self, rows: Sequence[int], observations: np.ndarray, outputs: int) -> np.ndarray:
-        """Outputs float32 [K, outputs] of the rows' networks on the observations [K, *observation_shape].
+    def forward(self, rows: Ints, observations: np.ndarray, outputs: int) -> np.ndarray:
+        """What the rows' networks make of observations.
 
-        ValueError also for observations that are not of observation_dtype: they would be read as something else.
+        Args:
+            rows: [K].
+            observations: [K, *observation_shape].
+            outputs: Numbers that a network gives.
+
+        Returns:
+            float32 [K, outputs].
+
+        Raises:
+            ValueError: A shape is wrong, or observations are not of observation_dtype: they would be read as something
+                else.
         """
         rows = indices("rows", rows)
         if outputs != self.outputs:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.native.library import core
+from neuroevo.native.ffi import ref
+from neuroevo.native.library import call, core
 
 CALL, TASK, DEVICE = range(3)  # kinds of spans: calls into environments or networks, tasks of the pool, GPU kernels
 _SPANS_PER_THREAD = 1 << 20  # 48 MB if all are used, enough for minutes of a rollout
@@ -132,19 +133,16 @@ def start(spans_per_thread: int = _SPANS_PER_THREAD) -> None:
     Raises:
         ValueError: The capacity is less than 1.
     """
-    if core().neuroevo_trace_start(ctypes.c_int64(spans_per_thread)) != 0:
-        core().neuroevo_last_error.restype = ctypes.c_char_p
-        raise ValueError(core().neuroevo_last_error().decode())
+    call("trace_start", spans_per_thread, raises=lambda _, words: ValueError(words))
 
 
 def stop() -> Spans:
     """Ends the recording and returns the spans that have ended."""
     core().neuroevo_trace_stop()
     count, dropped = ctypes.c_int64(), ctypes.c_int64()
-    read = core().neuroevo_trace_read
-    read(None, ctypes.c_int64(0), ctypes.byref(count), ctypes.byref(dropped))
+    call("trace_read", None, 0, ref(count), ref(dropped))
     raw = np.zeros(count.value, _SPAN)
-    read(ctypes.c_void_p(raw.ctypes.data), count, ctypes.byref(count), ctypes.byref(dropped))
+    call("trace_read", raw, len(raw), ref(count), ref(dropped))
     addresses, which = np.unique(raw["name"], return_inverse=True)
     names = np.array([ctypes.string_at(int(address)).decode() for address in addresses], object)
     return Spans(

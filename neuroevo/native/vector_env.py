@@ -9,11 +9,12 @@ import numpy as np
 from gymnasium.error import InvalidAction
 
 from neuroevo.core.env_spec import EnvSpec
-from neuroevo.native.library import core
+from neuroevo.native.ffi import ErrorKind, error_of, ref, strings
+from neuroevo.native.library import call, core
 
 
 class _Spec(ctypes.Structure):
-    _fields_ = [
+    _fields_ = (
         ("observation_dtype", ctypes.c_char_p),
         ("observation_shape", ctypes.POINTER(ctypes.c_int64)),
         ("observation_rank", ctypes.c_int64),
@@ -26,11 +27,11 @@ class _Spec(ctypes.Structure):
         ("render_rank", ctypes.c_int64),
         ("info_names", ctypes.POINTER(ctypes.c_char_p)),
         ("infos", ctypes.c_int64),
-    ]
+    )
 
 
 class _Output(ctypes.Structure):
-    _fields_ = [
+    _fields_ = (
         ("observations", ctypes.c_void_p),
         ("rewards", ctypes.c_void_p),
         ("terminations", ctypes.c_void_p),
@@ -39,32 +40,53 @@ class _Output(ctypes.Structure):
         ("infos", ctypes.c_void_p),
         ("final_observations", ctypes.c_void_p),
         ("final_infos", ctypes.c_void_p),
-    ]
+    )
 
 
 class VectorCore:
-    """N environments that are reset and stepped together. Arrays must be contiguous and have the dtypes and shapes that
-    are given here: nothing checks it. Calls raise ValueError, InvalidAction for an action out of range, RuntimeError.
+    """N environments that are reset and stepped together. Arrays must have the dtypes and shapes given here, unchecked.
 
-    observation_shape, observation_dtype: of one observation. discrete: an action is one of num_actions, else a vector
-    of num_actions with the bounds action_low and action_high. frame_skip: emulator frames per step. render_shape:
-    (height, width, 3); () if there are no screens. info_names: of the I infos.
-    After reset() and step(), until the next one: rewards float64 [N], terminations, truncations and failures bool [N],
-    infos int64 [I, N]; with same-step autoreset, of the episodes that the step ended, final_observations [N, *shape]
-    and final_infos int64 [I, N].
+    Calls raise ValueError, InvalidAction for an action out of range, EnvironmentFailure where an environment broke, and
+    NativeError for the rest.
+
+    Attributes:
+        observation_shape: Of one observation.
+        observation_dtype: Of one observation.
+        discrete: An action is one of num_actions; else a vector of num_actions.
+        num_actions: A.
+        action_low: Bounds of a vector, float32 [A]; [0] where an action is one of several.
+        action_high: Likewise.
+        frame_skip: Emulator frames per step.
+        render_shape: (height, width, 3); () if there are no screens.
+        info_names: Of the I infos.
+        num_envs: N.
+        rewards: float64 [N]; this and the following after reset() and step(), until the next one.
+        terminations: bool [N].
+        truncations: bool [N].
+        failures: bool [N].
+        infos: int64 [I, N].
+        final_observations: [N, *observation_shape], with same-step autoreset, of the episodes that the step ended.
+        final_infos: int64 [I, N], likewise.
     """
 
     def __init__(self, env: EnvSpec, num_envs: int, autoreset: str, max_steps: int, threads: int):
-        """autoreset: NextStep, SameStep or Disabled. max_steps: 0: the environment's own. threads: 0: the process's."""
+        """Makes the environments.
+
+        Args:
+            env: Recipe of the environment.
+            num_envs: N.
+            autoreset: NextStep, SameStep or Disabled.
+            max_steps: Cut-off of the episodes; 0: the environment's own.
+            threads: Of a pool of its own; 0: the process's.
+        """
         self._handle = ctypes.c_void_p()
-        options = (ctypes.c_char_p * len(env.options))(*(text.encode() for text in env.options))
-        sizes = ctypes.c_int64(len(options)), ctypes.c_int64(num_envs)
-        limits = ctypes.c_int64(max_steps), ctypes.c_int32(threads)
-        made = ctypes.byref(self._handle)
-        _call("make", env.family.encode(), options, *sizes, autoreset.encode(), *limits, made)
+        options = strings(env.options)
+        sizes = len(options), num_envs
+        limits = max_steps, threads
+        _call("make", env.family.encode(), options, *sizes, autoreset.encode(), *limits, ref(self._handle))
         self.free = weakref.finalize(self, core().neuroevo_vector_free, self._handle)
         spec = _Spec()
-        _call("get_spec", self._handle, ctypes.byref(spec))
+        _call("get_spec", self._handle, ref(spec))
         self.observation_dtype = np.dtype(spec.observation_dtype.decode())
         self.observation_shape = tuple(spec.observation_shape[: spec.observation_rank])
         self.discrete, self.num_actions = spec.action_dtype == b"int32", spec.num_actions
@@ -88,39 +110,58 @@ class VectorCore:
         return np.empty((self.num_envs, *self.observation_shape), self.observation_dtype)
 
     def reset(self, mask: np.ndarray, seeded: np.ndarray, seeds: np.ndarray, observations: np.ndarray) -> None:
-        """Begins episodes where mask, bool [N], says so, with seeds uint64 [N] where seeded, bool [N], says so."""
+        """Begins episodes.
+
+        Args:
+            mask: bool [N], where.
+            seeded: bool [N], where anew from a seed.
+            seeds: uint64 [N].
+            observations: [N, *observation_shape], written.
+        """
         self._output.observations = observations.ctypes.data
-        _call("reset", self._handle, *map(_address, (mask, seeded, seeds)), ctypes.byref(self._output))
+        _call("reset", self._handle, mask, seeded, seeds, ref(self._output))
 
     def step(self, actions: np.ndarray, observations: np.ndarray) -> None:
-        """Steps with actions int64 [N] or float32 [N, num_actions]."""
+        """Steps.
+
+        Args:
+            actions: int64 [N] or float32 [N, num_actions].
+            observations: [N, *observation_shape], written.
+        """
         self._output.observations = observations.ctypes.data
-        _call("step", self._handle, _address(actions), ctypes.byref(self._output))
+        _call("step", self._handle, actions, ref(self._output))
 
     def render(self) -> np.ndarray:
         """The current screens, uint8 [N, *render_shape]."""
         screens = np.empty((self.num_envs, *self.render_shape), np.uint8)
-        _call("render", self._handle, _address(screens))
+        _call("render", self._handle, screens)
         return screens
 
     def failure(self, index: int) -> str:
-        """Why the last episode of this environment that ended was broken off; "" where it was not."""
+        """Why the last episode of an environment that ended was broken off.
+
+        Args:
+            index: Of the environment.
+
+        Returns:
+            "" where it was not.
+        """
         text = ctypes.c_char_p()
-        _call("failure", self._handle, ctypes.c_int64(index), ctypes.byref(text))
-        return text.value.decode()
+        _call("failure", self._handle, index, ref(text))
+        return (text.value or b"").decode()
 
 
-_ERRORS = {1: ValueError, 2: InvalidAction, 3: ValueError}  # by Error::Kind + 1; what is out of range is an action
+_ERRORS = {
+    ErrorKind.INVALID_ARGUMENT: ValueError,
+    ErrorKind.OUT_OF_RANGE: InvalidAction,  # an action is all that is given by its number here
+    ErrorKind.NOT_FOUND: ValueError,
+}
 
 
-def _address(array: np.ndarray) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)
+def _error_of(kind: ErrorKind, words: str) -> Exception:
+    return _ERRORS[kind](words) if kind in _ERRORS else error_of(kind, words)
 
 
 def _call(function: str, *arguments: object) -> None:
     """Calls neuroevo_vector_<function>."""
-    library = core()
-    code = getattr(library, f"neuroevo_vector_{function}")(*arguments)
-    if code != 0:
-        library.neuroevo_last_error.restype = ctypes.c_char_p
-        raise _ERRORS.get(code, RuntimeError)(library.neuroevo_last_error().decode())
+    call(f"vector_{function}", *arguments, raises=_error_of)

@@ -13,20 +13,34 @@ from neuroevo.native.population import Population
 
 
 class NativeWeights:
-    """Of networks, layer lists in text form; satisfies the Weights protocol of neuroevo/core/evaluator.py.
+    """The weights of genomes; satisfies the Weights protocol of neuroevo/core/evaluator.py.
 
-    device: where noise is added up, "cpu" or "gpu", with the same bits. dimensions: D of each network.
+    Attributes:
+        dimensions: D of each network.
     """
 
     def __init__(self, networks: Sequence[str], device: str = "cpu"):
+        """Makes one row.
+
+        Args:
+            networks: Layer lists in text form.
+            device: Where noise is added up, "cpu" or "gpu", with the same bits.
+        """
         self._population = Population(networks, rows=1)
         self._device = device
         self.dimensions: Sequence[int] = self._population.dimensions
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """The genome's weights, float32 [D], the bits that a population plays.
+        """A genome's weights, the bits that a population plays.
 
-        UserError: its center has another size.
+        Args:
+            genome: Of one of the networks.
+
+        Returns:
+            float32 [D].
+
+        Raises:
+            UserError: Its center has another size.
         """
         population, network = self._population, genome.network
         if isinstance(genome.base, Center):
@@ -39,17 +53,42 @@ class NativeWeights:
         return population.read([0])[0, : self.dimensions[network]]
 
     def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
-        """The sum of weights[i] * noise(seeds[i]), float32 [dimension]."""
+        """The sum of weights[i] * noise(seeds[i]).
+
+        Args:
+            seeds: [N].
+            weights: [N].
+            dimension: D.
+
+        Returns:
+            float32 [D].
+        """
         return noise_sum(seeds, weights, dimension, device=self._device)
 
 
 def base_seed(genome: Genome) -> int:
-    """The seed of the initial weights; 0 for a genome that has a dense vector instead."""
+    """The seed of the initial weights; 0 for a genome that has a dense vector instead.
+
+    Args:
+        genome: Any.
+    """
     return 0 if isinstance(genome.base, Center) else genome.base
 
 
 def vector_of(center: Center, network: int, dimensions: Sequence[int]) -> np.ndarray:
-    """float32 [D]. dimensions: D of each network. UserError: there is no such network or the vector does not fit it."""
+    """The weights of a center.
+
+    Args:
+        center: Where a genome starts.
+        network: The genome's.
+        dimensions: D of each network.
+
+    Returns:
+        float32 [D].
+
+    Raises:
+        UserError: There is no such network or the vector does not fit it.
+    """
     vector = center.vector
     if not 0 <= network < len(dimensions):
         raise UserError(f"network {network} of a genome is out of range [0, {len(dimensions)})")
@@ -61,12 +100,22 @@ def vector_of(center: Center, network: int, dimensions: Sequence[int]) -> np.nda
 
 
 def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """For each genome the index of its dense vector, or -1 without one, int64 [G]; and the vectors, float32 [V, max D],
-    zeros after the D of a smaller network. None stands for a genome that needs none. UserError: as vector_of().
+    """The dense vectors that genomes start from, each once.
+
+    Args:
+        genomes: [G]; None stands for one that needs none.
+        dimensions: D of each network.
+
+    Returns:
+        For each genome the index of its vector, or -1 without one, int64 [G]; and the vectors, float32 [V, max D],
+        zeros after the D of a smaller network.
+
+    Raises:
+        UserError: As vector_of().
     """
     theta_of = np.full(len(genomes), -1, np.int64)
     numbers: dict[Center, int] = {}
-    vectors = []
+    vectors: list[np.ndarray] = []
     for i, genome in enumerate(genomes):
         if genome is not None and isinstance(genome.base, Center):
             vector = vector_of(genome.base, genome.network, dimensions)

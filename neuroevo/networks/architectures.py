@@ -225,6 +225,18 @@ def to_text(layers: list[str]) -> str:
     return "; ".join(layers)
 
 
+def network_text(layers: Callable[[str, int], list[str]], dtype: str, shape: tuple[int, ...], num_actions: int) -> str:
+    """The text form of a network for an environment.
+
+    Args:
+        layers: What makes the layer list of the input's line and the number of actions.
+        dtype: Of the environment's observations.
+        shape: Of one of them.
+        num_actions: Actions, or numbers of an action that is a vector.
+    """
+    return to_text(layers(input_line(dtype, shape), num_actions))
+
+
 def input_line(dtype: str, shape: tuple[int, ...]) -> str:
     """The layer list's first line for an environment's observations of this dtype and shape.
 

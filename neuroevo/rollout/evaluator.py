@@ -22,7 +22,8 @@ from neuroevo.core.problems import ConfigError
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
 from neuroevo.native import library
-from neuroevo.native.weights import NativeWeights, base_seed, thetas_of, vector_of
+from neuroevo.native.submission import pack
+from neuroevo.native.weights import NativeWeights, vector_of
 from neuroevo.networks.architectures import Network, check, named
 from neuroevo.rollout.parent_cache import ParentRows
 from neuroevo.rollout.pipeline import Pipeline
@@ -145,39 +146,33 @@ class LocalEvaluator:
             batch.behaviors = np.zeros((len(episodes), self.behavior_size), self._pipeline.behavior_dtype)
         if not episodes:
             return batch
-        genomes = {genome: index for index, genome in enumerate(dict.fromkeys(e.genome for e in episodes))}
+        genomes = list(dict.fromkeys(episode.genome for episode in episodes))
         self._bring_parents(genomes)
-        sources = [self._parents.source(genome) for genome in genomes]
-        self._pipeline.prepare_rows([row for row, chain in sources if row is not None and not chain])
-        dense = [genome if row is None else None for genome, (row, _) in zip(genomes, sources, strict=True)]
-        genome_thetas, thetas = thetas_of(dense, self._pipeline.dimensions)
-        first, self._next_id = self._next_id, self._next_id + len(episodes)
-        first_genome, self._next_id = self._next_id, self._next_id + len(genomes)
+        sources = {genome: self._parents.source(genome) for genome in genomes}
+        self._pipeline.prepare_rows([row for row, chain in sources.values() if row is not None and not chain])
         normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
-        rows = {row for row, _ in sources if row is not None}
-        self._playing[first] = _Playing(batch, rows, [number for number in normalizers.values() if number >= 0])
-        self._pipeline.submit(
-            episode_ids=range(first, first + len(episodes)),
-            episode_genomes=[genomes[episode.genome] for episode in episodes],
-            episode_seeds=[episode.seed for episode in episodes],
-            episode_max_frames=[episode.max_steps * self.frame_skip for episode in episodes],
-            episode_normalizers=[normalizers[episode.normalizer] for episode in episodes],
-            genome_ids=range(first_genome, first_genome + len(genomes)),
-            genome_networks=[genome.network for genome in genomes],
-            genome_sources=[-1 if row is None else row for row, _ in sources],
-            genome_seeds=[base_seed(genome) for genome in genomes],
-            genome_thetas=genome_thetas,
-            thetas=thetas,
-            chains=[chain for _, chain in sources],
-            priority=priority,
+        submission = pack(
+            episodes,
+            frame_skip=self.frame_skip,
+            dimensions=self._pipeline.dimensions,
+            first_id=self._next_id,
+            source=sources.__getitem__,
+            normalizers=normalizers,
         )
+        rows = {row for row, _ in sources.values() if row is not None}
+        numbers = [number for number in normalizers.values() if number >= 0]
+        self._playing[self._next_id] = _Playing(batch, rows, numbers)
+        self._next_id += len(episodes) + len(genomes)
+        self._pipeline.submit(submission, priority)
         return batch
 
-    def _bring_parents(self, genomes: Mapping[Genome, int]) -> None:
+    def _bring_parents(self, genomes: Sequence[Genome]) -> None:
         """Makes the weights of every genome that several of these are children of."""
         children = Counter(genome.parent for genome in genomes if genome.chain)
         in_use = frozenset().union(*(playing.rows for playing in self._playing.values()))
-        for fill in self._parents.require((parent for parent, count in children.items() if count > 1), in_use):
+        for fill in self._parents.require(
+            (parent for parent, count in children.items() if parent is not None and count > 1), in_use
+        ):
             if fill.source is None:
                 self._fill_from_base(fill.row, fill.genome)
                 if fill.chain:
@@ -204,15 +199,10 @@ class LocalEvaluator:
 
     def _book_results(self, count: int) -> None:
         """Waits for `count` episodes or a short time, and books what has ended in its batches."""
-        ids, returns, steps = self._pipeline.results(count, _WAIT_SECONDS)
-        ended = self._pipeline.take_ended()  # later, so that none of the results' is missing
-        episodes, failures, moments, behaviors = ended
+        results = self._pipeline.results(count, _WAIT_SECONDS)
         for first, playing in list(self._playing.items()):
             batch = playing.batch
-            for i in np.flatnonzero((episodes >= first) & (episodes < first + len(batch.steps))):
-                batch.book_end(int(episodes[i]) - first, failures[i].decode(), moments[i], behaviors[i])
-            own = (ids >= first) & (ids < first + len(batch.steps))
-            batch.book(ids[own] - first, returns[own], steps[own])
+            batch.book(results.of(first, len(batch.steps)))
             if not batch.left:
                 self._pipeline.drop_normalizers(playing.normalizers)
                 del self._playing[first]

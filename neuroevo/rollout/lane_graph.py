@@ -1,5 +1,7 @@
-"""The TensorFlow graph that plays one lane: refill, then observe, forward, actions, step and book until slots want
-episodes, and so on until the queue is closed, without any Python per step.
+"""The TensorFlow graph that plays one lane, without any Python per step.
+
+It refills the slots, then observes, forwards, acts, steps and books until slots want episodes, and so on until the
+queue is closed.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ def lane_function(
     ops = load_ops()
     vector, scalar, handle = tf.TensorShape([None]), tf.TensorShape([]), tf.TensorSpec([], tf.resource)
 
-    @tf.function(autograph=False, input_signature=[tf.TensorSpec([], tf.int64), handle, handle, handle])
+    @tf.function(  # type: ignore[untyped-decorator]  # TensorFlow ships no types
+        autograph=False, input_signature=[tf.TensorSpec([], tf.int64), handle, handle, handle]
+    )
     def run(lane: tf.Tensor, env_pool: tf.Tensor, population: tf.Tensor, queue: tf.Tensor) -> tf.Tensor:
         def refill() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             take = ops.episode_queue_take(queue, lane)
@@ -42,7 +46,7 @@ def lane_function(
                 rows = tf.concat([take.assign_rows, take.init_rows, take.perturb_dst], 0)
                 with tf.control_dependencies([perturb]), tf.device(population_device):
                     filled = ops.population_prepare(population, rows)
-            episodes = take.slots, take.seeds, take.max_frames, take.episodes, take.normalizers
+            episodes = take.slots, take.seeds, take.max_frames, take.normalizers
             reset = ops.env_reset(env_pool, *episodes)
             with tf.control_dependencies([filled, reset]):
                 return tf.identity(take.live_slots), tf.identity(take.live_rows), tf.identity(take.closed)
@@ -56,7 +60,7 @@ def lane_function(
                 outputs = ops.population_forward(population, rows, observations)
             actions = ops.env_actions(env_pool, outputs, T=action_dtype)
             rewards, dones = ops.env_step(env_pool, slots, actions)
-            put = ops.episode_queue_put(queue, lane, slots, rewards, dones)
+            put = ops.episode_queue_put(queue, env_pool, lane, slots, rewards, dones)
             return put.live_slots, put.live_rows, put.refill
 
         def play(slots: tf.Tensor, rows: tf.Tensor, closed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from contextlib import suppress
 
@@ -10,6 +9,7 @@ import tensorflow as tf
 
 from neuroevo.native.library import end_stuck_environments
 from neuroevo.rollout.tf_ops import in_core_words, load_ops
+from neuroevo.system.cores import usable_cores
 
 _PATIENCE = 2.0  # seconds that a step may take once the queue is closed, if a process can be ended for it
 
@@ -57,7 +57,6 @@ class LaneThreads:
 def _let_lanes_run_at_once(lanes: int) -> None:
     """Gives TensorFlow a thread for each lane, if it has fewer: some lanes would wait until others have no episodes."""
     threading_config = tf.config.threading
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if lanes > (threading_config.get_inter_op_parallelism_threads() or cores):
+    if lanes > (threading_config.get_inter_op_parallelism_threads() or usable_cores()):
         with suppress(RuntimeError):  # it is at work already, and keeps those that it has
             threading_config.set_inter_op_parallelism_threads(lanes)

@@ -15,13 +15,15 @@ import tensorflow as tf
 
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.env_spec import EnvSpec
+from neuroevo.core.episode import EpisodeResults
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
-from neuroevo.networks.architectures import Network, check, input_line, to_text
+from neuroevo.native.submission import Submission
+from neuroevo.networks.architectures import Network, check, network_text
 from neuroevo.rollout.lane_graph import lane_function
 from neuroevo.rollout.lane_threads import LaneThreads
 from neuroevo.rollout.reference_batch import draw_reference_batch
-from neuroevo.rollout.tf_ops import core_words, load_ops
+from neuroevo.rollout.tf_ops import core_words, in_core_words, load_ops
 from neuroevo.system.signals import deferred_signals
 
 _PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
@@ -76,12 +78,12 @@ class Pipeline:
             if behavior is not None:
                 self._record(behavior, env.name, spec.behavior_shape.numpy())
             self._check_networks(networks, env.name)
-            observation = input_line(self.observation_dtype.name, self.observation_shape)
-            vector = self._action_dtype == tf.float32
-            for bins in {network.action_bins for network in networks if vector}:
+            continuous = self._action_dtype == tf.float32
+            for bins in {network.action_bins for network in networks if continuous}:
                 self._check_outputs(self.num_actions * (bins or 1))
-            layers = [network.layers(observation, self.num_actions, vector) for network in networks]
-            self.network_texts = [to_text(each) for each in layers]
+            shown = self.observation_dtype.name, self.observation_shape, self.num_actions
+            layers = [functools.partial(network.layers, continuous_actions=continuous) for network in networks]
+            self.network_texts = [network_text(each, *shown) for each in layers]
             self._prepares = any(network.needs_reference for network in networks)
             if self._prepares:
                 reference_batch = self._checked_reference(
@@ -107,77 +109,44 @@ class Pipeline:
             run = lane_function(*played, self._population_device, self._prepares)
         self._threads.start(run, self.env_pool, self.population, self.queue)
 
-    def submit(
-        self,
-        episode_ids: Sequence[int],
-        episode_genomes: Sequence[int],
-        episode_seeds: Sequence[int],
-        episode_max_frames: Sequence[int],
-        genome_ids: Sequence[int],
-        genome_networks: Sequence[int],
-        genome_sources: Sequence[int],
-        genome_seeds: Sequence[int],
-        chains: Sequence[Sequence[tuple[int, float]]],
-        priority: int = 0,
-        episode_normalizers: Sequence[int] | None = None,
-        genome_thetas: Sequence[int] | None = None,
-        thetas: np.ndarray | None = None,
-    ) -> None:
-        """Appends episodes to the queue, as the EpisodeQueueSubmit op describes; chains holds one per genome.
+    def submit(self, submission: Submission, priority: int = 0) -> None:
+        """Appends episodes to the queue.
 
-        episode_normalizers: numbers given to set_normalizer(), or -1; by default all -1. genome_thetas: index in
-        thetas, float32 [V, max D], or -1; by default all -1.
-        RuntimeError: the pipeline is closed.
+        Args:
+            submission: The episodes, with ids that none has had before; genomes start from the caller's rows.
+            priority: Episodes of a lower number are played first.
+
+        Raises:
+            tf.errors.OpError: Something in them is not possible.
+            RuntimeError: The pipeline is closed.
         """
         self._check_lanes()
-        mutations = [mutation for chain in chains for mutation in chain]
-        normalizers = [-1] * len(episode_ids) if episode_normalizers is None else episode_normalizers
-        theta_of = [-1] * len(genome_ids) if genome_thetas is None else genome_thetas
         with tf.device("/cpu:0"):
-            load_ops().episode_queue_submit(
-                self.queue,
-                _int64(episode_ids),
-                _int64(episode_genomes),
-                _int64(episode_seeds),
-                _int64(episode_max_frames),
-                _int64(normalizers),
-                _int64(genome_ids),
-                np.asarray(genome_networks, np.int32),
-                _int64(genome_sources),
-                _int64(genome_seeds),
-                _int64(theta_of),
-                np.concatenate([[0], np.cumsum([len(chain) for chain in chains], dtype=np.int64)]).astype(np.int64),
-                _int64([seed for seed, _ in mutations]),
-                np.asarray([scale for _, scale in mutations], np.float32),
-                np.zeros([0, 0], np.float32) if thetas is None else thetas,
-                _int64(priority),
-            )
+            load_ops().episode_queue_submit(self.queue, **submission.arrays(), priority=_int64(priority))
 
-    def results(self, count: int = 0, seconds: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Ids, returns and steps of the episodes that have ended since the last call.
+    def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
+        """What there is to tell of the episodes that have ended since the last call.
 
-        Waits until there are `count` of them or the time is over; no signal is handled meanwhile. Raises what stopped a
-        lane, if something did, and RuntimeError when the pipeline is closed.
+        Waits until there are `count` of them or the time is over; no signal is handled meanwhile.
+
+        Args:
+            count: How many to wait for.
+            seconds: How long to wait.
+
+        Returns:
+            Results in the order in which the episodes ended.
+
+        Raises:
+            BaseException: What stopped a lane, if something did.
+            RuntimeError: The pipeline is closed.
         """
         self._check_lanes()
         with tf.device("/cpu:0"):
             results = load_ops().episode_queue_results(self.queue, _int64(count), _int64(1000 * seconds))
-            *outcomes, total_steps = (out.numpy() for out in results)
+            ids, returns, steps, failures, sums, behaviors, total_steps = (out.numpy() for out in results)
         self.total_steps = int(total_steps)
-        return tuple(outcomes)
-
-    def take_ended(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of the episodes that have ended since the last call (all if behaviors are recorded, else those with a failure
-        or a normalizer): ids int64 [E], why they failed as bytes [E], empty where they did not, moments float64
-        [E, 1 + 2n], [E, 0] without normalizers, and behaviors [E, B], 0 where they failed.
-
-        Of an episode that results() has told of, it has been told too.
-        """
-        self._check_open()
-        with tf.device("/cpu:0"):
-            ids, failures, moments, behaviors = (out.numpy() for out in load_ops().env_take_ended(self.env_pool))
-        behaviors = behaviors.view(self.behavior_dtype).reshape(len(ids), self.behavior_size)
-        return ids, failures, moments, behaviors
+        behaviors = behaviors.view(self.behavior_dtype).reshape(len(ids), -1 if behaviors.size else 0)
+        return EpisodeResults(ids, returns, steps, [failure.decode() for failure in failures], sums, behaviors)
 
     def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
         """Makes a normalizer known to the environments under a number; mean, std float64 [n]."""
@@ -292,11 +261,17 @@ def make_env_pool(env: EnvSpec, slots: int) -> tf.Tensor:
 
 
 def _in_core_words(what: str, make: Callable[[], tf.Tensor], done: str = "made") -> tf.Tensor:
-    """What `make` makes. UserError: the core's words, without what TensorFlow puts around them, on why it cannot be."""
+    """What `make` makes.
+
+    UserError: the core's words, without what TensorFlow puts around them, on why it cannot be. EnvironmentFailure: an
+    environment's process did not start. NativeError: something else went wrong.
+    """
     try:
         return make()
     except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as error:
         raise UserError(f"{what} cannot be {done}: {core_words(error)}") from None
+    except tf.errors.OpError as error:
+        raise in_core_words(error) from error
 
 
 def _default_parent_rows(dimension: int, dtype: str) -> int:

@@ -44,6 +44,11 @@ def draw_reference_batch(env: EnvSpec, seed: int, count: int = COUNT) -> np.ndar
 
 
 def make_pool(env: EnvSpec) -> EnvPool:
+    """Makes a pool of one environment.
+
+    Raises:
+        UserError: The native core refuses an option.
+    """
     try:
         return EnvPool(env, 1)
     except NativeError as error:

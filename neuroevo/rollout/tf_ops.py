@@ -9,8 +9,10 @@ from types import ModuleType
 
 import tensorflow as tf
 
-from neuroevo.core.errors import native_error
+from neuroevo.native.ffi import ErrorKind, error_of
 from neuroevo.native.library import core, cuda, library_path
+
+_KIND = b"neuroevo.kind"  # the payload in which custom_ops/tf/kernel_util.cc puts an error's kind
 
 # Around the words of an op: of one that Python called, and of one in a graph, with where each of its nodes was made.
 _NODE_MADE = r"Detected at node .*\n(?:<stack traces unavailable>\n|  .*\n|\n)*"
@@ -19,15 +21,39 @@ _AFTER = re.compile(r"(?:\s*\[\[\{\{[^\n]*\}\}\]\])*(?: \[Op:\w+\][^\n]*)?\Z")
 
 
 def core_words(error: tf.errors.OpError) -> str:
-    """The message without what TensorFlow puts around it."""
+    """The message without what TensorFlow puts around it.
+
+    Args:
+        error: Of one of the ops.
+    """
     return _AFTER.sub("", _BEFORE.sub("", error.message), count=1)
 
 
+def kind_of(error: tf.errors.OpError) -> ErrorKind:
+    """What went wrong, as the core has said beside the message.
+
+    Args:
+        error: Of one of the ops.
+
+    Returns:
+        INTERNAL for an error that TensorFlow itself has made.
+    """
+    return ErrorKind(int(error.experimental_payloads.get(_KIND, ErrorKind.INTERNAL)))
+
+
 def in_core_words(error: BaseException) -> BaseException:
-    """A NativeError in place of one of TensorFlow's, which is its cause; of any other error itself."""
+    """An error of the core in place of one of TensorFlow's.
+
+    Args:
+        error: Anything.
+
+    Returns:
+        A NativeError, an EnvironmentFailure where that is what happened, whose cause is TensorFlow's error; of any
+        other error itself.
+    """
     if not isinstance(error, tf.errors.OpError):
         return error
-    said = native_error(core_words(error))
+    said = error_of(kind_of(error), core_words(error))
     said.__cause__ = error
     return said
 

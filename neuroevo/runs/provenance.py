@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.core.version import VERSION
+from neuroevo.system.cores import usable_cores
 
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 
@@ -81,7 +82,7 @@ def machine() -> dict[str, Any]:
     """
     return {
         "cpu": _proc_value("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": usable_cores(),
         "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
         "gpus": [_proc_value(path, "Model") or "unknown" for path in sorted(_NVIDIA.glob("*/information"))],
         "system": f"{platform.system()} {platform.release()}",

@@ -237,7 +237,7 @@ def _run_generation(
         ),
         steps=state.steps + steps,
         seconds=state.seconds + seconds,
-        observation_statistics=None if statistics is None else statistics.after(population.outcomes.moments),
+        observation_statistics=None if statistics is None else statistics.after(population.outcomes.observation_sums),
     )
     source = f"metrics() of {type(algorithm).__name__}"
     record = GenerationRecord(

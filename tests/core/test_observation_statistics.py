@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neuroevo.algorithms.ga import GA
 from neuroevo.config.schema import Training
-from neuroevo.core.episode import Batch, Outcomes
+from neuroevo.core.episode import Batch, EpisodeResults, Outcomes
 from neuroevo.core.errors import SimulationError, UserError
 from neuroevo.core.observation_statistics import Normalizer, ObservationStatistics
 from neuroevo.runs.checkpoint import Checkpoint, from_bytes, to_bytes
@@ -21,20 +21,27 @@ from neuroevo.runs.metrics_files import read_elites, read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.loop import start, train
 from tests.support.runs import config, new_run, play, results, timeless
-from tests.support.toy import ToyEvaluator, moments, observations
+from tests.support.toy import ToyEvaluator, observations, sums_of
 
 ALGORITHM = GA(population=8, parents=3, sigma=0.2, validation_candidates=3)
 TRAINING = Training(seed=4, generations=5, validation_episodes=5, test_episodes=7)
 CHANGES = {"env": {"name": "Hopper-v5"}, "network": {"name": "mlp", "normalize_observations": True}}
 
 
-def summed_moments(rows, failures=None, order=None):
-    """Of episodes with these moments, float64 [N, 1 + 2n], that end in an order, by default their own: [1 + 2n]."""
+def results_of(ids, failures, rows):
+    """Of episodes that are over; failures by their ids."""
+    count, reasons = len(ids), [failures.get(index, "") for index in ids]
+    return EpisodeResults(
+        np.array(ids, np.int64), np.zeros(count), np.ones(count, np.int64), reasons, rows, np.zeros((count, 0))
+    )
+
+
+def summed_rows(rows, failures=None, order=None):
+    """The sum of episodes' sums, float64 [N, 1 + 2n], that end in an order, by default their own: [1 + 2n]."""
     batch = Batch(len(rows))
     for index in range(len(rows)) if order is None else order:
-        batch.book_end(index, (failures or {}).get(index, ""), np.array(rows[index], np.float64))
-        batch.book(np.array([index]), np.zeros(1), np.ones(1, np.int64))
-    return batch.outcomes.moments
+        batch.book(results_of([index], failures or {}, np.array([rows[index]], np.float64)))
+    return batch.outcomes.observation_sums
 
 
 episodes_of_two = st.lists(
@@ -47,7 +54,7 @@ def test_mean_and_deviation_are_those_of_all_observations(episodes, split):
     seen = ObservationStatistics()
     for part in (episodes[:split], episodes[split:]):
         if part:
-            seen = seen.after(summed_moments([moments(np.array(episode)) for episode in part]))
+            seen = seen.after(summed_rows([sums_of(np.array(episode)) for episode in part]))
     everything = np.concatenate([np.array(episode) for episode in episodes])
     normalizer = seen.normalizer(3, 2)
     assert (seen.count, normalizer.number) == (len(everything), 3)
@@ -58,7 +65,7 @@ def test_mean_and_deviation_are_those_of_all_observations(episodes, split):
 
 def test_sums_are_taken_in_the_order_of_the_episodes():
     rows = np.random.default_rng(0).standard_normal((50, 5)) * 10.0 ** np.arange(-20, 30)[:, None]
-    seen = ObservationStatistics().after(summed_moments(rows[:20])).after(summed_moments(rows[20:]))
+    seen = ObservationStatistics().after(summed_rows(rows[:20])).after(summed_rows(rows[20:]))
     totals = np.zeros((2, 5))
     for population, part in enumerate((rows[:20], rows[20:])):
         for row in part:
@@ -69,26 +76,25 @@ def test_sums_are_taken_in_the_order_of_the_episodes():
 
 @given(st.integers(0, 10_000))
 def test_sums_do_not_depend_on_when_episodes_end_and_are_told_of(seed):
-    """Some have no normalizer; some of the others are told of before they are booked."""
+    """Some have no normalizer."""
     rng = np.random.default_rng(seed)
     order, without = rng.permutation(12).tolist(), set(np.flatnonzero(rng.random(12) < rng.random()).tolist())
     rows = np.random.default_rng(1).standard_normal((12, 5)) * 10.0 ** np.arange(-4, 8)[:, None]
-    failures, batch, told, booked = {3: "NaN", 7: "inf"}, Batch(12), [], []
+    failures, batch, booked = {3: "NaN", 7: "inf"}, Batch(12), []
     expected = None if without >= set(range(12)) else np.zeros(5)
     for index in sorted(set(range(12)) - without - set(failures)):
         expected = expected + rows[index]
     while len(booked) < 12:
-        for index in order[len(told) : len(told) + rng.integers(5)]:
-            batch.book_end(index, failures.get(index, ""), np.zeros(0) if index in without else rows[index])
-            told.append(index)
-        over = told[len(booked) : len(booked) + rng.integers(4)]
-        batch.book(np.array(over, np.int64), np.zeros(len(over)), np.ones(len(over), np.int64))
+        over = order[len(booked) : len(booked) + rng.integers(4)]
+        sums = rows[over] if set(over) - without else np.zeros((len(over), 0))
+        sums[[index in without for index in over if sums.size]] = 0
+        batch.book(results_of(over, failures, sums))
         booked += over
         first = min(set(range(13)) - set(booked))
-        assert set(batch._waiting) == {index for index in told if index >= first} - without  # and no others
+        assert set(batch._waiting) == {index for index in booked if index >= first} - without  # and no others
         assert all(waiting.base is None for waiting in batch._waiting.values())  # nor what they were rows of
     assert batch._waiting == {} and batch.left == 0 and batch.outcomes.failures == failures
-    assert np.array_equal(batch.outcomes.moments, expected)
+    assert np.array_equal(batch.outcomes.observation_sums, expected)
 
 
 def test_what_a_network_sees():
@@ -109,21 +115,21 @@ def test_before_anything_was_seen():
 def test_moments_that_do_not_count():
     good, other = [2.0, 1.0, 2.0, 0.5, 4.0], [3.0, 9.0, 9.0, 27.0, 27.0]
     seen = ObservationStatistics().after(
-        summed_moments([other, good, [1.0, np.inf, 0.0, np.inf, 0.0]], {0: "it exploded"})
+        summed_rows([other, good, [1.0, np.inf, 0.0, np.inf, 0.0]], {0: "it exploded"})
     )
     assert seen == ObservationStatistics(2, np.array([1.0, 2.0]), np.array([0.5, 4.0]))
     largest = [1.0, 0.0, 0.0, 1e308, 0.0]
     once = ObservationStatistics(1, np.zeros(2), np.array([1e308, 0.0]))
     assert (
-        ObservationStatistics().after(summed_moments([largest, largest]))
-        == ObservationStatistics().after(summed_moments([largest]))
+        ObservationStatistics().after(summed_rows([largest, largest]))
+        == ObservationStatistics().after(summed_rows([largest]))
         == once
     )
-    assert once.after(summed_moments([largest])) == once
+    assert once.after(summed_rows([largest])) == once
     with pytest.raises(UserError, match="networks know have 2 numbers, those of its environment 3"):
         seen.normalizer(0, 3)
-    with pytest.raises(ValueError, match="the episodes have no moments"):
-        ObservationStatistics().after(Outcomes(np.zeros(2), np.ones(2, np.int64)).moments)
+    with pytest.raises(ValueError, match="no observation sums"):
+        ObservationStatistics().after(Outcomes(np.zeros(2), np.ones(2, np.int64)).observation_sums)
 
 
 def normalizing_start():

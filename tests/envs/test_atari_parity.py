@@ -28,7 +28,7 @@ class OpPool:
 
     def reset(self, slots, seeds, max_frames):
         slots, seeds, max_frames = (np.array(values, np.int64) for values in (slots, seeds, max_frames))
-        load_ops().env_reset(self._handle, slots, seeds, max_frames, NONE, NONE)
+        load_ops().env_reset(self._handle, slots, seeds, max_frames, NONE)
 
     def step(self, slots, actions):
         rewards, dones = load_ops().env_step(self._handle, np.array(slots, np.int64), np.array(actions, np.int32))

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from neuroevo.core.behavior import Behavior
-from neuroevo.core.episode import Batch, Episode, Outcomes
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
@@ -17,6 +17,7 @@ from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
+from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import Network, input_line, model, to_text
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tf_ops import load_ops
@@ -162,23 +163,25 @@ def test_the_op_and_the_c_interface() -> None:
     handle = load_ops().env_pool_make(family=recipe.family, options=list(recipe.options), slots=2)
     pool.record_behaviors(2, 3)
     load_ops().env_record_behaviors(handle, 2, 3)
-    assert pool.behavior_size == 6 and pool.take_ended() == []
-    assert load_ops().env_take_ended(handle).behaviors.shape == (0, 48)
-    slots, seeds, frames, episodes = (np.array(each, np.int64) for each in ([0, 1], [3, 4], [3, 8], [70, -1]))
-    pool.reset(slots, seeds, frames, episodes)
-    load_ops().env_reset(handle, slots, seeds, frames, episodes, np.zeros(0, np.int64))
+    assert pool.behavior_size == 6
+    queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=2, first_row=0)
+    submission = pack([Episode(Genome(1), seed) for seed in (3, 4)], frame_skip=1, dimensions=[1], first_id=70)
+    load_ops().episode_queue_submit(queue, **submission.arrays(), priority=0)
+    load_ops().episode_queue_take(queue, 0)
+    slots, seeds, frames = (np.array(each, np.int64) for each in ([0, 1], [3, 4], [3, 8]))
+    pool.reset(slots, seeds, frames)
+    load_ops().env_reset(handle, slots, seeds, frames, np.zeros(0, np.int64))
     states = []
     for step in range(3):
         actions = np.array([[0.5 * step, 1], [1, 1]], np.float32)
         pool.step(slots, actions)
-        load_ops().env_step(handle, slots, actions)
+        stepped = load_ops().env_step(handle, slots, actions)
+        load_ops().episode_queue_put(queue, handle, 0, slots, *stepped)
         states.append(pool.behavior([0])[0])
     expected = np.concatenate([states[1], states[2], states[2]])
-    ((number, failure, moments, behavior),) = pool.take_ended()
-    assert (number, failure, moments.shape) == (70, "", (0,)) and np.array_equal(behavior, expected)
-    ended = load_ops().env_take_ended(handle)
-    assert ended.episodes.numpy().tolist() == [70] and ended.behaviors.dtype == tf.uint8
-    assert np.array_equal(ended.behaviors.numpy().view(np.float64), expected[None])
+    results = load_ops().episode_queue_results(queue, 1, 0)
+    assert results.episode_ids.numpy().tolist() == [70] and results.behaviors.dtype == tf.uint8
+    assert np.array_equal(results.behaviors.numpy().view(np.float64), expected[None])
     with pytest.raises(NativeError, match="slot 0 was reset already: behaviors are recorded from the first on"):
         pool.record_behaviors()
     with pytest.raises(tf.errors.InvalidArgumentError, match="slot 0 was reset already"):
@@ -187,16 +190,22 @@ def test_the_op_and_the_c_interface() -> None:
         load_ops().env_record_behaviors(handle, [0], 1)
 
 
+def results_of(ids: list[int], failures: list[str], behaviors: np.ndarray) -> EpisodeResults:
+    count = len(ids)
+    return EpisodeResults(
+        np.array(ids), np.zeros(count), np.ones(count, np.int64), failures, np.zeros((count, 0)), behaviors
+    )
+
+
 def test_a_batch_keeps_the_behaviors_of_its_episodes() -> None:
     batch, rows = Batch(3), np.arange(6, dtype=np.uint8).reshape(3, 2)
     assert batch.outcomes.behaviors is None
-    batch.book_end(2, "", np.zeros(0), rows[0])
-    batch.book_end(0, "broke", np.zeros(0), rows[1])
+    batch.book(results_of([2, 0], ["", "broke"], rows[:2]))
     rows[:] = 99  # they may be rows of an array that is used again
     expected = np.array([[2, 3], [0, 0], [0, 1]], np.uint8)
     outcomes: Outcomes = batch.outcomes
     assert outcomes.behaviors.dtype == np.uint8 and np.array_equal(outcomes.behaviors, expected)
+    assert outcomes.failures == {0: "broke"} and batch.left == 1
     without = Batch(1)
-    without.book_end(0, "", np.zeros(0))
-    without.book_end(0, "", np.zeros(0), np.zeros(0, np.uint8))
+    without.book(results_of([0], [""], np.zeros((1, 0), np.uint8)))
     assert without.behaviors is None

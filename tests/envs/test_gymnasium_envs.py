@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from neuroevo.cli import app
-from neuroevo.core.errors import NativeError, UserError
+from neuroevo.core.errors import EnvironmentFailure, NativeError, UserError
 from neuroevo.envs import registry
 from neuroevo.envs.gymnasium import spaces
 from neuroevo.native import library
@@ -412,10 +412,10 @@ def test_a_killed_worker():
     pool.reset(range(4), range(4), [0] * 4)
     os.kill(second, signal.SIGKILL)
     killed = rf"step of slot 1 \(worker 1, process {second}\): the worker was killed by signal 9"
-    with pytest.raises(NativeError, match=killed):
+    with pytest.raises(EnvironmentFailure, match=killed):
         pool.step([1], [0])
     assert gone({second})
-    with pytest.raises(NativeError, match="reset of slot 3 .* the worker was killed by signal 9"):
+    with pytest.raises(EnvironmentFailure, match="reset of slot 3 .* the worker was killed by signal 9"):
         pool.reset([3], [0], [0])
     assert pool.step([0, 2], [0, 0])[0].tolist() == [1, 1]  # the other worker's
 
@@ -423,7 +423,7 @@ def test_a_killed_worker():
 def test_a_worker_that_ends_itself():
     pool = pool_of(f"{TOYS}ToyTrouble-v0", what="die", at=1)
     pool.reset([0], [0], [0])
-    with pytest.raises(NativeError, match="step of slot 0 .* the worker ended with exit code 4"):
+    with pytest.raises(EnvironmentFailure, match="step of slot 0 .* the worker ended with exit code 4"):
         pool.step([0], [0])
 
 
@@ -432,7 +432,7 @@ def test_an_environment_that_takes_too_long(what):
     before = children()
     pool = pool_of(f"{TOYS}ToyTrouble-v0", timeout=3.0, what=what, at=1)
     pool.reset([0], [0], [0])
-    with pytest.raises(NativeError, match="step of slot 0 .* no answer within 3 s"):
+    with pytest.raises(EnvironmentFailure, match="step of slot 0 .* no answer within 3 s"):
         pool.step([0], [0])
     assert gone(children() - before)
 

@@ -141,7 +141,7 @@ def test_the_ops_do_what_the_native_pool_does():
     recipe, pool, actions = registry.resolve("hard_maze"), make(), random_actions(3, 30)
     tf_ops, slots, max_episode_steps = load_ops(), np.array([0], np.int64), np.array([30], np.int64)
     handle = tf_ops.env_pool_make(family=recipe.family, options=list(recipe.options), slots=1)
-    tf_ops.env_reset(handle, slots, slots, max_episode_steps, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    tf_ops.env_reset(handle, slots, slots, max_episode_steps, np.zeros(0, np.int64))
     pool.reset(slots, slots, max_episode_steps)
     for step in range(30):
         rewards, dones = tf_ops.env_step(handle, slots, actions[step : step + 1])

@@ -277,7 +277,7 @@ def test_the_ops_play_the_same():
     tf_ops, recipe, pool = load_ops(), registry.resolve("HalfCheetah-v5"), make("HalfCheetah-v5", slots=2)
     slots, seeds, limits = np.array([0, 1]), np.array([3, 4]), np.array([0, 20])
     handle = tf_ops.env_pool_make(family=recipe.family, options=list(recipe.options), slots=2)
-    tf_ops.env_reset(handle, slots, seeds, limits, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    tf_ops.env_reset(handle, slots, seeds, limits, np.zeros(0, np.int64))
     pool.reset(slots, seeds, limits)
     rng = np.random.default_rng(0)
     for step in range(4):

@@ -23,6 +23,7 @@ from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
+from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import Network, input_line, to_text
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tf_ops import load_ops
@@ -146,14 +147,15 @@ def test_shapes_in_a_graph():
         shapes["seen"] = load_ops().env_normalized_observation(handle, slots, shape=[11]).shape.as_list()
         shapes["number"] = load_ops().env_actions(handle, outputs, T=tf.int32).shape.as_list()
         shapes["vector"] = load_ops().env_actions(handle, outputs, T=tf.float32).shape.as_list()
-        shapes["ended"] = [output.shape.as_list() for output in load_ops().env_take_ended(handle)]
+        queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=1, first_row=0)
+        shapes["results"] = [output.shape.as_list() for output in load_ops().episode_queue_results(queue, 0, 0)]
 
     look.get_concrete_function()
     assert shapes == {
         "seen": [None, 11],
         "number": [None],
         "vector": [None, None],
-        "ended": [[None], [None], [None, None], [None, None]],
+        "results": [[None], [None], [None], [None], [None, None], [None, None], []],
     }
 
 
@@ -168,7 +170,7 @@ def normalized(raw: np.ndarray, normalizer: Normalizer | None) -> np.ndarray:
     return np.clip((raw - normalizer.mean) / normalizer.std, -5, 5).astype(np.float32)
 
 
-def moments_of(seen: list[np.ndarray]) -> np.ndarray:
+def sums_of(seen: list[np.ndarray]) -> np.ndarray:
     """Count, sums and sums of squares, added up observation by observation."""
     total = np.zeros(1 + 2 * len(seen[0]))
     for raw in seen:
@@ -176,15 +178,28 @@ def moments_of(seen: list[np.ndarray]) -> np.ndarray:
     return total
 
 
-def test_normalized_observations_and_moments_are_those_of_numpy():
+def queue_of(episodes: list[int], normalizers: list[int]) -> tf.Tensor:
+    """A queue of one lane with a slot for each of these episodes of one genome, which they have taken."""
+    queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=len(episodes), first_row=0)
+    each = int64(*([0] * len(episodes)))
+    genome = int64(1), np.zeros(1, np.int32), int64(-1), int64(5), int64(-1)
+    chain, thetas = (int64(0, 0), NONE, np.zeros(0, np.float32)), np.zeros((0, 0), np.float32)
+    arrays = int64(*episodes), each, each, each, int64(*normalizers), *genome, *chain, thetas
+    load_ops().episode_queue_submit(queue, *arrays, int64(0)[0])
+    load_ops().episode_queue_take(queue, 0)
+    return queue
+
+
+def test_normalized_observations_and_their_sums_are_those_of_numpy():
     handle, pool = make("HalfCheetah-v5", slots=3)
     ours = random_normalizer(17)
     pool.set_normalizer(0, ours.mean, ours.std)
     load_ops().env_set_normalizer(handle, 0, ours.mean, ours.std)
-    slots, seeds, frames = int64(2, 0, 1), int64(5, 6, 7), int64(20, 20, 20)
-    pool.reset(slots, seeds, frames, [40, 41, 42], [0, 0, -1])
-    load_ops().env_reset(handle, slots, seeds, frames, int64(40, 41, 42), int64(0, 0, -1))
-    rng, seen, clipped = np.random.default_rng(1), ([], []), False
+    slots, seeds, frames = int64(0, 1, 2), int64(5, 6, 7), int64(20, 20, 20)
+    queue = queue_of([40, 41, 42], [0, 0, -1])
+    pool.reset(slots, seeds, frames, [0, 0, -1])
+    load_ops().env_reset(handle, slots, seeds, frames, int64(0, 0, -1))
+    rng, seen, clipped, returns = np.random.default_rng(1), ([], []), False, np.zeros(3)
     for step in range(4):
         raw = pool.observe(slots)
         expected = np.stack([normalized(raw[k], ours if k < 2 else None) for k in range(3)])
@@ -195,37 +210,46 @@ def test_normalized_observations_and_moments_are_those_of_numpy():
         for k in range(2):
             seen[k].append(raw[k])
         actions = rng.uniform(-1, 1, (3, 6)).astype(np.float32)
-        assert pool.step(slots, actions)[1].tolist() == [step == 3] * 3
-        load_ops().env_step(handle, slots, actions)
+        rewards, dones = pool.step(slots, actions)
+        assert dones.tolist() == [step == 3] * 3
+        returns += rewards
+        put = load_ops().episode_queue_put(queue, handle, 0, slots, *load_ops().env_step(handle, slots, actions))
+        assert put.live_slots.shape[0] == (0 if step == 3 else 3)
     assert clipped
-    ended = {episode: (failure, moments) for episode, failure, moments, _ in pool.take_ended()}
-    episodes, failures, moments, behaviors = load_ops().env_take_ended(handle)
-    assert behaviors.shape == (2, 0)  # nobody asked for them
-    assert sorted(episodes.numpy()) == sorted(ended) == [40, 41]
-    for k, episode in enumerate((40, 41)):
-        of_op = moments[episodes.numpy().tolist().index(episode)]
-        assert ended[episode][0] == "" and failures.numpy().tolist() == [b"", b""]
-        assert np.array_equal(ended[episode][1], moments_of(seen[k])) and np.array_equal(of_op, moments_of(seen[k]))
-    assert pool.take_ended() == [] and load_ops().env_take_ended(handle).moments.shape == (0, 35)
+    results = load_ops().episode_queue_results(queue, 3, 0)
+    assert results.episode_ids.numpy().tolist() == [40, 41, 42] and np.array_equal(results.returns, returns)
+    assert results.failures.numpy().tolist() == [b""] * 3 and results.steps.numpy().tolist() == [4] * 3
+    assert results.behaviors.shape == (3, 0)  # nobody asked for them
+    assert np.array_equal(results.observation_sums, [*map(sums_of, seen), np.zeros(35)])  # the last had no normalizer
+    again = load_ops().episode_queue_results(queue, 0, 0)
+    assert again.episode_ids.shape == (0,) and again.observation_sums.shape == (0, 0)
 
 
 def test_what_ends_without_a_normalizer():
     handle, pool = make("Hopper-v5", slots=2)
-    assert load_ops().env_take_ended(handle).moments.shape == (0, 0) and pool.take_ended() == []
     actions = np.array([[0, np.nan, 0], [0, 0, 0]], np.float32)
-    pool.reset([0, 1], [1, 2], [4, 4], [8, 9])
+    pool.reset([0, 1], [1, 2], [4, 4])
     assert pool.step([0, 1], actions)[1].tolist() == [True, True]
-    ((episode, failure, moments, _),) = pool.take_ended()  # 9 has nothing to tell
-    assert (episode, failure, moments.shape) == (8, "action[1] is nan, expected a finite number", (0,))
-    load_ops().env_reset(handle, int64(0, 1), int64(1, 2), int64(4, 4), int64(8, 9), NONE)
-    load_ops().env_step(handle, int64(0, 1), actions)
+    failure = "action[1] is nan, expected a finite number"
+    assert (pool.failure(0), pool.failure(1)) == (failure, "")
+    queue, slots = queue_of([8, 9], [-1, -1]), int64(0, 1)
+    load_ops().env_reset(handle, slots, int64(1, 2), int64(4, 4), NONE)
+    rewards, dones = load_ops().env_step(handle, slots, actions)
     load_ops().env_set_normalizer(handle, 3, np.zeros(11), np.ones(11))
-    ended = load_ops().env_take_ended(handle)
-    assert ended.episodes.numpy().tolist() == [8] and ended.failures.numpy().tolist() == [failure.encode()]
-    assert np.array_equal(ended.moments, np.zeros((1, 23)))
-    load_ops().env_reset(handle, int64(0), int64(1), int64(4), NONE, int64(3))  # without a number
-    load_ops().env_step(handle, int64(0), actions[:1])
-    assert load_ops().env_take_ended(handle).episodes.shape == (0,)
+    load_ops().episode_queue_put(queue, handle, 0, slots, rewards, dones)
+    results = load_ops().episode_queue_results(queue, 2, 0)
+    assert results.episode_ids.numpy().tolist() == [8, 9]
+    assert results.failures.numpy().tolist() == [failure.encode(), b""]
+    assert results.observation_sums.shape == (2, 0)
+
+
+def test_a_step_that_the_pool_has_not_made_is_not_booked():
+    handle, _ = make("Hopper-v5", slots=2)
+    queue, slots = queue_of([8, 9], [-1, -1]), int64(0, 1)
+    load_ops().env_reset(handle, slots, int64(1, 2), int64(0, 0), NONE)
+    with pytest.raises(ERRORS, match="slot 1 has no episode that has ended and was not told of"):
+        load_ops().episode_queue_put(queue, handle, 0, slots, np.zeros(2), np.array([False, True]))
+    assert load_ops().episode_queue_results(queue, 0, 0).total_steps == 0
 
 
 def test_bad_normalizers():
@@ -261,10 +285,10 @@ def test_bad_normalizers():
     with pytest.raises(ERRORS, match="std has 10 values, expected one per value of an observation: 11"):
         load_ops().env_set_normalizer(handle, 1, np.zeros(11), np.ones(10))
     with pytest.raises(NativeError, match="normalizer 4 is not set"):
-        pool.reset([0, 1], [1, 2], [0, 0], None, [-1, 4])
+        pool.reset([0, 1], [1, 2], [0, 0], [-1, 4])
     game, games = shared("frostbite")
     games.reset([0], [1], [0])
-    load_ops().env_reset(game, int64(0), int64(1), int64(0), NONE, NONE)
+    load_ops().env_reset(game, int64(0), int64(1), int64(0), NONE)
     message = "the environment's observations are uint8, expected float32 or float64"
     with pytest.raises(NativeError, match=message):
         games.observe_normalized([0])
@@ -292,7 +316,7 @@ def episodes_of(name: str) -> tuple[Episode, ...]:
 
 
 def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
-    """Returns, steps, failures and moments: step by step, with the policy and the normalization in NumPy."""
+    """Returns, steps, failures and observation sums: step by step, with the policy and the normalization in NumPy."""
     pool, network = EnvPool(registry.resolve(name), 1), TASKS[name][0]
     layers = network.layers(input_line("float64", pool.observation_shape), pool.num_actions, continuous_actions=True)
     population, played = Population([to_text(layers)], 1, "reference"), []
@@ -308,7 +332,7 @@ def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
             actions = numbers(outputs, pool.action_low, pool.action_high)
             rewards, dones = pool.step([0], actions)
             total, done = total + rewards[0], dones[0]
-        played.append((total, len(seen), pool.failure(0), moments_of(seen) if episode.normalizer else None))
+        played.append((total, len(seen), pool.failure(0), sums_of(seen) if episode.normalizer else None))
     return played
 
 
@@ -328,10 +352,10 @@ def assert_played(name: str, outcomes) -> None:
     assert outcomes.returns.tolist() == [total for total, *_ in expected]
     assert outcomes.steps.tolist() == [steps for _, steps, *_ in expected]
     assert dict(outcomes.failures) == {e: failure for e, (*_, failure, _) in enumerate(expected) if failure}
-    total = np.zeros(len(outcomes.moments))
-    for *_, failure, moments in expected:
-        total += 0 if failure or moments is None else moments
-    assert np.array_equal(outcomes.moments, total) and total[0] > 100
+    total = np.zeros(len(outcomes.observation_sums))
+    for *_, failure, sums in expected:
+        total += 0 if failure or sums is None else sums
+    assert np.array_equal(outcomes.observation_sums, total) and total[0] > 100
 
 
 @pytest.fixture
@@ -374,22 +398,17 @@ def test_normalizers_are_set_beside_the_lanes(threads):
 
 
 def test_the_queue_hands_normalizers_to_the_slots():
-    queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=3, first_row=0)
-
-    def submit(episodes, normalizers):
-        each = int64(*([0] * len(episodes)))
-        genome = int64(1), np.zeros(1, np.int32), int64(-1), int64(5), int64(-1)
-        chain, thetas = (int64(0, 0), NONE, np.zeros(0, np.float32)), np.zeros((0, 0), np.float32)
-        load_ops().episode_queue_submit(
-            queue, int64(*episodes), each, each, each, int64(*normalizers), *genome, *chain, thetas, int64(0)[0]
-        )
-
     with pytest.raises(ERRORS, match=r"input 'episode_normalizers' has shape \[1\], expected \[2\]"):
-        submit([20, 21], [4])
-    submit([20, 21], [4, -1])
+        queue_of([20, 21], [4])
+    with pytest.raises(ERRORS, match="normalizer of episode 21 is -2, expected -1 .none. or more"):
+        queue_of([20, 21], [4, -2])
+    queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=3, first_row=0)
+    episodes = [Episode(Genome(1), seed, normalizer=each) for seed, each in ((3, random_normalizer(11)), (4, None))]
+    submission = pack(episodes, frame_skip=4, dimensions=[7], first_id=20, normalizers={episodes[0].normalizer: 4})
+    load_ops().episode_queue_submit(queue, **submission.arrays(), priority=0)
     take = load_ops().episode_queue_take(queue, int64(0)[0])
     assert take.slots.numpy().tolist() == [0, 1]
-    assert take.episodes.numpy().tolist() == [20, 21] and take.normalizers.numpy().tolist() == [4, -1]
+    assert take.seeds.numpy().tolist() == [3, 4] and take.normalizers.numpy().tolist() == [4, -1]
 
 
 def test_networks_that_do_not_fit_are_refused():

@@ -31,8 +31,8 @@ def make(**given):
     return load_ops().env_pool_make(**attributes)
 
 
-def reset(pool, slots=(0,), seeds=(7,), max_frames=(0,), episodes=(), normalizers=()):
-    load_ops().env_reset(pool, *(int64(*values) for values in (slots, seeds, max_frames, episodes, normalizers)))
+def reset(pool, slots=(0,), seeds=(7,), max_frames=(0,), normalizers=()):
+    load_ops().env_reset(pool, *(int64(*values) for values in (slots, seeds, max_frames, normalizers)))
 
 
 def observe(pool, *slots):
@@ -241,7 +241,6 @@ def test_handles_of_another_kind(pool):
             lambda handle: ops.env_normalized_observation(handle, int64(0), shape=[84, 84, 4]),
             lambda handle: ops.env_set_normalizer(handle, 0, [0.0], [1.0]),
             lambda handle: ops.env_drop_normalizers(handle, int64(0)),
-            lambda handle: ops.env_take_ended(handle),
             lambda handle: ops.env_record_behaviors(handle, 0, 1),
         ):
             with pytest.raises(ERRORS, match="input 'handle' is not a handle of an env pool"):
@@ -250,6 +249,9 @@ def test_handles_of_another_kind(pool):
         ops.population_dimensions(pool)
     with pytest.raises(ERRORS, match="not a handle of an episode queue"):
         ops.episode_queue_close(pool)
+    put = 0, int64(), np.zeros(0), np.zeros(0, bool)
+    with pytest.raises(ERRORS, match="input 'env_pool' is not a handle of an env pool"):
+        ops.episode_queue_put(queue, population, *put)
     with pytest.raises(ERRORS, match="expected to be a resource tensor but is a float tensor"):
         reset(tf.constant(1.0))
 
@@ -268,8 +270,8 @@ def test_wrong_ranks_are_found_when_a_graph_is_built(pool):
     ops = load_ops()
     for call in (
         lambda: ops.env_step(pool, tf.constant(0, tf.int64), int32(0)),
-        lambda: ops.env_reset(pool, int64(0), tf.constant(0, tf.int64), int64(0), int64(), int64()),
-        lambda: ops.env_reset(pool, int64(0), int64(0), int64(0), int64(), tf.constant(0, tf.int64)),
+        lambda: ops.env_reset(pool, int64(0), tf.constant(0, tf.int64), int64(0), int64()),
+        lambda: ops.env_reset(pool, int64(0), int64(0), int64(0), tf.constant(0, tf.int64)),
         lambda: ops.env_actions(pool, tf.zeros([3]), T=tf.int32),
         lambda: ops.env_normalized_observation(pool, tf.zeros([1, 1], tf.int64), shape=[84, 84, 4]),
         lambda: ops.env_set_normalizer(pool, 0, tf.zeros([1, 1], tf.float64), tf.zeros([1], tf.float64)),

@@ -327,7 +327,7 @@ def test_a_failed_episode_is_told_of_and_leaves_the_others_alone():
         again = evaluator.evaluate(good)
     assert outcomes.failures == {2 * i + 1: "action[0] is nan, expected a finite number" for i in range(6)}
     assert outcomes.returns[::2].tolist() == expected.returns.tolist() == again.returns.tolist()
-    assert (expected.failures, again.failures, expected.moments) == ({}, {}, None)
+    assert (expected.failures, again.failures, expected.observation_sums) == ({}, {}, None)
     assert outcomes.steps[1::2].tolist() == [1] * 6
     assert outcomes.counted[1::2].tolist() == [expected.returns.min()] * 6
 
@@ -364,7 +364,7 @@ def test_normalizers_are_dropped_with_their_batches():
         for _ in range(3):
             outcomes = evaluator.evaluate([Episode(Genome(0), 1, 20, each) for each in (one, other, None)])
             assert len(set(outcomes.returns)) == 3
-            assert outcomes.moments[0] == outcomes.steps[:2].sum()
+            assert outcomes.observation_sums[0] == outcomes.steps[:2].sum()
         assert evaluator._playing == {}
         with pytest.raises(Exception, match="normalizer 0"):  # it is not known any more
             evaluator._pipeline.drop_normalizers([0])
@@ -375,7 +375,7 @@ def test_another_run_to_start_from_and_random_search(hopper, tmp_path):
     more["training"] = {**more["training"], "start_from": str(hopper), "generations": 1}
     more["algorithm"] = {"name": "random_search", "population": 4, "validation_candidates": 2}
     train(RunFolder.create(tmp_path / "run", config(**more)))
-    expected = RunReader(hopper).state().moments.normalizer(0, 11)
+    expected = RunReader(hopper).state().observation_statistics.normalizer(0, 11)
     assert read_elites(tmp_path / "run")[0].normalizer == expected
     more["env"] = {"name": "Swimmer-v5"}
     (tmp_path / "some.toml").write_text(config(**more).toml())

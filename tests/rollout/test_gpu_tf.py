@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from neuroevo.core.episode import Episode
+from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
 from neuroevo.native import library
+from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import NETWORKS, Network, input_line, to_text
 from neuroevo.rollout.pipeline import Pipeline
 from neuroevo.rollout.tf_ops import load_ops
@@ -182,15 +185,20 @@ def play(dtype, backend, device):
     pipeline.init_row(1, 0, 5)
     pipeline.perturb_row(1, 1, [(6, 0.02), (7, 0.02)])
     pipeline.start()
-    genomes, episodes = range(8), range(24)
-    pipeline.submit(
-        episodes, [episode % 8 for episode in episodes], range(100, 124), [200 + 10 * episode for episode in episodes],
-        genomes, [0] * 8, [1 if genome % 2 else -1 for genome in genomes], genomes,
-        [[(genome, 0.05)] * (genome % 3) for genome in genomes],
-    )  # fmt: skip
+    parent = Genome(5, ((6, 0.02), (7, 0.02)))
+    sources = {}
+    for seed in range(8):
+        chain = ((seed, 0.05),) * (seed % 3)
+        genome = Genome(parent.base, parent.chain + chain) if seed % 2 else Genome(seed, chain)
+        sources[genome] = (1 if seed % 2 else None, chain)
+    genomes = list(sources)
+    episodes = [Episode(genomes[each % 8], 100 + each, 50 + each) for each in range(24)]
+    packed = pack(episodes, frame_skip=4, dimensions=pipeline.dimensions, source=sources.__getitem__)
+    pipeline.submit(packed)
     found, ended = [], time.monotonic() + 300
     while len(found) < len(episodes) and time.monotonic() < ended:
-        found += zip(*(values.tolist() for values in pipeline.results(1, 1.0)), strict=True)
+        results = pipeline.results(1, 1.0)
+        found += zip(results.ids.tolist(), results.returns.tolist(), results.steps.tolist(), strict=True)
     pipeline.close()
     return sorted(found)
 

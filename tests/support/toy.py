@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
 
-from neuroevo.core.episode import Batch, Episode, Outcomes
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center, Genome
 
@@ -46,7 +47,7 @@ def observations(episode: Episode) -> np.ndarray:
     return theta(episode.genome)[:2] * 3 + spread
 
 
-def moments(observed: np.ndarray) -> np.ndarray:
+def sums_of(observed: np.ndarray) -> np.ndarray:
     """float64 [5]: count, sums and sums of squares."""
     return np.concatenate([[len(observed)], observed.sum(axis=0), (observed**2).sum(axis=0)])
 
@@ -76,7 +77,7 @@ class ToyEvaluator:
         self.priorities: list[int] = []
         self.closed = False
         self._interrupt_at, self._nan_at, self._late, self._failed = interrupt_at, nan_at, late, failed
-        self._playing: list[tuple[Batch, np.ndarray, np.ndarray]] = []
+        self._playing: list[tuple[Batch, EpisodeResults]] = []
         self._steps = 0
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
@@ -96,10 +97,10 @@ class ToyEvaluator:
         self.priorities.append(priority)
         self._steps += int(steps.sum())
         batch = Batch(len(episodes))
-        for index, episode in enumerate(episodes):
-            seen = np.zeros(0) if episode.normalizer is None else moments(observations(episode))
-            batch.book_end(index, failures[index], seen, np.round(theta(episode.genome)[:2], 1))
-        self._playing.append((batch, returns, steps))
+        seen = [np.zeros(5) if each.normalizer is None else sums_of(observations(each)) for each in episodes]
+        behaviors = np.round([theta(episode.genome)[:2] for episode in episodes], 1)
+        ids = np.arange(len(episodes))
+        self._playing.append((batch, EpisodeResults(ids, returns, steps, failures, np.array(seen), behaviors)))
         self._book()
         return batch
 
@@ -114,10 +115,11 @@ class ToyEvaluator:
 
     def _book(self, waited_for: Batch | None = None) -> None:
         """Ends what is waited for and all but the last `late` others; of those, the first half of the episodes."""
-        for age, (batch, returns, steps) in enumerate(reversed(self._playing)):
-            count = len(steps) if batch is waited_for or age >= self._late else len(steps) // 2
-            new = np.arange(batch.over, max(count, batch.over))
-            batch.book(new, returns[new], steps[new])
+        for age, (batch, results) in enumerate(reversed(self._playing)):
+            count = len(results) if batch is waited_for or age >= self._late else len(results) // 2
+            first, new = batch.over, max(count - batch.over, 0)
+            arriving = results.of(first, new)
+            batch.book(dataclasses.replace(arriving, ids=arriving.ids + first))
 
     def play(self, episode: Episode) -> float:
         distance = float(np.linalg.norm(theta(episode.genome) - TARGET))

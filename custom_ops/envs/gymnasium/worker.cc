@@ -58,7 +58,7 @@ class GymnasiumWorker::Turn {
     worker_->doing_ = doing;
     worker_->slot_ = slot;
     if (!worker_->process_.mine()) {
-      worker_->Throw(Error::Kind::kInternal, "it is the worker of the process that this one is a fork of");
+      worker_->Throw(Error::Kind::kEnvironment, "it is the worker of the process that this one is a fork of");
     }
     if (!worker_->broken_.empty()) worker_->Break(worker_->broken_);
     worker_->busy_since_ = Now();
@@ -88,17 +88,17 @@ GymnasiumWorker::~GymnasiumWorker() {
 
 std::string GymnasiumWorker::Description() {
   const Turn turn(this, "start", -1);
-  if (description_.empty()) Introduce();
+  if (description_.empty()) Introduce(Error::Kind::kInvalidArgument);  // who asks first may have asked for nonsense
   return description_;
 }
 
 void GymnasiumWorker::Call(int64_t slot, const char* doing, const std::string& request,
                            const std::function<void(MessageReader*)>& read) {
   const Turn turn(this, doing, slot);
-  if (description_.empty()) Introduce();
+  if (description_.empty()) Introduce(Error::Kind::kEnvironment);
   if (!Send(request)) BreakSilent();
   MessageReader answer(Receive());
-  if (answer.kind() == GymnasiumMessage::kError) Throw(Error::Kind::kInternal, ReadGymnasiumError(&answer));
+  if (answer.kind() == GymnasiumMessage::kError) Throw(Error::Kind::kEnvironment, ReadGymnasiumError(&answer));
   try {
     read(&answer);
   } catch (const Error& error) {
@@ -117,10 +117,10 @@ void GymnasiumWorker::EndIfStuck(std::chrono::milliseconds time) {
   if (process_.mine() && since != 0 && Now() - since > std::chrono::nanoseconds(time).count()) process_.Kill();
 }
 
-void GymnasiumWorker::Introduce() {
+void GymnasiumWorker::Introduce(Error::Kind kind) {
   const std::string_view body = Receive();
   MessageReader answer(body);
-  if (answer.kind() == GymnasiumMessage::kError) Break(ReadGymnasiumError(&answer), Error::Kind::kInvalidArgument);
+  if (answer.kind() == GymnasiumMessage::kError) Break(ReadGymnasiumError(&answer), kind);
   if (!settings_.description.empty() && body != settings_.description) {
     Break("its environment has other spaces than the first worker's");
   }

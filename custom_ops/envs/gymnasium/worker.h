@@ -68,11 +68,11 @@ class GymnasiumWorker {
 
  private:
   class Turn;
-  void Introduce();
+  void Introduce(Error::Kind kind);
   bool Send(const std::string& message) const;
   std::string_view Receive();  // what follows the length; valid until the next call
   [[noreturn]] void Throw(Error::Kind kind, const std::string& why) const;
-  [[noreturn]] void Break(const std::string& why, Error::Kind kind = Error::Kind::kInternal);
+  [[noreturn]] void Break(const std::string& why, Error::Kind kind = Error::Kind::kEnvironment);
   [[noreturn]] void BreakSilent();
 
   const GymnasiumSettings& settings_;

@@ -26,6 +26,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import Positive, Threads, settings
 from neuroevo.envs.family import EnvFamily
+from neuroevo.system.cores import usable_cores
 
 _PREFIX = "gymnasium:"
 _ALL_BUT_EQUAL = 0.9999  # how alike names are of which one lacks the prefix
@@ -98,7 +99,7 @@ class GymnasiumFamily(EnvFamily):
             f"id={name.removeprefix(_PREFIX)}",
             f"keywords={json.dumps(given.kwargs)}",
             "command=" + "\n".join(command),
-            f"workers={given.workers or _cores()}",
+            f"workers={given.workers or usable_cores()}",
             f"timeout={given.timeout}",
         )
 
@@ -140,10 +141,6 @@ def _path() -> list[str]:
     """Where a process looks for modules: where this one does, and in the current folder."""
     folder = os.getcwd()
     return list(dict.fromkeys([*(entry or folder for entry in sys.path), folder]))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _keyword_problem(key: str, value: object) -> str | None:

@@ -90,7 +90,7 @@ def actions(space: Space) -> Actions:
         TypeError: It is one that no network can act in.
     """
     if isinstance(space, spaces.Discrete):
-        kind, start = space.dtype.type, int(space.start)
+        kind, start = np.dtype(space.dtype).type, int(space.start)
         return Actions(int(space.n), lambda action: kind(start + int(action[0])))
     if isinstance(space, spaces.MultiDiscrete):
         return _combinations(space, space.nvec, space.start)

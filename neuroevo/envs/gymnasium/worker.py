@@ -18,10 +18,13 @@ import sys
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import gymnasium
+    import numpy as np
 
 _VERSION = 1
 _HELLO, _RESET, _STEP, _RENDER, _SPEC, _RESULT, _SCREEN, _ERROR = range(1, 9)  # kinds of messages
@@ -50,17 +53,17 @@ def main() -> None:
     for variable in _THREADS_OF_LIBRARIES:  # the parallelism is that of the workers
         os.environ.setdefault(variable, "1")
     connection = _Connection()
-    environments = None
+    environments: _Environments | None = None
     while (message := connection.receive()) is not None:
         try:
-            if message[0] == _STEP:
+            if environments is None:  # the first message, or the first that could be answered
+                environments, answer = _greet(message)
+            elif message[0] == _STEP:
                 answer = environments.step(message)
             elif message[0] == _RESET:
                 answer = environments.reset(message)
-            elif message[0] == _RENDER:
-                answer = environments.render(message)
             else:
-                environments, answer = _greet(message)
+                answer = environments.render(message)
         except BaseException as error:  # sys.exit() in an environment too
             answer = _error(error)
         if not connection.send(answer):
@@ -109,22 +112,24 @@ class _Connection:
 class _Environments:
     """The environments of this process's slots, made when they are first reset."""
 
-    def __init__(self, env_id: str, kwargs: dict[str, object]) -> None:
+    def __init__(self, env_id: str, kwargs: dict[str, Any]) -> None:
         import gymnasium
         import numpy as np
 
         from neuroevo.envs.gymnasium import spaces
 
         self._asarray, self._frombuffer, self._seed_numpy = np.asarray, np.frombuffer, np.random.seed
-        self._make = lambda: gymnasium.make(env_id, **kwargs)
-        self._spare: gymnasium.Env | None = self._make()  # the first slot's
+        self._make: Callable[[], gymnasium.Env] = lambda: gymnasium.make(env_id, **kwargs)
+        env = self._make()
+        self._spare: gymnasium.Env | None = env  # the first slot's
+        self._max_episode_steps = (env.spec and env.spec.max_episode_steps) or 0
         self._slots: dict[int, gymnasium.Env] = {}
-        self._observations = spaces.observations(self._spare.observation_space)
-        self._actions = spaces.actions(self._spare.action_space)
+        self._observations = spaces.observations(env.observation_space)
+        self._actions = spaces.actions(env.action_space)
         self._screen: tuple[int, ...] = (0, 0, 3)
-        if self._spare.render_mode == "rgb_array":
-            self._spare.reset(seed=0)
-            screen = np.asarray(self._spare.render())
+        if env.render_mode == "rgb_array":
+            env.reset(seed=0)
+            screen = np.asarray(env.render())
             if screen.dtype != np.uint8 or screen.ndim != 3 or screen.shape[2] != 3:
                 raise TypeError(f"the screen is {screen.dtype} {screen.shape}, expected uint8 (height, width, 3)")
             self._screen = screen.shape
@@ -139,9 +144,9 @@ class _Environments:
             )
         ]
         parts.append(struct.pack("<Bq", actions.low is None, actions.count))
-        if actions.low is not None:
+        if actions.low is not None and actions.high is not None:
             parts += [actions.low.tobytes(), actions.high.tobytes()]
-        parts.append(struct.pack("<qII", self._spare.spec.max_episode_steps or 0, *self._screen[:2]))
+        parts.append(struct.pack("<qII", self._max_episode_steps, *self._screen[:2]))
         return _with_length(b"".join(parts))
 
     def reset(self, message: memoryview) -> bytes:
@@ -157,7 +162,7 @@ class _Environments:
     def step(self, message: memoryview) -> bytes:
         """A step of a slot."""
         _, slot = _STEP_BEGIN.unpack_from(message)
-        given = self._frombuffer(message, self._actions.dtype, -1, _STEP_BEGIN.size)
+        given: np.ndarray = self._frombuffer(message, self._actions.dtype, -1, _STEP_BEGIN.size)
         action = self._actions.decode(given)
         observation, reward, terminated, truncated, _ = self._slots[slot].step(action)
         return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation)
@@ -166,7 +171,7 @@ class _Environments:
         """The screen of a slot."""
         _, slot = _RENDER_FIELDS.unpack(message)
         screen = self._asarray(self._slots[slot].render())
-        if (screen.dtype, screen.shape) != ("uint8", self._screen):
+        if screen.dtype != "uint8" or screen.shape != self._screen:
             expected = f"uint8 {self._screen} as at the start"
             raise ValueError(f"the screen is {screen.dtype} {screen.shape}, expected {expected}")
         return _with_length(bytes([_SCREEN]) + screen.tobytes())
@@ -215,8 +220,10 @@ def _error(error: BaseException) -> bytes:
 
 
 def _in_their_code(error: BaseException | None) -> bool:
-    """Whether the exception or one that it comes from passed through code other than this package's and what finds and
-    calls an environment's class: not where there is no such environment, module or keyword.
+    """Whether the exception, or one that it comes from, passed through the environment's own code.
+
+    It did not where there is no such environment, module or keyword: then it only passed through this package and what
+    finds and calls an environment's class.
     """
     known = (_PACKAGE, "<frozen importlib", os.path.dirname(importlib.__file__))
     while error is not None:

@@ -1,7 +1,6 @@
 // The behaviors that an env pool records: at the end and as trajectories, on a toy whose behavior is its seed, its
 // steps and the sum of its actions.
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -80,9 +79,7 @@ struct Trails {
 
   explicit Trails(int64_t slots, int threads = 2, const EnvOptions& options = {})
       : pool("trail", options, slots, std::make_shared<ThreadPool>(threads)) {}
-  void Reset(const Ints& slots, const std::vector<uint64_t>& seeds, const Ints& episodes = {}) {
-    pool.Reset(slots, seeds, Ints(slots.size(), 0), episodes);
-  }
+  void Reset(const Ints& slots, const std::vector<uint64_t>& seeds) { pool.Reset(slots, seeds, Ints(slots.size(), 0)); }
   // Whether the episode is over.
   bool Step(int64_t slot, float action) {
     double reward;
@@ -91,23 +88,17 @@ struct Trails {
     return done;
   }
   // Plays to the end with actions 1, 2, 3, ...
-  void Play(int64_t slot, uint64_t seed, int64_t episode) {
-    Reset({slot}, {seed}, {episode});
+  void Play(int64_t slot, uint64_t seed) {
+    Reset({slot}, {seed});
     for (float action = 1; !Step(slot, action); ++action) {
     }
   }
-  // By number; each at most once.
-  std::map<int64_t, std::pair<std::string, Doubles>> Take() {
-    const EndedEpisodes ended = pool.TakeEnded();
-    CHECK_EQ(ended.failures.size(), ended.episodes.size());
-    CHECK_EQ(ended.behaviors.size(), ended.episodes.size() * ended.behavior_bytes);
-    std::map<int64_t, std::pair<std::string, Doubles>> all;
-    for (size_t e = 0; e < ended.episodes.size(); ++e) {
-      Doubles behavior(ended.behavior_bytes / sizeof(double));
-      std::memcpy(behavior.data(), ended.behaviors.data() + e * ended.behavior_bytes, ended.behavior_bytes);
-      CHECK(all.emplace(ended.episodes[e], std::pair{ended.failures[e], behavior}).second);
-    }
-    return all;
+  // Failure and behavior of the episode that has ended in the slot.
+  std::pair<std::string, Doubles> Take(int64_t slot) {
+    const EpisodeEnd end = pool.TakeEnds({slot}).at(0);
+    Doubles behavior(end.behavior.size() / sizeof(double));
+    std::copy(end.behavior.begin(), end.behavior.end(), reinterpret_cast<uint8_t*>(behavior.data()));
+    return {end.failure, behavior};
   }
 };
 
@@ -126,18 +117,12 @@ Doubles Expected(uint64_t seed, const Ints& steps) {
 TEST(TheBehaviorAtTheEnd) {
   Trails trails(3);
   trails.pool.RecordBehaviors(0, 7);  // samples are of trajectories
-  trails.Play(2, 4, 10);
-  trails.Play(0, 0, 11);
-  trails.Play(2, 9, 12);
-  trails.Play(1, 3, -1);  // no number
-  auto ended = trails.Take();
-  CHECK_EQ(ended.size(), 3);
-  CHECK_EQ(ended.at(10).second, Expected(4, {5}));
-  CHECK_EQ(ended.at(11).second, Expected(0, {1}));
-  CHECK_EQ(ended.at(12).second, Expected(9, {10}));
-  CHECK_EQ(ended.at(12).first, "");
-  CHECK_EQ(trails.Take().size(), 0);
-  CHECK_EQ(trails.pool.TakeEnded().behavior_bytes, 24);
+  trails.Play(2, 4);
+  CHECK_EQ(trails.Take(2).second, Expected(4, {5}));
+  trails.Play(0, 0);
+  trails.Play(2, 9);
+  CHECK_EQ(trails.Take(0).second, Expected(0, {1}));
+  CHECK((trails.Take(2) == std::pair{std::string(), Expected(9, {10})}));
 }
 
 TEST(Trajectories) {
@@ -154,8 +139,8 @@ TEST(Trajectories) {
     trails.pool.RecordBehaviors(plan.first, plan.second);
     for (int round = 0; round < 2; ++round) {  // one episode after another in the same slot
       for (const auto& [seed, steps] : episodes) {
-        trails.Play(0, seed, static_cast<int64_t>(seed));
-        CHECK_EQ(trails.Take().at(static_cast<int64_t>(seed)).second, Expected(seed, steps));
+        trails.Play(0, seed);
+        CHECK_EQ(trails.Take(0).second, Expected(seed, steps));
       }
     }
   }
@@ -164,64 +149,56 @@ TEST(Trajectories) {
 TEST(AnEpisodeThatIsResetBeforeItsEnd) {
   Trails trails(1);
   trails.pool.RecordBehaviors(2, 3);
-  trails.Reset({0}, {9}, {1});
+  trails.Reset({0}, {9});
   for (int step = 0; step < 5; ++step) trails.Step(0, 100);
-  trails.Play(0, 2, 2);  // nothing of the 100s, and the samples start anew
-  trails.Reset({0}, {9}, {3});
+  trails.Play(0, 2);  // nothing of the 100s, and the samples start anew
+  CHECK_EQ(trails.Take(0).second, Expected(2, {2, 3, 3}));
+  trails.Reset({0}, {9});
   trails.Step(0, 100);
   trails.Step(0, 100);
-  trails.Play(0, 5, -1);
-  trails.Play(0, 6, 4);
-  const auto ended = trails.Take();
-  CHECK_EQ(ended.size(), 2);
-  CHECK_EQ(ended.at(2).second, Expected(2, {2, 3, 3}));
-  CHECK_EQ(ended.at(4).second, Expected(6, {2, 4, 6}));
+  trails.Play(0, 5);  // told of by nobody
+  trails.Play(0, 6);
+  CHECK_EQ(trails.Take(0).second, Expected(6, {2, 4, 6}));
 }
 
 TEST(FailedEpisodesHaveZeros) {
   for (int64_t every : {0, 1, 2}) {
     Trails trails(2);
     trails.pool.RecordBehaviors(every, 2);
-    trails.Play(0, kBreaks + 3, 1);
-    trails.Reset({1}, {8}, {2});
+    const size_t size = every == 0 ? 3 : 6;
+    trails.Play(0, kBreaks + 3);
+    CHECK((trails.Take(0) == std::pair{std::string("broken"), Doubles(size)}));
+    trails.Reset({1}, {8});
     trails.Step(1, 5);
     trails.Step(1, 6);
     CHECK(trails.Step(1, std::numeric_limits<float>::quiet_NaN()));
-    trails.Play(0, 4, 3);  // nothing of the failure is left
-    const auto ended = trails.Take();
-    const size_t size = every == 0 ? 3 : 6;
-    CHECK_EQ(ended.at(1).first, "broken");
-    CHECK_EQ(ended.at(1).second, Doubles(size));
-    CHECK_EQ(ended.at(2).first, "action[0] is nan, expected a finite number");
-    CHECK_EQ(ended.at(2).second, Doubles(size));
-    CHECK_EQ(ended.at(3).second, Expected(4, every == 0 ? Ints{5} : every == 1 ? Ints{1, 2} : Ints{2, 4}));
+    CHECK((trails.Take(1) == std::pair{std::string("action[0] is nan, expected a finite number"), Doubles(size)}));
+    trails.Play(0, 4);  // nothing of the failure is left
+    CHECK_EQ(trails.Take(0).second, Expected(4, every == 0 ? Ints{5} : every == 1 ? Ints{1, 2} : Ints{2, 4}));
   }
 }
 
-TEST(BesideMoments) {
+TEST(BesideObservationSums) {
   Trails trails(2);
   trails.pool.SetNormalizer(0, {0}, {1});
   trails.pool.RecordBehaviors(0, 1);
-  trails.pool.Reset({0, 1}, {0, 0}, {0, 0}, {5, 6}, {0, -1});
+  trails.pool.Reset({0, 1}, {0, 0}, {0, 0}, {0, -1});
   float shown[2];
   trails.pool.ObserveNormalized({0, 1}, shown);
   trails.Step(0, 1);
   trails.Step(1, 1);
-  const EndedEpisodes ended = trails.pool.TakeEnded();
-  CHECK_EQ(ended.episodes, (Ints{5, 6}));
-  CHECK_EQ(ended.moments, (Doubles{1, 0, 0, 0, 0, 0}));
-  CHECK_EQ(ended.behaviors.size(), 48);
+  const auto ends = trails.pool.TakeEnds({0, 1});
+  CHECK_EQ(ends[0].observation_sums, (Doubles{1, 0, 0}));
+  CHECK_EQ(ends[1].observation_sums, Doubles());
+  for (const EpisodeEnd& end : ends) CHECK_EQ(end.behavior.size(), 24);
 }
 
 TEST(NothingIsRecordedUnasked) {
   Trails trails(1);
-  trails.Play(0, 4, 1);
-  CHECK_EQ(trails.Take().size(), 0);
-  trails.Play(0, kBreaks, 2);
-  const EndedEpisodes ended = trails.pool.TakeEnded();
-  CHECK_EQ(ended.episodes, Ints{2});
-  CHECK_EQ(ended.behavior_bytes, 0);
-  CHECK_EQ(ended.behaviors.size(), 0);
+  trails.Play(0, 4);
+  CHECK((trails.Take(0) == std::pair{std::string(), Doubles()}));
+  trails.Play(0, kBreaks);
+  CHECK((trails.Take(0) == std::pair{std::string("broken"), Doubles()}));
 }
 
 TEST(Errors) {
@@ -235,8 +212,8 @@ TEST(Errors) {
   CHECK_THROWS(trails.pool.RecordBehaviors(1, std::numeric_limits<int64_t>::max()), "expected 1 to 699050");
   trails.pool.RecordBehaviors(5, 699050);
   trails.pool.RecordBehaviors(0, 1);  // the last one counts
-  trails.Play(1, 3, 1);
-  CHECK_EQ(trails.Take().at(1).second, Expected(3, {4}));
+  trails.Play(1, 3);
+  CHECK_EQ(trails.Take(1).second, Expected(3, {4}));
   CHECK_THROWS(trails.pool.RecordBehaviors(0, 1), "slot 1 was reset already");
 }
 
@@ -244,47 +221,36 @@ TEST(AnExceptionOfTheEnvironment) {
   for (int64_t every : {0, 1}) {
     Trails trails(1);
     trails.pool.RecordBehaviors(every, 2);
-    trails.Reset({0}, {kBehaviorThrows + 1 - every}, {1});
+    trails.Reset({0}, {kBehaviorThrows + 1 - every});
     if (every == 0) trails.Step(0, 1);
     CHECK_THROWS(trails.Step(0, 1), "the trail is lost");
     CHECK_THROWS(trails.Step(0, 1), "slot 0 is not live");
-    trails.Play(0, 2, 2);
-    const auto ended = trails.Take();
-    CHECK_EQ(ended.size(), 1);
-    CHECK_EQ(ended.at(2).second, Expected(2, every == 0 ? Ints{3} : Ints{1, 2}));
+    CHECK_THROWS(trails.Take(0), "slot 0 has no episode that has ended");
+    trails.Play(0, 2);
+    CHECK_EQ(trails.Take(0).second, Expected(2, every == 0 ? Ints{3} : Ints{1, 2}));
   }
 }
 
-TEST(TakenWhileOthersPlay) {
+TEST(ThreadsOfTheirOwnSlots) {
   constexpr int kThreads = 3, kRounds = 200;
   Trails trails(kThreads);
   trails.pool.RecordBehaviors(3, 2);
-  std::atomic<int> running{kThreads};
   std::vector<std::string> failures(kThreads);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       try {
         for (int round = 0; round < kRounds; ++round) {
-          trails.Play(t, static_cast<uint64_t>(10 * round + t) % kBreaks, t * kRounds + round);
+          const auto seed = static_cast<uint64_t>(10 * round + t) % kBreaks;
+          const int64_t last = static_cast<int64_t>(seed % 10) + 1;
+          trails.Play(t, seed);
+          CHECK_EQ(trails.Take(t).second, Expected(seed, {std::min<int64_t>(3, last), std::min<int64_t>(6, last)}));
         }
       } catch (const std::exception& e) {
         failures[t] = e.what();
       }
-      --running;
     });
   }
-  std::map<int64_t, Doubles> all;
-  while (running > 0) {
-    for (const auto& [episode, ended] : trails.Take()) CHECK(all.emplace(episode, ended.second).second);
-  }
   for (auto& thread : threads) thread.join();
-  for (const auto& [episode, ended] : trails.Take()) CHECK(all.emplace(episode, ended.second).second);
   for (const auto& failure : failures) CHECK_EQ(failure, "");
-  CHECK_EQ(all.size(), kThreads * kRounds);
-  for (const auto& [episode, behavior] : all) {
-    const auto seed = static_cast<uint64_t>(10 * (episode % kRounds) + episode / kRounds) % kBreaks;
-    const int64_t last = static_cast<int64_t>(seed % 10) + 1;
-    CHECK_EQ(behavior, Expected(seed, {std::min<int64_t>(3, last), std::min<int64_t>(6, last)}));
-  }
 }

@@ -1,12 +1,11 @@
-// What an env pool keeps of an episode besides its environment: its number, its normalizer, the moments of what it
-// showed, its failure. On a toy whose observations are made from its seed.
+// What an env pool keeps of an episode besides its environment: its normalizer, the sums of what it showed, its
+// failure. On a toy whose observations are made from its seed.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -90,9 +89,8 @@ struct Swings {
 
   explicit Swings(int64_t slots, const std::string& dtype = "float64", int threads = 2)
       : pool("swing", {{"dtype", dtype}}, slots, std::make_shared<ThreadPool>(threads)) {}
-  void Reset(const Ints& slots, const std::vector<uint64_t>& seeds, const Ints& episodes = {},
-             const Ints& normalizers = {}) {
-    pool.Reset(slots, seeds, Ints(slots.size(), 0), episodes, normalizers);
+  void Reset(const Ints& slots, const std::vector<uint64_t>& seeds, const Ints& normalizers = {}) {
+    pool.Reset(slots, seeds, Ints(slots.size(), 0), normalizers);
   }
   Floats Observe(const Ints& slots) {
     Floats out(kSize * slots.size(), -99);
@@ -107,18 +105,11 @@ struct Swings {
     pool.Step(slots, actions.data(), rewards.data(), dones.get());
     return std::count(dones.get(), dones.get() + slots.size(), true);
   }
-  // By number; each at most once.
-  std::map<int64_t, std::pair<std::string, Doubles>> Take() {
-    const EndedEpisodes ended = pool.TakeEnded();
-    CHECK_EQ(ended.failures.size(), ended.episodes.size());
-    CHECK_EQ(ended.moments.size(), ended.episodes.size() * ended.moments_size);
-    std::map<int64_t, std::pair<std::string, Doubles>> all;
-    for (size_t e = 0; e < ended.episodes.size(); ++e) {
-      const auto begin = ended.moments.begin() + e * ended.moments_size;
-      CHECK(all.emplace(ended.episodes[e], std::pair{ended.failures[e], Doubles(begin, begin + ended.moments_size)})
-                .second);
-    }
-    return all;
+  // Failure and sums of the episode that has ended in the slot.
+  std::pair<std::string, Doubles> Take(int64_t slot) {
+    const std::vector<EpisodeEnd> ends = pool.TakeEnds({slot});
+    CHECK_EQ(ends.size(), 1);
+    return {ends[0].failure, ends[0].observation_sums};
   }
 };
 
@@ -128,36 +119,35 @@ float Normalized(double value, int64_t i) {
 
 // Of the observations after 0 ... steps - 1 steps, in their dtype.
 template <class T>
-Doubles MomentsOf(uint64_t seed, int64_t steps) {
-  Doubles moments(1 + 2 * kSize);
-  moments[0] = static_cast<double>(steps);
+Doubles SumsOf(uint64_t seed, int64_t steps) {
+  Doubles sums(1 + 2 * kSize);
+  sums[0] = static_cast<double>(steps);
   for (int64_t step = 0; step < steps; ++step) {
     for (int64_t i = 0; i < kSize; ++i) {
       const double value = static_cast<T>(Seen(seed, step, i));
-      moments[1 + i] += value;
-      moments[1 + kSize + i] += value * value;
+      sums[1 + i] += value;
+      sums[1 + kSize + i] += value * value;
     }
   }
-  return moments;
+  return sums;
 }
 
 }  // namespace
 
-TEST(ObservationsAndMoments) {
+TEST(ObservationsAndTheirSums) {
   for (int threads : {1, 3}) {
     for (const std::string dtype : {"float64", "float32"}) {
       constexpr int64_t kSlots = 20;  // more than one task
       Swings swings(kSlots, dtype, threads);
       swings.pool.SetNormalizer(4, kMean, kStd);
-      Ints slots(kSlots), episodes(kSlots), normalizers(kSlots);
+      Ints slots(kSlots), normalizers(kSlots);
       std::vector<uint64_t> seeds(kSlots);
       for (int64_t k = 0; k < kSlots; ++k) {
         slots[k] = k * 7 % kSlots;
         seeds[k] = 100 + k;
-        episodes[k] = 50 + k;
         normalizers[k] = k % 3 == 0 ? -1 : 4;
       }
-      swings.Reset(slots, seeds, episodes, normalizers);
+      swings.Reset(slots, seeds, normalizers);
       bool clipped = false;
       for (int64_t step = 0; step < 10; ++step) {
         Ints live;
@@ -174,16 +164,14 @@ TEST(ObservationsAndMoments) {
         }
         CHECK_EQ(swings.Observe(live), expected);
         CHECK_EQ(swings.Step(live), 2);  // those of k = step and 10 + step
-        const auto ended = swings.Take();
-        int64_t taken = 0;
-        for (int64_t k = step; k < kSlots; k += 10) {
-          if (normalizers[k] == -1) continue;
-          ++taken;
-          CHECK_EQ(ended.at(50 + k).first, "");
-          CHECK_EQ(ended.at(50 + k).second,
-                   dtype == "float32" ? MomentsOf<float>(100 + k, step + 1) : MomentsOf<double>(100 + k, step + 1));
+        const auto ends = swings.pool.TakeEnds({slots[10 + step], slots[step]});
+        for (int64_t k : {10 + step, step}) {
+          const EpisodeEnd& end = ends[k == step ? 1 : 0];
+          CHECK_EQ(end.failure, "");
+          CHECK_EQ(end.observation_sums, normalizers[k] == -1 ? Doubles()
+                                         : dtype == "float32" ? SumsOf<float>(100 + k, step + 1)
+                                                              : SumsOf<double>(100 + k, step + 1));
         }
-        CHECK_EQ(static_cast<int64_t>(ended.size()), taken);
       }
       CHECK(clipped);
     }
@@ -193,61 +181,66 @@ TEST(ObservationsAndMoments) {
 TEST(TheNextEpisodeStartsAfresh) {
   Swings swings(1);
   swings.pool.SetNormalizer(0, kMean, kStd);
-  swings.Reset({0}, {5}, {1}, {0});
+  swings.Reset({0}, {5}, {0});
   swings.Observe({0});
   swings.Step({0});
   swings.Observe({0});
-  swings.Reset({0}, {10}, {2}, {0});  // before its end: nobody hears of episode 1
+  swings.Reset({0}, {10}, {0});  // before its end: nobody hears of the one before
   swings.Observe({0});
+  CHECK_THROWS(swings.Take(0), "slot 0 has no episode that has ended and was not told of");
   CHECK_EQ(swings.Step({0}), 1);
   swings.Observe({0});  // at the end: the network is not asked any more
-  auto ended = swings.Take();
-  CHECK_EQ(ended.size(), 1);
-  CHECK_EQ(ended.at(2).second, MomentsOf<double>(10, 1));
-  swings.Reset({0}, {20}, {3}, {0});
+  CHECK_EQ(swings.Take(0).second, SumsOf<double>(10, 1));
+  swings.Reset({0}, {20}, {0});
   swings.Step({0});
-  CHECK_EQ(swings.Take().at(3).second, Doubles(7));  // it never looked
-  swings.Reset({0}, {30}, {4});
+  CHECK_EQ(swings.Take(0).second, Doubles(7));  // it never looked
+  swings.Reset({0}, {30});
   swings.Observe({0});
   swings.Step({0});
-  CHECK_EQ(swings.Take().size(), 0);  // neither a failure nor a normalizer
-  swings.Reset({0}, {40}, {-1}, {0});
+  CHECK_EQ(swings.Take(0).second, Doubles());  // it had no normalizer
+  swings.Reset({0}, {1000}, {0});
   swings.Step({0});
-  CHECK_EQ(swings.Take().size(), 0);  // no number
+  swings.Reset({0}, {9}, {0});  // what was not taken is gone with the next reset
+  CHECK_THROWS(swings.Take(0), "slot 0 has no episode that has ended");
 }
 
-TEST(FailuresAreTakenOnce) {
+TEST(EachEndIsTakenOnce) {
   Swings swings(4);
-  swings.Reset({0, 1, 2, 3}, {0, 1000, 1001, 1010}, {7, 8, 9, -1});
+  CHECK_THROWS(swings.Take(3), "slot 3 has no episode that has ended and was not told of");
+  swings.Reset({0, 1, 2, 3}, {0, 1000, 1001, 1010});
   CHECK_EQ(swings.Step({0, 1, 2, 3}), 3);
-  auto ended = swings.Take();
-  CHECK_EQ(ended.size(), 1);
-  CHECK_EQ(ended.at(8).first, "swing 1000 broke");
-  CHECK_EQ(ended.at(8).second, Doubles());  // there never was a normalizer
+  CHECK_THROWS(swings.pool.TakeEnds({1, 2}), "slot 2 has no episode that has ended");  // it goes on
+  CHECK_THROWS(swings.pool.TakeEnds({1, 4}), "slot 4 is out of range [0, 4)");
+  CHECK_THROWS(swings.pool.TakeEnds({1, 1}), "slot 1 occurs more than once in one call");
+  const auto ends = swings.pool.TakeEnds({3, 0, 1});  // those errors took none
+  CHECK_EQ(ends[0].failure, "swing 1010 broke");
+  CHECK_EQ(ends[1].failure, "");
+  CHECK_EQ(ends[2].failure, "swing 1000 broke");
+  CHECK_EQ(ends[2].observation_sums, Doubles());
+  CHECK_THROWS(swings.Take(1), "slot 1 has no episode that has ended and was not told of");
+  CHECK_EQ(swings.pool.Failure(1), "swing 1000 broke");  // the slot still knows
   CHECK_EQ(swings.Step({2}, std::numeric_limits<float>::quiet_NaN()), 1);
   swings.pool.SetNormalizer(0, kMean, kStd);
-  swings.Reset({0}, {1002}, {10}, {0});
+  swings.Reset({0}, {1002}, {0});
   swings.Observe({0});
   swings.Step({0}, std::numeric_limits<float>::infinity());
-  ended = swings.Take();
-  CHECK_EQ(ended.size(), 2);
-  CHECK_EQ(ended.at(9).first, "action[0] is nan, expected a finite number");  // before what the environment says
-  CHECK_EQ(ended.at(9).second, Doubles(7));
-  CHECK_EQ(ended.at(10).first, "action[0] is inf, expected a finite number");
-  CHECK_EQ(ended.at(10).second, MomentsOf<double>(1002, 1));
-  CHECK_EQ(swings.Take().size(), 0);
+  CHECK_EQ(swings.Take(2).first, "action[0] is nan, expected a finite number");  // before what the environment says
+  const auto [failure, sums] = swings.Take(0);
+  CHECK_EQ(failure, "action[0] is inf, expected a finite number");
+  CHECK_EQ(sums, SumsOf<double>(1002, 1));
+  CHECK_EQ(swings.pool.TakeEnds({}).size(), 0);
 }
 
 TEST(ADroppedNormalizerServesItsEpisodes) {
   Swings swings(2);
   swings.pool.SetNormalizer(3, kMean, kStd);
-  swings.Reset({0}, {5}, {1}, {3});
+  swings.Reset({0}, {5}, {3});
   const Floats before = swings.Observe({0});
   swings.pool.DropNormalizers({3});
   CHECK_EQ(swings.Observe({0}), before);
-  CHECK_THROWS(swings.Reset({1}, {5}, {2}, {3}), "normalizer 3 is not set");
+  CHECK_THROWS(swings.Reset({1}, {5}, {3}), "normalizer 3 is not set");
   swings.pool.SetNormalizer(3, kStd, kStd);  // the number is free again
-  swings.Reset({1}, {5}, {2}, {3});
+  swings.Reset({1}, {5}, {3});
   CHECK_EQ(swings.Observe({0}), before);
   CHECK(swings.Observe({1}) != before);
 }
@@ -272,7 +265,7 @@ TEST(NormalizerErrors) {
   }
   CHECK_THROWS(pool.DropNormalizers({1, 2}), "normalizer 2 is not set");
   CHECK_THROWS(pool.DropNormalizers({-1}), "normalizer -1 is not set");
-  swings.Reset({0}, {1}, {}, {1});  // it was not dropped
+  swings.Reset({0}, {1}, {1});  // it was not dropped
   CHECK_THROWS(swings.Observe({0, 1}), "slot 1 has no observation: it was never reset");
   CHECK_THROWS(swings.Observe({2}), "slot 2 is out of range [0, 2)");
   pool.DropNormalizers({1, 1});
@@ -293,8 +286,10 @@ TEST(NormalizersComeAndGoBesideTheLanes) {
     threads.emplace_back([&, t] {
       try {
         for (int round = 0; round < kRounds; ++round) {
-          swings.Reset({t}, {static_cast<uint64_t>(10 * round + t)}, {t * kRounds + round}, {0});
+          const auto seed = static_cast<uint64_t>(10 * round + t);
+          swings.Reset({t}, {seed}, {0});
           for (bool over = false; !over; over = swings.Step({t}) == 1) swings.Observe({t});
+          CHECK_EQ(swings.Take(t).second, SumsOf<double>(seed, static_cast<int64_t>(seed % 10) + 1));
         }
       } catch (const std::exception& e) {
         failures[t] = e.what();
@@ -302,18 +297,10 @@ TEST(NormalizersComeAndGoBesideTheLanes) {
       --running;
     });
   }
-  std::map<int64_t, Doubles> all;
   for (int64_t number = 1; running > 0 || number < 2; ++number) {
     swings.pool.SetNormalizer(number, kStd, kStd);
-    for (const auto& [episode, ended] : swings.Take()) CHECK(all.emplace(episode, ended.second).second);
     swings.pool.DropNormalizers({number});
   }
   for (auto& thread : threads) thread.join();
-  for (const auto& [episode, ended] : swings.Take()) CHECK(all.emplace(episode, ended.second).second);
   for (const auto& failure : failures) CHECK_EQ(failure, "");
-  CHECK_EQ(all.size(), kThreads * kRounds);
-  for (const auto& [episode, moments] : all) {
-    const uint64_t seed = static_cast<uint64_t>(10 * (episode % kRounds) + episode / kRounds);
-    CHECK_EQ(moments, MomentsOf<double>(seed, static_cast<int64_t>(seed % 10) + 1));
-  }
 }

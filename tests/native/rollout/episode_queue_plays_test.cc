@@ -102,7 +102,7 @@ TEST(LanesInThreads) {
   const auto length_of = [](int64_t id) { return 1 + id * 7919 % 6; };
   std::mutex mutex;
   std::condition_variable progress;
-  std::vector<EpisodeOutcome> outcomes;
+  std::vector<EpisodeResult> results;
   std::vector<std::string> failures;
   std::atomic<int64_t> steps{0};
 
@@ -146,13 +146,17 @@ TEST(LanesInThreads) {
         dones[k] = ++slot.steps == length_of(slot.id);
       }
       steps += static_cast<int64_t>(live.slots.size());
-      const auto put = queue.Put(lane, live.slots, rewards.data(), dones.get());
+      std::vector<EpisodeEnd> ends;
+      for (size_t k = 0; k < live.slots.size(); ++k) {
+        if (dones[k]) ends.push_back({"slot " + std::to_string(live.slots[k])});
+      }
+      const auto put = queue.Put(lane, live.slots, rewards.data(), dones.get(), std::move(ends));
       live = put.live;
       refill_due = put.refill;
       if (random() % 4 == 0) std::this_thread::yield();
       std::lock_guard<std::mutex> lock(mutex);
-      for (const auto& outcome : queue.Results()) outcomes.push_back(outcome);
-      if (outcomes.size() == kEpisodes) progress.notify_one();
+      for (const auto& result : queue.Results()) results.push_back(result);
+      if (results.size() == kEpisodes) progress.notify_one();
     }
   };
   std::vector<std::thread> threads;
@@ -180,18 +184,18 @@ TEST(LanesInThreads) {
   }
   {
     std::unique_lock<std::mutex> lock(mutex);
-    progress.wait(lock, [&] { return outcomes.size() == kEpisodes || !failures.empty(); });
+    progress.wait(lock, [&] { return results.size() == kEpisodes || !failures.empty(); });
   }
   queue.Close();
   for (auto& thread : threads) thread.join();
   CHECK_EQ(failures, std::vector<std::string>{});
   CHECK_EQ(queue.TotalSteps(), steps.load());
   std::set<int64_t> ids;
-  for (const EpisodeOutcome& outcome : outcomes) {
-    ids.insert(outcome.id);
-    CHECK_EQ(outcome.steps, length_of(outcome.id));
-    CHECK_EQ(outcome.total_reward, static_cast<double>(outcome.id * length_of(outcome.id)));
+  for (const EpisodeResult& result : results) {
+    ids.insert(result.id);
+    CHECK_EQ(result.steps, length_of(result.id));
+    CHECK_EQ(result.total_reward, static_cast<double>(result.id * length_of(result.id)));
   }
   CHECK_EQ(ids.size(), kEpisodes);
-  CHECK_EQ(outcomes.size(), kEpisodes);
+  CHECK_EQ(results.size(), kEpisodes);
 }

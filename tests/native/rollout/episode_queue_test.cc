@@ -32,7 +32,6 @@ TEST(AFirstRefill) {
   CHECK_EQ(first.live.slots, first.slots);
   CHECK_EQ(first.seeds, (std::vector<uint64_t>{500, 501, 502}));
   CHECK_EQ(first.max_frames, (Ints{0, 10, 20}));
-  CHECK_EQ(first.episodes, (Ints{0, 1, 2}));
   CHECK_EQ(first.normalizers, (Ints{-1, 8, -1}));
   const int64_t row_a = first.live.rows[0], row_b = first.live.rows[1];
   CHECK_EQ(first.live.rows[2], row_a);  // two episodes of one genome, one row
@@ -48,7 +47,7 @@ TEST(AFirstRefill) {
 
   const Refill second = TakeNow(&queue, 1);
   CHECK_EQ(second.slots, (Ints{3}));
-  CHECK_EQ(second.episodes, (Ints{3}));
+  CHECK_EQ(second.seeds, (std::vector<uint64_t>{503}));
   CHECK_EQ(second.live.slots, (Ints{3}));
   CHECK(second.live.rows[0] >= 7 && second.live.rows[0] < 10);
   CHECK_EQ(second.init_rows, second.live.rows);
@@ -90,7 +89,7 @@ TEST(Thetas) {
   plain = mutated = nullptr;
   {
     const Refill first = TakeNow(&queue, 0);
-    CHECK_EQ(first.episodes, (Ints{4, 0}));
+    CHECK_EQ(first.seeds, (std::vector<uint64_t>{504, 500}));
     const int64_t row_m = first.live.rows[0], row_p = first.live.rows[1];
     CHECK(row_m != row_p && std::min(row_m, row_p) == 3 && std::max(row_m, row_p) == 4);
     CHECK_EQ(first.assign_rows, (Ints{row_m, row_p}));
@@ -101,13 +100,13 @@ TEST(Thetas) {
     CHECK_EQ(first.perturb_dst, (Ints{row_m, row_m}));
     CHECK_EQ(first.perturb_src, (Ints{row_m, row_m}));
     const Refill second = TakeNow(&queue, 1);  // its own rows
-    CHECK_EQ(second.episodes, (Ints{1, 2}));
+    CHECK_EQ(second.seeds, (std::vector<uint64_t>{501, 502}));
     CHECK_EQ(second.assign_rows, second.live.rows);
     CHECK(second.live.rows[0] >= 5 && second.live.rows[0] != second.live.rows[1]);
 
     PutOnes(&queue, 0, {0, 1}, {0});
     const Refill third = TakeNow(&queue, 0);  // another episode of what slot 1 plays: its row is shared
-    CHECK_EQ(third.episodes, (Ints{3}));
+    CHECK_EQ(third.seeds, (std::vector<uint64_t>{503}));
     CHECK_EQ(third.live.rows, (Ints{row_p, row_p}));
     CHECK_EQ(Written(third).size(), 0);
   }
@@ -116,20 +115,6 @@ TEST(Thetas) {
   CHECK(!alive.expired());
   PutOnes(&queue, 1, {2, 3}, {2, 3});
   CHECK(alive.expired());  // freed with the last episode that starts from it
-}
-
-TEST(ThetasOfPointers) {
-  const std::vector<float> values = {1, 2, 3, 4, 5, 6};
-  const auto thetas = SplitThetas(values.data(), 2, 3);
-  CHECK_EQ(thetas.size(), 2);
-  CHECK_EQ(*ThetaOf(0, thetas), (std::vector<float>{1, 2, 3}));
-  CHECK_EQ(*ThetaOf(1, thetas), (std::vector<float>{4, 5, 6}));
-  CHECK(ThetaOf(-1, thetas) == nullptr);
-  CHECK_EQ(SplitThetas(nullptr, 0, 0).size(), 0);
-  CHECK_THROWS(ThetaOf(2, thetas), "theta of a genome 2 is out of range [0, 2)");
-  CHECK_THROWS(ThetaOf(-2, thetas), "theta of a genome -2 is out of range [0, 2)");
-  CHECK_THROWS(SplitThetas(values.data(), -1, 3), "-1 thetas of 3 weights");
-  CHECK_THROWS(SplitThetas(values.data(), 1, -3), "1 thetas of -3 weights");
 }
 
 TEST(ARowIsKeptWhileItIsPlayedAndUntilItIsNeeded) {
@@ -168,21 +153,29 @@ TEST(PutAddsUpAndRecords) {
   TakeNow(&queue, 1);
   const double rewards[] = {0.25, -3};
   const bool none[] = {false, false}, second[] = {false, true}, all[] = {true};
-  queue.Put(0, {0, 1}, rewards, none);
-  queue.Put(0, {1}, rewards + 1, none);  // part of the live slots
-  queue.Put(1, {2}, rewards, none);
+  queue.Put(0, {0, 1}, rewards, none, {});
+  queue.Put(0, {1}, rewards + 1, none, {});  // part of the live slots
+  queue.Put(1, {2}, rewards, none, {});
   CHECK_EQ(queue.Results().size(), 0);
-  queue.Put(0, {0, 1}, rewards, second);
-  queue.Put(0, {0}, rewards, all);
+  queue.Put(0, {0, 1}, rewards, second, {{"broke", {1, 2, 4}, {7}}});
+  queue.Put(0, {0}, rewards, all, {EpisodeEnd()});
   CHECK_EQ(queue.TotalSteps(), 7);  // that of the episode that goes on included
-  const std::vector<EpisodeOutcome> outcomes = queue.Results();
-  CHECK_EQ(outcomes.size(), 2);
-  CHECK_EQ(outcomes[0].id, 71);
-  CHECK_EQ(outcomes[0].total_reward, -9);
-  CHECK_EQ(outcomes[0].steps, 3);
-  CHECK_EQ(outcomes[1].id, 70);
-  CHECK_EQ(outcomes[1].total_reward, 0.75);
-  CHECK_EQ(outcomes[1].steps, 3);
+  const std::vector<EpisodeResult> results = queue.Results();
+  CHECK_EQ(results.size(), 2);
+  CHECK_EQ(results[0].id, 71);
+  CHECK_EQ(results[0].total_reward, -9);
+  CHECK_EQ(results[0].steps, 3);
+  CHECK_EQ(results[0].end.failure, "broke");  // what the pool told goes with it
+  CHECK_EQ(results[0].end.observation_sums, (std::vector<double>{1, 2, 4}));
+  CHECK_EQ(results[0].end.behavior, std::vector<uint8_t>{7});
+  CHECK_EQ(results[1].id, 70);
+  CHECK_EQ(results[1].total_reward, 0.75);
+  CHECK_EQ(results[1].steps, 3);
+  CHECK_EQ(results[1].end.failure + "|", "|");
+  CHECK_EQ(WidthOf(results, &EpisodeEnd::observation_sums), 3);
+  double sums[6];
+  CopyRows(results, &EpisodeEnd::observation_sums, sums);
+  CHECK_EQ(std::vector<double>(sums, sums + 6), (std::vector<double>{1, 2, 4, 0, 0, 0}));
   CHECK_EQ(queue.Results().size(), 0);  // handed out once
 }
 
@@ -241,7 +234,7 @@ TEST(ResultsWait) {
     PutOnes(&queue, 0, {0, 2}, {0});
     PutOnes(&queue, 0, {2}, {});
   });
-  const std::vector<EpisodeOutcome> two = queue.Results(2, milliseconds(60'000));
+  const std::vector<EpisodeResult> two = queue.Results(2, milliseconds(60'000));
   lane.join();
   CHECK_EQ(two.size(), 2u);
   CHECK_EQ(two[0].id, 2);
@@ -257,7 +250,7 @@ TEST(PutOfNoSlots) {
   EpisodeQueue queue(2, 2, 0);
   queue.Submit({Episode(0, MakeGenome(1))});
   const Refill refill = TakeNow(&queue, 1);
-  const auto put = queue.Put(1, {}, nullptr, nullptr);
+  const auto put = queue.Put(1, {}, nullptr, nullptr, {});
   CHECK_EQ(put.live.slots, refill.live.slots);
   CHECK_EQ(put.live.rows, refill.live.rows);
   CHECK(!put.refill);
@@ -276,6 +269,10 @@ TEST(PutErrorsBookNothing) {
   CHECK_THROWS(PutOnes(&queue, 0, {0, 1, 0}, {0, 1}), "slot 0 is given twice, expected different slots");
   CHECK_THROWS(PutOnes(&queue, 2, {}, {}), "lane 2 is out of range [0, 2)");
   CHECK_THROWS(PutOnes(&queue, -1, {}, {}), "lane -1 is out of range [0, 2)");
+  const double rewards[] = {1, 1};
+  const bool dones[] = {false, true};
+  CHECK_THROWS(queue.Put(0, {0, 1}, rewards, dones, {}), "0 ends of episodes, expected one for each that is done: 1");
+  CHECK_THROWS(queue.Put(0, {0, 1}, rewards, dones, {{}, {}}), "2 ends of episodes, expected one for each");
   CHECK_EQ(queue.TotalSteps(), 0);
   CHECK_EQ(queue.Results().size(), 0);
   PutOnes(&queue, 0, {0, 1}, {0});
@@ -360,9 +357,9 @@ TEST(Closing) {
   queue.Close();
   CHECK(TakeNow(&queue, 1).closed);
   PutOnes(&queue, 1, {2, 3}, {2});  // the step that was under way
-  const auto outcomes = queue.Results();
-  CHECK_EQ(outcomes.size(), 2);
-  CHECK_EQ(outcomes[1].id, 2);
+  const auto results = queue.Results();
+  CHECK_EQ(results.size(), 2);
+  CHECK_EQ(results[1].id, 2);
 }
 
 TEST(CallbacksMayUseTheQueue) {

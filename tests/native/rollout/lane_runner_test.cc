@@ -1,4 +1,4 @@
-// The lane runner on a toy environment: the same outcomes as playing one episode after the other with the reference
+// The lane runner on a toy environment: the same results as playing one episode after the other with the reference
 // backend, whatever the lanes, slots and threads; and errors that reach the caller instead of hanging. (Vectors of
 // actions and normalizers are in lane_vectors_test.cc.)
 #include "rollout/lane_runner.h"
@@ -14,8 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "c_api/neuroevo.h"
-#include "c_api/vbn.h"
 #include "core/error.h"
 #include "native/check.h"
 
@@ -144,7 +142,11 @@ int64_t ThetaIndex(int64_t genome) { return genome % 5 != 0 && genome % 3 == 1 ?
 
 // 64 genomes of all kinds and 120 episodes, several of some genomes.
 std::vector<QueuedEpisode> Episodes() {
-  const std::vector<Theta> thetas = SplitThetas(ThetaValues().data(), kThetas, kThetaSize);
+  const std::vector<float> values = ThetaValues();
+  std::vector<Theta> thetas;
+  for (auto theta = values.begin(); theta != values.end(); theta += kThetaSize) {
+    thetas.push_back(std::make_shared<const std::vector<float>>(theta, theta + kThetaSize));
+  }
   std::vector<std::shared_ptr<const GenomeRecipe>> genomes;
   for (int64_t g = 0; g < 64; ++g) {
     auto genome = std::make_shared<GenomeRecipe>();
@@ -152,7 +154,7 @@ std::vector<QueuedEpisode> Episodes() {
     genome->source_row = g % 5 == 0 ? g / 5 % kParents : -1;
     genome->network = static_cast<int32_t>(g % 2);
     genome->seed = g % 7;
-    genome->theta = ThetaOf(ThetaIndex(g), thetas);
+    if (ThetaIndex(g) >= 0) genome->theta = thetas[ThetaIndex(g)];
     for (int64_t m = 0; m < g % 4; ++m) genome->chain.emplace_back(g * 10 + m, 0.5f);
     genomes.push_back(std::move(genome));
   }
@@ -164,11 +166,11 @@ std::vector<QueuedEpisode> Episodes() {
 }
 
 // Plays the episodes one after another, with the reference backend.
-std::map<int64_t, EpisodeOutcome> PlayInTurn(const std::vector<QueuedEpisode>& episodes) {
+std::map<int64_t, EpisodeResult> PlayInTurn(const std::vector<QueuedEpisode>& episodes) {
   const auto population = MakePopulation("reference", 1, std::make_shared<ThreadPool>(1));
   constexpr int64_t kRow = kParents;
   Walk walk(0, false);
-  std::map<int64_t, EpisodeOutcome> outcomes;
+  std::map<int64_t, EpisodeResult> results;
   for (const QueuedEpisode& episode : episodes) {
     const GenomeRecipe& genome = *episode.genome;
     int64_t row = genome.source_row;
@@ -185,21 +187,21 @@ std::map<int64_t, EpisodeOutcome> PlayInTurn(const std::vector<QueuedEpisode>& e
       row = kRow;
     }
     population->Prepare({row});
-    EpisodeOutcome outcome{episode.id, 0, 0};
+    EpisodeResult result{episode.id};
     walk.Reset(episode.seed, episode.max_frames);
     for (bool over = false; !over;) {
       float observation[4], outputs[3];
       walk.Observe(observation);
       population->Forward({row}, observation, outputs);
       const int32_t action = static_cast<int32_t>(std::max_element(outputs, outputs + 3) - outputs);
-      const StepResult result = walk.Step(&action);
-      outcome.total_reward += result.reward;
-      outcome.steps += 1;
-      over = result.done;
+      const StepResult step = walk.Step(&action);
+      result.total_reward += step.reward;
+      result.steps += 1;
+      over = step.done;
     }
-    outcomes[episode.id] = outcome;
+    results[episode.id] = result;
   }
-  return outcomes;
+  return results;
 }
 
 struct Setup {
@@ -221,20 +223,20 @@ struct Run {
         population(MakePopulation(setup.backend, setup.lanes * setup.slots, pool)),
         queue(setup.lanes, setup.slots, kParents) {}
 
-  std::vector<EpisodeOutcome> Play(std::vector<QueuedEpisode> episodes) {
+  std::vector<EpisodeResult> Play(std::vector<QueuedEpisode> episodes) {
     const int64_t count = static_cast<int64_t>(episodes.size());
     queue.Submit(std::move(episodes));
     return RunLanes(&envs, population.get(), &queue, count);
   }
 };
 
-void CheckOutcomes(const std::vector<EpisodeOutcome>& outcomes, const std::map<int64_t, EpisodeOutcome>& expected) {
-  std::map<int64_t, EpisodeOutcome> by_id;
-  for (const EpisodeOutcome& outcome : outcomes) CHECK(by_id.emplace(outcome.id, outcome).second);
+void CheckResults(const std::vector<EpisodeResult>& results, const std::map<int64_t, EpisodeResult>& expected) {
+  std::map<int64_t, EpisodeResult> by_id;
+  for (const EpisodeResult& result : results) CHECK(by_id.emplace(result.id, result).second);
   CHECK_EQ(by_id.size(), expected.size());
-  for (const auto& [id, outcome] : expected) {
-    CHECK_EQ(by_id.at(id).total_reward, outcome.total_reward);
-    CHECK_EQ(by_id.at(id).steps, outcome.steps);
+  for (const auto& [id, result] : expected) {
+    CHECK_EQ(by_id.at(id).total_reward, result.total_reward);
+    CHECK_EQ(by_id.at(id).steps, result.steps);
   }
 }
 
@@ -253,31 +255,31 @@ std::vector<QueuedEpisode> WithBad(const QueuedEpisode& bad) {
 
 TEST(EqualsPlayingInTurn) {
   const std::vector<QueuedEpisode> episodes = Episodes();
-  const std::map<int64_t, EpisodeOutcome> expected = PlayInTurn(episodes);
+  const std::map<int64_t, EpisodeResult> expected = PlayInTurn(episodes);
   int64_t least = 1000, most = 0;
-  for (const auto& [id, outcome] : expected) {
-    least = std::min(least, outcome.steps);
-    most = std::max(most, outcome.steps);
+  for (const auto& [id, result] : expected) {
+    least = std::min(least, result.steps);
+    most = std::max(most, result.steps);
   }
   CHECK(least < 5 && most > 60);  // the toy makes episodes of very different lengths
   for (int threads : {1, 2, 4}) {
     for (const auto& [lanes, slots] : {std::pair<int64_t, int64_t>{1, 1}, {2, 8}, {3, 5}}) {
       Run run({lanes, slots, threads});
-      CheckOutcomes(run.Play(episodes), expected);
+      CheckResults(run.Play(episodes), expected);
     }
   }
   Run reference({3, 5, 2, "reference"});
-  CheckOutcomes(reference.Play(episodes), expected);
+  CheckResults(reference.Play(episodes), expected);
   std::vector<QueuedEpisode> reversed(episodes.rbegin(), episodes.rend());
   Run backwards({2, 3});
-  CheckOutcomes(backwards.Play(reversed), expected);
+  CheckResults(backwards.Play(reversed), expected);
 }
 
 TEST(MoreSlotsThanEpisodes) {
   std::vector<QueuedEpisode> episodes = Episodes();
   episodes.resize(5);
   Run run({3, 4});
-  CheckOutcomes(run.Play(episodes), PlayInTurn(episodes));
+  CheckResults(run.Play(episodes), PlayInTurn(episodes));
 }
 
 TEST(NoEpisodes) {
@@ -292,7 +294,7 @@ TEST(TheQueueIsClosedAfterwardsAndTheRestCanBeUsedAgain) {
   CHECK_THROWS(run.queue.Submit(episodes), "the episode queue is closed");
   EpisodeQueue next(2, 4, kParents);
   next.Submit(episodes);
-  CheckOutcomes(RunLanes(&run.envs, run.population.get(), &next, 120), PlayInTurn(episodes));
+  CheckResults(RunLanes(&run.envs, run.population.get(), &next, 120), PlayInTurn(episodes));
 }
 
 TEST(ErrorsReachTheCaller) {
@@ -326,7 +328,7 @@ TEST(ErrorsReachTheCaller) {
       // The failed run left nothing behind in the environments.
       EpisodeQueue next(lanes, slots, kParents);
       next.Submit(Episodes());
-      CheckOutcomes(RunLanes(&stumbling.envs, stumbling.population.get(), &next, 120), PlayInTurn(Episodes()));
+      CheckResults(RunLanes(&stumbling.envs, stumbling.population.get(), &next, 120), PlayInTurn(Episodes()));
     }
   }
 }
@@ -376,86 +378,7 @@ TEST(LanesWaitForLateEpisodes) {
   std::thread submitter([&] {
     for (const QueuedEpisode& episode : episodes) run.queue.Submit({episode});
   });
-  const auto outcomes = RunLanes(&run.envs, run.population.get(), &run.queue, 120);
+  const auto results = RunLanes(&run.envs, run.population.get(), &run.queue, 120);
   submitter.join();
-  CheckOutcomes(outcomes, PlayInTurn(episodes));
-}
-
-TEST(TheCInterface) {
-  std::vector<QueuedEpisode> queued = Episodes();
-  std::map<int64_t, const GenomeRecipe*> genomes;
-  for (const QueuedEpisode& episode : queued) genomes[episode.genome->id] = episode.genome.get();
-  std::vector<int64_t> genome_of, max_frames, sources, theta_of, splits = {0};
-  std::vector<uint64_t> seeds, base_seeds, chain_seeds;
-  std::vector<int32_t> networks;
-  std::vector<float> chain_scales;
-  for (const QueuedEpisode& episode : queued) {
-    genome_of.push_back(episode.genome->id);
-    seeds.push_back(episode.seed);
-    max_frames.push_back(episode.max_frames);
-  }
-  for (const auto& [id, genome] : genomes) {
-    CHECK_EQ(id, static_cast<int64_t>(networks.size()));  // all of 0 ... 63 occur
-    networks.push_back(genome->network);
-    sources.push_back(genome->source_row);
-    theta_of.push_back(ThetaIndex(id));
-    base_seeds.push_back(genome->seed);
-    for (const auto& [seed, scale] : genome->chain) {
-      chain_seeds.push_back(seed);
-      chain_scales.push_back(scale);
-    }
-    splits.push_back(static_cast<int64_t>(chain_seeds.size()));
-  }
-  const std::vector<float> thetas = ThetaValues();
-  neuroevo_episodes episodes = {120,
-                                genome_of.data(),
-                                seeds.data(),
-                                max_frames.data(),
-                                nullptr,
-                                64,
-                                networks.data(),
-                                sources.data(),
-                                theta_of.data(),
-                                base_seeds.data(),
-                                splits.data(),
-                                chain_seeds.data(),
-                                chain_scales.data(),
-                                kThetas,
-                                thetas.data(),
-                                kThetaSize};
-
-  neuroevo_env_pool* envs = nullptr;
-  neuroevo_population* population = nullptr;
-  CHECK_EQ(neuroevo_set_threads(2), 0);
-  CHECK_EQ(neuroevo_env_pool_make("walk", nullptr, 0, 6, &envs), 0);
-  const char* texts[] = {kNetwork, kWideNetwork};
-  CHECK_EQ(neuroevo_population_make("cpu", texts, 2, kParents + 6, "float32", -1, &population), 0);
-  const int64_t parents[] = {0, 1};
-  const int32_t parent_networks[] = {0, 1};
-  const uint64_t parent_seeds[] = {71, 72};
-  CHECK_EQ(neuroevo_population_init(population, parents, 2, parent_networks, parent_seeds), 0);
-  CHECK_EQ(neuroevo_population_set_reference(population, Reference().data(), kReference), 0);
-  CHECK_EQ(neuroevo_population_prepare(population, parents, 2), 0);
-  std::vector<double> returns(120);
-  std::vector<int64_t> steps(120);
-  CHECK_EQ(neuroevo_run_lanes(envs, population, 2, 3, kParents, &episodes, returns.data(), steps.data()), 0);
-  for (const auto& [id, outcome] : PlayInTurn(queued)) {
-    CHECK_EQ(returns[id], outcome.total_reward);
-    CHECK_EQ(steps[id], outcome.steps);
-  }
-  CHECK(neuroevo_run_lanes(envs, population, 2, 2, kParents, &episodes, returns.data(), steps.data()) != 0);
-  CHECK_EQ(std::string(neuroevo_last_error()), "the env pool has 6 slots, expected 4");
-  genome_of[3] = 64;
-  CHECK(neuroevo_run_lanes(envs, population, 2, 3, kParents, &episodes, returns.data(), steps.data()) != 0);
-  CHECK_EQ(std::string(neuroevo_last_error()), "genome of an episode 64 is out of range [0, 64)");
-  genome_of[3] = 0;
-  theta_of[5] = kThetas;
-  CHECK(neuroevo_run_lanes(envs, population, 2, 3, kParents, &episodes, returns.data(), steps.data()) != 0);
-  CHECK_EQ(std::string(neuroevo_last_error()), "theta of a genome 3 is out of range [0, 3)");
-  theta_of[5] = -1;
-  episodes.theta_size = 100;  // too few for the wide network
-  CHECK(neuroevo_run_lanes(envs, population, 2, 3, kParents, &episodes, returns.data(), steps.data()) != 0);
-  CHECK_EQ(std::string(neuroevo_last_error()), "stride is 100, expected at least the network's D = 163");
-  neuroevo_population_free(population);
-  neuroevo_env_pool_free(envs);
+  CheckResults(results, PlayInTurn(episodes));
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/error.h"
 #include "native/check.h"
 #include "rollout/lane_runner.h"
+#include "rollout/put_step.h"
 
 using namespace neuroevo;
 
@@ -101,24 +103,17 @@ std::vector<QueuedEpisode> Episodes() {
   return episodes;
 }
 
-struct Result {
-  double total_reward = 0;
-  int64_t steps = 0;
-  std::string failure;
-  std::vector<double> moments = std::vector<double>(1 + 2 * kSize);
-};
-
 // Shows an observation as the network is to see it.
-void Normalize(int64_t normalizer, const double* seen, float* shown, std::vector<double>* moments) {
+void Normalize(int64_t normalizer, const double* seen, float* shown, std::vector<double>* sums) {
   for (int64_t i = 0; i < kSize; ++i) {
     shown[i] = static_cast<float>(seen[i]);
     if (normalizer < 0) continue;
     const Values& values = kNormalizers.at(normalizer);
     shown[i] = static_cast<float>(std::clamp((seen[i] - values.mean[i]) / values.std[i], -5.0, 5.0));
-    (*moments)[1 + i] += seen[i];
-    (*moments)[1 + kSize + i] += seen[i] * seen[i];
+    (*sums)[1 + i] += seen[i];
+    (*sums)[1 + kSize + i] += seen[i] * seen[i];
   }
-  if (normalizer >= 0) (*moments)[0] += 1;
+  if (normalizer >= 0) (*sums)[0] += 1;
 }
 
 float ActionOf(const float* outputs, int64_t width, int64_t a) {
@@ -128,21 +123,23 @@ float ActionOf(const float* outputs, int64_t width, int64_t a) {
   return std::isnan(own[0]) ? own[0] : kLow[a] + static_cast<float>(best) * (kHigh[a] - kLow[a]) / (kBins - 1);
 }
 
-std::map<int64_t, Result> PlayInTurn(const char* network, const std::vector<QueuedEpisode>& episodes) {
+std::map<int64_t, EpisodeResult> PlayInTurn(const char* network, const std::vector<QueuedEpisode>& episodes) {
   const auto population = Population::Make("reference", {Network::Parse(network)}, 1, std::make_shared<ThreadPool>(1));
   const int64_t width = population->networks().front().output_size();
   Robot robot;
-  std::map<int64_t, Result> results;
+  std::map<int64_t, EpisodeResult> results;
   for (const QueuedEpisode& episode : episodes) {
     population->Init({0}, {0}, {episode.genome->seed});
     for (const auto& [seed, scale] : episode.genome->chain) population->Perturb({0}, {0}, {seed}, {scale});
-    Result& result = results[episode.id];
+    EpisodeResult& result = results[episode.id];
+    std::vector<double>& sums = result.end.observation_sums;
+    if (episode.normalizer >= 0) sums.resize(1 + 2 * kSize);
     robot.Reset(episode.seed, episode.max_frames);
     for (bool over = false; !over;) {
       double seen[kSize];
       float shown[kSize], outputs[kActions * kBins], actions[kActions];
       robot.Observe(seen);
-      Normalize(episode.normalizer, seen, shown, &result.moments);
+      Normalize(episode.normalizer, seen, shown, &sums);
       population->Forward({0}, shown, outputs);
       ++result.steps;
       over = true;
@@ -150,13 +147,13 @@ std::map<int64_t, Result> PlayInTurn(const char* network, const std::vector<Queu
       const auto bad = std::find_if(actions, actions + kActions, [](float x) { return !std::isfinite(x); }) - actions;
       if (bad < kActions) {
         CHECK(std::isnan(actions[bad]));
-        result.failure = "action[" + std::to_string(bad) + "] is nan, expected a finite number";
+        result.end.failure = "action[" + std::to_string(bad) + "] is nan, expected a finite number";
         continue;
       }
       const StepResult step = robot.Step(actions);
       result.total_reward += step.reward;
       over = step.done;
-      result.failure = robot.Failure();
+      result.end.failure = robot.Failure();
     }
   }
   return results;
@@ -167,9 +164,9 @@ std::map<int64_t, Result> PlayInTurn(const char* network, const std::vector<Queu
 TEST(EqualsPlayingInTurn) {
   const std::vector<QueuedEpisode> episodes = Episodes();
   for (const char* network : {kNumbers, kBinned}) {
-    const std::map<int64_t, Result> expected = PlayInTurn(network, episodes);
+    const std::map<int64_t, EpisodeResult> expected = PlayInTurn(network, episodes);
     std::map<std::string, int64_t> failures;
-    for (const auto& [id, result] : expected) ++failures[result.failure];
+    for (const auto& [id, result] : expected) ++failures[result.end.failure];
     CHECK_EQ(failures.size(), 3);  // of an action, of the robot, none
     for (const auto& [failure, count] : failures) CHECK(count > 1);
     for (int threads : {1, 2, 4}) {
@@ -180,89 +177,76 @@ TEST(EqualsPlayingInTurn) {
         const auto population = Population::Make("cpu", {Network::Parse(network)}, lanes * slots, pool);
         EpisodeQueue queue(lanes, slots, 0);
         queue.Submit(episodes);
-        const auto outcomes = RunLanes(&envs, population.get(), &queue, 90);
-        CHECK_EQ(outcomes.size(), 90);
-        for (const EpisodeOutcome& outcome : outcomes) {
-          CHECK_EQ(outcome.total_reward, expected.at(outcome.id).total_reward);
-          CHECK_EQ(outcome.steps, expected.at(outcome.id).steps);
-        }
-        EndedEpisodes ended = envs.TakeEnded();
-        std::map<int64_t, size_t> taken;
-        for (size_t e = 0; e < ended.episodes.size(); ++e) CHECK(taken.emplace(ended.episodes[e], e).second);
-        CHECK_EQ(ended.moments_size, 1 + 2 * kSize);
-        for (const QueuedEpisode& episode : episodes) {
-          const Result& result = expected.at(episode.id);
-          CHECK_EQ(taken.count(episode.id), result.failure.empty() && episode.normalizer < 0 ? 0 : 1);
-          if (taken.count(episode.id) == 0) continue;
-          const size_t e = taken.at(episode.id);
-          CHECK_EQ(ended.failures[e], result.failure);
-          const auto begin = ended.moments.begin() + e * ended.moments_size;
-          CHECK_EQ(std::vector<double>(begin, begin + ended.moments_size), result.moments);
+        const auto results = RunLanes(&envs, population.get(), &queue, 90);
+        CHECK_EQ(results.size(), 90);
+        std::set<int64_t> ids;
+        for (const EpisodeResult& result : results) {
+          const EpisodeResult& in_turn = expected.at(result.id);
+          CHECK(ids.insert(result.id).second);
+          CHECK_EQ(result.total_reward, in_turn.total_reward);
+          CHECK_EQ(result.steps, in_turn.steps);
+          CHECK_EQ(result.end.failure, in_turn.end.failure);
+          CHECK_EQ(result.end.observation_sums, in_turn.end.observation_sums);
+          CHECK_EQ(result.end.behavior.size(), 0);  // a robot has none
         }
       }
     }
   }
 }
 
-TEST(WhoLearnsThatAnEpisodeIsOverFindsItsEntry) {
+TEST(AStepIsBookedWithWhatThePoolTells) {
   const auto pool = std::make_shared<ThreadPool>(2);
-  EnvPool envs("robot", {}, 6, pool);
-  for (const auto& [number, values] : kNormalizers) envs.SetNormalizer(number, values.mean, values.std);
-  const auto population = Population::Make("cpu", {Network::Parse(kNumbers)}, 6, pool);
-  // One lane by hand.
-  EpisodeQueue queue(1, 6, 0);
-  queue.Submit(Episodes());
-  std::map<int64_t, int64_t> normalizer_of;
-  for (const QueuedEpisode& episode : Episodes()) normalizer_of[episode.id] = episode.normalizer;
-  std::map<int64_t, int> entries;
-  for (int64_t over = 0; over < 90;) {
-    Refill refill;
-    queue.Take(0, [&](Refill taken) { refill = std::move(taken); });
-    population->Init(refill.init_rows, refill.init_networks, refill.init_seeds);
-    population->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales);
-    envs.Reset(refill.slots, refill.seeds, refill.max_frames, refill.episodes, refill.normalizers);
-    for (LiveSlots live = refill.live; live.slots.size() == refill.live.slots.size();) {
-      float observations[6 * kSize], outputs[6 * kActions], actions[6 * kActions];
-      double rewards[6];
-      bool dones[6];
-      envs.ObserveNormalized(live.slots, observations);
-      population->Forward(live.rows, observations, outputs);
-      envs.Actions(outputs, static_cast<int64_t>(live.slots.size()), kActions, actions);
-      envs.Step(live.slots, actions, rewards, dones);
-      live = queue.Put(0, live.slots, rewards, dones).live;
-    }
-    const auto outcomes = queue.Results();
-    for (int64_t episode : envs.TakeEnded().episodes) ++entries[episode];
-    for (const EpisodeOutcome& outcome : outcomes) {
-      ++over;
-      if (normalizer_of.at(outcome.id) >= 0) CHECK_EQ(entries[outcome.id], 1);
-    }
-  }
+  EnvPool envs("robot", {}, 3, pool);
+  EpisodeQueue queue(1, 3, 0);
+  auto genome = std::make_shared<GenomeRecipe>();
+  genome->id = 0;
+  queue.Submit({{7, 1, 0, genome}, {8, 2, 1, genome}, {9, 3, 0, genome}});
+  Refill refill;
+  queue.Take(0, [&](Refill taken) { refill = std::move(taken); });
+  envs.Reset(refill.slots, refill.seeds, refill.max_frames, refill.normalizers);
+  const float actions[] = {0, 1, 0, 1, std::numeric_limits<float>::infinity(), 1};
+  double rewards[3];
+  bool dones[3];
+  envs.Step(refill.slots, actions, rewards, dones);
+  const auto put = PutStep(&queue, &envs, 0, refill.slots, rewards, dones);
+  CHECK_EQ(put.live.slots, std::vector<int64_t>{0});
+  const auto results = queue.Results();
+  CHECK_EQ(results.size(), 2);
+  CHECK_EQ(results[0].id, 8);
+  CHECK_EQ(results[0].end.failure + "|", "|");
+  CHECK_EQ(results[1].id, 9);
+  CHECK_EQ(results[1].end.failure, "action[0] is inf, expected a finite number");
+  // One that the pool knows nothing of books nothing.
+  dones[0] = true;
+  CHECK_THROWS(PutStep(&queue, &envs, 0, {0}, rewards, dones), "slot 0 has no episode that has ended");
+  CHECK_EQ(queue.TotalSteps(), 3);
 }
 
 TEST(TheCInterface) {
   neuroevo_env_pool* envs = nullptr;
   CHECK_EQ(neuroevo_env_pool_make("robot", nullptr, 0, 2, &envs), 0);
   const auto& [number, values] = *kNormalizers.begin();
-  const int64_t slots[] = {1, 0}, max_frames[] = {0, 1}, episodes[] = {8, 9}, normalizers[] = {-1, number};
+  const int64_t slots[] = {1, 0}, max_frames[] = {0, 1}, normalizers[] = {-1, number};
   const uint64_t seeds[] = {3, 4};
   CHECK_EQ(neuroevo_env_set_normalizer(envs, number, values.mean.data(), values.std.data(), kSize), 0);
-  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, episodes, normalizers), 0);
+  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, normalizers), 0);
   CHECK_EQ(neuroevo_env_drop_normalizers(envs, &number, 1), 0);
   double seen[2 * kSize];
   float shown[2 * kSize], expected[2 * kSize];
   CHECK_EQ(neuroevo_env_observe(envs, slots, 2, seen), 0);
   CHECK_EQ(neuroevo_env_observe_normalized(envs, slots, 2, shown), 0);
-  std::vector<double> moments(1 + 2 * kSize);
+  std::vector<double> sums(1 + 2 * kSize);
   Normalize(-1, seen, expected, nullptr);
-  Normalize(number, seen + kSize, expected + kSize, &moments);
+  Normalize(number, seen + kSize, expected + kSize, &sums);
   CHECK(std::equal(shown, shown + 2 * kSize, expected));
   const float outputs[] = {0, 0, std::numeric_limits<float>::quiet_NaN(), 1};
   float actions[2 * kActions];
   CHECK_EQ(neuroevo_env_actions(envs, outputs, 2, kActions, actions), 0);
   CHECK_EQ(actions[0], 1);
   CHECK(std::isnan(actions[2]) && actions[3] == 1);
-  CHECK(neuroevo_env_actions(envs, outputs, 1, 3, actions) != 0);
+  CHECK_EQ(neuroevo_env_actions(envs, outputs, 1, 3, actions), NEUROEVO_INVALID_ARGUMENT);
+  CHECK_EQ(neuroevo_env_actions(envs, outputs, -1, kActions, actions), NEUROEVO_INVALID_ARGUMENT);
+  CHECK_EQ(std::string(neuroevo_last_error()), "outputs of -1 networks, expected 0 or more");
   double rewards[2];
   uint8_t dones[2];
   CHECK_EQ(neuroevo_env_step(envs, slots, 2, actions, rewards, dones), 0);
@@ -270,15 +254,8 @@ TEST(TheCInterface) {
   const char* failure = nullptr;
   CHECK_EQ(neuroevo_env_failure(envs, 0, &failure), 0);
   CHECK_EQ(std::string(failure), "action[0] is nan, expected a finite number");
-  neuroevo_ended ended;
-  CHECK_EQ(neuroevo_env_take_ended(envs, &ended), 0);
-  CHECK(ended.count == 1 && ended.episodes[0] == 9 && ended.moments_size == 1 + 2 * kSize);
-  CHECK_EQ(std::string(ended.failures[0]), failure);
-  CHECK_EQ(std::vector<double>(ended.moments, ended.moments + ended.moments_size), moments);
-  CHECK_EQ(neuroevo_env_take_ended(envs, &ended), 0);
-  CHECK_EQ(ended.count, 0);
-  CHECK(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, nullptr, normalizers) != 0);
+  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, normalizers), NEUROEVO_NOT_FOUND);
   CHECK_EQ(std::string(neuroevo_last_error()), "normalizer 5 is not set");
-  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, nullptr, nullptr), 0);
+  CHECK_EQ(neuroevo_env_reset(envs, slots, 2, seeds, max_frames, nullptr), 0);
   neuroevo_env_pool_free(envs);
 }

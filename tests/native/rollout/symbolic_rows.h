@@ -3,6 +3,7 @@
 #ifndef NEUROEVO_TESTS_NATIVE_ROLLOUT_SYMBOLIC_ROWS_H_
 #define NEUROEVO_TESTS_NATIVE_ROLLOUT_SYMBOLIC_ROWS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -52,7 +53,8 @@ inline EpisodeQueue::PutResult PutOnes(EpisodeQueue* queue, int64_t lane, const 
   const std::vector<double> rewards(slots.size(), 1);
   auto dones = std::make_unique<bool[]>(slots.size());
   for (size_t k = 0; k < slots.size(); ++k) dones[k] = done.count(slots[k]) > 0;
-  return queue->Put(lane, slots, rewards.data(), dones.get());
+  const auto ended = std::count(dones.get(), dones.get() + slots.size(), true);
+  return queue->Put(lane, slots, rewards.data(), dones.get(), std::vector<EpisodeEnd>(ended));
 }
 
 // What a row holds that was assigned.

@@ -58,8 +58,8 @@ Outcomes Play(const std::string& backend, const std::vector<std::string>& texts,
   EpisodeQueue queue(layout.lanes, layout.slots, kParents);
   queue.Submit(episodes);
   Outcomes outcomes;
-  for (const EpisodeOutcome& outcome : RunLanes(&envs, population.get(), &queue, episodes.size())) {
-    CHECK(outcomes.emplace(outcome.id, std::make_pair(outcome.total_reward, outcome.steps)).second);
+  for (const EpisodeResult& result : RunLanes(&envs, population.get(), &queue, episodes.size())) {
+    CHECK(outcomes.emplace(result.id, std::make_pair(result.total_reward, result.steps)).second);
   }
   return outcomes;
 }

@@ -1,0 +1,92 @@
+#include "c_api/rollout.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "c_api/guard.h"
+#include "c_api/handles.h"
+#include "rollout/lane_runner.h"
+#include "rollout/submission.h"
+
+namespace neuroevo {
+namespace {
+
+// Results, and the arrays that they point to.
+class OwnedResults : public neuroevo_results {
+ public:
+  explicit OwnedResults(std::vector<EpisodeResult> all) : neuroevo_results(), all_(std::move(all)) {
+    std::sort(all_.begin(), all_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    count = static_cast<int64_t>(all_.size());
+    observation_sums_size = WidthOf(all_, &EpisodeEnd::observation_sums);
+    behavior_bytes = WidthOf(all_, &EpisodeEnd::behavior);
+    sums_.resize(count * observation_sums_size);
+    behaviors_.resize(count * behavior_bytes);
+    CopyRows(all_, &EpisodeEnd::observation_sums, sums_.data());
+    CopyRows(all_, &EpisodeEnd::behavior, behaviors_.data());
+    for (EpisodeResult& result : all_) {
+      returns_.push_back(result.total_reward);
+      steps_.push_back(result.steps);
+      failures_.push_back(result.end.failure.c_str());
+      std::vector<uint8_t>().swap(result.end.behavior);  // a trajectory may be megabytes
+    }
+    returns = returns_.data();
+    steps = steps_.data();
+    failures = failures_.data();
+    observation_sums = sums_.data();
+    behaviors = behaviors_.data();
+  }
+  OwnedResults(const OwnedResults&) = delete;
+  OwnedResults& operator=(const OwnedResults&) = delete;
+
+ private:
+  std::vector<EpisodeResult> all_;  // whose failures are pointed to
+  std::vector<double> returns_, sums_;
+  std::vector<int64_t> steps_;
+  std::vector<const char*> failures_;
+  std::vector<uint8_t> behaviors_;
+};
+
+Submission SubmissionOf(const neuroevo_episodes& in) {
+  Submission out;
+  out.num_episodes = in.num_episodes;
+  out.episode_genomes = in.episode_genomes;
+  out.episode_seeds = in.episode_seeds;
+  out.episode_max_frames = in.episode_max_frames;
+  out.episode_normalizers = in.episode_normalizers;
+  out.num_genomes = in.num_genomes;
+  out.genome_networks = in.genome_networks;
+  out.genome_sources = in.genome_sources;
+  out.genome_seeds = in.genome_seeds;
+  out.genome_thetas = in.genome_thetas;
+  out.num_mutations = in.num_mutations;
+  out.chain_splits = in.chain_splits;
+  out.chain_seeds = in.chain_seeds;
+  out.chain_scales = in.chain_scales;
+  out.num_thetas = in.num_thetas;
+  out.thetas = in.thetas;
+  out.theta_size = in.theta_size;
+  return out;
+}
+
+}  // namespace
+}  // namespace neuroevo
+
+extern "C" {
+
+int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
+                       int64_t first_row, const neuroevo_episodes* episodes, const neuroevo_results** results) {
+  return neuroevo::Guard([&] {
+    neuroevo::EpisodeQueue queue(lanes, slots_per_lane, first_row);
+    queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)));
+    *results = new neuroevo::OwnedResults(
+        neuroevo::RunLanes(&pool->object, population->object.get(), &queue, episodes->num_episodes));
+  });
+}
+
+void neuroevo_results_free(const neuroevo_results* results) {
+  delete static_cast<const neuroevo::OwnedResults*>(results);
+}
+
+}  // extern "C"

@@ -1,0 +1,142 @@
+"""Episodes as the arrays in which the native core takes them: custom_ops/rollout/submission.h, with the same names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from neuroevo.core.episode import Episode
+from neuroevo.core.genome import Genome
+from neuroevo.core.observation_statistics import Normalizer
+from neuroevo.native.ffi import Episodes, shaped
+from neuroevo.native.weights import base_seed, thetas_of
+
+# The row that a genome's weights start from, None for its base, and the mutations that follow.
+Source = tuple[int | None, tuple[tuple[int, float], ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Submission:
+    """E episodes of G genomes, with M mutations in all, that start from V thetas. What they mean, the core checks.
+
+    Attributes:
+        episode_ids: int64 [E], 0 or more.
+        episode_genomes: int64 [E], index in [0, G).
+        episode_seeds: int64 [E].
+        episode_max_frames: int64 [E], cut-off in emulator frames; 0: the environment's own limit.
+        episode_normalizers: int64 [E], numbers in the env pool, or -1 for none.
+        genome_ids: int64 [G]; equal ids mean equal weights for the life of a queue.
+        genome_networks: int32 [G].
+        genome_sources: int64 [G], a row of the population to start from, or -1.
+        genome_seeds: int64 [G], of the initial weights, without source and theta.
+        genome_thetas: int64 [G], index in [0, V) of a theta to start from, or -1.
+        chain_splits: int64 [G + 1], ascending from 0 to M: where each genome's mutations begin and end.
+        chain_seeds: int64 [M].
+        chain_scales: float32 [M].
+        thetas: float32 [V, max D], zeros after the D of a smaller network.
+    """
+
+    episode_ids: np.ndarray
+    episode_genomes: np.ndarray
+    episode_seeds: np.ndarray
+    episode_max_frames: np.ndarray
+    episode_normalizers: np.ndarray
+    genome_ids: np.ndarray
+    genome_networks: np.ndarray
+    genome_sources: np.ndarray
+    genome_seeds: np.ndarray
+    genome_thetas: np.ndarray
+    chain_splits: np.ndarray
+    chain_seeds: np.ndarray
+    chain_scales: np.ndarray
+    thetas: np.ndarray
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All of them, by name: inputs of the EpisodeQueueSubmit op."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def for_c(self) -> Episodes:
+        """For neuroevo_run_lanes, which knows episodes and genomes by their indices. Points to these arrays.
+
+        Raises:
+            ValueError: An array has not the length that the others imply.
+        """
+        counts = {"episode": len(self.episode_genomes), "genome": len(self.genome_networks)}
+        places = {}
+        for name, array in self.arrays().items():
+            count = counts.get(name.partition("_")[0], len(self.chain_seeds))
+            if name == "thetas":
+                shape: tuple[int, ...] = (len(array), self.thetas.shape[1])
+            else:
+                shape = (counts["genome"] + 1 if name == "chain_splits" else count,)
+            dtype = {"genome_networks": np.int32, "chain_scales": np.float32, "thetas": np.float32}.get(name, np.int64)
+            if array.dtype != dtype or not array.flags.c_contiguous:
+                raise ValueError(f"{name} is {array.dtype}, expected a contiguous array of {np.dtype(dtype)}")
+            places[name] = shaped(name, array, dtype, shape).ctypes.data
+        del places["episode_ids"], places["genome_ids"]
+        return Episodes(
+            num_episodes=counts["episode"],
+            num_genomes=counts["genome"],
+            num_mutations=len(self.chain_seeds),
+            num_thetas=len(self.thetas),
+            theta_size=self.thetas.shape[1],
+            **places,
+        )
+
+
+def _from_its_base(genome: Genome) -> Source:
+    return None, genome.chain
+
+
+def pack(
+    episodes: Sequence[Episode],
+    *,
+    frame_skip: int,
+    dimensions: Sequence[int],
+    first_id: int = 0,
+    source: Callable[[Genome], Source] = _from_its_base,
+    normalizers: Mapping[Normalizer | None, int] | None = None,
+) -> Submission:
+    """Episodes as arrays. Those of equal genomes share one.
+
+    Args:
+        episodes: What to play.
+        frame_skip: Emulator frames per step.
+        dimensions: D of each network.
+        first_id: The id of the first episode; the others follow it, and then, from the number of episodes on, the
+            genomes, so that no two have the same.
+        source: Where the weights of a genome come from; by default from its base, by its whole chain.
+        normalizers: Numbers in the env pool of those that the episodes have; None: they have none.
+
+    Raises:
+        UserError: A genome's center does not fit its network.
+    """
+    numbers: Mapping[Normalizer | None, int] = {None: -1, **(normalizers or {})}
+    places = {genome: index for index, genome in enumerate(dict.fromkeys(episode.genome for episode in episodes))}
+    sources = [source(genome) for genome in places]
+    dense = [genome if row is None else None for genome, (row, _) in zip(places, sources, strict=True)]
+    genome_thetas, thetas = thetas_of(dense, dimensions)
+    mutations = [mutation for _, chain in sources for mutation in chain]
+    first_genome = first_id + len(episodes)
+    return Submission(
+        episode_ids=np.arange(first_id, first_genome, dtype=np.int64),
+        episode_genomes=_int64([places[episode.genome] for episode in episodes]),
+        episode_seeds=_int64([episode.seed for episode in episodes]),
+        episode_max_frames=_int64([episode.max_steps * frame_skip for episode in episodes]),
+        episode_normalizers=_int64([numbers[episode.normalizer] for episode in episodes]),
+        genome_ids=np.arange(first_genome, first_genome + len(places), dtype=np.int64),
+        genome_networks=np.array([genome.network for genome in places], np.int32),
+        genome_sources=_int64([-1 if row is None else row for row, _ in sources]),
+        genome_seeds=_int64([base_seed(genome) for genome in places]),
+        genome_thetas=genome_thetas,
+        chain_splits=np.cumsum([0, *(len(chain) for _, chain in sources)], dtype=np.int64),
+        chain_seeds=_int64([seed for seed, _ in mutations]),
+        chain_scales=np.array([scale for _, scale in mutations], np.float32),
+        thetas=thetas,
+    )
+
+
+def _int64(values: Sequence[int]) -> np.ndarray:
+    return np.array(values, np.int64)
