@@ -113,6 +113,7 @@ pack-gpu: $(DEPS)  ## Put what a GPU machine without network needs beside this r
 lint: $(DEPS)  ## Check style, types, and who may import and include whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
 	$(BIN)/python tests/house/check_includes.py
