@@ -1,1 +1,1 @@
-"""The search algorithms: state in, state out, on NumPy and core alone. One file each."""
+"""The search algorithms, one file each: pure functions of their states that use only NumPy, SciPy and core."""

@@ -1,7 +1,8 @@
-"""Gradient ascent on a center by what antithetic pairs around it are worth (Salimans et al. 2017, section 2.1;
-https://arxiv.org/abs/1703.03864): the steps that evolution strategies and their novelty-seeking kin share.
+"""Gradient ascent on a center, with a gradient estimated from antithetic pairs around it.
 
-The noise vectors are never there: pairs are seeds, and their sum is made from the seeds.
+Salimans et al. 2017, section 2.1 (https://arxiv.org/abs/1703.03864). Evolution strategies and their novelty-seeking
+variants share these steps. No noise vector is ever stored: a pair is a seed, and the weighted sum of all noise vectors
+is computed from the seeds.
 """
 
 from __future__ import annotations
@@ -16,24 +17,37 @@ from neuroevo.algorithms.optimizers import Optimizer, OptimizerState
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 
-WeightDecay = Annotated[
-    float, Strict(), Field(ge=0, le=1e6)
-]  # of a setting: weight_decay * theta is subtracted from an estimate
+# The type of the setting weight_decay: weight_decay * theta is subtracted from the estimate.
+WeightDecay = Annotated[float, Strict(), Field(ge=0, le=1e6)]
 
 
 def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float) -> list[Genome]:
-    """The center plus and minus sigma * noise of each of P seeds, [2P]: both of the first seed, both of the second, ...
+    """Adds sigma * noise to the center and subtracts it, for each of P seeds.
 
-    sigma: a float32 value.
+    Args:
+        center: The genome in the middle of every pair.
+        seeds: The noise seeds of the P pairs.
+        sigma: Standard deviation of the noise, a value that float32 represents exactly.
+
+    Returns:
+        2P genomes: plus and minus of the first seed, plus and minus of the second, and so on.
     """
     return [center.child(seed, scale) for seed in seeds for scale in (sigma, -sigma)]
 
 
 def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights, dimension: int) -> np.ndarray:
-    """The direction in which theta gets fitter, float32 [D]: the sum of (shaped+ - shaped-) * noise over pairs / 2P.
+    """Estimates the gradient of fitness: the sum over pairs of (shaped+ - shaped-) * noise, divided by 2P.
 
-    shaped: what genomes are worth, float64 [2P], of `genomes` as antithetic_pairs() orders them. As in the 2018 code
-    it is not divided by sigma.
+    As in Uber's 2018 code, the sum is not divided by sigma.
+
+    Args:
+        shaped: Shaped fitness of each genome, float64 [2P].
+        genomes: The 2P genomes in the order of antithetic_pairs().
+        weights: The networks, which sum the noise.
+        dimension: Length of theta, D.
+
+    Returns:
+        The direction in which fitness increases, float32 [D].
     """
     seeds = [genome.chain[-1][0] for genome in genomes[::2]]
     return weights.noise_sum(seeds, (shaped[::2] - shaped[1::2]) / len(genomes), dimension)
@@ -46,13 +60,23 @@ def ascend(
     optimizer_state: OptimizerState | None,
     weight_decay: float,
 ) -> tuple[np.ndarray, OptimizerState]:
-    """theta, float32 [D], after a step along the estimate less weight_decay * theta, and the optimizer's state after
-    it.
+    """Takes one optimizer step along the estimate minus weight_decay * theta.
 
-    optimizer_state: None before the first step. ValueError: the step makes a weight infinite or NaN.
+    Args:
+        theta: Weights of the center, float32 [D].
+        estimate: Estimated gradient of fitness, float32 [D].
+        optimizer: What turns the gradient into a step.
+        optimizer_state: Its state; None before the first step.
+        weight_decay: Coefficient of the L2 penalty.
+
+    Returns:
+        The new theta, float32 [D], and the optimizer's state after the step.
+
+    Raises:
+        ValueError: The gradient is not finite, or the step would make a weight infinite or NaN.
     """
     state = optimizer.init(len(theta)) if optimizer_state is None else optimizer_state
-    with np.errstate(over="ignore", invalid="ignore"):  # said below, or by the optimizer
+    with np.errstate(over="ignore", invalid="ignore"):  # reported below, or by the optimizer
         change, state = optimizer.step(state, np.float32(weight_decay) * theta - estimate)
         after = theta + change
     for i in np.flatnonzero(~np.isfinite(after))[:1]:
@@ -64,5 +88,14 @@ def ascend(
 
 
 def norm(vector: np.ndarray) -> float:
-    """Euclidean norm, added up in float64 and, unlike BLAS does it, in the same order on any number of threads."""
+    """Computes the Euclidean norm in float64.
+
+    Unlike BLAS, it adds in the same order on any number of threads, so the result is reproducible bit for bit.
+
+    Args:
+        vector: Numbers of any shape.
+
+    Returns:
+        The square root of the sum of their squares.
+    """
     return float(np.sqrt(np.sum(np.square(vector, dtype=np.float64))))

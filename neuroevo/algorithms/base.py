@@ -1,15 +1,15 @@
-"""What the train loop wants from an algorithm: state in, state out, and genomes instead of weights.
+"""The protocol between the training loop and an algorithm: state in, state out, and genomes instead of weights.
 
-A generation is
+One generation is
 
-    genomes = ask(state)            the population; its episodes are played
-    state = tell(state, ...)        with what the population achieved
-    genomes = candidates(state)     who plays validation episodes, if anyone
-    state = tell_validation(state, ...)   with what they achieved: the next generation's state
+    genomes = ask(state)                  the population, which plays its episodes
+    state = tell(state, ...)              the algorithm receives the population's fitness
+    genomes = candidates(state)           genomes that play validation episodes, possibly none
+    state = tell_validation(state, ...)   the algorithm receives their fitness; this is the next generation's state
 
 The state is a frozen dataclass of plain values (ints, floats, tuples, arrays, Genomes) that a checkpoint can hold.
-Everything random follows from (seed, generation, purpose) by neuroevo.randomness, so the state needs no generator.
-A population may be dense vectors too: genomes whose base is a Center. experiments/examples/cma_es.py is an example.
+All random numbers follow from (seed, generation, purpose) by neuroevo.core.randomness, so the state holds no generator.
+A population may also consist of dense vectors, as genomes whose base is a Center: see experiments/examples/cma_es.py.
 """
 
 from __future__ import annotations
@@ -27,11 +27,14 @@ from neuroevo.core.genome import Genome
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """N genomes after their episodes.
+    """N genomes with the results of their episodes.
 
-    fitness: float64 [N], maximized; the mean return of a genome's episodes. steps: of all episodes together.
-    behaviors: [N, B] of floats, the mean of those of a genome's episodes that did not fail, NaN where all failed;
-    None if the algorithm's `behavior` is None.
+    Attributes:
+        genomes: The N genomes.
+        fitness: Mean return of each genome's episodes, float64 [N]; it is maximized.
+        steps: Steps of all episodes together.
+        behaviors: Mean behavior of each genome's episodes that did not fail, floats [N, B], NaN where all of them
+            failed; None if the algorithm's `behavior` is None.
     """
 
     genomes: Sequence[Genome]
@@ -41,53 +44,99 @@ class Played:
 
 
 class Algorithm(Protocol):
-    """One search algorithm with its settings; N is the population's size, C the number of candidates.
+    """One search algorithm with its settings.
 
-    behavior: what of an episode is recorded beside its return; None: nothing.
+    N is the size of the population, C the number of candidates for the elite.
+
+    Attributes:
+        state_type: The frozen dataclass of the algorithm's states.
     """
 
-    state_type: ClassVar[type]  # the dataclass of its states
-    behavior: Behavior | None
+    state_type: ClassVar[type]
+
+    @property
+    def behavior(self) -> Behavior | None:
+        """What is recorded of an episode besides its return; None: nothing."""
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:
-        """The state before generation 0; seed in [0, 2**63). genomes: another run's best, best first, to start from."""
+        """Makes the state before generation 0.
+
+        Args:
+            seed: The run's seed, in [0, 2**63).
+            genomes: The best genomes of another run to start from, best first.
+
+        Returns:
+            A state_type.
+        """
 
     def ask(self, state: Any, weights: Weights) -> list[Genome]:
-        """The N genomes of this generation. Asking twice gives the same genomes."""
+        """Returns the N genomes of this generation; asking twice gives the same genomes.
+
+        Args:
+            state: The state before the generation.
+            weights: The weights of genomes, for algorithms that compute with them.
+        """
 
     def tell(self, state: Any, population: Played, weights: Weights) -> Any:
-        """The state after the population's episodes; population.genomes are what ask() gave.
+        """Returns the state after the population's episodes.
 
-        ValueError: a fitness is not finite; it names the genome's index.
+        Args:
+            state: The state before the generation.
+            population: The genomes that ask() returned, with their results.
+            weights: The weights of genomes, for algorithms that compute with them.
+
+        Raises:
+            ValueError: A fitness is not finite; the message names the genome's index.
         """
 
     def candidates(self, state: Any) -> list[Genome]:
-        """The C genomes to play validation episodes, all of them on the same seeds; may be none. state: from tell()."""
+        """Returns the C genomes that play validation episodes, all on the same seeds; there may be none.
+
+        Args:
+            state: The state that tell() returned.
+        """
 
     def tell_validation(self, state: Any, validation: Played) -> Any:
-        """The next generation's state; validation.genomes are what candidates() gave, and may be none.
+        """Returns the state before the next generation.
 
-        ValueError: a fitness is not finite; it names the candidate's index.
+        Args:
+            state: The state that tell() returned.
+            validation: The genomes that candidates() returned, possibly none, with their results.
+
+        Raises:
+            ValueError: A fitness is not finite; the message names the candidate's index.
         """
 
     def elite(self, state: Any) -> Genome:
-        """The best genome known. ValueError before the first generation is over."""
+        """Returns the best genome known.
+
+        Raises:
+            ValueError: The first generation is not finished.
+        """
 
     def best(self, state: Any) -> list[Genome]:
-        """The genomes that another run may start from, best first: the elite and whatever else the state keeps."""
+        """Returns the genomes that another run may start from, best first: the elite and others that the state has."""
 
     def metrics(self, before: Any, after: Any) -> Mapping[str, float | None]:
-        """Numbers about the generation between two states, such as sigma, for the metrics file: finite, or None where
-        one is not known, and of other names than the columns that every run has, such as generation."""
+        """Returns numbers about one generation, such as sigma, for the metrics file.
+
+        Args:
+            before: The state before the generation.
+            after: The state after it.
+
+        Returns:
+            Finite numbers by name, or None where one is not known. No name may be that of a column that every run has,
+            such as "generation".
+        """
 
 
 class Unvalidated:
-    """For algorithms whose generations have no validation episodes."""
+    """Base class of algorithms whose generations have no validation episodes."""
 
     def candidates(self, state: Any) -> list[Genome]:
-        """Nobody."""
+        """Returns no genomes."""
         return []
 
     def tell_validation(self, state: Any, validation: Played) -> Any:
-        """The state that tell() returned."""
+        """Returns the state that tell() returned."""
         return state

@@ -1,8 +1,8 @@
-"""Evolution strategies as OpenAI ran them (Salimans et al. 2017, https://arxiv.org/abs/1703.03864, algorithm 2), in the
-form of Uber's 2018 code (Such et al. 2017, https://arxiv.org/abs/1712.06567): antithetic pairs around one center,
-centered ranks of all their returns, Adam or SGD with L2.
+"""Evolution strategies of OpenAI (Salimans et al. 2017, https://arxiv.org/abs/1703.03864, algorithm 2).
 
-The center is the elite, whatever its pairs were worth; nobody plays validation episodes, as in that code.
+The form is that of Uber's 2018 code (Such et al. 2017, https://arxiv.org/abs/1712.06567): antithetic pairs around one
+center, centered ranks over all their returns, Adam or SGD, and an L2 penalty. As in that code, the center is always the
+elite, whatever the returns of its pairs, and there are no validation episodes.
 """
 
 from __future__ import annotations
@@ -28,8 +28,17 @@ from neuroevo.core.settings import Count, settings
 
 @dataclass(frozen=True, eq=False)
 class ESState:
-    """Before a generation: its number, the training steps so far, the center and the optimizer's state (none in the
-    first one); and of the generation before, the norm of its estimate and how long its step was beside theta."""
+    """The state before a generation.
+
+    Attributes:
+        seed: The run's seed.
+        center: The genome that pairs are made around.
+        generation: Number of the generation, from 0.
+        steps: Training steps so far.
+        optimizer: The optimizer's state; None before the first step.
+        gradient_norm: Euclidean norm of the previous generation's estimate.
+        update_ratio: Norm of the previous generation's step divided by the norm of theta.
+    """
 
     seed: int
     center: Genome
@@ -45,31 +54,43 @@ class ES(Unvalidated):
     """Evolution strategies with antithetic pairs and centered ranks."""
 
     population: Annotated[Count, Field(multiple_of=2)] = 5000
-    """Genomes per generation, an even number: half of them have noise added to the center, half have it subtracted."""
+    """Genomes per generation, an even number: half are the center plus noise, half the center minus the same noise."""
     sigma: Schedule = 0.02
-    """Standard deviation of that noise, the same for every weight. A number or a schedule, such as
+    """Standard deviation of the noise, the same for every weight. A number or a schedule, such as
     {type = "LinearSchedule", initial_p = 0.05, final_p = 0.01, schedule = 500, field = "iteration"}."""
     optimizer: Optimizer = Adam()
-    """What steps along the estimate: {type = "adam", learning_rate = 0.01}, which may have beta1, beta2 and epsilon, or
+    """The optimizer of the center: {type = "adam", learning_rate = 0.01}, optionally with beta1, beta2 and epsilon, or
     {type = "sgd", learning_rate = 0.01, momentum = 0.9}."""
     weight_decay: WeightDecay = 0.005
-    """Weight decay: weight_decay * theta is subtracted from the estimate."""
+    """Coefficient of the L2 penalty: weight_decay * theta is subtracted from the estimated gradient."""
 
     state_type: ClassVar[type] = ESState
     behavior: ClassVar[None] = None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> ESState:
-        """The state before generation 0; the first of `genomes`, or else a fresh one, is the center."""
+        """Makes the state before generation 0.
+
+        Args:
+            seed: The run's seed, in [0, 2**63).
+            genomes: The first one becomes the center; without any, the center is a fresh genome.
+
+        Returns:
+            The state.
+        """
         fresh = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)
         return ESState(seed, genomes[0] if genomes else Genome(fresh[0]))
 
     def ask(self, state: ESState, weights: Weights) -> list[Genome]:
-        """The center's antithetic pairs, plus before minus."""
+        """Returns the center's antithetic pairs, plus before minus."""
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
         return antithetic_pairs(state.center, seeds, self._sigma(state))
 
     def tell(self, state: ESState, population: Played, weights: Weights) -> ESState:
-        """Moves the center. ValueError: a fitness is not finite, or theta would not be."""
+        """Moves the center by one optimizer step.
+
+        Raises:
+            ValueError: A fitness is not finite, or a weight would not be after the step.
+        """
         shaped = centered_ranks(finite(population.fitness, len(population.genomes)))
         theta = weights.theta(state.center)
         gradient = estimate(shaped, population.genomes, weights, len(theta))
@@ -86,19 +107,23 @@ class ES(Unvalidated):
         )
 
     def elite(self, state: ESState) -> Genome:
-        """The center."""
+        """Returns the center."""
         return state.center
 
     def best(self, state: ESState) -> list[Genome]:
-        """The center."""
+        """Returns the center alone."""
         return [state.center]
 
     def metrics(self, before: ESState, after: ESState) -> dict[str, float]:
-        """sigma of the generation's noise, and what came of it: the norms of the new theta and of the estimate, and the
-        length of the step as a share of theta's. OpenAI's code prints the squares of the two norms."""
+        """Returns sigma, the norms of the new theta and of the estimate, and the step's norm divided by theta's.
+
+        OpenAI's code prints the squares of the two norms.
+        """
+        base = after.center.base
+        assert isinstance(base, Center)  # as tell() leaves it
         return {
             "sigma": self._sigma(before),
-            "theta_norm": norm(after.center.base.vector),
+            "theta_norm": norm(base.vector),
             "gradient_norm": after.gradient_norm,
             "update_ratio": after.update_ratio,
         }

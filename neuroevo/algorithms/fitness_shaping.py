@@ -6,14 +6,22 @@ import numpy as np
 
 
 def centered_ranks(returns: np.ndarray) -> np.ndarray:
-    """Ranks of all returns among each other, spread evenly over [-0.5, 0.5]; returns: of any shape, the ranks' too.
+    """Ranks all returns against each other and spaces the ranks evenly over [-0.5, 0.5].
 
-    Equal returns share the mean of their ranks, so that equal returns are worth the same: with all returns equal, or
-    one return, every rank is exactly 0. The 2018 code let its sort decide: of n equal returns one got -0.5, another
-    0.5 and the rest what lies between, and theta took a step that no reward was behind; Atari scores are often equal.
-    Without ties the ranks are its own, in float64. The ranks of -returns are exactly minus those of returns.
+    Equal returns share the mean of their ranks, so that they have the same weight: if all returns are equal, or there
+    is only one, every rank is exactly 0. Uber's 2018 code let its sort break ties: of n equal returns one got -0.5,
+    another 0.5 and the others ranks in between, so that theta took a step that no difference in reward justified.
+    Equal scores are frequent in Atari games. Without ties the ranks are those of that code, in float64. The ranks of
+    -returns are exactly the negated ranks of returns.
 
-    ValueError: a return is not finite; it names the index and the value.
+    Args:
+        returns: Numbers of any shape.
+
+    Returns:
+        Ranks, float64, in the shape of `returns`.
+
+    Raises:
+        ValueError: A return is not finite; the message names its index and value.
     """
     returns = np.asarray(returns, np.float64)
     flat = returns.ravel()
@@ -23,7 +31,7 @@ def centered_ranks(returns: np.ndarray) -> np.ndarray:
     if flat.size < 2:
         return np.zeros(returns.shape)
     _, group, count = np.unique(flat, return_inverse=True, return_counts=True)
-    # A group of equal returns has ranks before ... before + count - 1; twice their mean is an integer.
+    # A group of equal returns has the ranks before ... before + count - 1; twice their mean is an integer.
     before = np.cumsum(count) - count
     doubled = (2 * before + count - 1)[group]
     last = flat.size - 1

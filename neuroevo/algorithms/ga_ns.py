@@ -1,11 +1,13 @@
-"""GA-NS, novelty search by the GA: parents are the most novel instead of the fittest (Such et al. 2017,
-https://arxiv.org/abs/1712.06567; after Lehman and Stanley 2011, https://doi.org/10.1162/EVCO_a_00025).
+"""GA-NS, novelty search with the GA: the most novel genomes become parents instead of the fittest.
 
-Novelty is the mean distance to the k nearest in the population and an archive, which each genome enters with a small
-probability; in Lehman and Stanley it takes those above a threshold of novelty. The most novel of a generation competes
-with the next one too, with the behavior that it had: it is the 1 in the paper's population of 20,000 + 1. Fitness has
-no part in the search. It only says who is the elite, what the search has found: as in the GA that is the best by
-validation, but here it is kept apart from the parents.
+Such et al. 2017 (https://arxiv.org/abs/1712.06567), after Lehman and Stanley 2011
+(https://doi.org/10.1162/EVCO_a_00025).
+
+The novelty of a genome is the mean distance of its behavior to the k nearest in the population and in an archive. Each
+behavior enters the archive with a small probability; in Lehman and Stanley 2011 it enters if its novelty is above a
+threshold. The most novel genome of a generation also competes with the next one, with the behavior that it had: it is
+the 1 in the paper's population of 20,000 + 1. Fitness does not guide the search. It only decides which genome is the
+elite: as in the GA this is the candidate with the best validation, but the elite is not made a parent.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.base import Played
-from neuroevo.algorithms.ga import GA
+from neuroevo.algorithms.ga import TruncationGA, TruncationState
 from neuroevo.algorithms.novelty import FAILED, checked, grown, known, mean_and_highest, novelty
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
 from neuroevo.core.behavior import Behavior, trajectory
@@ -29,19 +31,16 @@ from neuroevo.core.settings import Count, CountOrZero, settings
 
 
 @dataclass(frozen=True, eq=False)
-class GANSState:
-    """What a GA's state has, with parents by novelty, and
+class GANSState(TruncationState):
+    """The state before a generation: that of truncation selection, here by novelty, and what novelty search adds.
 
-    leader: behavior of the first parent, the most novel of its generation, [B], None if it is not known. archive:
-    [A, B], None while it is empty. mean_novelty, max_novelty: of the generation before.
+    Attributes:
+        leader: Behavior of the first parent, the most novel genome of its generation, [B]; None if it is unknown.
+        archive: Behaviors that later ones are compared with, [A, B]; None while the archive is empty.
+        mean_novelty: Mean novelty of the previous generation.
+        max_novelty: Highest novelty of the previous generation.
     """
 
-    seed: int
-    generation: int = 0
-    steps: int = 0
-    parents: tuple[Genome, ...] = ()
-    elite: Genome | None = None
-    candidates: tuple[Genome, ...] = ()
     leader: np.ndarray | None = None
     archive: np.ndarray | None = None
     mean_novelty: float = 0.0
@@ -49,21 +48,22 @@ class GANSState:
 
 
 @settings
-class GANS(GA):
+class GANS(TruncationGA):
     """Genetic algorithm with truncation selection by novelty."""
 
     parents: Count = 20
-    """The most novel that may have offspring (T); each offspring's parent is one of them, picked uniformly."""
+    """Truncation size T: the T most novel genomes may have offspring. The parent of each offspring is picked uniformly
+    from them."""
     k: Count = 25
-    """Novelty is the mean distance to so many nearest neighbors, in the population and the archive."""
+    """Number of nearest neighbors: novelty is the mean distance to them, in the population and the archive."""
     archive_probability: Annotated[float, Field(ge=0, le=1)] = 0.01
-    """How likely each genome's behavior is to enter the archive."""
+    """Probability that a genome's behavior enters the archive."""
     archive_limit: CountOrZero = 0
-    """The newest behaviors that stay in the archive; 0: all of them."""
+    """Capacity of the archive, which keeps the newest behaviors; 0: no limit."""
     trajectory_every: CountOrZero = 0
-    """Steps between the samples of an episode that are its behavior together; 0: only how it ended."""
+    """Steps between the samples of an episode that make up its behavior; 0: one sample at the end of the episode."""
     trajectory_samples: Count = 1
-    """Samples of each episode; those after its end are the last one again."""
+    """Samples per episode; where the episode is shorter, its last sample is repeated."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,17 +73,28 @@ class GANS(GA):
 
     @property
     def behavior(self) -> Behavior:
-        """What of an episode is recorded."""
+        """What is recorded of an episode: its end, or a trajectory."""
         return trajectory(self.trajectory_every, self.trajectory_samples)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> GANSState:
-        """The state before generation 0; of `genomes` the first becomes the elite and the first T the parents."""
+        """Makes the state before generation 0.
+
+        Args:
+            seed: The run's seed, in [0, 2**63).
+            genomes: The first one becomes the elite, the first T become the parents.
+
+        Returns:
+            The state.
+        """
         return GANSState(seed, parents=tuple(genomes[: self.parents]), elite=next(iter(genomes), None))
 
     def tell(self, state: GANSState, population: Played, weights: Weights | None = None) -> GANSState:
-        """Selects parents by novelty, against the archive of before; the candidates are the fittest and the elite.
+        """Selects the most novel as parents; the previous elite and the fittest are the candidates.
 
-        ValueError: a fitness is not finite, or there are no behaviors.
+        Novelty is measured against the archive as it was before this generation's behaviors enter it.
+
+        Raises:
+            ValueError: A fitness is not finite, or there are no behaviors.
         """
         genomes, count = list(population.genomes), len(population.genomes)
         candidates = pick_candidates(genomes, population.fitness, self.validation_candidates, state.elite)
@@ -107,7 +118,11 @@ class GANS(GA):
         )
 
     def tell_validation(self, state: GANSState, validation: Played) -> GANSState:
-        """Selects the elite by validation; it is a parent only where it is novel."""
+        """Selects the candidate with the best validation as the elite; the parents stay as they are.
+
+        Raises:
+            ValueError: A fitness is not finite.
+        """
         return replace(
             state,
             generation=state.generation + 1,
@@ -117,9 +132,9 @@ class GANS(GA):
         )
 
     def metrics(self, before: GANSState, after: GANSState) -> dict[str, float]:
-        """sigma, the novelty of the generation's genomes, and how many behaviors are in the archive after it."""
+        """Returns sigma, the mean and highest novelty of the generation, and the size of the archive after it."""
         return {
-            **super().metrics(before, after),
+            "sigma": self._sigma(before),
             "novelty_mean": after.mean_novelty,
             "novelty_max": after.max_novelty,
             "archive": 0 if after.archive is None else len(after.archive),

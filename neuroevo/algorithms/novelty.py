@@ -1,10 +1,12 @@
-"""How new a behavior is: the mean Euclidean distance to its k nearest neighbors (Lehman and Stanley 2011, Abandoning
-Objectives: Evolution through the Search for Novelty Alone, https://doi.org/10.1162/EVCO_a_00025), and the archive.
+"""Novelty of a behavior, the mean Euclidean distance to its k nearest neighbors, and the archive of behaviors.
 
-Behaviors have few numbers (where a robot ended) or many (the RAM of a game at many moments). Few go through SciPy's
-k-d tree; in many dimensions a tree has to look at everybody, so there all distances are computed. The numbers depend on
-neither threads nor the size of blocks: each distance is computed by itself, in a fixed order, or from whole numbers,
-whose matrix product is exact.
+Lehman and Stanley 2011, Abandoning Objectives: Evolution through the Search for Novelty Alone
+(https://doi.org/10.1162/EVCO_a_00025).
+
+A behavior has few dimensions (the position where a robot ended) or many (the RAM of a game at many moments). With few,
+SciPy's k-d tree finds the neighbors; with many, a tree would visit every point, so all distances are computed. The
+results depend on neither the number of threads nor the size of the blocks: each distance is computed separately, in a
+fixed order, or from integers, whose matrix product is exact.
 """
 
 from __future__ import annotations
@@ -15,20 +17,39 @@ import numpy as np
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-FAILED = -1.0  # the novelty of a behavior that is not known: less than any distance
+FAILED = -1.0  # the novelty of an unknown behavior: less than any distance
 
-_TREE = 16  # numbers of a behavior up to which a tree is faster
-_BLOCK, _PAIRS = 1 << 23, 1 << 24  # numbers of behaviors, and distances, that are in memory at a time
-_LIMIT = 1e30  # no environment is that wide; squares stay finite
+_TREE = 16  # dimensions up to which a tree is faster
+_BLOCK, _PAIRS = 1 << 23, 1 << 24  # elements of behaviors, and distances, that are in memory at a time
+_LIMIT = 1e30  # larger than any position in an environment, and small enough that squares stay finite
 
 
 def known(behaviors: np.ndarray) -> np.ndarray:
-    """Which of the behaviors [N, B] are known, bool [N]: of the others all episodes failed, or they are nonsense."""
+    """Tells which behaviors are known; the others are from genomes whose episodes all failed, or out of any range.
+
+    Args:
+        behaviors: Floats or integers [N, B].
+
+    Returns:
+        bool [N].
+    """
     return (np.abs(behaviors) < _LIMIT).all(axis=1)  # false for NaN
 
 
 def checked(behaviors: np.ndarray | None, count: int, archive: np.ndarray | None) -> np.ndarray:
-    """The behaviors, [count, B]. ValueError: there are none, or their shape is not this, with the archive's B."""
+    """Returns the behaviors if their shape is as expected.
+
+    Args:
+        behaviors: What the episodes recorded, expected to be [count, B].
+        count: Number of genomes.
+        archive: [A, B], which determines B; None while it is empty.
+
+    Returns:
+        The behaviors, [count, B].
+
+    Raises:
+        ValueError: There are no behaviors, or they have another shape.
+    """
     if behaviors is None:
         raise ValueError("there are no behaviors, which novelty search needs: the environment or evaluator has none")
     size = "B" if archive is None else archive.shape[1]
@@ -38,17 +59,24 @@ def checked(behaviors: np.ndarray | None, count: int, archive: np.ndarray | None
 
 
 def novelty(behaviors: np.ndarray, archive: np.ndarray | None, k: int, *, peers: bool) -> np.ndarray:
-    """The mean distance of each behavior [N, B] to the k nearest in the archive [A, B] or None, float64 [N].
+    """Computes the novelty of each behavior: its mean distance to its k nearest neighbors.
 
-    peers: also to the other behaviors; not to itself, but to others that are equal to it. With fewer than k neighbors
-    it is the mean of those there are; with none it is 0. FAILED for behaviors that are not known.
+    Args:
+        behaviors: [N, B].
+        archive: Neighbors, [A, B], or None.
+        k: Number of neighbors. If there are fewer, novelty is the mean distance to all of them; 0 if there are none.
+        peers: Whether the other behaviors are neighbors too. A behavior is not its own neighbor, but other behaviors
+            that are equal to it are.
+
+    Returns:
+        Novelties, float64 [N]; FAILED for unknown behaviors.
     """
     found = known(behaviors)
     points = behaviors[found]
-    distances = np.zeros((len(points), 0))
+    distances: np.ndarray = np.zeros((len(points), 0))
     if archive is not None:
         distances = nearest(points, archive, k)
-    if peers:  # its own distance is 0, the least there is, wherever equal ones are
+    if peers:  # the first column is 0: a point's distance to itself, or to an equal one
         distances = np.hstack([distances, nearest(points, points, k + 1)[:, 1:]])
     distances = np.sort(distances, axis=1)[:, :k]
     out = np.full(len(behaviors), FAILED)
@@ -57,16 +85,30 @@ def novelty(behaviors: np.ndarray, archive: np.ndarray | None, k: int, *, peers:
 
 
 def mean_and_highest(novelties: np.ndarray) -> tuple[float, float]:
-    """Of those that are known, of novelties [N]; 0 where none is."""
+    """Returns the mean and the highest of the known novelties, both 0 if none is known.
+
+    Args:
+        novelties: float64 [N], FAILED where unknown.
+
+    Returns:
+        The mean and the highest.
+    """
     found = novelties[novelties != FAILED]
     return (float(found.mean()), float(found.max())) if found.size else (0.0, 0.0)
 
 
 def nearest(points: np.ndarray, others: np.ndarray, count: int) -> np.ndarray:
-    """Distances of the points [N, B] to the `count` nearest of the others [M, B], ascending.
+    """Computes the distances of each point to its nearest neighbors among the others.
 
-    float64 [N, min(count, M)]. All have to be known. In many dimensions, whole numbers such as bytes of RAM take a
-    fraction of others' time.
+    In many dimensions, integers such as bytes of RAM take a fraction of the time that other numbers take.
+
+    Args:
+        points: Known behaviors, [N, B].
+        others: Known behaviors, [M, B].
+        count: Number of neighbors.
+
+    Returns:
+        Distances in ascending order, float64 [N, min(count, M)].
     """
     count = min(count, len(others))
     if count == 0 or len(points) == 0:
@@ -86,26 +128,35 @@ def nearest(points: np.ndarray, others: np.ndarray, count: int) -> np.ndarray:
 
 
 def grown(archive: np.ndarray | None, behaviors: np.ndarray, limit: int = 0) -> np.ndarray | None:
-    """The archive [A, B] with the behaviors [n, B] after it, of which the newest `limit` stay; 0: all do.
+    """Appends behaviors to the archive.
 
-    It holds bytes as long as all numbers in it are such, and otherwise what it is given. None: it is still empty.
+    The archive holds bytes (uint8) as long as every number in it is an integer in [0, 255], and otherwise the dtype
+    that it is given.
+
+    Args:
+        archive: [A, B], or None if it is empty.
+        behaviors: [n, B].
+        limit: Capacity of the archive, which keeps the newest behaviors; 0: no limit.
+
+    Returns:
+        The new archive, or None if it is still empty.
     """
     if len(behaviors) == 0:
         return archive
     if ((behaviors >= 0) & (behaviors <= 255) & (behaviors == np.rint(behaviors))).all():
         behaviors = behaviors.astype(np.uint8)
     together = behaviors if archive is None else np.concatenate([archive, behaviors])
-    return together[-limit:]  # of 0: everything
+    return together[-limit:]  # [-0:] is the whole archive
 
 
 def _products(points: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Squared distances, float64 [N, M], of whole numbers so small that every sum on the way is exact."""
+    """Computes squared distances, float64 [N, M], of integers so small that every intermediate sum is exact."""
     squares = [np.einsum("ij,ij->i", values, values) for values in (points, others)]
     return squares[0][:, None] + squares[1] - 2.0 * (points @ others.T)
 
 
 def _magnitude(values: np.ndarray) -> float:
-    """The largest absolute value; infinite if there is one that is not whole."""
+    """Returns the largest absolute value, or infinity if a value is not an integer."""
     if values.dtype == np.uint8:
         return 255.0
     return max((float(np.abs(row).max()) if (row == np.rint(row)).all() else np.inf) for row in values)

@@ -1,23 +1,24 @@
 """NS-ES and NSR-ES, evolution strategies that seek novelty (Conti et al. 2018, https://arxiv.org/abs/1712.06560).
 
-A meta-population of centers shares an archive of the behaviors that they had. In each generation one of them, the more
-novel the more likely, moves along an estimate of where novelty grows (NS-ES), or novelty and reward (NSR-ES), and its
-behavior after that enters the archive. But for the population's size, the defaults are those of the paper's code
-(https://github.com/uber-research/deep-neuroevolution, es_distributed/nses.py, on Humanoid), and so are the details,
-except that
+A meta-population of centers shares an archive of the behaviors that the centers have had. In each generation one center
+is drawn, with a probability proportional to its novelty. It moves along the estimated gradient of novelty (NS-ES), or
+of novelty and reward (NSR-ES), and its behavior after the move enters the archive. Apart from the size of the
+population, the defaults are those of the paper's code (https://github.com/uber-research/deep-neuroevolution,
+es_distributed/nses.py, on Humanoid), and so are the details, except that
 
-- a center's novelty is that of the behavior it had when it was last played, which its own entry in the archive equals;
-  the code plays all centers again in every generation;
-- a trajectory has a fixed number of samples, its last state again after its end. The code takes the state after every
-  step; of two episodes it compares what follows the shorter one with its last state too, but only up to the end of the
-  longer one, where here the two last states count until the last sample;
-- the first center to move is drawn as well; in the code it is number 0;
-- a center's episodes have the cut-off of its pairs'; in the code they go on to the greatest of an adaptive one;
-- centers share the statistics that normalize observations; in the code each has its own;
-- equal novelties, or returns, share their rank (neuroevo/algorithms/fitness_shaping.py).
+- the novelty of a center is that of its behavior when it last played, which equals its own entry in the archive; the
+  code plays all centers again in every generation;
+- a trajectory has a fixed number of samples, and after the end of an episode its last state is repeated. The code takes
+  the state after every step; when it compares two episodes it also repeats the last state of the shorter one, but only
+  up to the end of the longer one, whereas here the two last states are compared up to the last sample;
+- the first center to move is drawn too; in the code it is number 0;
+- a center's own episodes have the cut-off of its pairs' episodes; in the code they have the maximum of an adaptive
+  cut-off;
+- centers share the statistics that normalize observations; in the code each center has its own;
+- equal novelties, and equal returns, share their rank (neuroevo/algorithms/fitness_shaping.py).
 
-Behaviors in the archive are means over a center's validation episodes. The code has one such episode on Atari, five on
-Humanoid.
+A behavior in the archive is the mean over a center's validation episodes. The code has one such episode on Atari and
+five on Humanoid.
 """
 
 from __future__ import annotations
@@ -47,11 +48,21 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 @dataclass(frozen=True, eq=False)
 class NSESState:
-    """Before a generation: its number, the training steps so far, the M centers and which of them plays.
+    """The state before a generation.
 
-    optimizers: a center's, None before its first step. behaviors: a center's when it was last played, [B], None if it
-    has to play first. archive: [A, B]. elite: the center whose validation was the best so far, elite_fitness, or
-    another run's best. mean_novelty, max_novelty: of the last generation.
+    Attributes:
+        seed: The run's seed.
+        centers: The M genomes of the meta-population.
+        optimizers: The optimizer's state of each center; None before its first step.
+        behaviors: Behavior of each center when it last played, [B]; None if it has yet to play.
+        generation: Number of the generation, from 0.
+        steps: Training steps so far.
+        chosen: Index of the center that pairs are made around.
+        archive: Behaviors that novelty is measured against, [A, B]; None while the archive is empty.
+        elite: The center with the best validation so far, or the best genome of the run that this one started from.
+        elite_fitness: Mean return of the elite's validation episodes; None if it has not been validated.
+        mean_novelty: Mean novelty of the previous generation.
+        max_novelty: Highest novelty of the previous generation.
     """
 
     seed: int
@@ -73,28 +84,28 @@ class NSES:
     """Novelty-seeking evolution strategies."""
 
     population: Annotated[Count, Field(multiple_of=2)] = 5000
-    """Genomes per generation, an even number: half of them have noise added to the center, half have it subtracted. In
-    the first one the centers themselves play, and nothing moves."""
+    """Genomes per generation, an even number: half are the center plus noise, half the center minus the same noise. In
+    generation 0 only the centers themselves play, and none of them moves."""
     sigma: Schedule = 0.02
-    """Standard deviation of that noise, the same for every weight. A number or a schedule, such as
+    """Standard deviation of the noise, the same for every weight. A number or a schedule, such as
     {type = "LinearSchedule", initial_p = 0.05, final_p = 0.01, schedule = 500, field = "iteration"}."""
     optimizer: Optimizer = Adam()
-    """What steps along the estimate: {type = "adam", learning_rate = 0.01}, which may have beta1, beta2 and epsilon, or
-    {type = "sgd", learning_rate = 0.01, momentum = 0.9}. Each center has its own."""
+    """The optimizer of each center: {type = "adam", learning_rate = 0.01}, optionally with beta1, beta2 and epsilon, or
+    {type = "sgd", learning_rate = 0.01, momentum = 0.9}. Its state is kept for each center separately."""
     weight_decay: WeightDecay = 0.005
-    """Weight decay: weight_decay * theta is subtracted from the estimate."""
+    """Coefficient of the L2 penalty: weight_decay * theta is subtracted from the estimated gradient."""
     reward_weight: Share = 0.0
-    """What share reward's ranks have beside novelty's."""
+    """Weight of the ranks of reward, in [0, 1]; the ranks of novelty have the rest."""
     centers: Count = 5
-    """How many there are (M). Each takes the memory of its weights and of its optimizer's."""
+    """Number of centers (M). Each takes memory for its weights and for the state of its optimizer."""
     k: Count = 10
-    """Novelty is the mean distance to so many nearest neighbors in the archive."""
+    """Number of nearest neighbors: novelty is the mean distance to them in the archive."""
     archive_limit: CountOrZero = 0
-    """The newest behaviors that stay in the archive; 0: all of them."""
+    """Capacity of the archive, which keeps the newest behaviors; 0: no limit."""
     trajectory_every: CountOrZero = 0
-    """Steps between the samples of an episode that are its behavior together; 0: only how it ended."""
+    """Steps between the samples of an episode that make up its behavior; 0: one sample at the end of the episode."""
     trajectory_samples: Count = 1
-    """Samples of each episode; those after its end are the last one again."""
+    """Samples per episode; where the episode is shorter, its last sample is repeated."""
 
     def __post_init__(self) -> None:
         trajectory(self.trajectory_every, self.trajectory_samples)
@@ -103,25 +114,37 @@ class NSES:
 
     @property
     def behavior(self) -> Behavior:
-        """What of an episode is recorded."""
+        """What is recorded of an episode: its end, or a trajectory."""
         return trajectory(self.trajectory_every, self.trajectory_samples)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> NSESState:
-        """The state before generation 0; of `genomes` the first M are centers, the others are fresh."""
+        """Makes the state before generation 0.
+
+        Args:
+            seed: The run's seed, in [0, 2**63).
+            genomes: The first M become centers and the first one the elite; missing centers are fresh genomes.
+
+        Returns:
+            The state.
+        """
         given, count = tuple(genomes[: self.centers]), self.centers
         fresh = draw_seeds(count, seed, 0, Purpose.INITIAL_WEIGHTS)[len(given) :]
         centers = (*given, *(Genome(base) for base in fresh))
         return NSESState(seed, centers, (None,) * count, (None,) * count, elite=next(iter(given), None))
 
     def ask(self, state: NSESState, weights: Weights | None = None) -> list[Genome]:
-        """The antithetic pairs of the chosen center, plus before minus; the centers while the archive is empty."""
+        """Returns the antithetic pairs of the chosen center, or the centers while the archive is empty."""
         if state.archive is None:
             return list(state.centers)
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
         return antithetic_pairs(state.centers[state.chosen], seeds, self._sigma(state))
 
     def tell(self, state: NSESState, population: Played, weights: Weights) -> NSESState:
-        """Moves the chosen center. ValueError: a fitness is not finite, theta would not be, or no behaviors."""
+        """Moves the chosen center by one optimizer step; moves nothing while the archive is empty.
+
+        Raises:
+            ValueError: A fitness is not finite, a weight would not be after the step, or there are no behaviors.
+        """
         fitness = finite(population.fitness, len(population.genomes))
         behaviors = checked(population.behaviors, len(population.genomes), state.archive)
         state = replace(state, steps=state.steps + population.steps)
@@ -144,11 +167,15 @@ class NSES:
         )
 
     def candidates(self, state: NSESState) -> list[Genome]:
-        """The centers whose behavior is not known: the one that has moved; in generation 0 all of them."""
+        """Returns the centers whose behavior is unknown: the one that has moved; in generation 0 all of them."""
         return [state.centers[i] for i in _unplayed(state)]
 
     def tell_validation(self, state: NSESState, validation: Played) -> NSESState:
-        """Their behaviors enter the archive; the best center so far is the elite; and who plays next is drawn."""
+        """Adds the candidates' behaviors to the archive, updates the elite, and draws the next center.
+
+        Raises:
+            ValueError: A fitness is not finite, or there are no behaviors.
+        """
         fitness = finite(validation.fitness, len(validation.genomes), "candidate")
         rows = checked(validation.behaviors, len(validation.genomes), state.archive)
         found, behaviors = known(rows), state.behaviors
@@ -169,17 +196,21 @@ class NSES:
         return replace(state, chosen=self._draw(state))
 
     def elite(self, state: NSESState) -> Genome:
-        """The center with the best validation of all generations."""
+        """Returns the center with the best validation of all generations.
+
+        Raises:
+            ValueError: The first generation is not finished.
+        """
         if state.elite is None:
             raise ValueError("there is no elite before the first generation is finished")
         return state.elite
 
     def best(self, state: NSESState) -> list[Genome]:
-        """The elite, then the centers."""
+        """Returns the elite, then the centers."""
         return list(dict.fromkeys([self.elite(state), *state.centers]))
 
     def metrics(self, before: NSESState, after: NSESState) -> dict[str, float]:
-        """sigma, the novelty of the generation's genomes, whose pairs they were, and behaviors in the archive."""
+        """Returns sigma, the mean and highest novelty, the index of the center, and the size of the archive."""
         return {
             "sigma": self._sigma(before),
             "novelty_mean": after.mean_novelty,
@@ -189,7 +220,7 @@ class NSES:
         }
 
     def _draw(self, state: NSESState) -> int:
-        """Which center plays: the more novel the more likely, in proportion. Where all have novelty 0, any of them."""
+        """Draws a center with a probability proportional to its novelty; uniformly if all novelties are 0."""
         novelties = np.zeros(len(state.centers))
         for i, behavior in enumerate(state.behaviors):
             if behavior is not None:
@@ -209,7 +240,7 @@ class NSRES(NSES):
     """Evolution strategies that seek novelty and reward."""
 
     reward_weight: Share = 0.5
-    """What share reward's ranks have beside novelty's."""
+    """Weight of the ranks of reward, in [0, 1]; the ranks of novelty have the rest."""
 
 
 def _unplayed(state: NSESState) -> list[int]:
@@ -217,5 +248,5 @@ def _unplayed(state: NSESState) -> list[int]:
 
 
 def _with(values: tuple, index: int, value: object) -> tuple:
-    """The values with another one at the index."""
+    """Returns the values with the one at `index` replaced."""
     return (*values[:index], value, *values[index + 1 :])

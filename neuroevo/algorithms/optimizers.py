@@ -1,9 +1,9 @@
 """Adam and SGD with momentum on flat float32 vectors, as evolution strategies use them: state in, state out.
 
-They are settings, which a configuration may hold: {type = "adam", learning_rate = 0.01}; without a type it is Adam.
-Gradients are those of a loss to be made smaller: evolution strategies, which maximize, hand over minus their estimate
-plus weight_decay * theta. All arithmetic on vectors is float32, element by element, so that the bits do not depend on
-the machine.
+Optimizers are settings that a configuration may hold: {type = "adam", learning_rate = 0.01}; without a type it is Adam.
+An optimizer minimizes a loss. Evolution strategies maximize fitness, so they pass weight_decay * theta minus their
+estimate as the gradient. All arithmetic on vectors is float32 and elementwise, so that the bits do not depend on the
+machine.
 """
 
 from __future__ import annotations
@@ -17,43 +17,66 @@ from pydantic import Discriminator, Field, Tag
 
 from neuroevo.core.settings import Positive32, nested_settings
 
-Decay = Annotated[float, Field(ge=0, lt=1)]  # how much of a running mean stays at each step
+Decay = Annotated[float, Field(ge=0, lt=1)]  # decay rate of a running mean: the share that is kept at each step
 
 
 @dataclass(frozen=True, eq=False)
 class OptimizerState:
-    """Between two steps. Its arrays are never written to, so states may share them."""
+    """The state of an optimizer between two steps; its arrays are never written to, so states may share them.
+
+    Attributes:
+        steps: Steps taken so far.
+        moments: float32 [D] each. Adam: running means of the gradient and of its square. SGD: the velocity.
+    """
 
     steps: int
-    """Taken so far."""
     moments: tuple[np.ndarray, ...]
-    """float32 [D] each. Adam: running means of the gradient and of its square. SGD: the velocity."""
 
 
 @nested_settings
 class Adam:
-    """Adam (Kingma and Ba 2014, https://arxiv.org/abs/1412.6980), in the form that ends its section 2: the bias of both
-    means is corrected in the learning rate, and epsilon is added to a root that is not corrected. So do OpenAI's
-    evolution strategies and the 2018 code; Algorithm 1 of the paper and most libraries correct the root too, which
-    makes a difference only where gradients are as small as epsilon."""
+    """Adam (Kingma and Ba 2014, https://arxiv.org/abs/1412.6980), in the form at the end of the paper's section 2.
+
+    The learning rate corrects the bias of both running means, and epsilon is added to a square root that is not
+    corrected, as in OpenAI's evolution strategies and Uber's 2018 code. Algorithm 1 of the paper and most libraries
+    correct the root too, which makes a difference only where gradients are as small as epsilon.
+    """
 
     learning_rate: Positive32 = 0.01
-    """About the length of a step in each weight."""
+    """Approximate size of a step in each weight."""
     beta1: Decay = 0.9
-    """How much of the gradient's running mean stays at each step."""
+    """Decay rate of the running mean of the gradient."""
     beta2: Decay = 0.999
-    """How much of its square's running mean stays at each step."""
+    """Decay rate of the running mean of the squared gradient."""
     epsilon: Positive32 = 1e-8
-    """Added to the root of the squares' mean."""
+    """Added to the square root of the mean squared gradient."""
     type: Literal["adam"] = "adam"
     """Name of the optimizer."""
 
     def init(self, dimension: int) -> OptimizerState:
-        """The state before the first step of a vector [D]."""
+        """Makes the state before the first step.
+
+        Args:
+            dimension: Length of the vector, D.
+
+        Returns:
+            The state, with moments of 0.
+        """
         return OptimizerState(0, (np.zeros(dimension, np.float32), np.zeros(dimension, np.float32)))
 
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
-        """What to add to theta, float32 [D], and the next state. ValueError: the gradient is not [D] or not finite."""
+        """Computes one step.
+
+        Args:
+            state: The state before the step.
+            gradient: Gradient of the loss, [D].
+
+        Returns:
+            The change to add to theta, float32 [D], and the next state.
+
+        Raises:
+            ValueError: The gradient is not [D], or not finite in 32 bits.
+        """
         mean, square = state.moments
         gradient = _checked(gradient, mean.shape)
         steps = state.steps + 1
@@ -66,23 +89,43 @@ class Adam:
 
 @nested_settings
 class SGD:
-    """Stochastic gradient descent with momentum: velocity = momentum * velocity + gradient, as the 2018 code for one
-    machine had it. OpenAI's code and the 2018 code for clusters weigh the gradient by 1 - momentum: their learning
-    rate is 1 / (1 - momentum) times this one."""
+    """Stochastic gradient descent with momentum: velocity = momentum * velocity + gradient.
+
+    This is the form of Uber's 2018 code for one machine. OpenAI's code and the 2018 code for clusters multiply the
+    gradient by 1 - momentum: their learning rate is 1 / (1 - momentum) times this one.
+    """
 
     learning_rate: Positive32
-    """How far a step goes along the velocity."""
+    """A step is learning_rate times the velocity."""
     momentum: Decay = 0.9
-    """How much of the velocity stays at each step; 0 is plain gradient descent."""
+    """Share of the velocity that is kept at each step; 0 is plain gradient descent."""
     type: Literal["sgd"] = "sgd"
     """Name of the optimizer."""
 
     def init(self, dimension: int) -> OptimizerState:
-        """The state before the first step of a vector [D]."""
+        """Makes the state before the first step.
+
+        Args:
+            dimension: Length of the vector, D.
+
+        Returns:
+            The state, with moments of 0.
+        """
         return OptimizerState(0, (np.zeros(dimension, np.float32),))
 
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
-        """What to add to theta, float32 [D], and the next state. ValueError: the gradient is not [D] or not finite."""
+        """Computes one step.
+
+        Args:
+            state: The state before the step.
+            gradient: Gradient of the loss, [D].
+
+        Returns:
+            The change to add to theta, float32 [D], and the next state.
+
+        Raises:
+            ValueError: The gradient is not [D], or not finite in 32 bits.
+        """
         (velocity,) = state.moments
         velocity = np.float32(self.momentum) * velocity + _checked(gradient, velocity.shape)
         return np.float32(-self.learning_rate) * velocity, OptimizerState(state.steps + 1, (velocity,))
@@ -94,7 +137,8 @@ def _tag(value: object) -> str:
     return getattr(value, "type", "no table")
 
 
-Optimizer = Annotated[  # of a setting
+# The type of the setting optimizer.
+Optimizer = Annotated[
     Annotated[Adam, Tag("adam")] | Annotated[SGD, Tag("sgd")],
     Discriminator(
         _tag,
@@ -109,7 +153,7 @@ def _mixed(stays: float, mean: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _checked(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """float32 [D]."""
+    """Returns the gradient as float32 [D] if it is [D] and finite."""
     given = np.asarray(gradient)
     if given.shape != shape:
         raise ValueError(f"gradient has shape {list(given.shape)}, expected {list(shape)}")

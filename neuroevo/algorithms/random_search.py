@@ -1,6 +1,6 @@
 """Random search, the baseline of Such et al. 2017 (https://arxiv.org/abs/1712.06567, section 4): a GA without parents.
 
-Every generation is fresh; what lasts is the elite, kept by the GA's validation.
+The genomes of every generation are fresh; only the elite is kept, chosen by validation as in the GA.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ from neuroevo.core.settings import Count, settings
 
 @dataclass(frozen=True)
 class RandomSearchState:
-    """Before a generation: its number and the elite (none in generation 0).
+    """The state before a generation.
 
-    candidates: none, unless the generation waits for its validation.
+    Attributes:
+        seed: The run's seed.
+        generation: Number of the generation, from 0.
+        elite: The winner of the last validation; None in generation 0 unless the run starts from a given genome.
+        candidates: Genomes that play validation episodes; empty except between tell() and tell_validation().
     """
 
     seed: int
@@ -34,49 +38,69 @@ class RandomSearchState:
 
 @settings
 class RandomSearch:
-    """Random search."""
+    """Random search: every genome has fresh weights."""
 
     population: Count = 1000
     """Genomes per generation."""
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
-    """The best that play validation episodes; the last of them gives way to the previous elite."""
+    """How many of the best genomes play validation episodes; the previous elite replaces the last of them."""
 
     state_type: ClassVar[type] = RandomSearchState
     behavior: ClassVar[None] = None
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RandomSearchState:
-        """The state before generation 0; the first of `genomes` becomes the elite."""
+        """Makes the state before generation 0.
+
+        Args:
+            seed: The run's seed, in [0, 2**63).
+            genomes: The first one becomes the elite.
+
+        Returns:
+            The state.
+        """
         return RandomSearchState(seed, elite=next(iter(genomes), None))
 
     def ask(self, state: RandomSearchState, weights: Weights | None = None) -> list[Genome]:
-        """Fresh genomes."""
+        """Returns fresh genomes."""
         bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
         return [Genome(base) for base in bases]
 
     def tell(self, state: RandomSearchState, population: Played, weights: Weights | None = None) -> RandomSearchState:
-        """The candidates are the best, with the previous elite first."""
+        """Selects the previous elite and the fittest as candidates.
+
+        Raises:
+            ValueError: A fitness is not finite.
+        """
         best = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
         return replace(state, candidates=tuple(best))
 
     def candidates(self, state: RandomSearchState) -> list[Genome]:
-        """The best of the population and the previous elite."""
+        """Returns the previous elite and the best of the population."""
         return list(state.candidates)
 
     def tell_validation(self, state: RandomSearchState, validation: Played) -> RandomSearchState:
-        """Keeps the candidate with the best validation."""
+        """Selects the candidate with the best validation as the elite.
+
+        Raises:
+            ValueError: A fitness is not finite.
+        """
         elite = pick_elite(validation.genomes, validation.fitness)
         return RandomSearchState(state.seed, state.generation + 1, elite)
 
     def elite(self, state: RandomSearchState) -> Genome:
-        """The winner of the last validation."""
+        """Returns the winner of the last validation.
+
+        Raises:
+            ValueError: The first generation is not finished.
+        """
         if state.elite is None:
             raise ValueError("there is no elite before the first generation is finished")
         return state.elite
 
     def best(self, state: RandomSearchState) -> list[Genome]:
-        """The elite."""
+        """Returns the elite alone."""
         return [self.elite(state)]
 
     def metrics(self, before: RandomSearchState, after: RandomSearchState) -> dict[str, float]:
-        """Nothing: random search has no changing number."""
+        """Returns nothing: random search has no number that changes."""
         return {}

@@ -1,6 +1,6 @@
-"""An algorithm by its name in a configuration: one of the registry, or module:class of the user's own.
+"""Finds an algorithm by its name in a configuration: a name in the registry, or module:class of the user's own.
 
-A module is imported from wherever this process would import it, or from the current folder. Importing one runs it.
+A module is imported from where this process finds modules, or else from the current folder. Importing it runs its code.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import traceback
 from dataclasses import is_dataclass
 from importlib import import_module
 from types import ModuleType
+from typing import cast
 
 from pydantic.dataclasses import is_pydantic_dataclass
 
@@ -36,13 +37,16 @@ _MEMBERS = [name for name in (*Algorithm.__annotations__, *vars(Algorithm)) if n
 
 
 def find_algorithm(name: object) -> type[Algorithm]:
-    """The class of an algorithm.
+    """Returns the class of an algorithm.
 
     Args:
-        name: What a configuration says, which may be no text at all.
+        name: The value of the key [algorithm] name, of any type since the configuration is the user's.
+
+    Returns:
+        The class.
 
     Raises:
-        ConfigError: There is no such algorithm, or what there is is none; a problem of the key algorithm.name.
+        ConfigError: There is no such class, or it is not an algorithm; a problem of the key algorithm.name.
     """
     if isinstance(name, str) and name in ALGORITHMS:
         return ALGORITHMS[name]
@@ -67,21 +71,22 @@ def _own(module_name: str, class_name: str) -> type[Algorithm]:
         raise UserError(f"{module_name} ({where}) has no class {class_name}: {has}")
     missing = _missing(kind)
     if missing:
-        raise UserError(f"{class_name} lacks {', '.join(missing)}: expected all of neuroevo.algorithms.Algorithm")
+        raise UserError(f"{class_name} lacks {', '.join(missing)}: expected all of neuroevo.algorithms.base.Algorithm")
     if not is_pydantic_dataclass(kind):
-        raise UserError(f"{class_name} is not decorated: expected a class decorated with neuroevo.settings.settings")
+        expected = "expected a class decorated with neuroevo.core.settings.settings"
+        raise UserError(f"{class_name} is not decorated: {expected}")
     if not is_dataclass(getattr(kind, "state_type", None)):
         raise UserError(f"{class_name}.state_type: expected a frozen dataclass")
-    return kind
+    return cast(type[Algorithm], kind)  # it has every member of the protocol, as checked above
 
 
 def _missing(kind: type) -> list[str]:
-    """What a class lacks to be an algorithm; a setting without a default is an attribute of its objects only."""
+    """Returns the members of Algorithm that a class lacks; a setting without a default is only in its annotations."""
     return [name for name in _MEMBERS if not hasattr(kind, name) and name not in getattr(kind, "__annotations__", {})]
 
 
 def _imported(name: str) -> ModuleType:
-    """The module. UserError: there is none, or importing it raises."""
+    """Imports a module. UserError: there is none, or importing it raises an exception."""
     folder = os.getcwd()
     if not {"", folder} & set(sys.path):
         sys.path.append(folder)
@@ -96,9 +101,9 @@ def _imported(name: str) -> ModuleType:
 
 
 def _raised(name: str, error: BaseException) -> str:
-    """What importing a module raised, on one line, and where."""
+    """Describes the exception that importing a module raised on one line, with its place in the user's code."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
-    own = frames[2:]  # after ours and importlib's; a text that is no Python has none, and says itself where
+    own = frames[2:]  # after this module's and importlib's; a SyntaxError has none, and its message names the place
     place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
     message = " ".join(f"{type(error).__name__}: {error}".split())
     return f"importing {name} raises {message}{place}"

@@ -6,7 +6,7 @@ A plain number is constant. A table names a schedule:
     sigma = {type = "LinearSchedule", initial_p = 0.005, final_p = 0.001, schedule = 500, field = "iteration"}
     sigma = {type = "ExponentialSchedule", initial_p = 0.01, final_p = 1e-3, schedule = 2e8, field = "timesteps_so_far"}
 
-The value goes from initial_p to final_p while `field` goes from 0 to `schedule`, and stays at final_p after that.
+The value changes from initial_p to final_p while `field` goes from 0 to `schedule`, and stays at final_p after that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Field = Literal["iteration", "timesteps_so_far"]
 
 @nested_settings
 class ConstantSchedule:
-    """The same value throughout."""
+    """A constant value."""
 
     value: Positive32
     """The value."""
@@ -30,48 +30,50 @@ class ConstantSchedule:
     """Name of the schedule."""
 
     def at(self, generation: int, steps: int) -> float:
-        """The value for the offspring made at the start of `generation`, after `steps` training steps."""
+        """Returns the value for the offspring made at the start of `generation`, after `steps` training steps."""
         return self.value
 
 
 @nested_settings
 class LinearSchedule:
-    """Straight line from initial_p to final_p."""
+    """Linear interpolation from initial_p to final_p."""
 
     initial_p: Positive32
     """Value at the start."""
     final_p: Positive32
-    """Value at the end and after it."""
+    """Value at the end of the schedule and after it."""
     schedule: Positive
-    """Length in generations or steps, as `field` says."""
+    """Length of the schedule, in generations or steps according to `field`."""
     field: Field = "iteration"
-    """What it follows: "iteration" (generations, the first is 0) or "timesteps_so_far" (population + validation)."""
+    """What the value depends on: "iteration" (the generation's number, from 0) or "timesteps_so_far" (the steps of
+    populations and validation)."""
     type: Literal["LinearSchedule"] = "LinearSchedule"
     """Name of the schedule."""
 
     def at(self, generation: int, steps: int) -> float:
-        """The value for the offspring made at the start of `generation`, after `steps` training steps."""
+        """Returns the value for the offspring made at the start of `generation`, after `steps` training steps."""
         fraction = min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
         return (1.0 - fraction) * self.initial_p + fraction * self.final_p
 
 
 @nested_settings
 class ExponentialSchedule:
-    """Straight line between the logarithms of initial_p and final_p: each generation changes it by the same ratio."""
+    """Linear interpolation of the logarithm: every generation (or step) changes the value by the same ratio."""
 
     initial_p: Positive32
     """Value at the start."""
     final_p: Positive32
-    """Value at the end and after it."""
+    """Value at the end of the schedule and after it."""
     schedule: Positive
-    """Length in generations or steps, as `field` says."""
+    """Length of the schedule, in generations or steps according to `field`."""
     field: Field = "iteration"
-    """What it follows: "iteration" (generations, the first is 0) or "timesteps_so_far" (population + validation)."""
+    """What the value depends on: "iteration" (the generation's number, from 0) or "timesteps_so_far" (the steps of
+    populations and validation)."""
     type: Literal["ExponentialSchedule"] = "ExponentialSchedule"
     """Name of the schedule."""
 
     def at(self, generation: int, steps: int) -> float:
-        """The value for the offspring made at the start of `generation`, after `steps` training steps."""
+        """Returns the value for the offspring made at the start of `generation`, after `steps` training steps."""
         fraction = min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
         return self.initial_p ** (1.0 - fraction) * self.final_p**fraction
 
@@ -97,5 +99,14 @@ Schedule = Annotated[
 
 
 def value_at(schedule: Schedule, generation: int, steps: int) -> float:
-    """The schedule's value for the offspring made at the start of `generation`, after `steps` training steps."""
+    """Returns the value of a setting that may be a plain number or a schedule.
+
+    Args:
+        schedule: The setting.
+        generation: Number of the generation whose offspring are made, from 0.
+        steps: Training steps before that generation.
+
+    Returns:
+        The number itself, or the value of the schedule.
+    """
     return schedule if isinstance(schedule, (int, float)) else schedule.at(generation, steps)

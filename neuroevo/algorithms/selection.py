@@ -1,7 +1,8 @@
-"""Ranking and validation, shared by the GA and random search.
+"""Ranking and the choice of the elite, which genetic algorithms and random search share.
 
-The last of the best is replaced by the previous elite, and who has the best mean over the validation episodes is the
-new elite (Such et al. 2017, section 3; https://arxiv.org/abs/1712.06567).
+The candidates for the elite are the best genomes of a generation, the last of them replaced by the previous elite. The
+candidate with the best mean over its validation episodes becomes the new elite (Such et al. 2017, section 3;
+https://arxiv.org/abs/1712.06567).
 """
 
 from __future__ import annotations
@@ -14,7 +15,20 @@ from neuroevo.core.genome import Genome
 
 
 def finite(fitness: np.ndarray, count: int, what: str = "genome") -> np.ndarray:
-    """`fitness` as float64 [count]. ValueError names the index and value of the first one that is not finite."""
+    """Returns the fitness as float64 if all of it is finite.
+
+    Args:
+        fitness: Numbers, [count].
+        count: The expected length.
+        what: What the numbers belong to, for the message: "genome" or "candidate".
+
+    Returns:
+        float64 [count].
+
+    Raises:
+        ValueError: The shape is another one, or a number is not finite; the message names the index and value of the
+            first such number.
+    """
     fitness = np.asarray(fitness, np.float64)
     if fitness.shape != (count,):
         raise ValueError(f"fitness has shape {fitness.shape}, expected ({count},)")
@@ -25,16 +39,49 @@ def finite(fitness: np.ndarray, count: int, what: str = "genome") -> np.ndarray:
 
 
 def ranking(fitness: np.ndarray) -> list[int]:
-    """Indices from the highest fitness to the lowest; equal ones by index."""
+    """Returns the indices from the highest fitness to the lowest, equal ones in ascending order of index.
+
+    Args:
+        fitness: Numbers, [N].
+
+    Returns:
+        The N indices.
+    """
     return np.argsort(-np.asarray(fitness, np.float64), kind="stable").tolist()
 
 
 def pick_candidates(genomes: Sequence[Genome], fitness: np.ndarray, count: int, elite: Genome | None) -> list[Genome]:
-    """The `count` best, the last replaced by the previous elite; that one comes first, so that it wins ties."""
+    """Returns the best genomes, the last of them replaced by the previous elite.
+
+    The previous elite comes first, so that it wins ties in validation.
+
+    Args:
+        genomes: The population, N genomes.
+        fitness: Fitness of each genome, [N].
+        count: Number of candidates, the previous elite included.
+        elite: The previous elite; None if there is none.
+
+    Returns:
+        At most `count` genomes, from the best to the worst after the elite.
+
+    Raises:
+        ValueError: A fitness is not finite.
+    """
     best = [genomes[i] for i in ranking(finite(fitness, len(genomes)))]
     return best[:count] if elite is None else [elite, *best[: count - 1]]
 
 
 def pick_elite(candidates: Sequence[Genome], validation: np.ndarray) -> Genome:
-    """The candidate with the best mean validation fitness, float64 [C]; the first one of equals."""
+    """Returns the candidate with the highest validation fitness, the first one of equals.
+
+    Args:
+        candidates: C genomes.
+        validation: Mean return of each candidate's validation episodes, [C].
+
+    Returns:
+        The new elite.
+
+    Raises:
+        ValueError: A fitness is not finite.
+    """
     return candidates[ranking(finite(validation, len(candidates), "candidate"))[0]]

@@ -45,7 +45,7 @@ from neuroevo.runs.genome_json import genome_to_json
 from neuroevo.runs.metrics_files import Elite
 
 if TYPE_CHECKING:
-    import keras  # type: ignore[import-untyped]  # it ships no types
+    import keras
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ import numpy as np
 from neuroevo.analysis.replay import Replay, ReplayStep
 from neuroevo.analysis.video.tiles import Tiles
 from neuroevo.analysis.video.writer import VideoWriter
-from neuroevo.config.schema import Config
+from neuroevo.config.schema import Config, Env
 from neuroevo.core.episode import Outcomes
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.envs import registry
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.reader import RunReader
 
@@ -25,7 +24,13 @@ FRAMES_PER_S = 60  # emulator frames of an Atari console
 
 @dataclass(frozen=True)
 class Player:
-    """Who plays, what to call it, and what it sees observations through."""
+    """Who plays.
+
+    Attributes:
+        name: What the video calls it.
+        genome: Its network's.
+        normalizer: What it sees observations through; None: as they are.
+    """
 
     name: str
     genome: Genome
@@ -34,7 +39,14 @@ class Player:
 
 @dataclass(frozen=True)
 class Rendered:
-    """What was written. outcomes: of the M players in the episodes, [E], one after another. size: width, height."""
+    """What was written.
+
+    Attributes:
+        outcomes: Of the M players, for each of the episodes.
+        frames: How many the video has.
+        fps: Frames per second.
+        size: Width and height of the picture, in pixels.
+    """
 
     outcomes: list[Outcomes]
     frames: int
@@ -43,9 +55,15 @@ class Rendered:
 
 
 def choose_players(reader: RunReader, generation: int | None = None, members: int = 1) -> tuple[int, list[Player]]:
-    """A finished generation, by default the last one, and its elite and `members` - 1 best others by fitness.
+    """A finished generation, and its elite and the best others of it by fitness.
 
-    UserError: there is no such generation, it has fewer members, or the checkpoint that remembers them is gone.
+    Args:
+        reader: The run.
+        generation: Which, counted from 0; None: the last one.
+        members: How many players, the elite included.
+
+    Raises:
+        UserError: There is no such generation, it has fewer members, or the checkpoint that remembers them is gone.
     """
     generation, elite = reader.elite(generation)
     players = [Player("elite", elite.genome, elite.normalizer)]
@@ -88,21 +106,33 @@ def render(
     """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
 
     An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
-    max_episode_steps: in steps; 0 for none. scale: pixels a side of a screen's pixel. fps: by default as fast as the
-    console, or as an environment of Gymnasium says. on_progress is told how many episodes are over, and the steps of
-    the one that is played. All players see through the first one's normalizer, as all of a generation do.
-    reference_batch: the run's, if its networks need one. UserError: the environment has no screens.
+
+    Args:
+        config: The run's configuration.
+        players: Who plays, M of them. All see through the first one's normalizer, as all of a generation do.
+        seeds: One for each episode.
+        path: The video's file, whose ending says its format.
+        max_episode_steps: Where episodes are cut off, in steps; 0 for the environment's own limit.
+        scale: How many pixels a side a screen's pixel becomes.
+        fps: Frames per second; None: real time, as the console or the environment has it.
+        captions: Whether names and returns stand above the screens.
+        reference_batch: The run's, [B, ...], if its networks need one.
+        on_progress: Told how many episodes are over, and the steps of the one that is played.
+
+    Raises:
+        UserError: The environment has no screens.
     """
     replay = _replay(config, players, reference_batch)
     if not replay.pool.render_shape:
         raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
     screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
-    grid = Tiles(len(players), *screens.shape[1:3], scale, captions)
+    grid = Tiles(len(players), screens.shape[1], screens.shape[2], scale, captions)
     height, width, _ = grid.shape
     if fps is None:
-        known = registry.frames_per_s(config.env.name, config.env.options)
+        known = config.environment.frames_per_s()
         fps = FRAMES_PER_S / replay.pool.frame_skip if known is None else known
-    outcomes, frames = [], 0
+    outcomes: list[Outcomes] = []
+    frames = 0
     with VideoWriter(path, height, width, fps) as video:
         for seed in seeds:
             for moment in replay.play(seed, max_episode_steps):
@@ -118,12 +148,12 @@ def render(
 
 def _replay(config: Config, players: Sequence[Player], reference_batch: np.ndarray | None) -> Replay:
     """Of an environment with screens, if its family can have some. UserError: this one cannot, and what it says."""
-    env = replace(config.env, options=dict(registry.rendered(config.env.name, config.env.options)))
+    rendered = config.environment.rendered()
     genomes = [player.genome for player in players]
     try:
-        return Replay(replace(config, env=env), genomes, players[0].normalizer, reference_batch)
+        return Replay(replace(config, env=Env.of(rendered)), genomes, players[0].normalizer, reference_batch)
     except NativeError as error:
-        if env == config.env:
+        if rendered is config.environment:
             raise
         why = str(error).splitlines()[0]
         raise UserError(f"env.name: {config.env.name} cannot be made with screens, for a video: {why}") from error

@@ -10,7 +10,6 @@ import numpy as np
 from neuroevo.config.schema import Config
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
@@ -19,8 +18,14 @@ from neuroevo.networks.architectures import input_line, to_text
 
 @dataclass(frozen=True)
 class ReplayStep:
-    """The M slots after a reset or step: who took part, int64 [K] in order, who plays on, bool [M], and so far the
-    returns, float64 [M], and steps, int64 [M]."""
+    """The M slots after a reset or step.
+
+    Attributes:
+        moved: The slots that took part, int64 [K], in order.
+        playing: Which slots play on, bool [M].
+        returns: The returns so far, float64 [M].
+        steps: The steps so far, int64 [M].
+    """
 
     moved: np.ndarray
     playing: np.ndarray
@@ -31,9 +36,21 @@ class ReplayStep:
 class Replay:
     """M genomes in the environment and with the network of a configuration: genome m has slot m and row m.
 
-    normalizer: what all of them see observations through. reference_batch: what vbn layers take statistics of. pool,
-    population: native objects. network: the layer list in text form. weights: of its genomes. UserError: there is no
-    such environment.
+    Args:
+        config: What is played, and by which network.
+        genomes: Who plays, M of them.
+        normalizer: What all of them see observations through; None: as they are.
+        reference_batch: What vbn layers take statistics of, [B, ...].
+
+    Attributes:
+        pool: The native environments, M slots.
+        population: The native networks, M rows.
+        network: The list of layers in text form.
+        weights: What makes the weights of genomes.
+
+    Raises:
+        UserError: The environment lacks something that it needs.
+        NativeError: It cannot be made with its options.
     """
 
     def __init__(
@@ -43,7 +60,7 @@ class Replay:
         normalizer: Normalizer | None = None,
         reference_batch: np.ndarray | None = None,
     ):
-        self.pool = EnvPool(registry.resolve(config.env.name, config.env.options), len(genomes))
+        self.pool = EnvPool(config.environment.spec, len(genomes))
         observation = input_line(self.pool.observation_dtype.name, self.pool.observation_shape)
         vector = self.pool.action_dtype == np.float32
         self.network = to_text(config.network.layers(observation, self.pool.num_actions, vector))
@@ -64,9 +81,14 @@ class Replay:
         return self.population.read(self._slots)
 
     def play(self, seed: int, max_episode_steps: int = 0) -> Iterator[ReplayStep]:
-        """One episode of everyone at once, each from the same seed: a ReplayStep after the reset and after every step.
+        """One episode of everyone at once, each from the same seed.
 
-        max_episode_steps: in steps; 0 for the environment's own limit.
+        Args:
+            seed: Of the episode.
+            max_episode_steps: Where it is cut off, in steps; 0 for the environment's own limit.
+
+        Yields:
+            A ReplayStep after the reset and after every step.
         """
         pool, slots = self.pool, self._slots
         limits = [max_episode_steps * pool.frame_skip] * len(slots)

@@ -93,17 +93,18 @@ class Rollout:
             known = ", ".join(DTYPES)
             raise UserError(f"dtype '{dtype}' is unknown{did_you_mean(dtype, DTYPES)}, expected one of {known}")
         played = replace(named(network), dtype=dtype)
-        recipe = registry.resolve(game)
-        for problem in check(played, recipe.name, *registry.kind_of(game)):
+        environment = registry.find(game)
+        images, continuous = environment.image_observations, environment.continuous_actions
+        for problem in check(played, environment.name, images, continuous):
             raise ConfigError([problem])
         chosen = library.choose_device(device)
         if threads is not None:
             library.set_threads(threads)
         self.threads = library.get_threads()
-        default_lanes, default_slots = default_layout(self.threads, chosen, registry.kind_of(game)[0] is False)
+        default_lanes, default_slots = default_layout(self.threads, chosen, images is False)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self.setup = {
-            "game": recipe.name,
+            "game": environment.name,
             "network": network,
             "dtype": dtype,
             "device": chosen,
@@ -112,7 +113,7 @@ class Rollout:
             "slots": self.slots,
         }
         self._pipeline = Pipeline(
-            recipe,
+            environment.spec,
             [played],
             lanes=self.lanes,
             slots=self.slots,
@@ -242,14 +243,12 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     Raises:
         UserError: There is no such environment, or its actions have no finite bounds to draw within.
     """
-    from neuroevo.envs.registry import resolve
-
-    recipe = resolve(name)
+    made_of = registry.resolve(name)
     if threads is not None:
         library.set_threads(threads)
     native, threads = load_ops(), library.get_threads()
     with tf.device("/cpu:0"):
-        pool = make_env_pool(recipe, envs)
+        pool = make_env_pool(made_of, envs)
         spec = native.env_pool_spec(pool)
         none = np.zeros(0, np.int64)
         native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64), none, none)
@@ -257,7 +256,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     low, high = spec.action_low.numpy().tolist(), spec.action_high.numpy().tolist()
     if not np.isfinite([low, high]).all():
         raise UserError(
-            f"an action of {recipe.name} lies between {low} and {high}, expected finite bounds to draw within"
+            f"an action of {made_of.name} lies between {low} and {high}, expected finite bounds to draw within"
         )
     bounds = (tuple(low), tuple(high)) if low else None
     play_lane = random_play(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions), bounds)
@@ -284,7 +283,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         rate = play(seconds)
     return {
         "bench": "env",
-        "env": recipe.name,
+        "env": made_of.name,
         "envs": envs,
         "threads": threads,
         "seconds": seconds,

@@ -31,13 +31,12 @@ def info(debug: Debug = False) -> None:
     with reported_errors(debug):
         from neuroevo.algorithms.registry import ALGORITHMS
         from neuroevo.config.sources import presets
-        from neuroevo.envs import atari, hard_maze, mujoco
+        from neuroevo.envs.registry import FAMILIES
         from neuroevo.native import library
         from neuroevo.networks import architectures
         from neuroevo.runs.provenance import machine, versions
 
         build = library.build_info()
-        games = atari.names()
         print_section("versions", versions())
         print_section("machine", machine())
         print_section("build", build)
@@ -46,7 +45,5 @@ def info(debug: Debug = False) -> None:
         print("networks:", ", ".join(architectures.NETWORKS))
         print("dtypes:", ", ".join(architectures.DTYPES))
         print("presets:", ", ".join(presets()))
-        print(f"games ({len(games)}):", ", ".join(games))
-        print(f"tasks ({len(mujoco.TASKS)}):", ", ".join(f"{task}-v5" for task in mujoco.TASKS))
-        print(f"mazes ({len(hard_maze.TASKS)}):", ", ".join(hard_maze.TASKS))
-        print("and any environment of Gymnasium, such as gymnasium:CartPole-v1 or gymnasium:my_module:MyEnv-v0")
+        for family in reversed(FAMILIES):
+            print(family.listing())

@@ -1,4 +1,4 @@
-"""How a run looks while it goes: a live bar and a table on a terminal, plain lines elsewhere."""
+"""Shows how a run goes: a live bar and a table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Callable
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from typing_extensions import override
 
 from neuroevo.system.console import clock, say
 from neuroevo.training.loop import Watcher
 from neuroevo.training.record import Record, describe
 
-_SILENCE_SECONDS = 60.0  # after which a file or a pipe hears how far a phase is
+_SILENCE_SECONDS = 60.0  # after which a line says how far a phase is
 
 _Column = tuple[str, int, Callable[[Record], str]]
 
@@ -40,14 +41,16 @@ _COLUMNS: list[_Column] = [
 
 
 class PlainWatcher(Watcher):
-    """One line per generation, for files and pipes, and where nothing was said for a minute one about what goes on.
-
-    now: a clock in seconds.
-    """
+    """Prints a line per generation, for files and pipes, and after a minute without one a line about the phase."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
+        """Prints nothing yet.
+
+        Args:
+            now: A clock, in seconds.
+        """
         self._now = now
-        self._said = self._begun = now()
+        self._printed = self._begun = now()
         self._phase, self._episodes = "", 0
 
     def __enter__(self) -> PlainWatcher:
@@ -56,29 +59,37 @@ class PlainWatcher(Watcher):
     def __exit__(self, *_: object) -> None:
         pass
 
+    @override
     def phase(self, generation: int, name: str, episodes: int) -> None:
         self._phase, self._episodes, self._begun = f"{name} of generation {generation}", episodes, self._now()
 
+    @override
     def progress(self, finished: int, steps: int) -> None:
         now = self._now()
-        if now - self._said < _SILENCE_SECONDS:
+        if now - self._printed < _SILENCE_SECONDS:
             return
         seconds = now - self._begun
         rate = f", {steps / seconds:,.0f} steps/s" if steps and seconds else ""
-        self._say(f"  {self._phase}: {finished:,} of {self._episodes:,} episodes after {clock(seconds)}{rate}")
+        self._print(f"  {self._phase}: {finished:,} of {self._episodes:,} episodes after {clock(seconds)}{rate}")
 
+    @override
     def generation(self, record: Record) -> None:
-        self._say(describe(record))
+        self._print(describe(record))
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         say(text)
-        self._said = self._now()
+        self._printed = self._now()
 
 
 class TerminalWatcher(Watcher):
-    """A live bar for the phase that runs, and above it a table that gains one row per generation."""
+    """Shows a live bar for the current phase, and above it a table that gains a row per generation."""
 
     def __init__(self, console: Console):
+        """Shows nothing yet.
+
+        Args:
+            console: The terminal.
+        """
         self._console = console
         self._bar = Progress(
             TextColumn("generation {task.fields[number]} {task.description:10}"),
@@ -100,17 +111,20 @@ class TerminalWatcher(Watcher):
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
+    @override
     def phase(self, generation: int, name: str, episodes: int) -> None:
         if self._task is not None:
             self._bar.remove_task(self._task)
         self._task = self._bar.add_task(name, total=episodes, number=generation, rate=0.0)
         self._begun = time.perf_counter()
 
+    @override
     def progress(self, finished: int, steps: int) -> None:
         if self._task is not None:
             rate = steps / max(time.perf_counter() - self._begun, 1e-9)
             self._bar.update(self._task, completed=finished, rate=rate)
 
+    @override
     def generation(self, record: Record) -> None:
         if not self._headed:
             self._headed = True
@@ -124,6 +138,10 @@ class TerminalWatcher(Watcher):
 
 
 def make_watcher() -> TerminalWatcher | PlainWatcher:
-    """The watcher that fits standard output, as a context manager."""
+    """Chooses the watcher that fits standard output.
+
+    Returns:
+        The watcher, to be used as a context manager.
+    """
     console = Console()
     return TerminalWatcher(console) if console.is_terminal else PlainWatcher()

@@ -15,8 +15,8 @@ from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raise
 from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroevo.sweeps.runner import Failure
     from neuroevo.sweeps.suite import Suite
+    from neuroevo.sweeps.watcher import Failure
 
 
 def register(app: typer.Typer) -> None:

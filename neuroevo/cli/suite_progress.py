@@ -1,4 +1,4 @@
-"""How a suite looks while it goes: a line per event, and on a terminal live bars below them."""
+"""Shows how a suite goes: a line per event, and on a terminal live bars below the lines."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from typing_extensions import override
 
-from neuroevo.sweeps.runner import Failure, SuiteWatcher
 from neuroevo.sweeps.status import Row, RunStatus, describe
 from neuroevo.sweeps.suite import SuiteRun
+from neuroevo.sweeps.watcher import Failure, SuiteWatcher
 from neuroevo.system.console import say
 
 SECONDS_BETWEEN_LINES = 30  # about one run's generations
 
 
 class PlainSuiteWatcher(SuiteWatcher):
-    """A line per event, for files and pipes; about a run's generations one every now and then."""
+    """Prints a line per event, for files and pipes; at most every half a minute one about a run's generations."""
 
     def __init__(self) -> None:
         self._last_line: dict[str, float] = {}
@@ -29,25 +30,30 @@ class PlainSuiteWatcher(SuiteWatcher):
     def __exit__(self, *_: object) -> None:
         pass
 
+    @override
     def begin(self, statuses: Sequence[RunStatus], parallel: int) -> None:
         of = Counter(each.status for each in statuses)
         known = ", ".join(f"{of[status]} {status}" for status in of)
         at_a_time = f", {parallel} at a time" if of["finished"] < len(statuses) else ""
         self._say(f"{len(statuses)} runs ({known}){at_a_time}")
 
+    @override
     def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
         where = f"goes on from generation {generations}" if generations else "starts"
         self._say(f"{run.name} {where}" + (f", threads {threads}" if threads else ""))
         self._last_line[run.name] = time.monotonic()
 
+    @override
     def generation(self, run: SuiteRun, row: Row) -> None:
         if time.monotonic() - self._last_line[run.name] >= SECONDS_BETWEEN_LINES:
             self._last_line[run.name] = time.monotonic()
             self._say(f"{run.name}: {describe(run, row)}")
 
+    @override
     def finished(self, now: RunStatus) -> None:
         self._say(f"{now.run.name} finished: {describe(now.run, now.rows[-1])}")
 
+    @override
     def failed(self, failure: Failure) -> None:
         self._say(f"{failure.run.name} {failure.reason}")
 
@@ -56,9 +62,14 @@ class PlainSuiteWatcher(SuiteWatcher):
 
 
 class TerminalSuiteWatcher(PlainSuiteWatcher):
-    """The lines without those about generations; below, a bar for the suite and one for each run that goes."""
+    """Prints the same lines except those about generations; below, shows a bar for the suite and one for each run."""
 
     def __init__(self, console: Console):
+        """Shows nothing yet.
+
+        Args:
+            console: The terminal.
+        """
         super().__init__()
         self._console = console
         self._bars = Progress(
@@ -79,26 +90,32 @@ class TerminalSuiteWatcher(PlainSuiteWatcher):
     def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
+    @override
     def begin(self, statuses: Sequence[RunStatus], parallel: int) -> None:
         super().begin(statuses, parallel)
         finished = sum(each.status == "finished" for each in statuses)
         self._suite = self._bars.add_task("all runs", total=len(statuses), completed=finished, text="")
 
+    @override
     def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
         super().started(run, generations, threads)
         self._tasks[run.name] = self._bars.add_task(run.name, total=1.0, text="")
 
+    @override
     def generation(self, run: SuiteRun, row: Row) -> None:
         self._bars.update(self._tasks[run.name], completed=share_done(run, row), text=describe(run, row))
 
+    @override
     def finished(self, now: RunStatus) -> None:
         super().finished(now)
         self._end(now.run)
 
+    @override
     def failed(self, failure: Failure) -> None:
         super().failed(failure)
         self._end(failure.run)
 
+    @override
     def tick(self) -> None:
         self._bars.refresh()
 
@@ -112,13 +129,25 @@ class TerminalSuiteWatcher(PlainSuiteWatcher):
 
 
 def make_suite_watcher() -> PlainSuiteWatcher:
-    """The watcher that fits standard output, as a context manager."""
+    """Chooses the watcher that fits standard output.
+
+    Returns:
+        The watcher, to be used as a context manager.
+    """
     console = Console()
     return TerminalSuiteWatcher(console) if console.is_terminal else PlainSuiteWatcher()
 
 
 def share_done(run: SuiteRun, row: Row) -> float:
-    """The part of the budget that is spent, in [0, 1]: of the one that will end the run first, as it looks now."""
+    """Estimates how much of a run is done.
+
+    Args:
+        run: The run.
+        row: The numbers of its last generation.
+
+    Returns:
+        The largest spent share of its budgets, in [0, 1].
+    """
     training = run.config.training
     spent = [
         (row["generation"] + 1) / training.generations if training.generations else 0.0,

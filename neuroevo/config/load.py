@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,15 @@ from pydantic import ValidationError
 
 from neuroevo.algorithms.base import Algorithm
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
-from neuroevo.config.schema import SECTIONS, Config
+from neuroevo.config.schema import SECTIONS, Config, Env
 from neuroevo.config.sources import read
 from neuroevo.config.suggestions import respell
 from neuroevo.config.uber2018 import Translation
 from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
 from neuroevo.envs import registry
+from neuroevo.envs.environment import Environment
 from neuroevo.networks import architectures
+from neuroevo.networks.architectures import Network
 
 
 def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
@@ -49,18 +51,26 @@ def make_config(tables: Mapping[str, Any]) -> Config:
 def _check(given: Translation, source: str) -> Config:
     """The Config, or a ConfigError with all problems: the given ones, and others of other keys."""
     algorithm_name, made, found = _make_sections(given.tables)
+    environment: Environment | None = None
     if "env" in made:
-        found += registry.check(made["env"].name, made["env"].options)
+        environment, wrong = registry.check(made["env"].name, made["env"].options)
+        found += wrong
     if "network" in made:
-        name, options = (made["env"].name, made["env"].options) if "env" in made else ("", {})
-        found += architectures.check(made["network"], name, *registry.kind_of(name, options))
+        found += _network_problems(made["network"], environment)
     found = [problem.renamed(given.names) for problem in found]
     said = {problem.key for problem in given.problems}
     problems = given.problems + [problem for problem in found if problem.key not in said]
     refuse(problems, source)
-    env = made["env"]
-    made["env"] = replace(env, options=registry.settled(env.name, env.options))
+    assert environment is not None  # an unknown one is a problem
+    made["env"] = Env.of(environment)
     return Config(**made, algorithm_name=algorithm_name)
+
+
+def _network_problems(network: Network, env: Environment | None) -> list[Problem]:
+    """What keeps a network from playing; env: None where it is not known what."""
+    if env is None:
+        return architectures.check(network, "")
+    return architectures.check(network, env.given_name, env.image_observations, env.continuous_actions)
 
 
 def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[Problem]]:

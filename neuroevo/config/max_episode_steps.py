@@ -61,7 +61,7 @@ class MaxEpisodeSteps:
         return min(max(round(product), max_episode_steps + 1), self.maximum)
 
 
-def parse_max_episode_steps(value: int | str) -> MaxEpisodeSteps:
+def parse_max_episode_steps(value: object) -> MaxEpisodeSteps:
     """Parses a cut-off as a configuration has it.
 
     Args:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from dataclasses import field as dataclass_field
+from functools import cached_property
 from typing import Annotated, Any
 
 import tomli_w
@@ -43,6 +44,7 @@ from neuroevo.core.settings import (
     whole,
 )
 from neuroevo.envs import registry
+from neuroevo.envs.environment import Environment
 from neuroevo.networks.architectures import Network
 
 
@@ -59,6 +61,18 @@ class Env:
     """The environment; `neuroevo info` lists them."""
     options: dict[str, Any] = dataclass_field(default_factory=dict)
     """Options of the environment's family, as a table [env.options]."""
+
+    @classmethod
+    def of(cls, environment: Environment) -> Env:
+        """The section that names an environment, which is then not looked for again."""
+        made = cls(environment.given_name, dict(environment.options))
+        object.__setattr__(made, "environment", environment)
+        return made
+
+    @cached_property
+    def environment(self) -> Environment:
+        """The environment that is meant, looked for once. UserError: there is none, or options are wrong."""
+        return registry.find(self.name, self.options)
 
 
 @settings
@@ -133,6 +147,11 @@ class Config:
     checkpoints: CheckpointSettings
     algorithm_name: str
 
+    @property
+    def environment(self) -> Environment:
+        """What is played: [env] as an object, which everything that asks something of the environment is handed."""
+        return self.env.environment
+
     def tables(self) -> dict[str, dict[str, Any]]:
         """The configuration as TOML tables, with every default filled in and nothing that is None."""
         tables = {name: _plain(asdict(getattr(self, name))) for name in SECTIONS}
@@ -140,15 +159,18 @@ class Config:
         return {name: table for name, table in tables.items() if table}
 
     def origin(self) -> dict[str, dict[str, Any]]:
-        """The part of tables() that results depend on: without budgets, hardware, checkpoints and options such as
-        workers of gymnasium: environments, and with what a file of the environment's holds now in place of its path.
+        """The part of tables() that results depend on.
 
-        UserError: that file cannot be read.
+        It is without budgets, hardware, checkpoints and options such as workers of gymnasium: environments, and has
+        what a file of the environment's holds now in place of the file's path.
+
+        Raises:
+            ConfigError: That file cannot be read.
         """
         tables = self.tables()
         training = {key: value for key, value in tables["training"].items() if key not in BUDGETS}
         return {
-            "env": _plain({**tables["env"], **registry.deciding(self.env.name, self.env.options)}),
+            "env": _plain({**tables["env"], **self.environment.deciding()}),
             "network": tables["network"],
             "algorithm": tables["algorithm"],
             "training": training,

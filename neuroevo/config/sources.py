@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,7 @@ from typing import Any
 from neuroevo.config import uber2018
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, nearest
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]  # only Python 3.10 needs and installs it
+from neuroevo.system.toml import tomllib
 
 
 def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translation:

@@ -35,7 +35,8 @@ def respell(
     for key, value in table.items():
         if key in own:
             continue
-        if (now := RENAMED.get(section, {}).get(key)) in own:
+        now = RENAMED.get(section, {}).get(key)
+        if now is not None and now in own:
             problems.append(Problem(f"{section}.{key}", f"{key} is {now} now", value))
             known.setdefault(now, value)
             continue

@@ -11,7 +11,7 @@ from neuroevo.config.load import make_config
 from neuroevo.config.schema import SECTIONS, Config
 from neuroevo.config.sources import apply
 from neuroevo.core.problems import inline
-from neuroevo.envs.registry import kind_of, options_of
+from neuroevo.envs import registry
 
 
 def start(overrides: Sequence[str] = ()) -> Config:
@@ -33,7 +33,8 @@ def start(overrides: Sequence[str] = ()) -> Config:
     for override in overrides:
         apply(tables, override)
     env, options = tables["env"].get("name"), tables["env"].get("options")
-    if isinstance(env, str) and kind_of(env, options if isinstance(options, dict) else {})[0] is False:
+    known = registry.family_of(env) if isinstance(env, str) else None
+    if known is not None and known[0].image_observations(options if isinstance(options, dict) else {}) is False:
         tables.setdefault("network", {}).setdefault("name", "mlp")
     return make_config(tables)
 
@@ -57,7 +58,7 @@ def documented(config: Config) -> str:
         keys = [key for key in settings.__pydantic_fields__ if key != "options"]
         parts.append([*_comment(settings.__doc__), *own, *_keys(settings, table, keys)])
         if name == "env":
-            options = options_of(config.env.name)()
+            options = config.environment.options_type()
             keys = list(options.__pydantic_fields__)
             parts.append([*_comment(options.__doc__), "[env.options]", *_keys(options, config.env.options, keys)])
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"

@@ -13,7 +13,7 @@ translated; there are presets with settings like theirs.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ _RANKS_KEY = "return_proc_mode"  # whose counterpart here is not to be chosen
 _STRATEGIES_KEYS = (_RANKS_KEY, "l2coeff", "optimizer", "load_from")
 _ALL_KEYS = (*KEYS, _RANKS_KEY)
 _GYM = "gym."  # before the name of an environment of Gymnasium
-_NETWORKS = {  # theirs -> our [network]
+_NETWORKS: dict[str, dict[str, Any]] = {  # theirs -> our [network]
     "Model": {"name": "model"},
     "LargeModel": {"name": "large_model"},
     "ModelVirtualBN": {"name": "virtual_bn"},
@@ -82,9 +82,12 @@ class Translation:
 
 
 def translate(values: Mapping[str, Any]) -> Translation:
-    """Our tables from the JSON object's.
+    """Our tables from those of a JSON file.
 
     Values that are the same on both sides are not checked here but with our own configuration.
+
+    Args:
+        values: The file's keys and values.
     """
     of = Translation()
     values = _known_keys(values, of.problems)
@@ -185,7 +188,7 @@ def _saved_problem(what: str, path: str) -> str | None:
     return None
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[str], str | None]] = {
     "game": _game_problem,
     "model": _network_problem,
     "load_population": partial(_saved_problem, "a population"),

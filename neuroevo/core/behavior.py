@@ -1,4 +1,4 @@
-"""What characterizes an episode for novelty search: where it ended, or what it passed through."""
+"""What characterizes an episode for novelty search: where it ended, or its trajectory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from neuroevo.core.problems import Problem, refuse
 
 @dataclass(frozen=True)
 class Behavior:
-    """What is recorded of an episode, in terms of the environment's behavior: of Atari the RAM, of a robot or a maze
-    the position.
+    """What is recorded of an episode: samples of the RAM in Atari, of the position of a robot or in a maze.
 
-    every: 0 for the one at the episode's end. Else a trajectory: those after steps every, 2 * every, and so on.
-    samples: how many of a trajectory; those after the episode's end are the last one again.
+    Attributes:
+        every: Steps between samples: a trajectory has those after steps every, 2 * every, and so on. 0: one sample, at
+            the end of the episode.
+        samples: Samples per trajectory; where the episode is shorter, its last sample is repeated.
     """
 
     every: int = 0
@@ -21,10 +22,17 @@ class Behavior:
 
 
 def trajectory(every: int, samples: int) -> Behavior:
-    """What the settings trajectory_every and trajectory_samples mean.
+    """Makes the behavior that the settings trajectory_every and trajectory_samples describe.
+
+    Args:
+        every: The setting trajectory_every.
+        samples: The setting trajectory_samples.
+
+    Returns:
+        The behavior.
 
     Raises:
-        ConfigError: Many samples, but no trajectory.
+        ConfigError: There are several samples, but `every` is 0.
     """
     if not every and samples != 1:
         refuse([Problem("trajectory_samples", "expected 1 where trajectory_every = 0", samples)])

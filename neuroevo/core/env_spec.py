@@ -6,8 +6,14 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class EnvRecipe:
-    """What EnvPoolMake takes: name of the family and its options, and the name to show."""
+class EnvSpec:
+    """What the op EnvPoolMake and the native EnvPool take.
+
+    Attributes:
+        name: The environment's full name, to show: "frostbite", "Hopper-v5".
+        family: The native family that makes it: "atari", "mujoco", "hard_maze", "gymnasium".
+        options: That family's options as texts "key=value".
+    """
 
     name: str
     family: str

@@ -99,7 +99,8 @@ class Batch:
 
     def book_end(self, index: int, failure: str, moments: np.ndarray, behavior: np.ndarray | None = None) -> None:
         """Notes how an episode ended: why it failed, or ""; its moments, float64 [1 + 2n], or [0]; and its behavior,
-        [B], or None or [0]."""
+        [B], or None or [0].
+        """
         if failure:
             self.failures[index] = failure
         if len(moments):

@@ -1,4 +1,4 @@
-"""Who plays episodes: the protocol that training knows an evaluator by, and what algorithms need of its networks."""
+"""The protocols between training and an evaluator, which plays episodes, and between algorithms and its networks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from neuroevo.core.genome import Genome
 class Work:
     """What an evaluator has done since it was made.
 
-    steps: of all episodes, unfinished ones included. busy_seconds: of its `threads` worker threads together.
+    Attributes:
+        steps: Steps of all episodes, including unfinished ones.
+        busy_seconds: Time that the worker threads spent working, in seconds, summed over the threads.
+        threads: Number of worker threads.
     """
 
     steps: int
@@ -29,39 +32,84 @@ Progress = Callable[[int, int], None]  # (episodes finished, steps taken by them
 
 
 class Evaluator(Protocol):
-    """Plays episodes. The outcome of an episode depends on nothing but the episode."""
+    """Plays episodes; the outcome of an episode depends on the episode alone.
 
-    frame_skip: int  # emulator frames per step
-    observation_size: int  # numbers of an observation
-    device: str  # where networks are evaluated: "cpu" or "gpu"
-    weights: Weights  # of its networks
+    Attributes:
+        frame_skip: Emulator frames per step.
+        observation_size: Length of an observation as a flat vector.
+        device: Where networks are evaluated, "cpu" or "gpu".
+    """
+
+    frame_skip: int
+    observation_size: int
+    device: str
+
+    @property
+    def weights(self) -> Weights:
+        """The weights of its networks."""
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
-        """Takes the episodes and returns at once. Those of a lower priority number are played first.
+        """Queues episodes and returns at once.
 
-        What has a high number fills the slots that would be idle while the last episodes of something urgent go on.
+        Args:
+            episodes: What to play.
+            priority: Episodes with a lower number are played first. Those with a higher number fill the slots that
+                would otherwise be idle while the last urgent episodes finish.
+
+        Returns:
+            The batch, which wait() takes.
         """
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
-        """The outcomes of a batch, in order of its episodes: when all are over, or what there is after `seconds`."""
+        """Waits until all episodes of a batch are finished, or until the time is up.
+
+        Args:
+            batch: What submit() returned.
+            on_progress: Called a few times a second with the number of finished episodes and their steps.
+            seconds: How long to wait at most.
+
+        Returns:
+            The outcomes in the order of the episodes; after a time-out, those known so far.
+        """
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
-        """submit() and wait()."""
+        """Plays episodes: submit(), then wait().
+
+        Args:
+            episodes: What to play.
+            on_progress: Called a few times a second with the number of finished episodes and their steps.
+
+        Returns:
+            The outcomes in the order of the episodes.
+        """
 
     def work(self) -> Work:
-        """What has been done so far."""
+        """Returns what the evaluator has done so far."""
 
     def close(self) -> None:
         """Stops the workers and frees the memory."""
 
 
 class Weights(Protocol):
-    """What algorithms that move vectors need of the networks. dimensions: D of each network."""
+    """The weights of genomes, for algorithms that compute with vectors.
+
+    Attributes:
+        dimensions: Number of weights of each network, D.
+    """
 
     dimensions: Sequence[int]
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """The genome's weights, float32 [D]."""
+        """Returns the weights of a genome, float32 [D]."""
 
     def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
-        """The sum of weights[i] * noise(seeds[i]), float32 [dimension]; the noise that mutations of these seeds add."""
+        """Computes the sum of weights[i] * noise(seeds[i]), with the noise that mutations with these seeds add.
+
+        Args:
+            seeds: N noise seeds.
+            weights: The N factors.
+            dimension: Length of the noise vectors, D.
+
+        Returns:
+            float32 [D].
+        """

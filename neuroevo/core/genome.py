@@ -1,7 +1,7 @@
-"""A genome: the seeds from which a network's weights are made, never the weights (Such et al. 2017, section 3).
+"""A genome: the seeds that determine a network's weights, instead of the weights (Such et al. 2017, section 3).
 
-theta = init(base), then for each (seed, scale) of the chain in order: theta += scale * noise(seed). Where an algorithm
-moves a vector, as evolution strategies do, the base is that vector instead, a Center; its offspring are seeds again.
+theta = init(base), then for each (seed, scale) of the chain in order: theta += scale * noise(seed). Algorithms that
+move a dense vector, such as evolution strategies, use it as the base, a Center; offspring are again seeds in the chain.
 """
 
 from __future__ import annotations
@@ -17,9 +17,16 @@ CENTER_PREFIX = "sha256:"
 
 
 class Center:
-    """A dense vector of weights, named by what is in it: centers of the same name are equal.
+    """A dense vector of weights, named by a hash of its contents: centers with the same name are equal.
 
-    vector: D finite numbers, copied as float32 [D]. ValueError: they are not that.
+    Args:
+        vector: D finite numbers, copied as float32 [D].
+
+    Attributes:
+        name: "sha256:" and the hash of the vector's bytes in hexadecimal.
+
+    Raises:
+        ValueError: The vector is not [D], is empty, or has a number that is not finite in 32 bits.
     """
 
     __slots__ = ("__weakref__", "_vector", "name")
@@ -37,21 +44,32 @@ class Center:
 
     @classmethod
     def named(cls, name: str) -> Center:
-        """One whose vector is not at hand."""
+        """Makes a center from its name alone; reading its vector raises LookupError.
+
+        Args:
+            name: The name of another center.
+
+        Returns:
+            A center that is equal to the other one.
+        """
         center = cls.__new__(cls)
         center._vector, center.name = None, name
         return center
 
     @property
     def vector(self) -> np.ndarray:
-        """float32 [D], not to be written to. LookupError: only the name is known."""
+        """The weights, float32 [D], read-only.
+
+        Raises:
+            LookupError: Only the name is known.
+        """
         if self._vector is None:
             raise LookupError(f"the weights of the center {self.name} are not at hand, only its name")
         return self._vector
 
     @property
     def at_hand(self) -> bool:
-        """Whether the vector is known."""
+        """Whether the vector is known, and not only the name."""
         return self._vector is not None
 
     def __eq__(self, other: object) -> bool:
@@ -66,11 +84,12 @@ class Center:
 
 @dataclass(frozen=True)
 class Genome:
-    """Base plus chain of (seed, scale).
+    """A base and a chain of mutations.
 
-    base: seed of the initial weights, in [0, 2**63), or a Center, which takes their place.
-    chain: mutations in order, each (noise seed in [0, 2**63), scale, a float32 value).
-    network: index of the network in the population's list of networks.
+    Attributes:
+        base: Seed of the initial weights, in [0, 2**63), or a Center in their place.
+        chain: Mutations in order. Each is a noise seed in [0, 2**63) and a scale that float32 represents exactly.
+        network: Index of the network in the population's list of networks.
     """
 
     base: int | Center
@@ -78,10 +97,18 @@ class Genome:
     network: int = 0
 
     def child(self, seed: int, scale: float) -> Genome:
-        """The genome with one more mutation."""
+        """Returns this genome with one more mutation.
+
+        Args:
+            seed: Noise seed, in [0, 2**63).
+            scale: Factor of the noise, a value that float32 represents exactly.
+
+        Returns:
+            The offspring.
+        """
         return Genome(self.base, (*self.chain, (seed, scale)), self.network)
 
     @property
     def parent(self) -> Genome | None:
-        """The genome without its last mutation, or None for an unmutated one."""
+        """The genome without its last mutation, or None if it has no mutation."""
         return Genome(self.base, self.chain[:-1], self.network) if self.chain else None

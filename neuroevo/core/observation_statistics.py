@@ -1,9 +1,11 @@
-"""Normalization of observations by running statistics, as in OpenAI's evolution strategies (Salimans et al. 2017,
-https://arxiv.org/abs/1703.03864): less the mean, divided by the standard deviation, clipped to [-5, 5].
+"""Normalization of observations by running statistics, as in OpenAI's evolution strategies.
 
-A generation plays with what the populations of all generations before it saw. A population's sums are taken in the
-order of its episodes, each over its own observations in the order of its steps, so that they do not depend on when
-episodes end.
+Salimans et al. 2017 (https://arxiv.org/abs/1703.03864): the mean is subtracted, the result is divided by the standard
+deviation and clipped to [-5, 5].
+
+A generation plays with the statistics of the observations that the populations of all previous generations made. Each
+episode sums its observations in the order of its steps, and the sums of a population's episodes are added in the order
+of the episodes, so that the result does not depend on when episodes finish.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ _LEAST_VARIANCE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Normalizer:
-    """What a generation sees observations through: float32(clip((x - mean) / std, -CLIP, CLIP)), in float64.
+    """Normalizes the observations of one generation: float32(clip((x - mean) / std, -CLIP, CLIP)), in float64.
 
-    number: the generation's. mean, std: float64 [n], of the n numbers of an observation; std above 0.
+    Attributes:
+        number: Number of the generation.
+        mean: Mean of each of the n numbers of an observation, float64 [n].
+        std: Their standard deviations, float64 [n], above 0.
     """
 
     number: int
@@ -30,7 +35,7 @@ class Normalizer:
     std: np.ndarray
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        """float32 [..., n] of observations [..., n]."""
+        """Normalizes observations, [..., n], to float32 [..., n]."""
         return np.clip((observations - self.mean) / self.std, -CLIP, CLIP).astype(np.float32)
 
     def __eq__(self, other: object) -> bool:
@@ -40,7 +45,7 @@ class Normalizer:
         return same and np.array_equal(self.std, other.std)
 
     def __hash__(self) -> int:
-        return hash((self.number, len(self.mean)))  # thousands of episodes have the same one
+        return hash((self.number, len(self.mean)))  # cheap: thousands of episodes share a normalizer
 
 
 def _nothing() -> np.ndarray:
@@ -49,9 +54,12 @@ def _nothing() -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class ObservationStatistics:
-    """What was seen so far: how many observations, and the sums and sums of squares of their n numbers.
+    """Running statistics of all observations so far, each of n numbers; not hashable, since it compares arrays.
 
-    sums, squares: float64 [n]; [0] before anything was seen.
+    Attributes:
+        count: How many observations there were.
+        sums: Sum of each number, float64 [n]; [0] before the first observation.
+        squares: Sum of the squares of each number, float64 [n]; [0] before the first observation.
     """
 
     count: int = 0
@@ -59,7 +67,14 @@ class ObservationStatistics:
     squares: np.ndarray = field(default_factory=_nothing)
 
     def after(self, more: np.ndarray | None) -> ObservationStatistics:
-        """With what other episodes saw, Outcomes.moments. ValueError: they were not played with a normalizer."""
+        """Returns the statistics with the observations of more episodes.
+
+        Args:
+            more: Outcomes.moments of the episodes, float64 [1 + 2n]: count, sums, sums of squares.
+
+        Raises:
+            ValueError: The episodes were not played with a normalizer, so they have no moments.
+        """
         if more is None:
             raise ValueError("the episodes have no moments, expected some that were played with a normalizer")
         before = np.concatenate([[self.count], self.sums, self.squares]) if self.count else None
@@ -68,9 +83,14 @@ class ObservationStatistics:
         return ObservationStatistics(int(total[0]), total[1 : 1 + n], total[1 + n :])
 
     def normalizer(self, number: int, size: int) -> Normalizer:
-        """For the generation of this number and observations of `size` numbers; mean 0, std 1 if nothing was seen.
+        """Makes the normalizer of a generation; with mean 0 and std 1 before the first observation.
 
-        UserError: what was seen had another size.
+        Args:
+            number: Number of the generation.
+            size: How many numbers an observation has.
+
+        Raises:
+            UserError: The observations so far had another size.
         """
         if self.count == 0:
             return Normalizer(number, np.zeros(size), np.ones(size))
@@ -89,11 +109,17 @@ class ObservationStatistics:
         same = self.count == other.count and np.array_equal(self.sums, other.sums)
         return same and np.array_equal(self.squares, other.squares)
 
-    __hash__ = None
-
 
 def summed(moments: np.ndarray | None, more: np.ndarray) -> np.ndarray:
-    """The sum of moments, float64 [1 + 2n], to which those after None or that make it infinite or NaN add nothing."""
+    """Adds moments: the count, sums and sums of squares of observations of n numbers.
+
+    Args:
+        moments: The sum so far, float64 [1 + 2n]; None: 0.
+        more: What is added, float64 [1 + 2n]; ignored if the sum would be infinite or NaN.
+
+    Returns:
+        The sum, float64 [1 + 2n].
+    """
     before = np.zeros_like(more) if moments is None else moments
     with np.errstate(over="ignore", invalid="ignore"):
         after = before + more

@@ -1,33 +1,75 @@
-"""How settings are declared: frozen pydantic dataclasses that reject unknown keys and wrong types when constructed.
+"""The decorators and field types of settings: frozen dataclasses that reject unknown keys and wrong types.
 
-An algorithm is such a dataclass too: its fields are its keys in a configuration's [algorithm] section.
+pydantic validates them at construction. An algorithm is such a dataclass too: its fields are the keys of the
+[algorithm] section of a configuration.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import partial
-from typing import Annotated
+from dataclasses import field as dataclass_field
+from typing import Annotated, TypeVar, cast
 
 import numpy as np
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, Strict
 from pydantic.dataclasses import dataclass
+from typing_extensions import dataclass_transform
 
 from neuroevo.core.bounds import MAX_COUNT, MAX_SLOTS, MAX_STEPS, MAX_THREADS
 from neuroevo.core.problems import did_you_mean
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
-settings = partial(dataclass, frozen=True, config={**_CONFIG, "strict": True})
-nested_settings = partial(dataclass, frozen=True, config=_CONFIG)  # may be given as a dict where it is a field
+_STRICT = ConfigDict(**_CONFIG, strict=True)
+_Class = TypeVar("_Class")
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclass_field, Field))
+def settings(kind: type[_Class]) -> type[_Class]:
+    """Decorates a class of settings: a frozen pydantic dataclass that rejects unknown keys and wrong types.
+
+    Args:
+        kind: A class with annotated fields, each followed by its documentation as a string.
+
+    Returns:
+        The dataclass.
+    """
+    return cast(type[_Class], dataclass(frozen=True, config=_STRICT)(kind))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclass_field, Field))
+def nested_settings(kind: type[_Class]) -> type[_Class]:
+    """Decorates a class of settings that, as the field of another, may be given as a table; otherwise as settings().
+
+    Args:
+        kind: A class with annotated fields.
+
+    Returns:
+        The dataclass.
+    """
+    return cast(type[_Class], dataclass(frozen=True, config=_CONFIG)(kind))
 
 
 def whole(value: object) -> object:
-    """A float without a fraction as int, so that 1e9 is a number of steps; anything else unchanged."""
+    """Converts a float without a fractional part to int, so that steps may be written as 1e9.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        The integer, or the value unchanged.
+    """
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def one_of(known: Collection[str]) -> AfterValidator:
-    """What a text field that takes only the known words is annotated with."""
+    """Makes the validator of a text field that accepts only known words.
+
+    Args:
+        known: The words.
+
+    Returns:
+        The annotation of the field.
+    """
 
     def check(value: str) -> str:
         if value not in known:
@@ -47,7 +89,7 @@ def _in_32_bits(value: float) -> float:
 
 Count = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_COUNT)]  # how many, at least one
 CountOrZero = Annotated[int, BeforeValidator(whole), Field(ge=0, le=MAX_COUNT)]
-Steps = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_STEPS)]  # of a whole run
+Steps = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_STEPS)]  # steps of a whole run
 Threads = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_THREADS)]
 Slots = Annotated[int, BeforeValidator(whole), Field(ge=1, le=MAX_SLOTS)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]

@@ -14,10 +14,8 @@ from pydantic import BeforeValidator, Field, Strict
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import settings, whole
-from neuroevo.envs.names import key_of, option_text
-
-FAMILY = "atari"
-SCREENS, VECTOR = True, False  # observations are images, actions are vectors
+from neuroevo.envs.family import EnvFamily
+from neuroevo.envs.names import key_of, nearest_of, option_text
 
 # ALE has ROMs of these but no single-player mode.
 _MULTIPLAYER_ONLY = frozenset({"combat", "joust", "maze_craze", "warlords"})
@@ -50,40 +48,54 @@ class AtariOptions:
 
 
 @functools.cache
-def names() -> list[Problem]:
+def names() -> list[str]:
     """The single-player games that the ale-py wheel has a ROM for, in snake case, sorted."""
     from ale_py import roms
 
     return sorted(rom for rom in roms.get_all_rom_ids() if rom not in _MULTIPLAYER_ONLY)
 
 
-def find(name: str) -> str | None:
-    """The game of that name in snake case; any of its usual names: Frostbite, ALE/Frostbite-v5, ..."""
-    return _games_by_key().get(_bare_key(name))
+class AtariFamily(EnvFamily):
+    """The Atari games, which custom_ops/envs/atari plays; EnvFamily says what the methods mean."""
 
+    name = "atari"
+    continuous_actions = False
 
-def near(name: str) -> tuple[str, Mapping[str, str]]:
-    """For suggestions: what of the name to compare, and the known names by what to compare them by."""
-    return _bare_key(name), _games_by_key()
+    def find(self, given_name: str) -> str | None:
+        """The game of that name in snake case; any of its usual names: Frostbite, ALE/Frostbite-v5, ..."""
+        return _games_by_key().get(_bare_key(given_name))
 
+    def nearest(self, given_name: str) -> tuple[float, str] | None:
+        """The game whose name is most like it, whatever the version."""
+        return nearest_of(_bare_key(given_name), _games_by_key())
 
-def options_of(game: str) -> type:  # noqa: ARG001 - the options of all games are the same
-    """The class of the game's options."""
-    return AtariOptions
+    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all games are the same
+        """The class of the game's options."""
+        return AtariOptions
 
+    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG002
+        """The ROM may be missing or damaged."""
+        try:
+            _rom_path(name)
+        except UserError as error:
+            return [Problem("env.name", str(error), given_name)]
+        return []
 
-def problems(game: str, given_name: str, values: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG001
-    """What else is wrong, of a game that was found and options that are right by themselves."""
-    try:
-        _rom_path(game)
-    except UserError as error:
-        return [Problem("env.name", str(error), given_name)]
-    return []
+    def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """The ROM's path and the options. UserError: the ROM is missing or damaged."""
+        return (f"rom={_rom_path(name)}", *(f"{key}={option_text(value)}" for key, value in options.items()))
 
+    def image_observations(self, options: Mapping[str, Any]) -> bool:  # noqa: ARG002
+        """What a network sees of a game is always its screen."""
+        return True
 
-def native_options(game: str, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the native family takes. UserError: the ROM is missing or damaged."""
-    return (f"rom={_rom_path(game)}", *(f"{key}={option_text(value)}" for key, value in values.items()))
+    def listing(self) -> str:
+        """The games."""
+        return f"games ({len(names())}): {', '.join(names())}"
+
+    def gymnasium_ids(self) -> Mapping[str, str]:
+        """As ALE has them: Frostbite-v5."""
+        return {"".join(word.capitalize() for word in game.split("_")) + "-v5": game for game in names()}
 
 
 @functools.cache

@@ -12,11 +12,9 @@ from pydantic import BeforeValidator, Field
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem, did_you_mean
 from neuroevo.core.settings import Name, settings, whole
-from neuroevo.envs.names import key_of, option_text
+from neuroevo.envs.family import EnvFamily
+from neuroevo.envs.names import key_of, nearest_of, option_text
 
-FAMILY = "hard_maze"
-VECTOR = True  # actions are vectors
-FILE = "map"  # the option that may be the path of a file
 TASKS = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}  # name -> its map
 
 _MAPS = Path(__file__).parent / "maps"
@@ -39,45 +37,62 @@ class HardMazeOptions:
     """Steps after which an episode is cut off."""
 
 
-def screens(options: Mapping[str, Any]) -> bool:
-    """Whether observations are images, with these of [env.options], which need not be right."""
-    return options.get("observation") == "image"
+class HardMazeFamily(EnvFamily):
+    """The mazes, which custom_ops/envs/hard_maze plays; EnvFamily says what the methods mean."""
 
+    name = "hard_maze"
+    continuous_actions = True
+    file_option = "map"
 
-def find(name: str) -> str | None:
-    """The maze of that name: HardMaze-v0, HardMaze, hard_maze, hardmaze."""
-    return _tasks_by_key().get(_bare_key(name))
+    def find(self, given_name: str) -> str | None:
+        """The maze of that name: HardMaze-v0, HardMaze, hard_maze, hardmaze."""
+        return _tasks_by_key().get(_bare_key(given_name))
 
+    def nearest(self, given_name: str) -> tuple[float, str] | None:
+        """The maze whose name is most like it."""
+        return nearest_of(_bare_key(given_name), _tasks_by_key())
 
-def near(name: str) -> tuple[str, Mapping[str, str]]:
-    """For suggestions: what of the name to compare, and the known names by what to compare them by."""
-    return _bare_key(name), _tasks_by_key()
+    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all mazes are the same
+        """The class of the maze's options."""
+        return HardMazeOptions
 
+    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG002
+        """The map may be missing."""
+        chosen = options.get("map") or TASKS[name]
+        try:
+            map_path(chosen)
+        except UserError as error:
+            return [Problem("env.options.map", str(error), chosen)]
+        return []
 
-def options_of(task: str) -> type:  # noqa: ARG001 - the options of all mazes are the same
-    """The class of the maze's options."""
-    return HardMazeOptions
+    def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """The map's path and the options. UserError: the map is missing."""
+        given = {key: value for key, value in options.items() if key != "map"}
+        texts = (f"{key}={option_text(value)}" for key, value in given.items())
+        return (f"map={map_path(options.get('map') or TASKS[name])}", *texts)
 
+    def image_observations(self, options: Mapping[str, Any]) -> bool:
+        """Only where the options ask for the maze from above."""
+        return options.get("observation") == "image"
 
-def problems(task: str, given_name: str, values: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG001
-    """What else is wrong, of a maze that was found and options that are right by themselves."""
-    chosen = values.get("map") or TASKS[task]
-    try:
-        map_path(chosen)
-    except UserError as error:
-        return [Problem("env.options.map", str(error), chosen)]
-    return []
+    def listing(self) -> str:
+        """The mazes."""
+        return f"mazes ({len(TASKS)}): {', '.join(TASKS)}"
 
-
-def native_options(task: str, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the native family takes, from options that HardMazeOptions has checked. UserError: the map is missing."""
-    given = {name: value for name, value in values.items() if name != "map"}
-    texts = (f"{name}={option_text(value)}" for name, value in given.items())
-    return (f"map={map_path(values.get('map') or TASKS[task])}", *texts)
+    def gymnasium_ids(self) -> Mapping[str, str]:
+        """Their own names: HardMaze-v0."""
+        return {name: name for name in TASKS}
 
 
 def map_path(chosen: str) -> Path:
-    """The map's file: one of ours by its name, or a path that begins with / . or ~. UserError: there is none."""
+    """The file of a map.
+
+    Args:
+        chosen: One of ours by its name, or a path that begins with / . or ~.
+
+    Raises:
+        UserError: There is none.
+    """
     if not chosen.startswith((".", "/", "~")):
         known = sorted(TASKS.values())
         if chosen not in known:

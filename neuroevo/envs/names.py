@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from difflib import SequenceMatcher
+
+from neuroevo.core.problems import nearest
 
 
 def key_of(name: str) -> str:
     """What of a name decides: its letters and digits, in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def nearest_of(key: str, known: Mapping[str, str]) -> tuple[float, str] | None:
+    """What EnvFamily.nearest() returns.
+
+    Args:
+        key: What of a name decides.
+        known: Full names of environments by what of them decides.
+    """
+    close = nearest(key, known)
+    return None if close is None else (SequenceMatcher(None, key, close).ratio(), known[close])
 
 
 def option_text(value: object) -> str:

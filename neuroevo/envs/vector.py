@@ -1,8 +1,7 @@
 """Our environments as a gymnasium.vector.VectorEnv, for scripts of one's own: NumPy in, NumPy out, no TensorFlow.
 
 Importing this module registers every game, task and maze for gymnasium.make_vec: neuroevo/Frostbite-v5,
-neuroevo/Ant-v5, neuroevo/HardMaze-v0, ... A step of all environments is one call of the native core
-(native/vector_env.py).
+neuroevo/Ant-v5, neuroevo/HardMaze-v0, ... A step of all is one call of the native core (native/vector_env.py).
 """
 
 from __future__ import annotations
@@ -16,21 +15,14 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.error import (
-    AlreadyPendingCallError,
-    ClosedEnvironmentError,
-    InvalidAction,
-    NoAsyncCallError,
-    ResetNeeded,
-)
+from gymnasium import error
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from neuroevo.core.bounds import MAX_SLOTS
-from neuroevo.core.env_spec import EnvRecipe
-from neuroevo.envs import atari, hard_maze, mujoco
-from neuroevo.envs.registry import options_of, resolve
+from neuroevo.core.env_spec import EnvSpec
+from neuroevo.envs.registry import FAMILIES, family_of, resolve
 from neuroevo.native.vector_env import VectorCore
 
 _SEEDS = 2**63  # a seed is smaller
@@ -38,7 +30,7 @@ _CONSOLE_FPS = 60  # emulator frames a second
 
 
 class NativeVectorEnv(VectorEnv):
-    """N environments of one recipe. make_vec() has the keywords.
+    """N environments of one kind. make_vec() has the keywords.
 
     observation_space: [N, *shape], uint8 in [0, 255], or float32 or float64 without bounds. action_space:
     MultiDiscrete, or a Box of float32 [N, A] with the environment's bounds; an action beyond them is passed on, as
@@ -52,7 +44,7 @@ class NativeVectorEnv(VectorEnv):
 
     def __init__(
         self,
-        env: EnvRecipe,
+        env: EnvSpec,
         num_envs: int,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -92,8 +84,12 @@ class NativeVectorEnv(VectorEnv):
         """Begins episodes in all environments, or in those of options["reset_mask"], bool [N].
 
         Everything random follows from the seeds, in [0, 2**63): an environment with seed s plays the episode of seed s
-        first, then those that follow from it, whatever the others do. seed: one per environment, or an int for
-        seed, seed + 1, ...; None goes on to the environment's next episode, and draws a seed where there was none.
+        first, then those that follow from it, whatever the others do.
+
+        Args:
+            seed: One per environment, or an int for seed, seed + 1, ...; None goes on to the environment's next
+                episode, and draws a seed where there was none.
+            options: {"reset_mask": bool [N]} or None.
         """
         self._require_idle("reset")
         mask = self._mask(options or {})
@@ -118,7 +114,7 @@ class NativeVectorEnv(VectorEnv):
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """What the step returns that step_async() began."""
         if self._pending is None:
-            raise NoAsyncCallError("step_wait was called without step_async", "step")
+            raise error.NoAsyncCallError("step_wait was called without step_async", "step")
         pending, self._pending = self._pending, None
         return pending.result()
 
@@ -223,19 +219,20 @@ class NativeVectorEnv(VectorEnv):
         actions = np.asarray(actions)
         if actions.dtype.kind not in ("iu" if discrete else "fiu"):
             expected = "integers" if discrete else "numbers"
-            raise InvalidAction(f"actions have dtype {actions.dtype}, expected {expected}")
-        if actions.shape != self.action_space.shape:
-            raise InvalidAction(f"actions have shape {list(actions.shape)}, expected {list(self.action_space.shape)}")
+            raise error.InvalidAction(f"actions have dtype {actions.dtype}, expected {expected}")
+        shape, expected_shape = list(actions.shape), list(self.action_space.shape)
+        if shape != expected_shape:
+            raise error.InvalidAction(f"actions have shape {shape}, expected {expected_shape}")
         with np.errstate(over="ignore"):  # infinity: the core says where
             return np.ascontiguousarray(actions, np.int64 if discrete else np.float32)
 
     def _require_idle(self, what: str) -> None:
         if self.closed:
-            raise ClosedEnvironmentError(f"{what} was called after close")
+            raise error.ClosedEnvironmentError(f"{what} was called after close")
         if self._pending is not None:
-            raise AlreadyPendingCallError(f"{what} was called before step_wait", "step")
+            raise error.AlreadyPendingCallError(f"{what} was called before step_wait", "step")
         if what != "reset" and not self._has_seed.any():
-            raise ResetNeeded(f"{what} was called before reset")
+            raise error.ResetNeeded(f"{what} was called before reset")
 
 
 def make_vec(
@@ -251,14 +248,22 @@ def make_vec(
 ) -> NativeVectorEnv:
     """Environments of a name that a configuration takes, such as ALE/Frostbite-v5 or HalfCheetah-v5.
 
-    autoreset_mode: "NextStep", "SameStep" or "Disabled", as Gymnasium defines them. render_mode: None or "rgb_array".
-    copy: True: every call returns observations of its own, which the core wrote into directly; False: two arrays take
-    turns, so that the observations of a call are overwritten by the second call after it. num_threads: of a pool of
-    these environments' own; None: the process's pool (native.library.set_threads). max_episode_steps: where episodes
-    are truncated; None: where the environment says. options: as [env.options] has them; None: the default.
-    Raises UserError, a ValueError, for an unknown name or option.
+    Args:
+        name: Which environment.
+        num_envs: How many, N.
+        autoreset_mode: "NextStep", "SameStep" or "Disabled", as Gymnasium defines them.
+        render_mode: None or "rgb_array".
+        copy: True: every call returns observations of its own, which the core wrote into directly. False: two arrays
+            take turns, so that the observations of a call are overwritten by the second call after it.
+        num_threads: Threads of a pool of these environments' own; None: the process's, as library.set_threads() has it.
+        max_episode_steps: Where episodes are truncated, in steps; None: where the environment says.
+        **options: As [env.options] has them; None: the default.
+
+    Raises:
+        UserError: The name or an option is unknown, or wrong; it is a ValueError.
     """
-    if "max_episode_steps" in (field.name for field in fields(options_of(name))):
+    known = family_of(name)
+    if known is not None and "max_episode_steps" in (field.name for field in fields(known[0].options_type(known[1]))):
         options["max_episode_steps"], max_episode_steps = max_episode_steps, None
     return NativeVectorEnv(
         resolve(name, options),
@@ -288,10 +293,8 @@ def _spaces(core: VectorCore) -> tuple[Box, gymnasium.Space]:
 
 
 def _register() -> None:
-    games = {"".join(word.capitalize() for word in game.split("_")) + "-v5": game for game in atari.names()}
-    tasks = {f"{task}-v5": task for task in mujoco.TASKS}
-    for title, name in {**games, **tasks, **{maze: maze for maze in hard_maze.TASKS}}.items():
-        gymnasium.register(f"neuroevo/{title}", vector_entry_point=f"{__name__}:make_vec", kwargs={"name": name})
+    for name, env_id in ((name, env_id) for family in FAMILIES for env_id, name in family.gymnasium_ids().items()):
+        gymnasium.register(f"neuroevo/{env_id}", vector_entry_point=f"{__name__}:make_vec", kwargs={"name": name})
 
 
 _register()

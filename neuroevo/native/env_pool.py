@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core import env_spec
 from neuroevo.native.ffi import Ended, EnvSpec, call, i64, indices, ref, shaped, sized, strings
 from neuroevo.native.library import core
 
@@ -23,7 +23,7 @@ class EnvPool:
     an episode's behavior; 0 if none are.
     """
 
-    def __init__(self, env: EnvRecipe, slots: int):
+    def __init__(self, env: env_spec.EnvSpec, slots: int):
         self._handle = ctypes.c_void_p()
         options = strings(env.options)
         call("env_pool_make", env.family.encode(), options, i64(len(options)), i64(slots), ref(self._handle))
@@ -72,7 +72,8 @@ class EnvPool:
 
     def actions(self, outputs: np.ndarray) -> np.ndarray:
         """What step() takes, from networks' outputs [K, W] as custom_ops/envs/actions.h has it: int32 [K], or float32
-        [K, num_actions]."""
+        [K, num_actions].
+        """
         outputs = np.ascontiguousarray(outputs, np.float32)
         if outputs.ndim != 2:
             raise ValueError(f"outputs has shape {list(outputs.shape)}, expected [K, W]")
@@ -97,7 +98,8 @@ class EnvPool:
 
     def observe_normalized(self, slots: Sequence[int]) -> np.ndarray:
         """Observations as float32 [K, *observation_shape], normalized where the slot's episode has a normalizer: then
-        (observation - mean) / std, within [-5, 5], and the observation counts in the episode's moments."""
+        (observation - mean) / std, within [-5, 5], and the observation counts in the episode's moments.
+        """
         return self._copy_out("env_observe_normalized", slots, self.observation_shape, np.float32)
 
     def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
@@ -126,7 +128,8 @@ class EnvPool:
 
     def behavior(self, slots: Sequence[int]) -> np.ndarray:
         """What characterizes the environments now, for novelty search: [K, *behavior_shape]. Of Atari, the RAM; of
-        MuJoCo, x and y of the torso."""
+        MuJoCo, x and y of the torso.
+        """
         return self._copy_out("env_behavior", slots, self.behavior_shape, self.behavior_dtype)
 
     def render(self, slots: Sequence[int]) -> np.ndarray:

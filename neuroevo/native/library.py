@@ -136,7 +136,8 @@ def busy_seconds() -> float:
 
 def end_stuck_environments(seconds: float) -> None:
     """Ends the processes of Gymnasium's environments that have been at one reset or step for longer than that; who
-    waits for them gets an error. Of all pools of this process: for the end of a run."""
+    waits for them gets an error. Of all pools of this process: for the end of a run.
+    """
     if (LIBRARY_FOLDER / _GYMNASIUM_LIBRARY).is_file():
         library = ctypes.CDLL(str(LIBRARY_FOLDER / _GYMNASIUM_LIBRARY))
         library.neuroevo_gymnasium_end_stuck(ctypes.c_double(seconds))

@@ -1,7 +1,7 @@
-"""Sums of noise without the noise: the gradient of evolution strategies, made by the native core from seeds.
+"""Weighted sums of noise vectors, the gradient of evolution strategies, computed by the native core from seeds.
 
-Salimans et al. 2017 (https://arxiv.org/abs/1703.03864) add up the noise vectors of a generation, weighted by shaped
-returns. A vector is a pure function of its seed, so nothing is kept or sent but seeds and weights. No TensorFlow.
+Salimans et al. 2017 (https://arxiv.org/abs/1703.03864) sum the noise vectors of a generation, weighted by shaped
+returns. Each vector is a pure function of its seed, so only seeds and weights are stored or sent.
 """
 
 from __future__ import annotations
@@ -14,45 +14,55 @@ import numpy as np
 from neuroevo.core.errors import NativeError
 from neuroevo.native.library import core, cuda, get_threads
 
-# What one native call makes, which nothing interrupts: so many numbers, about a tenth of a second (on the CPU, for each
-# thread), but at least so many positions, however many seeds there are.
+# How much one native call computes, since nothing can interrupt it: the number of noise values, which take about a
+# tenth of a second (on the CPU, per thread), and the least number of positions, however many seeds there are.
 _PIECES = {"cpu": (1 << 26, 1 << 9), "gpu": (1 << 35, 1 << 18)}
 
 
 def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *, device: str = "cpu") -> np.ndarray:
-    """The sum of weights[i] * noise(seeds[i]), float32 [D]; noise is what Population.perturb adds, bit by bit.
+    """Computes the sum of weights[i] * noise(seeds[i]), with bit for bit the noise that Population.perturb adds.
 
-    seeds: in [0, 2**64), [N]. weights: rounded to float32, [N]; of an antithetic pair, the difference of its shaped
-    returns. dimension: D. device: "cpu" for the threads of ops.set_threads, or "gpu".
+    Products are exact. They are added in float64 in the order of the list, and the sum is rounded to float32: the bits
+    depend on neither the number of threads nor the instruction set nor the device. Terms of weight 0 cost nothing. The
+    sum may take tens of seconds, in pieces of about a tenth of a second; Ctrl-C takes effect after a piece.
 
-    Products are exact and added up in float64, in the order of the list, and the sum is rounded to float32: the bits
-    depend on neither threads nor instruction set nor device. Terms of weight 0 cost nothing. It may take tens of
-    seconds, in pieces of about a tenth of one, after each of which Ctrl-C is obeyed. ValueError: a weight is not
-    finite in 32 bits, or shapes do not fit. NativeError: the GPU cannot be used.
+    Args:
+        seeds: Noise seeds in [0, 2**64), [N].
+        weights: Factors, [N], which are rounded to float32; that of an antithetic pair is the difference of its shaped
+            returns.
+        dimension: Length of the noise vectors, D.
+        device: "cpu", with the threads of native.library.set_threads, or "gpu".
+
+    Returns:
+        The sum, float32 [D].
+
+    Raises:
+        ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension or device is invalid.
+        NativeError: The GPU cannot be used.
     """
-    seeds = np.ascontiguousarray(seeds, np.uint64)
-    if seeds.ndim != 1:
-        raise ValueError(f"seeds has shape {list(seeds.shape)}, expected [N]")
-    weights = _checked_weights(weights, seeds.shape)
+    noise_seeds = np.ascontiguousarray(seeds, np.uint64)
+    if noise_seeds.ndim != 1:
+        raise ValueError(f"seeds has shape {list(noise_seeds.shape)}, expected [N]")
+    factors = _checked_weights(weights, noise_seeds.shape)
     if dimension < 0:
         raise ValueError(f"dimension is {dimension}, expected 0 or more")
     if device not in _PIECES:
         raise ValueError(f"device is '{device}', expected cpu or gpu")
     out = np.empty(dimension, np.float32)
-    piece = _piece(np.count_nonzero(weights), device)
+    piece = _piece(np.count_nonzero(factors), device)
     for begin in range(0, dimension, piece):
-        _add_up(seeds, weights, begin, out[begin : begin + piece], device)
+        _add_up(noise_seeds, factors, begin, out[begin : begin + piece], device)
     return out
 
 
 def _piece(terms: int, device: str) -> int:
-    """Positions for one native call. Positions are independent of each other, so no bit depends on the split."""
+    """Returns the positions for one native call; they are independent of each other, so no bit depends on the split."""
     numbers, least = _PIECES[device]
     return max(numbers // max(terms, 1), least) * (get_threads() if device == "cpu" else 1)
 
 
 def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray, device: str) -> None:
-    """Writes the sums at positions begin ... of one piece into out, a contiguous view."""
+    """Writes the sums of one piece, whose first position is `begin`, into `out`, a contiguous view."""
     if device == "gpu":
         library = cuda()
         if library is None:
@@ -68,7 +78,7 @@ def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray,
 
 
 def _checked_weights(values: Sequence[float], shape: tuple[int, ...]) -> np.ndarray:
-    """float32 [N]. ValueError: another shape, or a weight that is not finite."""
+    """Returns the weights as float32 [N]. ValueError: the shape is another one, or a weight is not finite."""
     given = np.asarray(values, np.float64)
     if given.shape != shape:
         raise ValueError(f"weights has shape {list(given.shape)}, expected {list(shape)} as seeds")

@@ -65,7 +65,7 @@ class Population:
         call("population_init", self._handle, *sized(rows), networks, seeds)
 
     def assign(self, rows: Sequence[int], networks: Sequence[int], thetas: np.ndarray) -> None:
-        """thetas [K, max D] into the rows [K]."""
+        """Thetas [K, max D] into the rows [K]."""
         rows = indices("rows", rows)
         networks = shaped("networks", networks, np.int32, rows.shape)
         thetas = shaped("thetas", thetas, np.float32, (len(rows), max(self.dimensions)))
@@ -88,7 +88,8 @@ class Population:
 
     def set_reference(self, observations: np.ndarray) -> None:
         """What vbn layers take their statistics of: observations [B, *observation_shape], once. ValueError for others
-        than of observation_dtype."""
+        than of observation_dtype.
+        """
         observations = np.ascontiguousarray(observations)
         if observations.dtype != self.observation_dtype or observations.shape[1:] != self.observation_shape:
             raise ValueError(

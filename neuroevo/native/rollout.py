@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from neuroevo.core.behavior import Behavior
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.episode import Batch, Episode, Outcomes
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.ffi import Episodes, array, call, i64, ref
@@ -17,7 +17,7 @@ from neuroevo.networks.architectures import input_line, to_text
 
 
 def run_episodes(
-    env: EnvRecipe,
+    env: EnvSpec,
     networks: Sequence[Callable[[str, int], list[str]]],
     episodes: Sequence[Episode],
     *,

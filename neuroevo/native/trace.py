@@ -1,4 +1,4 @@
-"""What the native threads did when (custom_ops/core/trace.h), by lane, and as JSON for Perfetto or chrome://tracing."""
+"""Records when the native threads did what (custom_ops/core/trace.h), by lane, and writes JSON for Perfetto."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from neuroevo.native.library import core
 
-CALL, TASK, DEVICE = range(3)  # kinds of spans
-_SPANS_PER_THREAD = 1 << 20  # 48 MB where all of them are used: minutes of a rollout
+CALL, TASK, DEVICE = range(3)  # kinds of spans: calls into environments or networks, tasks of the pool, GPU kernels
+_SPANS_PER_THREAD = 1 << 20  # 48 MB if all are used, enough for minutes of a rollout
 _SPAN = np.dtype(
     [
         ("name", "u8"),
@@ -28,10 +28,19 @@ _SPAN = np.dtype(
 
 @dataclass(frozen=True)
 class Spans:
-    """N spans. name: object [N]. begin, end: int64 [N], nanoseconds of time.perf_counter_ns(). argument: int64 [N], the
-    first slot of "observe", "step" and "reset", the number of rows of "forward", "init", "perturb" and "prepare"; of a
-    task, which of its job it is. link: uint64 [N], the same for an "observe" and the "forward" of its observations.
-    thread, kind: int32 [N]; kind is CALL, TASK or DEVICE. dropped: how many more there were."""
+    """N spans of time that native threads recorded.
+
+    Attributes:
+        name: What the thread did, object [N].
+        begin: Start, int64 [N], in nanoseconds of time.perf_counter_ns().
+        end: End, int64 [N], likewise.
+        argument: int64 [N]. Of "observe", "step" and "reset": the first slot. Of "forward", "init", "perturb" and
+            "prepare": the number of rows. Of a task: its index within its job.
+        link: uint64 [N], equal for an "observe" and the "forward" that takes its observations.
+        thread: Number of the thread, int32 [N].
+        kind: CALL, TASK or DEVICE, int32 [N].
+        dropped: How many further spans did not fit in the buffers.
+    """
 
     name: np.ndarray
     begin: np.ndarray
@@ -46,34 +55,59 @@ class Spans:
         return len(self.begin)
 
     def where(self, chosen: np.ndarray) -> Spans:
-        """Those that a mask or indices choose."""
-        fields = (self.name, self.begin, self.end, self.argument, self.link, self.thread, self.kind)
-        return Spans(*(field[chosen] for field in fields), dropped=self.dropped)
+        """Selects spans.
+
+        Args:
+            chosen: A mask, bool [N], or indices.
+
+        Returns:
+            The selected spans.
+        """
+        return Spans(
+            self.name[chosen],
+            self.begin[chosen],
+            self.end[chosen],
+            self.argument[chosen],
+            self.link[chosen],
+            self.thread[chosen],
+            self.kind[chosen],
+            self.dropped,
+        )
 
     def within(self, begin: int, end: int) -> Spans:
-        """Their parts between two points of time."""
+        """Returns the parts of the spans between two points of time, in nanoseconds of time.perf_counter_ns()."""
         parts = self.where((self.end > begin) & (self.begin < end))
         np.clip(parts.begin, begin, end, out=parts.begin)
         np.clip(parts.end, begin, end, out=parts.end)
         return parts
 
     def seconds(self, name: str | None = None) -> float:
-        """Of all spans of a name, added up."""
+        """Sums the durations of the spans, in seconds.
+
+        Args:
+            name: Sum only the spans of this name; None: all of them.
+        """
         chosen = slice(None) if name is None else self.name == name
         return float((self.end[chosen] - self.begin[chosen]).sum()) * 1e-9
 
     def covered_seconds(self) -> float:
-        """Of the time in which there is at least one of them."""
+        """Returns how long at least one of the spans was in progress, in seconds."""
         order = np.argsort(self.begin, kind="stable")
         begin, end = self.begin[order], self.end[order]
-        before = np.concatenate([begin[:1], np.maximum.accumulate(end)[:-1]])  # until when the earlier ones reach
+        before = np.concatenate([begin[:1], np.maximum.accumulate(end)[:-1]])  # when the last of the earlier spans ends
         return float(np.maximum(0, end - np.maximum(begin, before)).sum()) * 1e-9
 
     def lanes(self, slots: int) -> np.ndarray:
-        """int64 [N]: the lane of `slots` slots that each span belongs to; -1 where it cannot be told.
+        """Finds the lane that each span belongs to.
 
-        An environment's call has the lane's slots. A forward, and its kernels, have the lane that made the observations
-        that they take: the last "observe" before it that wrote to the same place.
+        The call of an environment names a slot of the lane. A forward and its kernels belong to the lane that made
+        their observations: that of the last "observe" before them that wrote to the same memory.
+
+        Args:
+            slots: Slots per lane.
+
+        Returns:
+            int64 [N]; -1 where the lane is unknown.
         """
         of_env = (self.kind == CALL) & np.isin(self.name, ("observe", "step", "reset"))
         lanes = np.where(of_env & (self.argument >= 0), self.argument // slots, -1)
@@ -90,14 +124,21 @@ class Spans:
 
 
 def start(spans_per_thread: int = _SPANS_PER_THREAD) -> None:
-    """Records from now on; what was recorded before is dropped. ValueError: no room for a span."""
+    """Starts a recording and discards the previous one.
+
+    Args:
+        spans_per_thread: Capacity of each thread's buffer; further spans are counted but dropped.
+
+    Raises:
+        ValueError: The capacity is less than 1.
+    """
     if core().neuroevo_trace_start(ctypes.c_int64(spans_per_thread)) != 0:
         core().neuroevo_last_error.restype = ctypes.c_char_p
         raise ValueError(core().neuroevo_last_error().decode())
 
 
 def stop() -> Spans:
-    """Ends the recording and returns it. Spans that have not ended are not in it."""
+    """Ends the recording and returns the spans that have ended."""
     core().neuroevo_trace_stop()
     count, dropped = ctypes.c_int64(), ctypes.c_int64()
     read = core().neuroevo_trace_read
@@ -106,15 +147,34 @@ def stop() -> Spans:
     read(ctypes.c_void_p(raw.ctypes.data), count, ctypes.byref(count), ctypes.byref(dropped))
     addresses, which = np.unique(raw["name"], return_inverse=True)
     names = np.array([ctypes.string_at(int(address)).decode() for address in addresses], object)
-    fields = (raw[field] for field in ("begin", "end", "argument", "link", "thread", "kind"))
-    return Spans(names[which], *fields, dropped=dropped.value)
+    return Spans(
+        names[which],
+        raw["begin"],
+        raw["end"],
+        raw["argument"],
+        raw["link"],
+        raw["thread"],
+        raw["kind"],
+        dropped.value,
+    )
 
 
 def chrome_json(spans: Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, Any]:
-    """What chrome://tracing and Perfetto show: the spans between two points of time, in nanoseconds.
+    """Converts spans to the JSON that chrome://tracing and Perfetto display.
 
-    A track for each lane, whose gaps are called "other" (the queue, TensorFlow, new weights); one for each thread with
-    the pool's tasks and the calls that make weights; and one for the GPU if it did something.
+    There is a track for each lane, with its gaps named "other" (the queue, TensorFlow, new weights); a track for each
+    thread, with the tasks of the pool and the calls that make weights; and, if the GPU was used, a track for the
+    kernels of each lane.
+
+    Args:
+        spans: The recording.
+        lanes: Number of lanes.
+        slots: Slots per lane.
+        begin: Start of the displayed time, in nanoseconds of time.perf_counter_ns().
+        end: Its end, likewise.
+
+    Returns:
+        The JSON object.
     """
     lane_of = spans.lanes(slots)
     spans, lane_of = spans.within(begin, end), lane_of[(spans.end > begin) & (spans.begin < end)]
@@ -145,7 +205,7 @@ Row = tuple[str, int, int, int]  # name, begin, end, argument
 
 
 def _with_gaps(spans: Spans, begin: int, end: int) -> Iterator[Row]:
-    """The spans of one lane in order, and "other" between them."""
+    """Yields the spans of one lane in order, and "other" for the gaps between them."""
     reached = begin
     for i in np.argsort(spans.begin, kind="stable"):
         if spans.begin[i] > reached:

@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 from gymnasium.error import InvalidAction
 
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.native.library import core
 
 
@@ -54,7 +54,7 @@ class VectorCore:
     and final_infos int64 [I, N].
     """
 
-    def __init__(self, env: EnvRecipe, num_envs: int, autoreset: str, max_steps: int, threads: int):
+    def __init__(self, env: EnvSpec, num_envs: int, autoreset: str, max_steps: int, threads: int):
         """autoreset: NextStep, SameStep or Disabled. max_steps: 0: the environment's own. threads: 0: the process's."""
         self._handle = ctypes.c_void_p()
         options = (ctypes.c_char_p * len(env.options))(*(text.encode() for text in env.options))

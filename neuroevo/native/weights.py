@@ -62,7 +62,8 @@ def vector_of(center: Center, network: int, dimensions: Sequence[int]) -> np.nda
 
 def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """For each genome the index of its dense vector, or -1 without one, int64 [G]; and the vectors, float32 [V, max D],
-    zeros after the D of a smaller network. None stands for a genome that needs none. UserError: as vector_of()."""
+    zeros after the D of a smaller network. None stands for a genome that needs none. UserError: as vector_of().
+    """
     theta_of = np.full(len(genomes), -1, np.int64)
     numbers: dict[Center, int] = {}
     vectors = []

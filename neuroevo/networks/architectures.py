@@ -17,6 +17,7 @@ from neuroevo.core.settings import one_of, settings, whole
 
 DTYPES = ("float32", "int8")  # what a population can evaluate networks in
 _OUTPUT_STD = 0.1
+_MLP_HIDDEN, _MLP_ACTIVATION = (256, 256), "tanh"
 _MOST_UNITS = 1 << 16  # of a hidden layer
 _MOST_BINS = 1 << 10
 
@@ -57,7 +58,7 @@ def nature_dqn(observation: str, outputs: int) -> list[str]:
 
 
 def virtual_bn(observation: str, outputs: int) -> list[str]:
-    """model with virtual batch normalization, as the 2018 code ran ES: D = 1,008,450 on 84x84x4 with 18 outputs.
+    """Model with virtual batch normalization, as the 2018 code ran ES: D = 1,008,450 on 84x84x4 with 18 outputs.
 
     Each layer but the output is normalized before its bias is added; all layers, the output too, have std 1.0.
     """
@@ -69,7 +70,9 @@ def virtual_bn(observation: str, outputs: int) -> list[str]:
     return [observation, *normalized, f"dense {outputs} 1.0", "bias"]
 
 
-def mlp(observation: str, outputs: int, hidden: tuple[int, ...] = (256, 256), activation: str = "tanh") -> list[str]:
+def mlp(
+    observation: str, outputs: int, hidden: tuple[int, ...] = _MLP_HIDDEN, activation: str = _MLP_ACTIVATION
+) -> list[str]:
     """Dense layers with tanh or relu between them."""
     layers = [observation]
     for units in hidden:
@@ -88,9 +91,10 @@ NETWORKS: dict[str, Callable[[str, int], list[str]]] = {
 
 def _hidden(value: object) -> tuple[int, ...]:
     units = [whole(each) for each in value] if isinstance(value, (list, tuple)) else []
-    if not units or not all(type(each) is int and 1 <= each <= _MOST_UNITS for each in units):
+    good = [each for each in units if isinstance(each, int) and not isinstance(each, bool) and 1 <= each <= _MOST_UNITS]
+    if not good or len(good) < len(units):
         raise ValueError(f"expected a list of one or more numbers in [1, {_MOST_UNITS}]")
-    return tuple(units)
+    return tuple(good)
 
 
 def _bins(value: int) -> int:
@@ -104,7 +108,7 @@ class Network:
     """Who plays."""
 
     name: Annotated[str, one_of(NETWORKS)] = "large_model"
-    """The network; `neuroevo info` lists them. All but mlp are for screens."""
+    """The network; `neuroevo info` lists them. All but mlp are for images."""
     dtype: Annotated[str, one_of(DTYPES)] = "float32"
     """What the network is evaluated in: float32, or int8 for 8-bit integers, which are faster and the
     same bits on every machine. Mutations are of float32 weights either way."""
@@ -121,8 +125,8 @@ class Network:
 
     def __post_init__(self) -> None:
         if self.name == "mlp":  # so that a run's configuration says everything
-            object.__setattr__(self, "hidden", self.hidden or (256, 256))
-            object.__setattr__(self, "activation", self.activation or "tanh")
+            object.__setattr__(self, "hidden", self.hidden or _MLP_HIDDEN)
+            object.__setattr__(self, "activation", self.activation or _MLP_ACTIVATION)
 
     def __str__(self) -> str:
         return self.name if self.dtype == "float32" else f"{self.name} in {self.dtype}"
@@ -132,25 +136,34 @@ class Network:
         """Whether it has vbn layers, which take statistics of a reference batch (reference.py)."""
         return "vbn" in NETWORKS[self.name](input_line("uint8", (84, 84, 4)), 1)
 
-    def layers(self, observation: str, actions: int, vector: bool) -> list[str]:
-        """The layer list for observations as input_line() says and one of `actions` actions, or a vector of so many.
+    def layers(self, observation: str, actions: int, continuous_actions: bool) -> list[str]:
+        """The list of layers that an environment needs.
 
-        UserError: action_bins without a vector.
+        Args:
+            observation: The line that describes the input, as input_line() makes it.
+            actions: How many actions there are to choose from, or how many numbers an action has.
+            continuous_actions: Whether an action is a vector of numbers.
+
+        Raises:
+            ConfigError: There are action_bins, but an action is no vector.
         """
-        if self.action_bins and not vector:
-            refuse(
-                [Problem("network.action_bins", f"expected 0 where an action is one of {actions}", self.action_bins)]
-            )
+        if self.action_bins and not continuous_actions:
+            reason = f"expected 0 where an action is one of {actions}"
+            refuse([Problem("network.action_bins", reason, self.action_bins)])
         outputs = actions * (self.action_bins or 1)
         if self.name == "mlp":
-            layers = mlp(observation, outputs, self.hidden, self.activation)
+            layers = mlp(observation, outputs, self.hidden or _MLP_HIDDEN, self.activation or _MLP_ACTIVATION)
         else:
             layers = NETWORKS[self.name](observation, outputs)
-        return [*layers, "tanh"] if vector and not self.action_bins else layers
+        return [*layers, "tanh"] if continuous_actions and not self.action_bins else layers
 
 
 def named(network: str | Network) -> Network:
-    """A network, or the one of that name with the defaults of its settings. UserError: there is none."""
+    """A network, or the one of that name with the defaults of its settings.
+
+    Raises:
+        UserError: There is none of that name.
+    """
     if isinstance(network, Network):
         return network
     if network not in NETWORKS:
@@ -162,14 +175,21 @@ def named(network: str | Network) -> Network:
 def check(
     network: Network,
     env: str,
-    screens: bool | None = None,
-    vector: bool | None = None,
+    image_observations: bool | None = None,
+    continuous_actions: bool | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> list[Problem]:
-    """What keeps a network from playing an environment, as problems of a configuration.
+    """What keeps a network from playing an environment. What is not known of it, None, is not checked.
 
-    env: its name. screens: whether observations are uint8 images. vector: whether an action is a vector of numbers.
-    shape: of an observation. None is what is not known, and then not checked.
+    Args:
+        network: The network.
+        env: What to call the environment.
+        image_observations: Whether observations are uint8 images, not vectors of numbers.
+        continuous_actions: Whether an action is a vector of numbers.
+        shape: The shape of an observation.
+
+    Returns:
+        Problems of the keys of [network].
     """
     problems: list[Problem] = []
 
@@ -180,22 +200,22 @@ def check(
         if shape is not None and len(shape) != 3:
             screen = "screens of [height, width, channels]"
             wrong("name", f"this network is for {screen}, and {env} shows observations of {list(shape)}; expected mlp")
-        elif screens is False:
+        elif image_observations is False:
             wrong("name", f"this network is for screens, and {env} shows numbers; expected mlp")
         for key in ("hidden", "activation"):
             if getattr(network, key) is not None:
                 wrong(key, f"{network.name} has its own layers, expected mlp, or no such key")
-    if network.dtype == "int8" and screens is False:
+    if network.dtype == "int8" and image_observations is False:
         wrong("dtype", f"{env} shows numbers with fractions, expected float32")
     elif network.dtype == "int8" and network.needs_reference:
         wrong("dtype", f"{network.name} normalizes between its layers, which needs fractions; expected float32")
     elif network.dtype == "int8" and network.activation == "tanh":
         wrong("dtype", f"{network.name} has tanh between its layers, expected a network with relu")
-    elif network.dtype == "int8" and vector and not network.action_bins:
+    elif network.dtype == "int8" and continuous_actions and not network.action_bins:
         wrong("dtype", f"an action in {env} is a vector, which ends in tanh; expected float32, or action_bins")
-    if network.action_bins and vector is False:
+    if network.action_bins and continuous_actions is False:
         wrong("action_bins", f"an action in {env} is one of several, not a vector of numbers; expected 0")
-    if network.normalize_observations and screens:
+    if network.normalize_observations and image_observations:
         wrong("normalize_observations", f"{env} shows screens, not numbers; expected false")
     return problems
 

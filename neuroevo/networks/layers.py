@@ -1,4 +1,4 @@
-"""A network's text and theta taken apart: each layer with its own weights, as custom_ops/networks/network.h says."""
+"""Splits a network's text and theta into layers with their own weights (custom_ops/networks/network.h)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,19 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Layer:
-    """kind: conv, dense, bias, relu, tanh or vbn; name: the kind and a number from 1, counted for each kind.
+    """One layer with its weights.
 
-    kernel: float32 [height, width, channels, filters] of a conv, which also has a stride and a padding ("same" or
-    "valid"), and [inputs, units] of a dense layer, whose input is flattened. bias: float32 [channels]; it is added to
-    what the kernel makes. A bias layer has no kernel: it follows neither conv nor dense.
-    mean, factor: float32 [channels] of a vbn layer, which makes (x - mean) * factor of x; None where they are unknown.
+    Attributes:
+        name: The kind and a number from 1, counted separately for each kind, such as "conv_1".
+        kind: "conv", "dense", "bias", "relu", "tanh" or "vbn".
+        kernel: Of a conv layer float32 [height, width, channels, filters], of a dense layer, which flattens its input,
+            float32 [inputs, units]; otherwise None.
+        bias: float32 [channels], added to the output of the kernel. A layer of kind "bias" has no kernel: it is one
+            that does not follow a conv or dense layer.
+        stride: Stride of a conv layer.
+        padding: Padding of a conv layer, "same" or "valid".
+        mean: Of a vbn layer, which computes (x - mean) * factor: float32 [channels]; None if it is unknown.
+        factor: Of a vbn layer: float32 [channels]; None if it is unknown.
     """
 
     name: str
@@ -31,9 +38,13 @@ class Layer:
 
 @dataclass(frozen=True)
 class Layers:
-    """A network: layers, and dtype ("uint8", which is multiplied by 1/255, or "float32") and shape of its input.
+    """A network.
 
-    outputs: how many values it makes of an observation.
+    Attributes:
+        dtype: Type of the input, "uint8", which the network multiplies by 1/255, or "float32".
+        shape: Shape of the input.
+        outputs: Number of outputs for one observation.
+        layers: The layers in order.
     """
 
     dtype: str
@@ -43,10 +54,18 @@ class Layers:
 
 
 def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = None) -> Layers:
-    """The layers of a network that a population has accepted, theta float32 [D].
+    """Splits a network into layers, each with its own weights.
 
-    statistics: float32 [S], of its vbn layers (native.Population.statistics); None where they are not known.
-    ValueError: D or S does not fit.
+    Args:
+        text: The network as text, which a population has accepted.
+        theta: Its weights, float32 [D].
+        statistics: Statistics of its vbn layers, float32 [S] (Population.statistics); None if they are unknown.
+
+    Returns:
+        The layers; their arrays are views of theta and statistics.
+
+    Raises:
+        ValueError: D or S does not fit the network.
     """
     (_, dtype, *dims), *lines = [line.split() for line in text.strip().rstrip(";").split(";")]
     shape = input_shape = tuple(map(int, dims))

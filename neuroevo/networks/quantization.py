@@ -1,4 +1,4 @@
-"""Weights as the population quantizes them for networks evaluated in integers (custom_ops/networks/int8/rules.h)."""
+"""Quantizes weights as the population does for integer networks (custom_ops/networks/int8/rules.h)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ _MAX_EXPONENT = 32
 
 
 def quantized(weights: np.ndarray) -> tuple[np.ndarray, int]:
-    """A layer's finite weights as int8 of the same shape, and k: weights are about int8 * 2^-k.
+    """Quantizes the weights of one layer: weights are approximately int8 * 2^-k.
 
-    k is the largest that keeps all of them in [-127, 127]; rounding is to nearest, halves to even.
+    Args:
+        weights: Finite numbers of any shape.
+
+    Returns:
+        The weights as int8 in the same shape, rounded to nearest with ties to even, and k, the largest exponent in
+        [-32, 32] that keeps all of them in [-127, 127]; 0 if all weights are 0.
     """
     largest = float(np.max(np.abs(weights), initial=0))
     if largest == 0:

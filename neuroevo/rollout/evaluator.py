@@ -20,6 +20,7 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs import registry
+from neuroevo.envs.environment import Environment
 from neuroevo.native import library
 from neuroevo.native.weights import NativeWeights, base_seed, thetas_of, vector_of
 from neuroevo.networks.architectures import Network, check, named
@@ -36,20 +37,20 @@ _LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here as i
 class LocalEvaluator:
     """Plays episodes on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
 
-    env: name of an environment. network: a Network or the name of one, or several (genomes refer to them by index).
-    env_options: the family's options. threads: worker threads, by default one per core. lanes, slots: number of lanes,
-    slots of each, by default chosen for the threads and the device. parent_rows: how many genomes to keep at hand as
-    weights. device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both. backend: of
-    the population, instead of the device's. behavior: what to record of each episode for Outcomes.behaviors; None:
-    nothing. reference_batch: observations [B, ...] that the vbn layers of networks that have some take their
-    statistics of; by default it plays 128 itself, at random from seed 0. Its `device` is the one chosen, "cpu" or
-    "gpu", its `behavior_size` how many numbers are recorded of an episode. UserError: a setting makes no sense, the
-    environment has no behavior, or the like.
+    env: name of an environment, with env_options, or one that was found already. network: a Network or the name of one,
+    or several (genomes refer to them by index). threads: worker threads, by default one per core. lanes, slots: number
+    of lanes, slots of each, by default chosen for the threads and the device. parent_rows: how many genomes to keep at
+    hand as weights. device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both.
+    backend: of the population, instead of the device's. behavior: what to record of each episode for
+    Outcomes.behaviors; None: nothing. reference_batch: observations [B, ...] that the vbn layers of networks that have
+    some take their statistics of; by default it plays 128 itself, at random from seed 0. Its `device` is the one
+    chosen, "cpu" or "gpu", its `behavior_size` how many numbers are recorded of an episode. UserError: a setting makes
+    no sense, the environment has no behavior, or the like.
     """
 
     def __init__(
         self,
-        env: str,
+        env: str | Environment,
         network: str | Network | Sequence[str | Network],
         *,
         env_options: Mapping[str, object] | None = None,
@@ -63,20 +64,20 @@ class LocalEvaluator:
         reference_batch: np.ndarray | None = None,
     ):
         self.device = library.choose_device(device)
-        recipe = registry.resolve(env, env_options)
+        environment = env if isinstance(env, Environment) else registry.find(env, env_options)
         networks = [named(each) for each in ([network] if isinstance(network, (str, Network)) else network)]
-        _check(networks, env, *registry.kind_of(env, env_options))
+        _check(networks, environment)
         for what, value in (("threads", threads), ("lanes", lanes), ("slots", slots), ("parent_rows", parent_rows)):
             if value is not None and value < 1:
                 raise UserError(f"{what} is {value}, expected at least 1")
         if threads is not None:
             library.set_threads(threads)
         self.threads = library.get_threads()
-        light = registry.kind_of(env, env_options)[0] is False  # numbers are observed: networks are small, steps short
+        light = environment.image_observations is False  # numbers are observed: networks are small, steps short
         default_lanes, default_slots = default_layout(self.threads, self.device, light)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self._pipeline = Pipeline(
-            recipe,
+            environment.spec,
             networks,
             lanes=self.lanes,
             slots=self.slots,
@@ -225,10 +226,11 @@ class LocalEvaluator:
             raise
 
 
-def _check(networks: Sequence[Network], env: str, screens: bool | None, vector: bool | None) -> None:
-    """UserError: one of the networks cannot play the environment, as networks.check() knows it."""
-    for problem in (problem for each in networks for problem in check(each, env, screens, vector)):
-        raise ConfigError([problem])
+def _check(networks: Sequence[Network], env: Environment) -> None:
+    """ConfigError: one of the networks cannot play the environment, as far as is known before it is made."""
+    for network in networks:
+        for problem in check(network, env.given_name, env.image_observations, env.continuous_actions):
+            raise ConfigError([problem])
 
 
 @dataclass(frozen=True)

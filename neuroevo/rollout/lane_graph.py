@@ -1,5 +1,6 @@
 """The TensorFlow graph that plays one lane: refill, then observe, forward, actions, step and book until slots want
-episodes, and so on until the queue is closed, without any Python per step."""
+episodes, and so on until the queue is closed, without any Python per step.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from neuroevo.core.behavior import Behavior
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.networks.architectures import Network, check, input_line, to_text
@@ -32,7 +32,7 @@ _CHAIN_PIECE = 200  # mutations in one op, which nothing interrupts: about half 
 class Pipeline:
     """An env pool, a population and an episode queue, and one thread per lane that runs the loop over them.
 
-    env: recipe of the environment. networks: of one dtype; genomes refer to them by index. lanes, slots: number of
+    env: what environments are made of. networks: of one dtype; genomes refer to them by index. lanes, slots: number of
     lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the caller's; by default as many as
     600 MB hold, at least 2. backend: "cpu", "reference", or "cuda" for a GPU. population_device: TensorFlow's device
     that the population's ops are placed on; on "/gpu:0", with "cuda", observations and outputs are tensors of the GPU,
@@ -44,7 +44,7 @@ class Pipeline:
 
     def __init__(
         self,
-        env: EnvRecipe,
+        env: EnvSpec,
         networks: Sequence[Network],
         *,
         lanes: int,
@@ -206,7 +206,7 @@ class Pipeline:
             load_ops().population_assign(self.population, [row], [network], theta)
 
     def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
-        """theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
+        """Theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
 
         Signals are handled between pieces of the chain; an exception then leaves dst with some of the mutations.
         """
@@ -258,8 +258,8 @@ class Pipeline:
     def _check_networks(self, networks: Sequence[Network], env: str) -> None:
         """UserError: one cannot see what the environment shows, which of some is known only once they are made."""
         shape, pixels = self.observation_shape, self.observation_dtype == tf.uint8
-        screens = None if len(shape) == 3 and not pixels else pixels  # images of floats are for any network
-        for problem in (problem for each in networks for problem in check(each, env, screens, shape=shape)):
+        images = None if len(shape) == 3 and not pixels else pixels  # images of floats are for any network
+        for problem in (problem for each in networks for problem in check(each, env, images, shape=shape)):
             raise ConfigError([problem])
 
     def _record(self, behavior: Behavior, env: str, shape: np.ndarray) -> None:
@@ -285,7 +285,7 @@ class Pipeline:
             raise RuntimeError("the pipeline is closed: an evaluator plays nothing after close() or a failure")
 
 
-def make_env_pool(env: EnvRecipe, slots: int) -> tf.Tensor:
+def make_env_pool(env: EnvSpec, slots: int) -> tf.Tensor:
     """The handle of a pool. UserError: the environment has no such option, mode or the like."""
     make = load_ops().env_pool_make
     return _in_core_words(env.name, lambda: make(family=env.family, options=list(env.options), slots=slots))

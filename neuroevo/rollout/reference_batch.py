@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.randomness import Purpose, draw_indices, draw_seeds, draw_uniforms
 from neuroevo.native.env_pool import EnvPool
@@ -23,7 +23,7 @@ COUNT = 128  # observations, in both papers
 _ACTIONS, _EPISODES = range(2)  # what is drawn for, in place of a generation
 
 
-def draw_reference_batch(env: EnvRecipe, seed: int, count: int = COUNT) -> np.ndarray:
+def draw_reference_batch(env: EnvSpec, seed: int, count: int = COUNT) -> np.ndarray:
     """`count` observations of random play as networks see them: uint8, or float32 and not normalized, [count, ...].
 
     Action t is the t-th index drawn from (seed, 0, REFERENCE), or, where an action is a vector, its numbers are the
@@ -43,14 +43,14 @@ def draw_reference_batch(env: EnvRecipe, seed: int, count: int = COUNT) -> np.nd
     return np.stack(batch)
 
 
-def make_pool(env: EnvRecipe) -> EnvPool:
+def make_pool(env: EnvSpec) -> EnvPool:
     try:
         return EnvPool(env, 1)
     except NativeError as error:
         raise UserError(f"{env.name} cannot be made: {error}") from None
 
 
-def _random_actions(pool: EnvPool, env: EnvRecipe, seed: int, count: int) -> np.ndarray:
+def _random_actions(pool: EnvPool, env: EnvSpec, seed: int, count: int) -> np.ndarray:
     """What pool.step() takes, one after another: int32 [count], or float32 [count, A]."""
     if pool.action_dtype == np.int32:
         return np.array(draw_indices(count, pool.num_actions, seed, _ACTIONS, Purpose.REFERENCE), np.int32)

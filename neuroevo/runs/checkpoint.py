@@ -132,7 +132,7 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
     rest = io.BytesIO()
     rest.write(json.dumps(body, allow_nan=False).encode() + b"\n")
     for array in encoded.arrays:
-        np.lib.format.write_array(rest, np.ascontiguousarray(array), allow_pickle=False)
+        np.save(rest, np.ascontiguousarray(array), allow_pickle=False)
     content = rest.getvalue()
     head = {"format": FORMAT, "version": VERSION, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     return json.dumps(head).encode() + b"\n" + content
@@ -173,7 +173,8 @@ def from_bytes(data: bytes, state_type: type) -> Checkpoint:
             raise ValueError(f"its second line is {str(body)[:80]}, expected an object")
         if body["version"] != version:  # the sum is not of the first line
             raise ValueError(f"its first line says version {version}, its second one {body['version']}")
-        arrays = [np.lib.format.read_array(rest, allow_pickle=False) for _ in range(body["arrays"])]
+        read = np.lib.format.read_array  # NumPy gives it no types
+        arrays = [read(rest, allow_pickle=False) for _ in range(body["arrays"])]  # type: ignore[no-untyped-call]
         values = [body["algorithm"], body["pending"], body["observation_statistics"]]
         encoded = Encoded(values, body["genomes"], arrays, body["centers"])
         algorithm, pending, observation_statistics = decode(

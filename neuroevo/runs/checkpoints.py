@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.config.schema import CheckpointSettings, Config
-from neuroevo.core.errors import UserError
-from neuroevo.envs import registry
 from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, load, save
 from neuroevo.training.loop import TrainState
 
@@ -162,8 +160,7 @@ class Checkpoints:
         Raises:
             UserError: The file's content is not what the newest checkpoint of the run remembers.
         """
-        file = registry.file_of(config.env.name, config.env.options)
-        if file is None:
+        if config.environment.file is None:
             return
         ours = _as_json(config.origin())
         for generation in reversed(self.generations()):
@@ -171,13 +168,7 @@ class Checkpoints:
                 checkpoint = self.load(generation, config.algorithm.state_type, ours)
             except CheckpointError:
                 continue
-            theirs = checkpoint.origin["env"]["file"]
-            if theirs != ours["env"]["file"]:
-                key, path = file
-                raise UserError(
-                    f"env.options.{key}: {path} is not what the run in {self.folder.parent} began with: "
-                    f"the SHA-256 sum of what it holds is {ours['env']['file']}, expected {theirs}"
-                )
+            config.environment.check_file(checkpoint.origin["env"]["file"], self.folder.parent)
             return
 
 

@@ -11,11 +11,8 @@ log.txt         what happened when
 
 from __future__ import annotations
 
-import fcntl
-import json
 import logging
 import os
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,10 +25,13 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError, cannot_write
 from neuroevo.runs import reference_file
 from neuroevo.runs.checkpoint import Checkpoint
-from neuroevo.runs.checkpoints import Checkpoints, Unusable, generations, set_aside
+from neuroevo.runs.checkpoints import Checkpoints, Unusable, set_aside
+from neuroevo.runs.folder_lock import lock_folder
+from neuroevo.runs.info_file import read_info, write_info
 from neuroevo.runs.metrics_files import MetricsFiles, check
+from neuroevo.runs.new_folder import check_free, default_path
 from neuroevo.runs.other_versions import refuse_other_versions
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, METRICS, REFERENCE, TENSORBOARD
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume_checks import check_changes
 from neuroevo.runs.tensorboard import TensorBoardWriter
@@ -44,10 +44,14 @@ log = logging.getLogger("neuroevo")
 
 
 class RunFolder:
-    """A run's folder while the run goes. Make it with create() or resume(), then open() it; close() it at the end.
+    """A run's folder while the run goes on: made by `create` or `resume`, then opened, and closed at the end.
 
-    reference_batch: observations that the network's vbn layers take statistics of, [128, ...]; None where it has none.
-    unusable: newer checkpoints that resume() passed over.
+    Attributes:
+        path: The folder.
+        config: The run's configuration.
+        reference_batch: Observations that the network's vbn layers take statistics of, [128, ...]; None without such
+            layers.
+        unusable: Newer checkpoints that `resume` passed over.
     """
 
     def __init__(
@@ -58,27 +62,47 @@ class RunFolder:
         lengths: Mapping[str, int] | None,
         reference_batch: np.ndarray | None = None,
     ):
+        """Writes nothing; use `create` or `resume`.
+
+        Args:
+            path: The folder.
+            config: The run's configuration.
+            state: What the next generation starts from.
+            lengths: Bytes of the run's files to keep; None for a new run.
+            reference_batch: See the class.
+        """
         self.path, self.config, self.reference_batch = path, config, reference_batch
         self._origin = config.origin()  # now: a file may become another one while the run goes
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
         self.unusable: list[Unusable] = []
         self._default_name: str | None = None
-        self._checkpoints: Checkpoints | None = None
+        self._checkpoints: Checkpoints  # this and the next since open()
+        self._metrics: MetricsFiles
         self._lock: int | None = None
         self._handler: logging.Handler | None = None
         self._tensorboard: TensorBoardWriter | None = None
 
     @property
     def state(self) -> TrainState:
-        """What the next generation starts from."""
+        """The state that the next generation starts from."""
         return self._after[0]
 
     @classmethod
     def create(cls, path: Path | str | None, config: Config, name: str = "run") -> RunFolder:
-        """A new run's folder; nothing is written yet. UserError: it holds a run, or there is nothing to start from.
+        """Prepares a new run; writes nothing yet.
 
-        path: None for runs/<name>-<local time>, which is settled when it is opened, so that no two runs share one.
+        Args:
+            path: The run's folder; None for runs/<name>-<local time>, chosen when the folder is opened, so that no two
+                runs share one.
+            config: The run's configuration.
+            name: What the run is called if `path` is None.
+
+        Returns:
+            The folder.
+
+        Raises:
+            UserError: The folder holds a run, or the run to start from cannot be used.
         """
         if path is not None:
             check_free(path)
@@ -88,17 +112,27 @@ class RunFolder:
 
     @classmethod
     def resume(cls, path: Path | str, overrides: Sequence[str] = (), config: Config | None = None) -> RunFolder:
-        """The folder of a run that is to go on from its newest checkpoint that can be used; nothing is written yet.
+        """Prepares to go on with a run from its newest usable checkpoint; writes nothing yet.
 
-        config: instead of the run's own with `overrides`; both may change only what results do not depend on: budgets,
-        [hardware], [checkpoints], workers and timeout of environments of Gymnasium, and where a file of an environment
-        is, if it is still the same.
-        UserError: there is no run, no such checkpoint, another process is at it, or a change would change results.
+        The configuration may change only in what results do not depend on: budgets, [hardware], [checkpoints], workers
+        and timeout of Gymnasium's environments, and where an environment's file is, if its content is the same.
+
+        Args:
+            path: The run's folder, which is locked from now on.
+            overrides: Changes to the run's own configuration, such as "training.generations=9".
+            config: A configuration to use instead of the run's own with `overrides`.
+
+        Returns:
+            The folder.
+
+        Raises:
+            UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another
+                process trains into the folder, or a change of the configuration would change results.
         """
         path = Path(path)
         if not (path / CONFIG).is_file():
             raise UserError(f"there is no run in {path}: expected {path / CONFIG}")
-        lock = _locked(path)
+        lock = lock_folder(path)
         try:
             refuse_other_versions(path)
             config = config or load_config(path / CONFIG, overrides)
@@ -120,9 +154,18 @@ class RunFolder:
         return folder
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
-        """Writes the start of a run, or cuts the files back to where it goes on; info.json gets `extra` keys too.
+        """Writes the start of a run, or cuts the files back to where it goes on.
 
-        UserError: the folder may not be written. DiskError: the disk is full, for example.
+        Args:
+            command: The command line that started the run, for info.json.
+            extra: Other keys of info.json.
+
+        Returns:
+            This folder.
+
+        Raises:
+            DiskError: The disk is full, for example.
+            UserError: The folder may not be written.
         """
         try:
             if self._after[1] is None:
@@ -148,9 +191,14 @@ class RunFolder:
         return self
 
     def add(self, state: TrainState, records: Sequence[Record]) -> None:
-        """Writes the records that are complete, and a checkpoint of the state when one is due.
+        """Writes complete records, and a checkpoint of the state when one is due.
 
-        DiskError: the disk is full, for example; the run can be resumed from the newest checkpoint.
+        Args:
+            state: The state after a generation.
+            records: Records that became complete, oldest first.
+
+        Raises:
+            DiskError: The disk is full, for example; the run can be resumed from the newest checkpoint.
         """
         try:
             for record in records:
@@ -158,6 +206,7 @@ class RunFolder:
             self._after = state, self._metrics.lengths
             if self._checkpoints.due(state.generation) or spent(state, self.config.training):
                 self._save()
+            assert self._tensorboard is not None, "open() comes first"
             for record in records:
                 self._tensorboard.add(record)
         except OSError as error:
@@ -172,11 +221,12 @@ class RunFolder:
 
     def _save(self) -> None:
         state, lengths = self._after
+        assert lengths is not None, "open() comes first"
         self._metrics.flush()
         self._checkpoints.save(Checkpoint(state, self._origin, lengths))
 
     def close(self) -> None:
-        """Closes the files and lets other processes have the folder."""
+        """Closes the files and unlocks the folder."""
         with suppress(OSError):  # every generation was flushed
             if self._tensorboard is not None:
                 self._tensorboard.close()
@@ -202,7 +252,7 @@ class RunFolder:
             except FileExistsError:
                 self.path = default_path(self._default_name)
         self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = _locked(self.path)
+        self._lock = lock_folder(self.path)
         check_free(self.path)
         for stale in (INFO, LOG, REFERENCE):  # of a run that was killed before it had a configuration
             (self.path / stale).unlink(missing_ok=True)
@@ -215,7 +265,7 @@ class RunFolder:
             **reference_file.checksum(self.reference_batch),
             **extra,
         }
-        self._write_info({**info, "resumed": []})
+        write_info(self.path, {**info, "resumed": []})
         if self.reference_batch is not None:
             reference_file.save(self.path, self.reference_batch)
         self._save()
@@ -229,64 +279,15 @@ class RunFolder:
         self._metrics = MetricsFiles(self.path, self._after[1])
         info = read_info(self.path)
         again = {**provenance(command), **extra, "generation": self.state.generation}
-        self._write_info({**info, "resumed": [*info.get("resumed", []), again]})
+        write_info(self.path, {**info, "resumed": [*info.get("resumed", []), again]})
         write_atomically(self.path / CONFIG, self.config.toml().encode())
-
-    def _write_info(self, info: Mapping[str, Any]) -> None:
-        write_atomically(self.path / INFO, (json.dumps(info, indent=2) + "\n").encode())
 
 
 class _LogFile(logging.FileHandler):
-    """A log file that says nothing when it cannot be written: what else fails on a full disk is reported."""
+    """A log file without messages when it cannot be written: what else fails on a full disk is reported."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's name)
         pass
-
-
-def check_free(path: Path | str) -> None:
-    """UserError when a run is in the folder already or `path` is a file."""
-    if Path(path).exists() and not Path(path).is_dir():
-        raise UserError(f"{path} is a file, expected a folder or nothing")
-    if (Path(path) / CONFIG).exists():
-        raise UserError(
-            f"{path} already holds a run; go on with it by --resume {path}, or give another folder with --out"
-        )
-    metrics = Path(path) / METRICS
-    if metrics.is_file() and metrics.stat().st_size:  # a start that was killed leaves it empty
-        raise UserError(f"{path} holds {METRICS} of a run without its {CONFIG}; give another folder with --out")
-    if any(generation > 0 for generation in generations(Path(path) / CHECKPOINTS)):  # likewise
-        raise UserError(f"{path} holds checkpoints of a run without its {CONFIG}; give another folder with --out")
-
-
-def read_info(path: Path) -> dict[str, Any]:
-    """info.json of a run; nothing where it is missing or damaged, since nothing depends on it."""
-    try:
-        info = json.loads((path / INFO).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return info if isinstance(info, dict) and isinstance(info.get("resumed"), list) else {}
-
-
-def default_path(name: str) -> Path:
-    """runs/<name>-<local time>, not there yet."""
-    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    path, again = Path("runs") / stem, 2
-    while path.exists():
-        path, again = Path("runs") / f"{stem}-{again}", again + 1
-    return path
-
-
-def _locked(path: Path) -> int:
-    """A descriptor that keeps other processes from training into the folder until it is closed or the process ends."""
-    lock = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise UserError(f"another process is training into {path}") from None
-    except OSError:
-        log.debug("the file system of %s has no locks", path)
-    return lock
 
 
 def _check_files(path: Path, lengths: Mapping[str, int]) -> None:

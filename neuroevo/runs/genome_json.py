@@ -45,7 +45,7 @@ def genome_from_json(
     """Reads a genome that genome_to_json wrote.
 
     Args:
-        value: The keys base, network, same and chain; without network and same, both are 0.
+        value: The keys base, network, same and chain.
         before: The same genome as was given to genome_to_json.
         centers: Centers with their weights, by name. A genome whose center is not among them only knows its name.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,7 @@ from neuroevo.config.schema import SECTIONS
 from neuroevo.core.errors import UserError
 from neuroevo.runs.checkpoint import VERSION, version_of
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from neuroevo.system.toml import tomllib
 
 
 def refuse_other_versions(folder: Path) -> None:

@@ -1,19 +1,19 @@
-"""What is wrong with a configuration that only shows where its run would start: options that an emulator refuses, and
-another run to start from that is missing or does not fit."""
+"""Finds what is wrong with a configuration that shows only where its run would start.
+
+That is: options that an emulator refuses, and another run to start from that is missing or does not fit.
+"""
 
 from __future__ import annotations
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.problems import Problem, problems_in, refuse
-from neuroevo.envs import registry
-from neuroevo.envs.gymnasium import family
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.runs.warm_start import first_reference, first_state
 
 
 def problems(config: Config, from_start: bool = True) -> list[Problem]:
-    """All that is wrong. Environments of Gymnasium are not tried: that takes processes and seconds.
+    """All that is wrong. Environments that take long to make, as those of Gymnasium, are not tried.
 
     Args:
         config: What a run is to be made of.
@@ -48,10 +48,10 @@ def check(config: Config, source: str) -> None:
 
 def _try_environment(config: Config) -> None:
     """Makes the environment once. UserError: the native code refuses an option."""
-    recipe = registry.resolve(config.env.name, config.env.options)
-    if recipe.family == family.FAMILY:
+    spec = config.environment.spec
+    if not config.environment.family.tried_at_preflight:
         return
     try:
-        EnvPool(recipe, 1)
+        EnvPool(spec, 1)
     except NativeError as error:
-        raise UserError(f"{recipe.name} cannot be made: {str(error).splitlines()[0]}") from None
+        raise UserError(f"{spec.name} cannot be made: {str(error).splitlines()[0]}") from None

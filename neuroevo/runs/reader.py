@@ -28,9 +28,22 @@ log = logging.getLogger("neuroevo")
 
 
 class RunReader:
-    """The run in a folder, which may be going on meanwhile. UserError: there is none, or it cannot be read."""
+    """A run in a folder, which another process may be training meanwhile.
+
+    Attributes:
+        path: The folder.
+        config: The run's configuration.
+    """
 
     def __init__(self, path: Path | str):
+        """Reads the configuration.
+
+        Args:
+            path: The run's folder.
+
+        Raises:
+            UserError: There is no run, another version of neuroevo made it, or it cannot be read.
+        """
         self.path = Path(path)
         if not (self.path / CONFIG).is_file():
             raise UserError(f"there is no run in {path}: expected {self.path / 'config.toml'}")
@@ -38,16 +51,32 @@ class RunReader:
         self.config: Config = load_config(self.path / CONFIG)
 
     def rows(self, fitness: bool = True) -> list[dict[str, Any]]:
-        """The rows of metrics.jsonl, if wanted with every genome's fitness; the one at index g is generation g's."""
+        """Reads metrics.jsonl.
+
+        Args:
+            fitness: Whether the rows have the list of every genome's fitness.
+
+        Returns:
+            The rows; the one at index g is generation g's.
+
+        Raises:
+            UserError: The file is damaged or cannot be read.
+        """
         with self._readable(METRICS):
             return list(rows(self.path, fitness))
 
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
-        """A finished generation, by default the last one, and its elite, with the weights of its center if it has one.
+        """Reads the elite of a finished generation, with the weights of its center if it has one.
 
-        Where there is no checkpoint after the last one yet, as `every` of [checkpoints] may have it, the default is the
-        last with a checkpoint. UserError: there is no such generation, no checkpoint of that time has those weights, or
-        the elite cannot play where it did, as check_file() says.
+        Args:
+            generation: The generation; None is the last one or, if no checkpoint has its elite's weights yet because
+                of `every` of [checkpoints], the last one with a checkpoint.
+
+        Returns:
+            The generation and its elite.
+
+        Raises:
+            UserError: There is no such generation, no checkpoint has the weights, or `check_file` refuses.
         """
         self.check_file()
         last, wanted = -1, None
@@ -70,15 +99,36 @@ class RunReader:
             return self.elite(before[-1])
 
     def check_file(self) -> None:
-        """UserError when a file that the environment is made from is not what it was when the run began."""
+        """Checks a file of the user's own that the environment is made from.
+
+        Raises:
+            UserError: Its content is not what it was when the run began.
+        """
         self._checkpoints().check_file(self.config)
 
     def reference_batch(self) -> np.ndarray | None:
-        """The reference batch of its network, which reference.load() describes; None where the network needs none."""
+        """Reads the reference batch of the run's network.
+
+        Returns:
+            The batch as reference_file keeps it; None if the network needs none.
+
+        Raises:
+            UserError: It is missing, or not what the run began with.
+        """
         return load(self.path, self.config)
 
     def state(self, finished: int | None = None) -> TrainState:
-        """The state after so many finished generations, by default of the newest checkpoint that can be used."""
+        """Reads a checkpoint's state.
+
+        Args:
+            finished: Number of finished generations; None takes the newest checkpoint that can be used.
+
+        Returns:
+            The state.
+
+        Raises:
+            UserError: There is no such checkpoint, or it cannot be used.
+        """
         checkpoints = self._checkpoints()
         kind, origin = self.config.algorithm.state_type, self.config.origin()
         if finished is None:
@@ -97,11 +147,12 @@ class RunReader:
             raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
 
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
-        """A generation's elite with its center's vector, if it has a center. UserError: no checkpoint holds that."""
+        """A generation's elite with the weights of its center, if any. UserError: no checkpoint holds them."""
         if not isinstance(genome.base, Center):
             return genome
         kind, origin = self.config.algorithm.state_type, self.config.origin()
-        checkpoints, usable, why = self._checkpoints(), [], "the checkpoint after it is gone"
+        checkpoints, why = self._checkpoints(), "the checkpoint after it is gone"
+        usable: list[int] = []
         for number in sorted(checkpoints.generations(), key=lambda number: abs(number - (generation + 1))):
             try:  # its own comes first
                 state = checkpoints.load(number, kind, origin).state

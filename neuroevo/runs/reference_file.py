@@ -11,7 +11,6 @@ import numpy as np
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
-from neuroevo.envs import registry
 from neuroevo.rollout.reference_batch import COUNT, make_pool
 from neuroevo.runs.paths import INFO, REFERENCE
 from neuroevo.system.files import write_atomically
@@ -20,7 +19,15 @@ _SUM = "reference_sha256"  # in info.json
 
 
 def save(folder: Path, batch: np.ndarray) -> None:
-    """Puts a batch into a run's folder; OSError."""
+    """Puts a batch into a run's folder.
+
+    Args:
+        folder: The run's.
+        batch: Observations [128, ...].
+
+    Raises:
+        OSError: It cannot be written.
+    """
     file = io.BytesIO()
     np.save(file, batch, allow_pickle=False)
     write_atomically(folder / REFERENCE, file.getvalue())
@@ -32,13 +39,18 @@ def checksum(batch: np.ndarray | None) -> dict[str, str]:
 
 
 def load(folder: Path, config: Config) -> np.ndarray | None:
-    """The batch in the folder of a configuration's run; None where its network needs none.
+    """The batch in the folder of a configuration's run.
 
-    UserError: it is missing or damaged, it is not of the environment's observations, or info.json has another's sum.
+    Returns:
+        Observations, uint8 or float32 [128, ...]; None where the network needs none.
+
+    Raises:
+        UserError: It is missing or damaged, it is not of the environment's observations, or info.json has another's
+            sum.
     """
     if not config.network.needs_reference:
         return None
-    pool = make_pool(registry.resolve(config.env.name, config.env.options))
+    pool = make_pool(config.environment.spec)
     dtype = np.dtype(np.uint8 if pool.observation_dtype == np.uint8 else np.float32)
     path, shape = folder / REFERENCE, (COUNT, *pool.observation_shape)
     expected = f"expected the reference batch of {config.network}: {dtype} {list(shape)}"

@@ -8,16 +8,22 @@ from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, said
-from neuroevo.envs import registry
 
 
 def check_changes(file: Path, after: Config) -> None:
-    """UserError when the configuration in a run's `file` differs from `after` in what results depend on.
+    """Whether a run may go on with another configuration than it has had.
 
     What a file of the environment held when the run began is not known here: Checkpoints.check_file() knows.
+
+    Args:
+        file: Where the run's configuration is.
+        after: What it is to go on with.
+
+    Raises:
+        UserError: They differ in what results depend on.
     """
     before = _before(file, after)
-    free = registry.free_options(before.env.name)
+    free = before.environment.family.free_options
     for section, table in before.origin().items():
         other = after.origin()[section]
         for key in dict.fromkeys([*table, *other]):
@@ -36,7 +42,7 @@ def _before(file: Path, after: Config) -> Config:
     try:
         return load_config(file)
     except UserError:
-        moved = registry.file_of(after.env.name, after.env.options)
+        moved = after.environment.file
         if moved is None:
             raise
-        return load_config(file, [f"env.options.{moved[0]}={inline(str(moved[1]))}"])
+        return load_config(file, [f"env.options.{moved.option}={inline(str(moved.path))}"])

@@ -22,8 +22,14 @@ from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
 
 @dataclass
 class Encoded:
-    """values: JSON values. genomes: as in genome_json. arrays: what the places {"array": index} stand for. centers: the
-    index of each center's vector among the arrays, by its name."""
+    """States as plain values.
+
+    Attributes:
+        values: JSON values, one per state.
+        genomes: The genomes that {"genome": index} refers to, as in genome_json.
+        arrays: The arrays that {"array": index} refers to.
+        centers: The index of each center's vector among the arrays, by the center's name.
+    """
 
     values: list[Any] = field(default_factory=list)
     genomes: list[dict[str, Any]] = field(default_factory=list)
@@ -32,7 +38,17 @@ class Encoded:
 
 
 def encode(*states: Any) -> Encoded:
-    """The states as a list of plain values. ValueError: a value is of another type or not finite."""
+    """Takes states apart.
+
+    Args:
+        states: What to encode.
+
+    Returns:
+        The states as plain values.
+
+    Raises:
+        ValueError: A value is of a type that a checkpoint does not hold, or not finite.
+    """
     genomes: dict[Genome, int] = {}
     arrays: list[np.ndarray] = []
 
@@ -64,7 +80,18 @@ def encode(*states: Any) -> Encoded:
 
 
 def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
-    """The states that encode() took apart; kinds: their types. ValueError: they do not fit."""
+    """Puts states together again.
+
+    Args:
+        encoded: What `encode` returned.
+        kinds: The states' types.
+
+    Returns:
+        The states.
+
+    Raises:
+        ValueError: The values do not fit the types; a dataclass must have exactly its own fields.
+    """
     genomes: list[Genome] = []
 
     def made(value: Any, hint: Any, where: str) -> Any:
@@ -106,6 +133,6 @@ def _centers(encoded: Encoded) -> dict[str, Center]:
 
 def _dataclass_of(hint: Any) -> type | None:
     """The first dataclass in a type hint such as X, X | None or tuple[X, ...]."""
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         return hint
     return next((kind for part in typing.get_args(hint) if (kind := _dataclass_of(part)) is not None), None)

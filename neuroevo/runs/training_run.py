@@ -55,9 +55,8 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
     from neuroevo.rollout.evaluator import LocalEvaluator
 
     return LocalEvaluator(
-        config.env.name,
+        config.environment,
         config.network,
-        env_options=config.env.options,
         device=config.hardware.device,
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,

@@ -11,17 +11,24 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.problems import ConfigError, Problem, said
-from neuroevo.envs import registry
 from neuroevo.rollout import reference_batch
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.loop import TrainState, start
 
 
 def first_state(config: Config) -> TrainState:
-    """The state before generation 0 of a configuration's run.
+    """Makes the state before generation 0.
 
-    From another run come its best genomes, and what its networks' observations are normalized by. UserError: there is
-    no such run, none of its generations is finished, or its network is another one.
+    Args:
+        config: The run's configuration; another run to start from gives its best genomes and the statistics by which
+            its networks' observations are normalized.
+
+    Returns:
+        The state.
+
+    Raises:
+        UserError: The run to start from cannot be used: there is none, none of its generations is finished, or it has
+            another network.
     """
     path, ours = config.training.start_from, config.network
     if path is None:
@@ -41,22 +48,27 @@ def first_state(config: Config) -> TrainState:
 
 
 def first_reference(config: Config) -> np.ndarray | None:
-    """The reference batch of a configuration's run, where its network needs one; see reference.py.
+    """Makes the reference batch that a run begins with.
 
-    With another run's genomes comes its batch: they are what they are with its statistics. UserError: there is no such
-    run, or its batch cannot be read.
+    Args:
+        config: The run's configuration; another run to start from gives its batch, which its genomes were selected
+            with.
+
+    Returns:
+        The batch as reference_file keeps it; None if the network needs none.
+
+    Raises:
+        UserError: The run to start from cannot be used, or its batch cannot be read.
     """
     if config.training.start_from is not None:
         return _other(config.training.start_from).reference_batch()
     if not config.network.needs_reference:
         return None
-    return reference_batch.draw_reference_batch(
-        registry.resolve(config.env.name, config.env.options), config.training.seed
-    )
+    return reference_batch.draw_reference_batch(config.environment.spec, config.training.seed)
 
 
 def _other(path: str) -> RunReader:
-    """The run to start from. UserError: there is none."""
+    """The run to start from. ConfigError: there is none."""
     try:
         return RunReader(path)
     except UserError as error:

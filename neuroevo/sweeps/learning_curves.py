@@ -1,11 +1,11 @@
-"""Learning curves of a suite: a panel per game, in it a line per configuration, the elite's score against frames.
+"""Learning curves of a suite: one panel per game with one line per configuration, the elite's score against frames.
 
-A run's curve is a step function: from the end of a generation to the end of the next one it is the score of the first
-one's elite. The thick line is the mean over a configuration's seeds and the band is the 95% confidence interval of that
-mean (Student's t). Both are drawn where all of these runs have a score, from the latest first generation to the
-earliest last one: further on a mean would be over fewer seeds, often the better ones, since theirs are the longer
-episodes. The thin lines are the runs themselves, to their ends. One run alone is a thick line without a band. The
-panel is made for the runs: a band that is much wider, as those of two seeds are, leaves it at the edges.
+A run's curve is a step function: from the end of one generation to the end of the next, its value is the score of the
+former generation's elite. The thick line is the mean over a configuration's seeds, and the band is the 95% confidence
+interval of that mean (Student's t). Both are drawn only where all of these runs have a score, from the latest first
+generation to the earliest last one: beyond that the mean would be over fewer seeds, often the better ones, since those
+play longer episodes. The thin lines are the single runs, up to their ends. A single run is a thick line without a band.
+The height of a panel follows the runs: a much wider band, which is typical of two seeds, is cut off at the edges.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,29 +24,45 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, which color-blind readers can tell apart; yellow left out, it is faint on white.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-_STYLES = ("-", "--", "-.", ":")  # of configurations past the last color
+# Okabe and Ito's palette, which color-blind readers can tell apart; yellow is left out as too faint on white.
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_STYLES = ("-", "--", "-.", ":")  # the next one for each round through the colors
 _COLUMNS = 3
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A step function: scores[p], float64 [P], holds from frames[p], int64 [P], on, up to the next."""
+    """A step function: scores[p] holds from frames[p] up to frames[p + 1].
+
+    Attributes:
+        frames: Frame counts in ascending order, int64 [P].
+        scores: float64 [P].
+    """
 
     frames: np.ndarray
     scores: np.ndarray
 
     def at(self, frames: np.ndarray) -> np.ndarray:
-        """Scores at frames, int64 [Q], none of them before the first or after the last: float64 [Q]."""
+        """Evaluates the function.
+
+        Args:
+            frames: Where, int64 [Q], none before the first of the curve's frames or after the last.
+
+        Returns:
+            The scores there, float64 [Q].
+        """
         return self.scores[np.searchsorted(self.frames, frames, side="right") - 1]
 
 
 @dataclass(frozen=True)
 class Band:
-    """Mean and confidence interval over runs where all have a score, float64 [Q]; Q is 0 where that is nowhere.
+    """Mean and confidence interval over runs, at the frames where all of them have a score; Q is 0 if there are none.
 
-    frames: int64 [Q], every point at which one of the runs' curves steps. low and high are NaN for one run.
+    Attributes:
+        frames: Every point at which one of the runs' curves steps, int64 [Q].
+        mean: Mean over the runs, float64 [Q].
+        low: Lower bound of the mean's confidence interval, float64 [Q]; NaN for a single run.
+        high: Upper bound, float64 [Q]; NaN for a single run.
     """
 
     frames: np.ndarray
@@ -56,7 +72,14 @@ class Band:
 
 
 def curve(now: RunStatus) -> Curve:
-    """The run's curve; P is 0 where no generation has a score."""
+    """Makes the learning curve of a run.
+
+    Args:
+        now: The run.
+
+    Returns:
+        The curve; P is 0 if no generation has a score.
+    """
     rows = now.played
     return Curve(
         np.array([row["frames_total"] for row in rows], np.int64),
@@ -65,7 +88,14 @@ def curve(now: RunStatus) -> Curve:
 
 
 def band(curves: Sequence[Curve]) -> Band:
-    """The band over curves, each of at least one point."""
+    """Computes the mean and confidence interval over curves.
+
+    Args:
+        curves: One curve per run, each with at least one point.
+
+    Returns:
+        The band.
+    """
     begin = max(each.frames[0] for each in curves)
     end = min(each.frames[-1] for each in curves)
     steps = np.unique(np.concatenate([each.frames for each in curves]))
@@ -78,7 +108,14 @@ def band(curves: Sequence[Curve]) -> Band:
 
 
 def draw(statuses: Sequence[RunStatus]) -> Figure:
-    """The figure; a configuration has the same color in every panel."""
+    """Draws the figure; a configuration has the same color in every panel.
+
+    Args:
+        statuses: The runs of a suite.
+
+    Returns:
+        A matplotlib figure.
+    """
     from matplotlib.figure import Figure
 
     games = list(dict.fromkeys(each.run.game for each in statuses))
@@ -97,7 +134,7 @@ def draw(statuses: Sequence[RunStatus]) -> Figure:
 
 
 def _draw_game(panel: Axes, statuses: Sequence[RunStatus], labels: Sequence[str]) -> None:
-    """Draws the statuses, all of one game. labels: of all configurations, which their colors follow."""
+    """Draws the runs of one game; `labels` are those of all configurations and determine the colors."""
     from matplotlib.ticker import EngFormatter, StrMethodFormatter
 
     kinds = {score_of(each.run) for each in statuses}
@@ -106,8 +143,8 @@ def _draw_game(panel: Axes, statuses: Sequence[RunStatus], labels: Sequence[str]
         curves = [curve(each) for each in own if each.played]
         if own:
             kind = f", {score_of(own[0].run)}" if len(kinds) > 1 else ""
-            style = _STYLES[index // len(_COLOURS) % len(_STYLES)]
-            _draw_config(panel, curves, _COLOURS[index % len(_COLOURS)], style, f"{label} (n={len(curves)}{kind})")
+            style = _STYLES[index // len(_COLORS) % len(_STYLES)]
+            _draw_config(panel, curves, _COLORS[index % len(_COLORS)], style, f"{label} (n={len(curves)}{kind})")
     panel.set_xlabel("frames")
     panel.set_ylabel(f"elite's {kinds.pop()} return" if len(kinds) == 1 else "elite's return")
     panel.set_xlim(left=0)
@@ -116,11 +153,11 @@ def _draw_game(panel: Axes, statuses: Sequence[RunStatus], labels: Sequence[str]
     panel.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
     panel.grid(alpha=0.3, linewidth=0.5)
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, fontsize="small")  # off the curves
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, fontsize="small")  # below the curves
 
 
 def _limit_height(panel: Axes, scores: Sequence[np.ndarray]) -> None:
-    """Leaves above and below the scores at most half of the height that they take."""
+    """Limits the space above and below the scores to half of their range on each side."""
     low, high = panel.get_ylim()
     every = np.concatenate(scores)
     room = np.ptp(every) / 2 if every.size else 0.0
@@ -130,9 +167,9 @@ def _limit_height(panel: Axes, scores: Sequence[np.ndarray]) -> None:
 
 def _draw_config(panel: Axes, curves: Sequence[Curve], color: str, style: str, label: str) -> None:
     """Draws the runs of one configuration."""
-    common = {"color": color, "linestyle": style, "drawstyle": "steps-post"}
+    common: dict[str, Any] = {"color": color, "linestyle": style, "drawstyle": "steps-post"}
     for each in curves if len(curves) > 1 else ():
-        dot = "." if len(each.frames) == 1 else None  # a line of one point is nothing
+        dot = "." if len(each.frames) == 1 else None  # a line through one point is invisible
         panel.plot(each.frames, each.scores, linewidth=0.6, alpha=0.45, marker=dot, **common)
     of = band(curves) if curves else Band(*np.zeros((4, 0)))
     dot = "o" if len(of.frames) == 1 else None
@@ -142,13 +179,24 @@ def _draw_config(panel: Axes, curves: Sequence[Curve], color: str, style: str, l
 
 
 def figure_files(figure: Figure) -> dict[str, bytes]:
-    """The figure as files, by name: for the screen and for a paper. The same figure gives the same bytes."""
+    """Renders the figure as PNG for the screen and as PDF for a paper; the same figure gives the same bytes.
+
+    Args:
+        figure: What draw() returned.
+
+    Returns:
+        The contents of the files by name, "curves.png" and "curves.pdf".
+    """
     from matplotlib import rc_context
 
     files = {}
-    for name, options in {"curves.png": {"dpi": 150}, "curves.pdf": {"metadata": {"CreationDate": None}}}.items():
+    formats: dict[str, dict[str, Any]] = {
+        "curves.png": {"dpi": 150},
+        "curves.pdf": {"metadata": {"CreationDate": None}},
+    }
+    for name, options in formats.items():
         data = io.BytesIO()
-        with rc_context({"pdf.fonttype": 42}):  # fonts as TrueType, which publishers want
+        with rc_context({"pdf.fonttype": 42}):  # embed fonts as TrueType, as publishers require
             figure.savefig(data, format=name.rpartition(".")[2], **options)
         files[name] = data.getvalue()
     return files

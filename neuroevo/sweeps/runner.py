@@ -1,4 +1,4 @@
-"""Runs a suite: a process for each of its runs, so many at a time, each of which can be stopped and gone on with."""
+"""Runs a suite: a process for each run, a given number at a time. A suite that was stopped continues its runs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import Problem, refuse
 from neuroevo.runs import preflight
-from neuroevo.runs.folder import check_free
 from neuroevo.runs.metrics_files import last_csv_row
+from neuroevo.runs.new_folder import check_free
 from neuroevo.runs.paths import CSV
 from neuroevo.runs.provenance import machine
 from neuroevo.sweeps.status import Row, RunStatus, status_of
 from neuroevo.sweeps.suite import Suite, SuiteRun
+from neuroevo.sweeps.watcher import Failure, SuiteWatcher
 from neuroevo.system.files import write_atomically
 
 CHILD = (sys.executable, "-m", "neuroevo.cli.child")
@@ -35,39 +36,8 @@ _SHOWN = ("test_mean", "validation_mean")  # columns of metrics.csv that watcher
 _COUNTED = ("generation", "steps_total", "frames_total", "seconds_total")
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A run that did not finish. reason: as a sentence's end. output: the last lines that it printed."""
-
-    run: SuiteRun
-    reason: str
-    output: list[str]
-
-
-class SuiteWatcher:
-    """Who is told how a suite goes. This one says nothing."""
-
-    def begin(self, statuses: Sequence[RunStatus], parallel: int) -> None:
-        """Where every run stands before the first one is started, and how many will go at a time."""
-
-    def started(self, run: SuiteRun, generations: int, threads: int | None) -> None:
-        """A run's process is started, with so many finished generations; threads: None leaves it to the run."""
-
-    def generation(self, run: SuiteRun, row: Row) -> None:
-        """A run has finished generations; the row of the last of them."""
-
-    def finished(self, now: RunStatus) -> None:
-        """A run is finished."""
-
-    def failed(self, failure: Failure) -> None:
-        """A run's process ended without finishing the run, or could not be started."""
-
-    def tick(self) -> None:
-        """Some tenths of a second have passed."""
-
-
 class _Child:
-    """A run's process, and what is known of its progress."""
+    """A run's process and its progress so far."""
 
     def __init__(self, before: RunStatus, threads: int | None, program: Sequence[str], lock: int):
         """Starts it. OSError: its files cannot be written, or the machine has no room for another process."""
@@ -91,7 +61,7 @@ class _Child:
             )
 
     def look(self, watcher: SuiteWatcher) -> RunStatus | Failure | None:
-        """Tells `watcher` what is new; what became of the run once its process has ended, None before."""
+        """Tells `watcher` what is new. Returns the run's end once its process has ended, None before."""
         code = self.process.poll()
         row = self._news()
         if row is not None:
@@ -114,7 +84,7 @@ class _Child:
                 return None
             self._seen = (status.st_mtime_ns, status.st_size)
             row = _last_row(self.run.folder)
-        except (OSError, ValueError):  # nothing to show; what it means for the run, the run's process says
+        except (OSError, ValueError):  # nothing to show; the run's own process reports what is wrong
             return None
         if row is None or row["generation"] == self._generation:
             return None
@@ -147,12 +117,19 @@ def _last_row(folder: Path) -> Row | None:
 
 
 def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence[str] = CHILD) -> list[Failure]:
-    """Runs what is not finished of a suite and returns the failures, which do not stop the other runs.
+    """Runs the unfinished runs of a suite. KeyboardInterrupt passes through after all processes have ended.
 
-    child: the program to which this process's id and a command line of neuroevo are given. KeyboardInterrupt passes
-    through when all processes have ended. UserError: the folder cannot be written, another suite is running in it, or,
-    as far as that can be known before any is started, some runs could not begin. DiskError: there is no room for the
-    folder.
+    Args:
+        suite: The suite.
+        watcher: Hears how it goes.
+        child: The program that is given this process's id and a command line of neuroevo.
+
+    Returns:
+        The failures, which do not stop the other runs.
+
+    Raises:
+        DiskError: There is no room for the folder.
+        UserError: The folder cannot be written, another suite is running in it, or runs were found that cannot begin.
     """
     watcher = watcher or SuiteWatcher()
     program = [*child, str(os.getpid())]
@@ -177,8 +154,8 @@ def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence
                         else:
                             watcher.started(before.run, len(before.rows), share)
                 time.sleep(_POLL_SECONDS)
-                for place, child in list(children.items()):
-                    outcome = child.look(watcher)
+                for place, running in list(children.items()):
+                    outcome = running.look(watcher)
                     if outcome is not None:
                         del children[place]
                     if isinstance(outcome, Failure):
@@ -196,7 +173,15 @@ def _not_started(run: SuiteRun, error: OSError) -> Failure:
 
 
 def shares(parallel: int, cores: int | None = None) -> list[int | None]:
-    """The threads of each of `parallel` runs at a time, which together are the machine's; None: the run's default."""
+    """Divides the machine's cores among runs.
+
+    Args:
+        parallel: Number of runs at a time.
+        cores: Cores of the machine; None asks the machine.
+
+    Returns:
+        Worker threads of each of these runs; None leaves the number to the run.
+    """
     cores = cores or machine()["cores"]
     if parallel == 1:
         return [None]
@@ -204,7 +189,7 @@ def shares(parallel: int, cores: int | None = None) -> list[int | None]:
 
 
 def _with_threads(config: Config, threads: int | None) -> Config:
-    """The configuration with so many threads, unless it says how many itself."""
+    """The configuration with this number of threads, unless it sets one itself."""
     if threads is None or config.hardware.threads is not None:
         return config
     return replace(config, hardware=replace(config.hardware, threads=threads))
@@ -253,12 +238,14 @@ def _stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
 
 
 def check_runs(statuses: Sequence[RunStatus], source: str) -> None:
-    """Tries what the runs that are not finished would begin with, each environment and start once.
+    """Checks the unfinished runs before any is started; each environment and each run to start from is tried once.
 
-    A run that another one of them starts from need not be there yet.
+    Args:
+        statuses: How far the runs are. One that another of them starts from need not be there yet.
+        source: Where the runs come from, for the message.
 
     Raises:
-        ConfigError: There are problems; all of them.
+        ConfigError: Some cannot begin; it has all problems.
     """
     folders = {each.run.folder.resolve() for each in statuses}
     found: list[Problem] = []

@@ -20,8 +20,11 @@ Status = Literal["not started", "unfinished", "finished", "unusable"]
 class RunStatus:
     """A run as it is now.
 
-    rows: those of metrics.jsonl, one per finished generation. reason: why a folder is unusable: it cannot be read, or
-    the run in it is of another configuration, whose results are not this suite's.
+    Attributes:
+        run: The run.
+        status: How far it is.
+        rows: Those of metrics.jsonl, one per finished generation, without the lists of fitness.
+        reason: Why the folder is unusable: it cannot be read, or the run in it has another configuration.
     """
 
     run: SuiteRun
@@ -36,7 +39,14 @@ class RunStatus:
 
 
 def status_of(run: SuiteRun) -> RunStatus:
-    """Reads the run's folder, which may be growing meanwhile."""
+    """Reads a run's folder, into which another process may be training meanwhile.
+
+    Args:
+        run: The run.
+
+    Returns:
+        How far it is.
+    """
     if not (run.folder / CONFIG).is_file():
         return RunStatus(run, "not started")
     try:
@@ -52,17 +62,41 @@ def status_of(run: SuiteRun) -> RunStatus:
 
 
 def score_of(run: SuiteRun) -> Literal["test", "validation"]:
-    """Which episodes of an elite make its score: test episodes where there are any."""
+    """Says which episodes of an elite make its score.
+
+    Args:
+        run: The run.
+
+    Returns:
+        "test" if the run has test episodes, else "validation".
+    """
     return "test" if run.config.training.test_episodes else "validation"
 
 
 def score(row: Row, run: SuiteRun) -> float | None:
-    """The mean return of the generation's elite in those episodes; None where it played none."""
-    return row[f"{score_of(run)}_mean"]
+    """Gets the score of a generation's elite.
+
+    Args:
+        row: The generation's numbers.
+        run: The run.
+
+    Returns:
+        The elite's mean return in the episodes that `score_of` names; None if it has none.
+    """
+    value: float | None = row[f"{score_of(run)}_mean"]
+    return value
 
 
 def describe(run: SuiteRun, row: Row) -> str:
-    """How far the run is with the row's generation."""
+    """Describes how far a run is.
+
+    Args:
+        run: The run.
+        row: The numbers of its last generation.
+
+    Returns:
+        A clause, such as "2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15".
+    """
     value = score(row, run)
     elite = "" if value is None else f"elite {score_of(run)} {value:,.1f}, "
     generations = int(row["generation"]) + 1

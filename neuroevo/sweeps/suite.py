@@ -10,7 +10,6 @@ set = ["training.total_steps=1e6"]          # changes to every configuration
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -26,21 +25,18 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean, problems_in, problems_of, refuse
 from neuroevo.core.settings import Count, Name, settings, whole
 from neuroevo.envs import registry
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
+from neuroevo.system.toml import tomllib
 
 _MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check first
 
 
 def _checked_seeds(value: object) -> list[int]:
     value = whole(value)
-    seeds = list(range(value)) if type(value) is int and value <= _MAX_SEEDS else value
-    good = isinstance(seeds, list) and seeds and all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
-    if not good or len(set(seeds)) < len(seeds):
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_SEEDS:
+        return list(range(value))
+    given = value if isinstance(value, list) else []
+    seeds = [seed for seed in given if type(seed) is int and 0 <= seed < 2**63]
+    if not seeds or len(set(seeds)) < len(given):
         raise ValueError(f"expected how many, 1 to {_MAX_SEEDS}, or a list of different seeds in [0, 2**63)")
     return seeds
 
@@ -65,7 +61,14 @@ class SuiteSettings:
 
 @dataclass(frozen=True)
 class SuiteRun:
-    """One run of a suite. label: the name of its configuration, which `config` is with the run's game and seed."""
+    """One run of a suite.
+
+    Attributes:
+        label: The name of its configuration.
+        game: The full name of its environment.
+        config: That configuration with the run's game and seed.
+        folder: Where it goes.
+    """
 
     label: str
     game: str
@@ -89,7 +92,13 @@ class SuiteRun:
 
 @dataclass(frozen=True)
 class Suite:
-    """runs: in the order in which they start; all of one seed come before those of the next. out: the folder."""
+    """All runs of a suite.
+
+    Attributes:
+        runs: In the order in which they start; all of one seed come before those of the next.
+        parallel: How many go at a time.
+        out: The folder of all runs and of the report.
+    """
 
     runs: list[SuiteRun]
     parallel: int
@@ -119,7 +128,7 @@ def load_suite(
     games: list[str | None] = [] if chosen.games else [None]  # None: the configuration's own
     for name in chosen.games or []:
         with _collected(problems):
-            games.append(registry.resolve(name).name)
+            games.append(registry.find(name).name)
     problems += _repeated("games", filter(None, games)) + _repeated("configs", map(_label, chosen.configs))
     runs = []
     for seed in chosen.seeds:
@@ -128,7 +137,7 @@ def load_suite(
             for name in chosen.configs:
                 with _collected(problems):
                     config = load_config(_source(name, path.parent), [*changes, *fixed])
-                    played = registry.resolve(config.env.name).name
+                    played = config.environment.name
                     runs.append(SuiteRun(_label(name), played, config, out / _label(name) / played / f"seed-{seed}"))
     refuse(problems, str(path))
     return Suite(runs, parallel or chosen.parallel, out)

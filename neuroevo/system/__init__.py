@@ -1,1 +1,1 @@
-"""What the operating system and the terminal need: files, signals, console output, statistics of returns."""
+"""Helpers for the operating system and the terminal (files, signals, output), and statistics of returns."""

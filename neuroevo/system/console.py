@@ -1,4 +1,4 @@
-"""Standard output whose reader may go away, as head does when it has its lines."""
+"""Printing to standard output when its reader may exit early, as `head` does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from contextlib import suppress
 
 
 def say(text: str) -> None:
-    """Prints a line at once, of what goes on for hours: its results are in files, so that it does not end with whoever
-    reads the lines. Once that has gone, it says so on standard error, and nothing more on standard output."""
+    """Prints a line of a long-running command and flushes it.
+
+    The results of such a command are in files, so it must not end when the process that reads its output exits. Once
+    that has happened, the next call reports it on standard error and mutes standard output.
+
+    Args:
+        text: The line.
+    """
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -21,24 +27,31 @@ def say(text: str) -> None:
 
 
 def nobody_reads() -> bool:
-    """Whether standard output is a pipe or the like that nobody reads."""
+    """Tells whether standard output is a pipe or a socket whose reader has closed it."""
     try:
         output = sys.stdout.fileno()
-    except (OSError, ValueError):  # it is closed, or no file
+    except (OSError, ValueError):  # standard output is closed, or not a file
         return False
     poll = select.poll()
-    poll.register(output, 0)  # errors are told of always
+    poll.register(output, 0)  # poll() always reports errors, whatever the mask
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def mute() -> None:
-    """Lets all that is still to be written to standard output disappear, what Python holds back for its end too."""
+    """Discards all further output to standard output, including what Python has buffered until it exits."""
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, sys.stdout.fileno())
     os.close(nothing)
 
 
 def clock(seconds: float) -> str:
-    """hours:minutes:seconds, with as many hours as there are."""
+    """Formats a duration as hours:minutes:seconds, where hours may exceed 24.
+
+    Args:
+        seconds: The duration, which is rounded to whole seconds.
+
+    Returns:
+        Text such as "0:05:00" or "125:00:07".
+    """
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

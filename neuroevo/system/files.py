@@ -1,4 +1,4 @@
-"""Files that are either as they were or complete and on the disk, whatever happens in between."""
+"""Writes files atomically: after a crash or a power failure, a file is either unchanged or complete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from neuroevo.core.errors import UserError
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Puts `data` into the file at `path`: written aside, flushed, renamed. OSError leaves `path` as it was."""
+    """Replaces the contents of a file: writes a temporary file, flushes it to the disk, and renames it.
+
+    Args:
+        path: The file, which need not exist.
+        data: Its new contents.
+
+    Raises:
+        OSError: Writing failed; `path` is unchanged.
+    """
     aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with aside.open("wb") as file:
@@ -27,7 +35,11 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def flush_folder(path: Path) -> None:
-    """Makes the names in a folder last through a power failure."""
+    """Flushes a folder to the disk, so that new names in it survive a power failure.
+
+    Args:
+        path: The folder.
+    """
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -37,11 +49,21 @@ def flush_folder(path: Path) -> None:
 
 @contextmanager
 def written_aside(path: Path, force: bool = False, mark: str | None = None) -> Iterator[Path]:
-    """Yields a name beside `path`, with its suffix, to write to; after the block it becomes `path`.
+    """Yields a temporary path to write to, which is renamed to `path` after the block.
 
-    If the block fails or is interrupted, what was there stays and nothing else is left. force: `path` may be there, as
-    a file, or as a folder that holds a file named `mark`. UserError, before the block: it is there, or cannot be
-    written.
+    If the block fails or is interrupted, what was at `path` stays as it was and the temporary file is deleted.
+
+    Args:
+        path: The file or folder to make.
+        force: Whether `path` may exist and is replaced.
+        mark: For folders: the name of a file that an existing folder must contain to be replaced. None: `path` is a
+            file.
+
+    Yields:
+        A path in the same folder with the same suffix.
+
+    Raises:
+        UserError: Before the block: `path` exists and may not be replaced, or cannot be written.
     """
     _check(path, force, mark)
     aside = path.with_name(f".{path.stem}.{os.getpid()}.tmp{path.suffix}")
@@ -74,7 +96,7 @@ def _check(path: Path, force: bool, mark: str | None) -> None:
 
 
 def _replace_folder(path: Path, aside: Path) -> None:
-    """In two steps, since there is no way to replace a folder in one."""
+    """Replaces a folder in two steps, since no single rename can replace a folder that is not empty."""
     old = aside.with_name(aside.name + ".old")
     path.rename(old)
     try:

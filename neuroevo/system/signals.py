@@ -1,4 +1,4 @@
-"""Signals that wait until something is over that would lose what their handlers raise."""
+"""Defers signals during code that would lose the exceptions of their handlers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from contextlib import contextmanager
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP that come in the block are handled after it; in other threads than the main one they
-    never interrupt anything. For fractions of a second: meanwhile Ctrl-C does nothing."""
+    """Defers SIGINT, SIGTERM and SIGHUP: the first one that arrives during the block is handled after it.
+
+    Python handles signals in the main thread only, so in other threads this does nothing. Ctrl-C has no effect during
+    the block, which should therefore take only a fraction of a second.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
+    arrived: list[int] = []
     known = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    numbers = [each for each in known if signal.getsignal(each) is not None]  # None: from C
-    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
+    numbers = [each for each in known if signal.getsignal(each) is not None]  # None: not installed from Python
+    before = {number: signal.signal(number, lambda number, _: arrived.append(number)) for number in numbers}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        for number in came[:1]:
-            signal.raise_signal(number)
+        for first in arrived[:1]:
+            signal.raise_signal(first)

@@ -10,9 +10,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Summary:
-    """Of n numbers: mean, standard error of the mean, and the bounds of the mean's confidence interval.
+    """Summary statistics of n numbers; None where n is too small: the mean needs 1 number, all others need 2.
 
-    None is what n is too small for: everything of no numbers, all but the mean of one.
+    Attributes:
+        n: How many numbers there are.
+        mean: Their mean.
+        standard_error: Standard error of the mean.
+        low: Lower bound of the confidence interval of the mean.
+        high: Upper bound of that interval.
     """
 
     n: int
@@ -23,13 +28,23 @@ class Summary:
 
 
 def summarize(values: np.ndarray, confidence: float = 0.95) -> Summary:
-    """The summary of values, float64 [n], with Student's t interval of the level `confidence`, in (0, 1)."""
+    """Computes summary statistics with Student's t interval for the mean.
+
+    Args:
+        values: Numbers, float64 [n].
+        confidence: Level of the interval, in (0, 1).
+
+    Returns:
+        The summary.
+    """
     n = len(values)
-    mean = float(np.mean(values)) if n else None
-    if n < 2:
-        return Summary(n, mean, None, None, None)
+    if n == 0:
+        return Summary(0, None, None, None, None)
+    mean = float(np.mean(values))
+    if n == 1:
+        return Summary(1, mean, None, None, None)
     error = float(np.std(values, ddof=1)) / math.sqrt(n)
-    from scipy.special import stdtrit  # a quarter of a second, which most commands need not spend
+    from scipy.special import stdtrit  # imported here: it takes a quarter of a second, and most commands do not need it
 
     half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * error
     return Summary(n, mean, error, mean - half, mean + half)

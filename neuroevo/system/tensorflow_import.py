@@ -1,4 +1,4 @@
-"""Imports TensorFlow without its remarks about oneDNN and CUDA, which no log level of its own silences (2.21)."""
+"""Imports TensorFlow without its messages about oneDNN and CUDA, which none of its log levels silences (2.21)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import tempfile
 
 
 def load_tensorflow() -> None:
-    """Imports TensorFlow; what it writes to standard error meanwhile is shown only if the import fails."""
+    """Imports TensorFlow and shows what it writes to standard error only if the import fails.
+
+    Raises:
+        ImportError: TensorFlow cannot be imported.
+    """
     if "tensorflow" in sys.modules:
         return
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # with 2, a missing GPU is an error; real ones are exceptions
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # 2 still reports a missing GPU; real errors are exceptions
     sys.stderr.flush()
     with tempfile.TemporaryFile() as remarks:
         terminal = os.dup(2)

@@ -16,7 +16,6 @@ from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Training
-from neuroevo.config.sources import tomllib
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -24,6 +23,7 @@ from neuroevo.runs import training_run as run_module
 from neuroevo.runs.metrics_files import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.state_codec import decode, encode
+from neuroevo.system.toml import tomllib
 from neuroevo.training.loop import train
 from tests.support import runs
 from tests.support.toy import TARGET, ToyEvaluator, ToyWeights, theta
@@ -144,7 +144,7 @@ def test_going_on_from_any_checkpoint_equals_not_stopping(tmp_path):
 
 
 def test_the_file_of_the_example():
-    config = load_config(ROOT / "experiments" / "cma_es.toml")
+    config = load_config(ROOT / "experiments" / "examples" / "cma_es.toml")
     assert (config.algorithm, config.algorithm_name) == (CMAES(population=32, sigma=0.3), NAME)
     assert make_config(tomllib.loads(config.toml())) == config
 
@@ -186,7 +186,7 @@ def test_a_module_in_the_current_folder_is_found(tmp_path):
     (tmp_path / "bin" / "command.py").write_text("from neuroevo.cli import main\nmain()\n")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "half.py").write_text(
-        "from neuroevo.algorithms.ga import GA\nfrom neuroevo.settings import Count, settings\n\n"
+        "from neuroevo.algorithms.ga import GA\nfrom neuroevo.core.settings import Count, settings\n\n"
         "@settings\nclass HalfGA(GA):\n    population: Count = 50\n"
     )
     command = [sys.executable, "../bin/command.py", "config", "check", "smoke", "--set", "algorithm.name=half:HalfGA"]
@@ -250,9 +250,9 @@ def test_a_metric_with_the_name_of_a_column_costs_no_finished_generation(tmp_pat
 LEAST = """
 from dataclasses import dataclass
 import numpy as np
-from neuroevo.algorithms.algorithm import Unvalidated
-from neuroevo.genome import Genome
-from neuroevo.settings import settings
+from neuroevo.algorithms.base import Unvalidated
+from neuroevo.core.genome import Genome
+from neuroevo.core.settings import settings
 
 @dataclass(frozen=True)
 class State:
@@ -284,7 +284,7 @@ class Least(Unvalidated):
         return {"highest": np.float32(before.generation + 0.5)}
 """
 
-HEAD = "from neuroevo.algorithms.ga import GA\nfrom neuroevo.algorithms.algorithm import Unvalidated\n"
+HEAD = "from neuroevo.algorithms.ga import GA\nfrom neuroevo.algorithms.base import Unvalidated\n"
 MODULES = {
     "own_zero": "x = 1\ny = x / 0\n",
     "own_exit": "import sys\nsys.exit(3)\n",
@@ -294,10 +294,10 @@ MODULES = {
     "own_wrong": HEAD + "number = 3\n\ndef make(): pass\n\nclass Half(Unvalidated):\n    def ask(self): pass\n\n"
     "class Plain(GA): pass\n",
     "own_none": "class Other: pass\n",
-    "own_state": HEAD + "from neuroevo.settings import settings\n\n@settings\nclass Bad(GA):\n    pass\n\n"
+    "own_state": HEAD + "from neuroevo.core.settings import settings\n\n@settings\nclass Bad(GA):\n    pass\n\n"
     "Bad.state_type = dict\n",
 }
-LACKS = "behavior, init, tell, elite, best, metrics: expected all of neuroevo.algorithms.Algorithm"
+LACKS = "behavior, init, tell, elite, best, metrics: expected all of neuroevo.algorithms.base.Algorithm"
 
 
 @pytest.fixture
@@ -325,8 +325,8 @@ def folder(tmp_path, monkeypatch):
         ("own_wrong:number", "own_wrong ({folder}/own_wrong.py) has no class number: expected one of GA, Plain"),
         ("own_wrong:Half", f"Half lacks state_type, {LACKS}"),
         ("own_none:Other", "Other lacks state_type, behavior, init, ask, tell, candidates, tell_validation, elite, "
-         "best, metrics: expected all of neuroevo.algorithms.Algorithm"),
-        ("own_wrong:Plain", "Plain is not decorated: expected a class decorated with neuroevo.settings.settings"),
+         "best, metrics: expected all of neuroevo.algorithms.base.Algorithm"),
+        ("own_wrong:Plain", "Plain is not decorated: expected a class decorated with neuroevo.core.settings.settings"),
         ("own_state:Bad", "Bad.state_type: expected a frozen dataclass"),
         ("own_zero:X", "importing own_zero raises ZeroDivisionError: division by zero ({folder}/own_zero.py, line 2)"),
         ("own_exit:X", "importing own_exit raises SystemExit: 3 ({folder}/own_exit.py, line 2)"),

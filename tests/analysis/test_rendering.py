@@ -279,8 +279,10 @@ def test_an_environment_of_gymnasium_without_screens(tmp_path):
 
 def test_a_mode_of_rendering_that_was_asked_for_stays():
     options = {"kwargs": {"render_mode": "ansi", "g": 9.0}, "workers": 2}
-    assert registry.rendered("gymnasium:CartPole-v1", options) == options
-    assert registry.rendered("frostbite", {"mode": 1}) == {"mode": 1}
+    for name, given in (("gymnasium:CartPole-v1", options), ("frostbite", {"mode": 1})):
+        environment = registry.find(name, given)
+        assert environment.rendered() is environment
+    assert registry.find("gymnasium:CartPole-v1").rendered().options == {"kwargs": {"render_mode": "rgb_array"}}
 
 
 def test_failures_are_told(tmp_path):

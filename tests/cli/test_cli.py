@@ -22,6 +22,7 @@ from neuroevo.cli import app
 from neuroevo.cli.progress import PlainWatcher, TerminalWatcher
 from neuroevo.config.load import load_config
 from neuroevo.core.genome import Genome
+from neuroevo.core.version import VERSION
 from neuroevo.runs import training_run as run_module
 from neuroevo.runs.metrics_files import read_rows
 from neuroevo.training.record import EvaluationRecord, PhaseRecord, Record
@@ -75,7 +76,7 @@ def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
     info = json.loads((out / "info.json").read_text())
     assert info["seed"] == 9
     assert (info["parameters"], info["actions"], info["device"]) == (8, 3, "cpu")
-    assert info["versions"]["neuroevo"] == neuroevo.__version__
+    assert info["versions"]["neuroevo"] == VERSION
     assert info["versions"]["numpy"] == np.__version__
     assert info["versions"]["gymnasium"] == gymnasium.__version__
     assert info["machine"]["cores"] >= 1

@@ -7,8 +7,8 @@ from rich.console import Console
 
 from neuroevo.cli import suite_progress
 from neuroevo.cli.suite_progress import PlainSuiteWatcher, TerminalSuiteWatcher, share_done
-from neuroevo.sweeps.runner import Failure
 from neuroevo.sweeps.status import RunStatus
+from neuroevo.sweeps.watcher import Failure
 from tests.support.suites import load
 
 

@@ -13,10 +13,10 @@ from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.algorithms.schedules import LinearSchedule
 from neuroevo.config.load import load_config, make_config
-from neuroevo.config.sources import tomllib
 from neuroevo.core import bounds
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
+from neuroevo.system.toml import tomllib
 
 PRESETS = Path(__file__).parents[2] / "neuroevo/config/presets"
 LEAST = {"env": {"name": "frostbite"}, "training": {"generations": 3}}

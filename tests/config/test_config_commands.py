@@ -13,8 +13,8 @@ from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import SECTIONS
-from neuroevo.config.sources import tomllib
 from neuroevo.envs.atari import AtariOptions
+from neuroevo.system.toml import tomllib
 
 ROOT = Path(__file__).parents[2]
 START = {"env": {"name": "frostbite"}, "training": {"total_steps": 250_000_000}}

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
-from neuroevo.config.sources import tomllib
 from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.native import library
 from neuroevo.networks.architectures import NETWORKS
+from neuroevo.system.toml import tomllib
 
 
 @pytest.fixture

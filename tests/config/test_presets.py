@@ -11,9 +11,10 @@ from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.optimizers import Adam
 from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
-from neuroevo.config.sources import description, presets, tomllib
+from neuroevo.config.sources import description, presets
 from neuroevo.core.errors import UserError
 from neuroevo.runs.metrics_files import read_rows
+from neuroevo.system.toml import tomllib
 
 PRESETS = Path(__file__).parents[2] / "neuroevo/config/presets"
 NAMES = sorted(path.stem for path in PRESETS.glob("*.toml"))

@@ -15,9 +15,9 @@ from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
-from neuroevo.config.sources import tomllib
 from neuroevo.core.errors import UserError
 from neuroevo.runs.metrics_files import read_rows
+from neuroevo.system.toml import tomllib
 from tests.support.runs import new_run
 
 EPISODES = {"num_validation_episodes": 30, "num_test_episodes": 200, "episode_cutoff_mode": 5000}

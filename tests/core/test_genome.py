@@ -68,16 +68,19 @@ def test_a_line_of_descent_takes_one_mutation_each():
     assert [each["same"] for each in written] == [0, *range(100)]
 
 
+NOTHING = {"base": 1, "network": 0, "same": 0, "chain": []}  # a genome without mutations
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({"base": 1}, "not a genome"),
+        ({key: value for key, value in NOTHING.items() if key != "same"}, "not a genome"),
         ([], "not a genome"),
-        ({"base": 1, "chain": [[2]]}, "not a genome"),
-        ({"base": 2**63, "chain": []}, "base .* 9223372036854775808, "),
-        ({"base": 1.0, "chain": []}, "base .* 1.0, "),
-        ({"base": 1, "chain": [[-1, 0.5]]}, "seed .* -1, "),
-        ({"base": 1, "same": 2, "chain": []}, "2 mutations"),
+        ({**NOTHING, "chain": [[2]]}, "not a genome"),
+        ({**NOTHING, "base": 2**63}, "base .* 9223372036854775808, "),
+        ({**NOTHING, "base": 1.0}, "base .* 1.0, "),
+        ({**NOTHING, "chain": [[-1, 0.5]]}, "seed .* -1, "),
+        ({**NOTHING, "same": 2}, "2 mutations"),
     ],
 )
 def test_what_is_not_a_genome(value, message):
@@ -152,4 +155,4 @@ def test_json_names_a_center():
     alone = genomes_from_json(json.loads(text))
     assert alone == line and not alone[0].base.at_hand
     with pytest.raises(ValueError, match="base .* 'md5:12', "):
-        genome_from_json({"base": "md5:12", "chain": []})
+        genome_from_json({**NOTHING, "base": "md5:12"})

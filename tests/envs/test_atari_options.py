@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs import atari, registry
@@ -178,7 +178,7 @@ BAD = [
 
 @pytest.mark.parametrize(("key", "value", "expected", "native"), BAD)
 def test_bad_values_have_one_message(key, value, expected, native):
-    (problem,) = registry.check("pong", {key: value})
+    _, (problem,) = registry.check("pong", {key: value})
     assert (problem.key, problem.reason) == (f"env.options.{key}", f"expected {expected}")
     with pytest.raises(ConfigError) as caught:
         registry.resolve("pong", {key: value})
@@ -187,12 +187,12 @@ def test_bad_values_have_one_message(key, value, expected, native):
         rom = registry.resolve("pong").options
         text = str(value).lower() if isinstance(value, bool) else str(value)
         with pytest.raises(NativeError) as caught:
-            EnvPool(EnvRecipe("pong", "atari", (*rom, f"{key}={text}")), 1)
+            EnvPool(EnvSpec("pong", "atari", (*rom, f"{key}={text}")), 1)
         assert str(caught.value) == f"atari option {key} is '{text}', expected {native}"
 
 
 def test_all_problems_are_reported():
-    problems = registry.check("frostbit", {"frame_skip": 0, "frameskip": 2, "noop_max": -3})
+    _, problems = registry.check("frostbit", {"frame_skip": 0, "frameskip": 2, "noop_max": -3})
     assert [str(problem) for problem in problems] == [
         'env.name = "frostbit": there is no such environment; did you mean frostbite? '
         "(`neuroevo info` lists the environments)",
@@ -206,8 +206,8 @@ def test_all_problems_are_reported():
     ) as bad:
         registry.resolve("frostbite", {"frame_skip": 0, "frameskip": 2})
     assert [problem.key for problem in bad.value.problems] == ["env.options.frameskip", "env.options.frame_skip"]
-    assert registry.check("ALE/Frostbite-v5", {"frame_skip": 4.0, "repeat_action_probability": 1}) == []
-    (unknown,) = registry.check("Ms. Pacmann", {})
+    assert registry.check("ALE/Frostbite-v5", {"frame_skip": 4.0, "repeat_action_probability": 1})[1] == []
+    _, (unknown,) = registry.check("Ms. Pacmann", {})
     assert (unknown.key, unknown.value) == ("env.name", "Ms. Pacmann")
     assert unknown.reason.startswith("there is no such environment; did you mean ms_")
 

@@ -331,7 +331,7 @@ def test_what_cannot_be_made(name, kwargs, message):
     ],
 )
 def test_mistakes_are_said_before_anything_starts(name, options, message):
-    (problem,) = registry.check(name, options)
+    _, (problem,) = registry.check(name, options)
     assert message in str(problem)
     with pytest.raises(UserError, match=re.escape(message)):
         registry.resolve(name, options)
@@ -351,8 +351,8 @@ def test_the_folder_need_not_be_on_the_path(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("name", "fps"), [("CartPole-v1", 50), ("Acrobot-v1", 15), (f"{TOYS}ToyImage-v0", 30)])
 def test_real_time(name, fps):
     """Steps in a second, as their sources have it: CartPole's tau is 0.02 s, for example."""
-    assert registry.frames_per_s(f"gymnasium:{name}", {"workers": 1}) == fps
-    assert registry.frames_per_s("frostbite", {}) is None
+    assert registry.find(f"gymnasium:{name}", {"workers": 1}).frames_per_s() == fps
+    assert registry.find("frostbite").frames_per_s() is None
 
 
 def test_rendering():

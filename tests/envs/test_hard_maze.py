@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from neuroevo.cli import app
 from neuroevo.config.load import make_config
 from neuroevo.config.template import documented
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.envs import hard_maze, mujoco, registry
 from neuroevo.native.env_pool import EnvPool
@@ -178,8 +178,8 @@ def test_mazes_go_by_their_usual_names(name, task):
     recipe = registry.resolve(name)
     assert (recipe.name, recipe.family) == (task, "hard_maze")
     assert recipe.options == (f"map={hard_maze.map_path(NAMES[task])}",)
-    assert registry.check(name, {}) == []
-    assert registry.options_of(name) is hard_maze.HardMazeOptions
+    assert registry.check(name, {})[1] == []
+    assert registry.find(name).options_type is hard_maze.HardMazeOptions
 
 
 def test_names_are_listed_and_suggested():
@@ -202,13 +202,13 @@ BAD = [  # option, value, in a configuration, natively
 
 @pytest.mark.parametrize(("option", "value", "expected", "natively"), BAD)
 def test_bad_options(option, value, expected, natively):
-    (problem,) = registry.check("hard_maze", {option: value})
+    _, (problem,) = registry.check("hard_maze", {option: value})
     assert (problem.key, problem.value, problem.reason) == (f"env.options.{option}", value, f"expected {expected}")
     with pytest.raises(UserError, match=re.escape(str(problem))):
         registry.resolve("hard_maze", {option: value})
     path = f"map={hard_maze.map_path('hard')}"
     with pytest.raises(NativeError) as caught:
-        EnvPool(EnvRecipe("HardMaze-v0", "hard_maze", (path, f"{option}={value}")), 1)
+        EnvPool(EnvSpec("HardMaze-v0", "hard_maze", (path, f"{option}={value}")), 1)
     assert str(caught.value) == f"hard_maze option {option} is '{value}', expected {natively}"
 
 
@@ -239,7 +239,7 @@ def test_other_maps(tmp_path, monkeypatch):
     ],
 )
 def test_maps_that_are_not_there(chosen, problem):
-    (found,) = registry.check("hard_maze", {"map": chosen})
+    _, (found,) = registry.check("hard_maze", {"map": chosen})
     assert (found.key, found.value) == ("env.options.map", chosen) and problem in found.reason
     with pytest.raises(UserError, match=re.escape(str(found))):
         registry.resolve("hard_maze", {"map": chosen})

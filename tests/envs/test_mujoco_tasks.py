@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from neuroevo.config.load import make_config
 from neuroevo.config.template import documented
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.envs import atari, mujoco, registry
 from neuroevo.native import library
@@ -36,7 +36,7 @@ def test_tasks_go_by_their_usual_names(name, task):
     recipe = registry.resolve(name)
     assert (recipe.name, recipe.family) == (f"{task}-v5", "mujoco")
     assert recipe.options[0] == f"task={task}" and re.match(r"model=/.*\.xml$", recipe.options[1])
-    assert registry.check(name, {}) == []
+    assert registry.check(name, {})[1] == []
 
 
 @pytest.mark.parametrize("name", mujoco.TASKS)
@@ -50,7 +50,7 @@ def test_every_task_is_found_and_no_game(name):
 def test_unknown_tasks_are_named_with_the_nearest(name, near):
     with pytest.raises(UserError, match=f"environment '{name}' is unknown; did you mean {near}-v5?"):
         registry.resolve(name)
-    (problem,) = registry.check(name, {})
+    _, (problem,) = registry.check(name, {})
     assert (problem.key, problem.value) == ("env.name", name)
     assert problem.reason.startswith(f"there is no such environment; did you mean {near}-v5?")
 
@@ -77,7 +77,7 @@ BAD = [  # option, value, in a configuration; None where the native code is not 
 
 @pytest.mark.parametrize(("option", "value", "expected", "native"), BAD)
 def test_bad_values_have_one_message(option, value, expected, native):
-    (problem,) = registry.check("Ant-v5", {option: value})
+    _, (problem,) = registry.check("Ant-v5", {option: value})
     assert (problem.key, problem.reason) == (f"env.options.{option}", f"expected {expected}")
     with pytest.raises(UserError) as caught:
         registry.resolve("Ant-v5", {option: value})
@@ -91,7 +91,7 @@ def test_bad_values_have_one_message(option, value, expected, native):
 def given(task, *options, model=None):
     """A pool from options that nothing has checked."""
     path = model or mujoco.model_path(mujoco.TASKS[task]().xml_file)
-    return EnvPool(EnvRecipe(task, "mujoco", (f"task={task}", f"model={path}", *options)), 1)
+    return EnvPool(EnvSpec(task, "mujoco", (f"task={task}", f"model={path}", *options)), 1)
 
 
 def test_unknown_options_are_named_with_the_legal_ones():
@@ -110,7 +110,7 @@ def test_unknown_options_are_named_with_the_legal_ones():
     with pytest.raises(
         NativeError, match="option task is 'Anti', expected one of: Ant, HalfCheetah, Hopper, Humanoid, "
     ):
-        EnvPool(EnvRecipe("Anti", "mujoco", ("task=Anti",)), 1)
+        EnvPool(EnvSpec("Anti", "mujoco", ("task=Anti",)), 1)
 
 
 def test_main_body_is_a_body():
@@ -125,7 +125,7 @@ def test_main_body_is_a_body():
 
 def test_bad_models_are_named(tmp_path):
     missing = tmp_path / "missing.xml"
-    (problem,) = registry.check("Ant-v5", {"xml_file": str(missing)})
+    _, (problem,) = registry.check("Ant-v5", {"xml_file": str(missing)})
     assert (problem.key, problem.value) == ("env.options.xml_file", str(missing))
     assert f"there is no {missing}" in problem.reason
     with pytest.raises(UserError, match=f"there is no {missing}"):
@@ -156,7 +156,7 @@ def test_bad_models_are_named(tmp_path):
 
 @pytest.mark.parametrize("name", ["~nobody-of-that-name/ant.xml", "/a\0b.xml", "/" + 300 * "a", 300 * "a"])
 def test_models_that_no_file_can_be_called(name):
-    (problem,) = registry.check("Ant-v5", {"xml_file": name})
+    _, (problem,) = registry.check("Ant-v5", {"xml_file": name})
     assert problem.key == "env.options.xml_file" and "cannot be used: " in problem.reason
     with pytest.raises(UserError, match="cannot be used: "):
         registry.resolve("Ant-v5", {"xml_file": name})

@@ -13,7 +13,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import NativeError
 from neuroevo.core.genome import Genome
@@ -294,7 +294,7 @@ def episodes_of(name: str) -> tuple[Episode, ...]:
 def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
     """Returns, steps, failures and moments: step by step, with the policy and the normalization in NumPy."""
     pool, network = EnvPool(registry.resolve(name), 1), TASKS[name][0]
-    layers = network.layers(input_line("float64", pool.observation_shape), pool.num_actions, vector=True)
+    layers = network.layers(input_line("float64", pool.observation_shape), pool.num_actions, continuous_actions=True)
     population, played = Population([to_text(layers)], 1, "reference"), []
     for episode in episodes_of(name):
         population.init([0], [0], [episode.genome.base])
@@ -348,7 +348,7 @@ def test_the_graph_and_the_lane_runner_play_the_same(name, lanes, slots, threads
     with LocalEvaluator(name, network, lanes=lanes, slots=slots, threads=threads_used, device="cpu") as evaluator:
         assert_played(name, evaluator.evaluate(episodes_of(name)))
         assert_played(name, evaluator.evaluate(episodes_of(name)))  # with the rows and slots that were used before
-    layers = functools.partial(network.layers, vector=True)
+    layers = functools.partial(network.layers, continuous_actions=True)
     assert_played(name, run_episodes(registry.resolve(name), [layers], episodes_of(name), lanes=lanes, slots=slots))
 
 
@@ -393,7 +393,7 @@ def test_the_queue_hands_normalizers_to_the_slots():
 
 
 def test_networks_that_do_not_fit_are_refused():
-    recipe: EnvRecipe = registry.resolve("Hopper-v5")
+    recipe: EnvSpec = registry.resolve("Hopper-v5")
 
     def four(observation, actions):
         return [observation, f"dense {actions + 1} 1.0"]

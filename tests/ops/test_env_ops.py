@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from neuroevo.core.env_spec import EnvRecipe
+from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
@@ -312,7 +312,7 @@ def test_bad_pools(tmp_path):
         assert message in str(caught.value)
         if given.get("slots", 1) > 0 and given.get("family", "atari") == "atari":
             with pytest.raises(NativeError) as caught:  # the C interface says the same
-                EnvPool(EnvRecipe("freeway", "atari", tuple(given["options"])), 1)
+                EnvPool(EnvSpec("freeway", "atari", tuple(given["options"])), 1)
             assert message in str(caught.value)
 
 

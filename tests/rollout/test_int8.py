@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import CheckpointSettings
-from neuroevo.config.sources import tomllib
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
@@ -26,6 +25,7 @@ from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.folder import RunFolder
+from neuroevo.system.toml import tomllib
 from tests.analysis.test_network_export import real_observations
 from tests.ops.test_population_ops import SCREEN, observations_for, thetas_for
 from tests.rollout.test_pipeline import LAYOUTS, assert_same, play, some_episodes

@@ -17,9 +17,10 @@ from neuroevo.core.errors import UserError
 from neuroevo.runs.metrics_files import read_rows
 from neuroevo.sweeps import runner
 from neuroevo.sweeps.report import write_report
-from neuroevo.sweeps.runner import SuiteWatcher, run_suite
+from neuroevo.sweeps.runner import run_suite
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.suite import load_suite
+from neuroevo.sweeps.watcher import SuiteWatcher
 from tests.support import odd_metrics
 from tests.support.runs import results
 from tests.support.suites import GA, TOY_CHILD, load, table, write

@@ -1,4 +1,4 @@
-// The options of the Atari family. neuroevo/envs.py describes them to users and checks them too.
+// The options of the Atari family. neuroevo/envs/atari.py describes them to users and checks them too.
 #ifndef NEUROEVO_ENVS_ATARI_OPTIONS_H_
 #define NEUROEVO_ENVS_ATARI_OPTIONS_H_
 

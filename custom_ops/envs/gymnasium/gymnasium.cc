@@ -1,5 +1,6 @@
-// The Gymnasium family: any environment that gymnasium.make makes, in Python processes (neuroevo/gymnasium_worker.py),
-// over which the slots are spread in turn. A step blocks the thread that asks for it while its worker works.
+// The Gymnasium family: any environment that gymnasium.make makes, in Python processes
+// (neuroevo/envs/gymnasium/worker.py), over which the slots are spread in turn. A step blocks the thread that asks for
+// it while its worker works.
 //
 // Options: command (program and arguments of a worker, one a line), id and keywords (JSON) of the environment, workers
 // (at most; there are no more than slots), timeout (seconds that a worker may take for an answer).

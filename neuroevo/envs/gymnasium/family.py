@@ -25,10 +25,10 @@ from pydantic import Field
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import Positive, Threads, settings
+from neuroevo.envs.family import EnvFamily
 
-FAMILY = "gymnasium"
-FREE = ("workers", "timeout")  # options that results do not depend on
 _PREFIX = "gymnasium:"
+_ALL_BUT_EQUAL = 0.9999  # how alike names are of which one lacks the prefix
 _START = "import sys; sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
 _SAY_FPS = """import json, sys
 sys.path[:] = sys.argv[3:]
@@ -52,9 +52,80 @@ class GymnasiumOptions:
     """Seconds that a reset or a step may take before the run fails; the start of a process may take 300 at least."""
 
 
-def find(name: str) -> str | None:
-    """The name itself, if it begins with the family's prefix; whether there is such an environment is checked later."""
-    return name.strip() if name.strip().startswith(_PREFIX) else None
+class GymnasiumFamily(EnvFamily):
+    """Gymnasium's environments, which custom_ops/envs/gymnasium has played by Python processes.
+
+    EnvFamily says what the methods mean. Of observations and actions nothing is known before an environment is made.
+    """
+
+    name = "gymnasium"
+    free_options = ("workers", "timeout")
+    tried_at_preflight = False  # it takes processes and seconds
+
+    def find(self, given_name: str) -> str | None:
+        """The name itself where it has the family's prefix; whether there is such an environment is a problem's."""
+        return given_name.strip() if given_name.strip().startswith(_PREFIX) else None
+
+    def nearest(self, given_name: str) -> tuple[float, str] | None:
+        """The same name with the prefix, where Gymnasium has it: nearer than any but another version's."""
+        return (_ALL_BUT_EQUAL, f"{_PREFIX}{given_name}") if registered(given_name) else None
+
+    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all environments are the same
+        """The class of the options."""
+        return GymnasiumOptions
+
+    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:
+        """There may be no such environment, and keywords may be none.
+
+        What a module registers, and what environments make of keywords, only the workers know.
+        """
+        kwargs = options.get("kwargs", {})
+        bad = [
+            Problem(f"env.options.kwargs.{key}", reason, value)
+            for key, value in kwargs.items()
+            if (reason := _keyword_problem(key, value)) is not None
+        ]
+        unknown = _id_problem(name.removeprefix(_PREFIX))
+        return [Problem("env.name", unknown, given_name), *bad] if unknown else bad
+
+    def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """The id, its keywords, and the command that starts a worker. UserError: there is no Python."""
+        if not sys.executable:
+            raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
+        command = [sys.executable, "-c", _START, *_path()]
+        given = GymnasiumOptions(**options)
+        return (
+            f"id={name.removeprefix(_PREFIX)}",
+            f"keywords={json.dumps(given.kwargs)}",
+            "command=" + "\n".join(command),
+            f"workers={given.workers or _cores()}",
+            f"timeout={given.timeout}",
+        )
+
+    def render_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Environments have screens where the keyword render_mode says so."""
+        return {**options, "kwargs": {"render_mode": "rgb_array", **options.get("kwargs", {})}}
+
+    def frames_per_s(self, name: str, options: Mapping[str, Any]) -> float:
+        """The environment's metadata["render_fps"]; 30 where it says nothing, or nothing that can be.
+
+        It is made once more for that in a process of its own, as it may depend on keywords.
+        """
+        given = GymnasiumOptions(**self.render_options(options))
+        arguments = [name.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path()]
+        command = [sys.executable, "-c", _SAY_FPS, *arguments]
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=given.timeout
+            )
+            fps = float(done.stdout.splitlines()[-1])  # the module may print before
+        except (subprocess.TimeoutExpired, LookupError, ValueError):
+            return _USUAL_FPS
+        return fps if 0 < fps <= _MAX_FPS else _USUAL_FPS
+
+    def listing(self) -> str:
+        """How they are named; there are too many to list."""
+        return "and any environment of Gymnasium, such as gymnasium:CartPole-v1 or gymnasium:my_module:MyEnv-v0"
 
 
 def registered(env_id: str) -> bool:
@@ -63,62 +134,6 @@ def registered(env_id: str) -> bool:
 
     spec = gymnasium.registry.get(env_id)
     return spec is not None and not str(spec.entry_point).startswith("ale_py")
-
-
-def near(name: str) -> tuple[str, Mapping[str, str]]:  # noqa: ARG001
-    """Nothing to suggest: Gymnasium does so itself."""
-    return "", {}
-
-
-def options_of(found: str) -> type:  # noqa: ARG001 - the options of all environments are the same
-    """The class of the options."""
-    return GymnasiumOptions
-
-
-def problems(found: str, given_name: str, values: Mapping[str, Any]) -> list[Problem]:
-    """What else is wrong. What a module registers, and what environments make of keywords, only the workers know."""
-    kwargs = values.get("kwargs", {})
-    bad = [
-        Problem(f"env.options.kwargs.{key}", problem, value)
-        for key, value in kwargs.items()
-        if (problem := _keyword_problem(key, value)) is not None
-    ]
-    unknown = _id_problem(found.removeprefix(_PREFIX))
-    return [Problem("env.name", unknown, given_name), *bad] if unknown else bad
-
-
-def native_options(found: str, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the native family takes, from options that options_of(found) has checked. UserError: there is no Python."""
-    if not sys.executable:
-        raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
-    command = [sys.executable, "-c", _START, *_path()]
-    options = GymnasiumOptions(**values)
-    return (
-        f"id={found.removeprefix(_PREFIX)}",
-        f"keywords={json.dumps(options.kwargs)}",
-        "command=" + "\n".join(command),
-        f"workers={options.workers or _cores()}",
-        f"timeout={options.timeout}",
-    )
-
-
-def rendered(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options with which environments have screens for videos."""
-    return {**options, "kwargs": {"render_mode": "rgb_array", **options.get("kwargs", {})}}
-
-
-def frames_per_s(found: str, options: Mapping[str, Any]) -> float:
-    """Screens, one a step, in a second of real time: metadata["render_fps"] of the environment, made once more for that
-    in a process of its own, as it may depend on keywords; 30 where it says nothing, or nothing that can be."""
-    given = GymnasiumOptions(**rendered(options))
-    arguments = [found.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path()]
-    command = [sys.executable, "-c", _SAY_FPS, *arguments]
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=given.timeout)
-        fps = float(done.stdout.splitlines()[-1])  # the module may print before
-    except (subprocess.TimeoutExpired, LookupError, ValueError):
-        return _USUAL_FPS
-    return fps if 0 < fps <= _MAX_FPS else _USUAL_FPS
 
 
 def _path() -> list[str]:

@@ -26,7 +26,13 @@ _DIRECT = (np.dtype(np.uint8), np.dtype(np.float32), np.dtype(np.float64))
 
 @dataclass(frozen=True)
 class Observations:
-    """How observations are written. encode: an observation -> the bytes of an array of this dtype and shape."""
+    """How observations are written.
+
+    Attributes:
+        dtype: Of the array that an observation becomes.
+        shape: Of that array.
+        encode: What makes the array's bytes of an observation.
+    """
 
     dtype: np.dtype
     shape: tuple[int, ...]
@@ -35,10 +41,14 @@ class Observations:
 
 @dataclass(frozen=True)
 class Actions:
-    """How actions are read. decode: an array, int32 [1] or float32 [count] -> what env.step takes.
+    """How actions are read.
 
-    count: of the choices where low is None, and the array's number is in [0, count); else of the numbers, each meant to
-    lie in low to high, float32 [count].
+    Attributes:
+        count: How many choices there are where low is None, and the array's number is in [0, count); else how many
+            numbers an action has.
+        decode: What makes of an array, int32 [1] or float32 [count], what env.step takes.
+        low: What the numbers are meant to be at least, float32 [count].
+        high: What they are meant to be at most, float32 [count].
     """
 
     count: int
@@ -53,7 +63,11 @@ class Actions:
 
 
 def observations(space: Space) -> Observations:
-    """For a space. TypeError: it has no vectors of a fixed length."""
+    """How a space's observations are written.
+
+    Raises:
+        TypeError: It has no vectors of a fixed length.
+    """
     flat = not isinstance(space, spaces.Box)
     try:
         box = spaces.flatten_space(space) if flat else space
@@ -70,7 +84,11 @@ def observations(space: Space) -> Observations:
 
 
 def actions(space: Space) -> Actions:
-    """For a space. TypeError: it is one that no network can act in."""
+    """How a space's actions are read.
+
+    Raises:
+        TypeError: It is one that no network can act in.
+    """
     if isinstance(space, spaces.Discrete):
         kind, start = space.dtype.type, int(space.start)
         return Actions(int(space.n), lambda action: kind(start + int(action[0])))

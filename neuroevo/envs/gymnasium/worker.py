@@ -216,7 +216,8 @@ def _error(error: BaseException) -> bytes:
 
 def _in_their_code(error: BaseException | None) -> bool:
     """Whether the exception or one that it comes from passed through code other than this package's and what finds and
-    calls an environment's class: not where there is no such environment, module or keyword."""
+    calls an environment's class: not where there is no such environment, module or keyword.
+    """
     known = (_PACKAGE, "<frozen importlib", os.path.dirname(importlib.__file__))
     while error is not None:
         for frame in traceback.extract_tb(error.__traceback__):

@@ -1,0 +1,226 @@
+"""The options of the MuJoCo tasks: the keywords of version v5 of Gymnasium 1.3's tasks, with its defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, PlainValidator, Strict
+
+from neuroevo.core.settings import settings, whole
+
+
+def _range(value: object) -> tuple[float, float]:
+    """A pair of numbers, of which either may be infinite."""
+    given = value if isinstance(value, (list, tuple)) else ()
+    numbers = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in given)
+    try:
+        if numbers and len(given) == 2 and given[0] <= given[1]:
+            return float(given[0]), float(given[1])
+    except OverflowError:  # an integer of more than 308 digits
+        pass
+    raise ValueError("expected two numbers [low, high] with low <= high")
+
+
+def _body(value: object) -> int | str:
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise ValueError("expected a body's name or its number, at least 0")
+
+
+_Whole = Annotated[int, BeforeValidator(whole)]
+_Weight = Annotated[float, Strict()]
+_FrameSkip = Annotated[_Whole, Field(ge=1, le=1000, description="Physics steps per step, all with the step's action.")]
+_MaxSteps = Annotated[_Whole, Field(ge=1, le=10**9, description="Steps after which an episode is cut off.")]
+_Model = Annotated[str, Field(min_length=1, description="File of the robot's model: one of Gymnasium's, or a path.")]
+_Noise = Annotated[_Weight, Field(ge=0, le=1e6, description="How far a start may be from the model's initial state.")]
+_Forward = Annotated[_Weight, Field(description="Weight of the speed along x, in m/s, in the reward.")]
+_Control = Annotated[_Weight, Field(description="Weight of the sum of squares of an action, which is a cost.")]
+_Contact = Annotated[_Weight, Field(description="Weight of the sum of squares of the contact forces, which is a cost.")]
+_Healthy = Annotated[_Weight, Field(description="Reward of a step after which the robot is healthy.")]
+_Terminate = Annotated[bool, Field(description="Whether the episode ends when the robot is not healthy.")]
+_Exclude = Annotated[bool, Field(description="Whether the place along x, and y where there is one, is not observed.")]
+_Include = Annotated[bool, Field(description="Whether these numbers, of each body, are observed.")]
+_Range = Annotated[tuple[float, float], PlainValidator(_range)]
+_HealthyRange = Annotated[_Range, Field(description="Where the robot is healthy; either end may be infinite.")]
+_ForceRange = Annotated[_Range, Field(description="Contact forces are cut off at these ends.")]
+_CostRange = Annotated[_Range, Field(description="The cost of contacts is cut off at these ends.")]
+_Body = Annotated[int | str, PlainValidator(_body), Field(description="The body whose speed counts: name or number.")]
+
+
+@settings
+class HalfCheetahOptions:
+    """Options of HalfCheetah-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "half_cheetah.xml"
+    frame_skip: _FrameSkip = 5
+    max_episode_steps: _MaxSteps = 1000
+    forward_reward_weight: _Forward = 1.0
+    ctrl_cost_weight: _Control = 0.1
+    reset_noise_scale: _Noise = 0.1
+    exclude_current_positions_from_observation: _Exclude = True
+
+
+@settings
+class SwimmerOptions:
+    """Options of Swimmer-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "swimmer.xml"
+    frame_skip: _FrameSkip = 4
+    max_episode_steps: _MaxSteps = 1000
+    forward_reward_weight: _Forward = 1.0
+    ctrl_cost_weight: _Control = 1e-4
+    reset_noise_scale: _Noise = 0.1
+    exclude_current_positions_from_observation: _Exclude = True
+
+
+@settings
+class HopperOptions:
+    """Options of Hopper-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "hopper.xml"
+    frame_skip: _FrameSkip = 4
+    max_episode_steps: _MaxSteps = 1000
+    forward_reward_weight: _Forward = 1.0
+    ctrl_cost_weight: _Control = 1e-3
+    healthy_reward: _Healthy = 1.0
+    terminate_when_unhealthy: _Terminate = True
+    healthy_state_range: _HealthyRange = (-100.0, 100.0)
+    healthy_z_range: _HealthyRange = (0.7, float("inf"))
+    healthy_angle_range: _HealthyRange = (-0.2, 0.2)
+    reset_noise_scale: _Noise = 5e-3
+    exclude_current_positions_from_observation: _Exclude = True
+
+
+@settings
+class Walker2dOptions:
+    """Options of Walker2d-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "walker2d_v5.xml"
+    frame_skip: _FrameSkip = 4
+    max_episode_steps: _MaxSteps = 1000
+    forward_reward_weight: _Forward = 1.0
+    ctrl_cost_weight: _Control = 1e-3
+    healthy_reward: _Healthy = 1.0
+    terminate_when_unhealthy: _Terminate = True
+    healthy_z_range: _HealthyRange = (0.8, 2.0)
+    healthy_angle_range: _HealthyRange = (-1.0, 1.0)
+    reset_noise_scale: _Noise = 5e-3
+    exclude_current_positions_from_observation: _Exclude = True
+
+
+@settings
+class AntOptions:
+    """Options of Ant-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "ant.xml"
+    frame_skip: _FrameSkip = 5
+    max_episode_steps: _MaxSteps = 1000
+    forward_reward_weight: _Forward = 1.0
+    ctrl_cost_weight: _Control = 0.5
+    contact_cost_weight: _Contact = 5e-4
+    healthy_reward: _Healthy = 1.0
+    main_body: _Body = 1
+    terminate_when_unhealthy: _Terminate = True
+    healthy_z_range: _HealthyRange = (0.2, 1.0)
+    contact_force_range: _ForceRange = (-1.0, 1.0)
+    reset_noise_scale: _Noise = 0.1
+    exclude_current_positions_from_observation: _Exclude = True
+    include_cfrc_ext_in_observation: _Include = True
+
+
+@settings
+class HumanoidOptions:
+    """Options of Humanoid-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "humanoid.xml"
+    frame_skip: _FrameSkip = 5
+    max_episode_steps: _MaxSteps = 1000
+    forward_reward_weight: _Forward = 1.25
+    ctrl_cost_weight: _Control = 0.1
+    contact_cost_weight: _Contact = 5e-7
+    contact_cost_range: _CostRange = (-float("inf"), 10.0)
+    healthy_reward: _Healthy = 5.0
+    terminate_when_unhealthy: _Terminate = True
+    healthy_z_range: _HealthyRange = (1.0, 2.0)
+    reset_noise_scale: _Noise = 1e-2
+    exclude_current_positions_from_observation: _Exclude = True
+    include_cinert_in_observation: _Include = True
+    include_cvel_in_observation: _Include = True
+    include_qfrc_actuator_in_observation: _Include = True
+    include_cfrc_ext_in_observation: _Include = True
+
+
+@settings
+class HumanoidStandupOptions:
+    """Options of HumanoidStandup-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "humanoidstandup.xml"
+    frame_skip: _FrameSkip = 5
+    max_episode_steps: _MaxSteps = 1000
+    uph_cost_weight: Annotated[_Weight, Field(description="Changes nothing, as in Gymnasium.")] = 1.0
+    ctrl_cost_weight: _Control = 0.1
+    impact_cost_weight: _Contact = 5e-7
+    impact_cost_range: _CostRange = (-float("inf"), 10.0)
+    reset_noise_scale: _Noise = 1e-2
+    exclude_current_positions_from_observation: _Exclude = True
+    include_cinert_in_observation: _Include = True
+    include_cvel_in_observation: _Include = True
+    include_qfrc_actuator_in_observation: _Include = True
+    include_cfrc_ext_in_observation: _Include = True
+
+
+@settings
+class InvertedPendulumOptions:
+    """Options of InvertedPendulum-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "inverted_pendulum.xml"
+    frame_skip: _FrameSkip = 2
+    max_episode_steps: _MaxSteps = 1000
+    reset_noise_scale: _Noise = 0.01
+
+
+@settings
+class InvertedDoublePendulumOptions:
+    """Options of InvertedDoublePendulum-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "inverted_double_pendulum.xml"
+    frame_skip: _FrameSkip = 5
+    max_episode_steps: _MaxSteps = 1000
+    healthy_reward: _Healthy = 10.0
+    reset_noise_scale: _Noise = 0.1
+
+
+@settings
+class ReacherOptions:
+    """Options of Reacher-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "reacher.xml"
+    frame_skip: _FrameSkip = 2
+    max_episode_steps: _MaxSteps = 50
+    reward_dist_weight: Annotated[_Weight, Field(description="Weight of the fingertip's distance from the target.")] = (
+        1.0
+    )
+    reward_control_weight: _Control = 1.0
+
+
+@settings
+class PusherOptions:
+    """Options of Pusher-v5: the table [env.options] of a configuration."""
+
+    xml_file: _Model = "pusher_v5.xml"
+    frame_skip: _FrameSkip = 5
+    max_episode_steps: _MaxSteps = 100
+    reward_near_weight: Annotated[_Weight, Field(description="Weight of the arm's distance from the object.")] = 0.5
+    reward_dist_weight: Annotated[_Weight, Field(description="Weight of the object's distance from the goal.")] = 1.0
+    reward_control_weight: _Control = 0.1
+
+
+TASKS: dict[str, type] = {  # name without version -> its options
+    kind.__name__.removesuffix("Options"): kind
+    for kind in (
+        *(HalfCheetahOptions, AntOptions, HopperOptions, HumanoidOptions, InvertedPendulumOptions, Walker2dOptions),
+        *(SwimmerOptions, InvertedDoublePendulumOptions, HumanoidStandupOptions, ReacherOptions, PusherOptions),
+    )
+}

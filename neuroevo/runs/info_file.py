@@ -1,0 +1,40 @@
+"""info.json of a run: what started it, when it was resumed, and on which machine; nothing depends on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from neuroevo.runs.paths import INFO
+from neuroevo.system.files import write_atomically
+
+
+def read_info(folder: Path) -> dict[str, Any]:
+    """Reads info.json.
+
+    Args:
+        folder: The run's folder.
+
+    Returns:
+        Its content; nothing if the file is missing or damaged.
+    """
+    try:
+        info = json.loads((folder / INFO).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return info if isinstance(info, dict) and isinstance(info.get("resumed"), list) else {}
+
+
+def write_info(folder: Path, info: Mapping[str, Any]) -> None:
+    """Writes info.json.
+
+    Args:
+        folder: The run's folder.
+        info: Its content, as JSON values.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    write_atomically(folder / INFO, (json.dumps(info, indent=2) + "\n").encode())

@@ -1,0 +1,48 @@
+"""Where a new run may go: a folder that holds no run yet."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from neuroevo.core.errors import UserError
+from neuroevo.runs.checkpoints import generations
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, METRICS
+
+
+def check_free(path: Path | str) -> None:
+    """Checks that a new run may go into a folder, which need not be there.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        UserError: There is a run in it, or `path` is a file.
+    """
+    if Path(path).exists() and not Path(path).is_dir():
+        raise UserError(f"{path} is a file, expected a folder or nothing")
+    if (Path(path) / CONFIG).exists():
+        raise UserError(
+            f"{path} already holds a run; go on with it by --resume {path}, or give another folder with --out"
+        )
+    metrics = Path(path) / METRICS
+    if metrics.is_file() and metrics.stat().st_size:  # a start that was killed leaves it empty
+        raise UserError(f"{path} holds {METRICS} of a run without its {CONFIG}; give another folder with --out")
+    if any(generation > 0 for generation in generations(Path(path) / CHECKPOINTS)):  # likewise
+        raise UserError(f"{path} holds checkpoints of a run without its {CONFIG}; give another folder with --out")
+
+
+def default_path(name: str) -> Path:
+    """Chooses a run's folder by the time.
+
+    Args:
+        name: What the run is called.
+
+    Returns:
+        runs/<name>-<local time>, which is not there yet.
+    """
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path, again = Path("runs") / stem, 2
+    while path.exists():
+        path, again = Path("runs") / f"{stem}-{again}", again + 1
+    return path
