@@ -2,5 +2,16 @@
 
 import signal
 
+import pytest
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session")
+def toy_command():
+    """Runs a command line of neuroevo with a ToyEvaluator in a process of its own, which imports no TensorFlow."""
+    from tests.support.commands import toy_server  # here: not all tests can import the package
+
+    with toy_server() as run:
+        yield run

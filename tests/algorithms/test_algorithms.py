@@ -62,12 +62,12 @@ def test_fitness_must_be_finite(name, value):
         wrong = np.zeros(len(candidates))
         wrong[-1] = value
         last = len(candidates) - 1
-        with pytest.raises(ValueError, match=f"fitness of candidate {last} is {value}, expected a finite number"):
+        with pytest.raises(ValueError, match=f"candidate {last} is {value}"):
             played = Played(candidates, wrong, 1, np.zeros((len(candidates), 2)))
             algorithm.tell_validation(told(np.arange(float(n))), played)
     fitness = np.zeros(n)
     fitness[n - 3] = value
-    with pytest.raises(ValueError, match=f"fitness of genome {n - 3} is {value}, expected a finite number"):
+    with pytest.raises(ValueError, match=f"genome {n - 3} is {value}"):
         told(fitness)
     with pytest.raises(ValueError, match=rf"shape \({n - 1},\), expected \({n},\)"):
         told(np.zeros(n - 1))

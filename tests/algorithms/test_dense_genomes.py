@@ -148,7 +148,7 @@ def test_rows_of_the_caller(dtype: str) -> None:
 
 def test_vectors_that_do_not_fit_are_refused() -> None:
     small, right = Genome(Center(np.ones(7))), dense(Genome(1))
-    words = "a genome starts from 7 weights, expected 1,008,450 as network 0 has"
+    words = "7 weights, expected 1,008,450"
     for genomes in ([right, small], [small.child(1, SIGMA), small.child(2, SIGMA), right]):
         episodes = [Episode(genome, 0, 5) for genome in genomes]
         evaluator = LocalEvaluator("frostbite", "model", lanes=1, slots=1)
@@ -164,7 +164,7 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
         for some in (genomes[:1], genomes[1:]):  # one that plays, and one that is a parent
             with (
                 LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator,
-                pytest.raises(UserError, match=rf"network {network} of a genome is out of range \[0, 1\)"),
+                pytest.raises(UserError, match=rf"network {network} .*\[0, 1\)"),
             ):
                 evaluator.evaluate([Episode(genome, 0, 5) for genome in some])
 
@@ -207,11 +207,11 @@ def test_the_queue_hands_thetas_to_the_rows() -> None:
 
     none = int64(-1, -1, -1)
     for theta_of, sources, given, message in (
-        (int64(0, 2, -1), none, thetas, r"theta of a genome 2 is out of range \[0, 2\)"),
-        (int64(0, -2, -1), none, thetas, r"theta of a genome -2 is out of range \[0, 2\)"),
-        (int64(0, -1, -1), int64(1, -1, -1), thetas, "genome 5 has a theta and source row 1, expected one of them"),
-        (int64(0), none, thetas, r"input 'genome_thetas' has shape \[1\], expected \[3\]"),
-        (none, none, thetas[0], r"input 'thetas' has shape \[3\], expected \[V, W\]"),
+        (int64(0, 2, -1), none, thetas, r"theta .* 2 .*\[0, 2\)"),
+        (int64(0, -2, -1), none, thetas, r"theta .* -2 .*\[0, 2\)"),
+        (int64(0, -1, -1), int64(1, -1, -1), thetas, "genome 5 .*source row 1"),
+        (int64(0), none, thetas, r"'genome_thetas' .*\[1\], expected \[3\]"),
+        (none, none, thetas[0], r"'thetas' .*\[3\], expected \[V, W\]"),
     ):
         with pytest.raises(Exception, match=message):
             submit(theta_of, sources, given)

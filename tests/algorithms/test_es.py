@@ -1,6 +1,5 @@
 """Evolution strategies: pairs, estimate and step by hand and against float64, a quadratic with a known optimum."""
 
-import re
 import tracemalloc
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,8 +16,8 @@ from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import SGD, Adam
 from neuroevo.algorithms.schedules import ExponentialSchedule, LinearSchedule
 from neuroevo.config.load import make_config
-from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
+from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.native.weights import NativeWeights
 from neuroevo.runs.state_codec import decode, encode
@@ -192,16 +191,15 @@ def test_a_fitness_that_is_not_finite_names_its_genome(wrong):
     weights, algorithm = weights_of(3), ES(population=6)
     state, fitness = algorithm.init(1), np.zeros(6)
     fitness[4] = wrong
-    with pytest.raises(ValueError, match=f"fitness of genome 4 is {wrong}, expected a finite number"):
+    with pytest.raises(ValueError, match=f"genome 4 is {wrong}"):
         algorithm.tell(state, Played(algorithm.ask(state, weights), fitness), weights)
 
 
 def test_a_step_beyond_float32_is_an_error():
     theta, gradient = np.array([1, 2, -3e38], np.float32), np.array([0, 0, -1], np.float32)
-    message = "the sgd step takes weight 2 from -3e+38 to -inf, expected a number that is finite in 32 bits"
-    with pytest.raises(ValueError, match=re.escape(message)):
+    with pytest.raises(ValueError, match=r"sgd .* weight 2 from -3e\+38 to -inf"):
         ascend(theta, gradient, SGD(learning_rate=1e38), None, 0.0)
-    with pytest.raises(ValueError, match="gradient 2 is -inf, expected a number that is finite in 32 bits"):
+    with pytest.raises(ValueError, match="gradient 2 is -inf"):
         ascend(theta, gradient, Adam(), None, 10.0)
 
 
@@ -303,27 +301,32 @@ def test_an_update_needs_a_few_vectors_only():
 
 
 @pytest.mark.parametrize(
-    ("settings", "problem"),
+    ("settings", "key", "value", "expected"),
     [
-        ({"population": 5}, "population = 5: expected a multiple of 2"),
-        ({"population": 0}, "population = 0: expected at least 1"),
-        ({"weight_decay": -0.1}, "weight_decay = -0.1: expected at least 0"),
-        ({"sigma": 0}, "sigma = 0: expected more than 0"),
-        ({"optimizer": {"type": "lion"}}, 'optimizer = {type = "lion"}: expected a table with type "adam" or "sgd"'),
-        ({"optimizer": "adam"}, 'optimizer = "adam": expected a table with type "adam" or "sgd"'),
-        ({"optimizer": {"learning_rate": -1}}, "optimizer.learning_rate = -1: expected more than 0"),
+        ({"population": 5}, "population", 5, "multiple of 2"),
+        ({"population": 0}, "population", 0, "at least 1"),
+        ({"weight_decay": -0.1}, "weight_decay", -0.1, "at least 0"),
+        ({"sigma": 0}, "sigma", 0, "more than 0"),
+        ({"optimizer": {"type": "lion"}}, "optimizer", {"type": "lion"}, '"adam" or "sgd"'),
+        ({"optimizer": "adam"}, "optimizer", "adam", '"adam" or "sgd"'),
+        ({"optimizer": {"learning_rate": -1}}, "optimizer.learning_rate", -1, "more than 0"),
         (
             {"optimizer": {"type": "sgd", "learning_rate": 1, "momentum": 1}},
-            "optimizer.momentum = 1: expected less than 1",
+            "optimizer.momentum",
+            1,
+            "less than 1",
         ),
-        ({"optimizer": {"type": "sgd"}}, "optimizer.learning_rate: missing, expected a value"),
-        ({"optimizer": {"type": "adam", "momentum": 0.5}}, "optimizer.momentum = 0.5: there is no such key"),
+        ({"optimizer": {"type": "sgd"}}, "optimizer.learning_rate", NO_VALUE, "missing"),
+        ({"optimizer": {"type": "adam", "momentum": 0.5}}, "optimizer.momentum", 0.5, "no such key"),
     ],
 )
-def test_wrong_settings(settings, problem):
+def test_wrong_settings(settings, key, value, expected):
     tables = {"env": {"name": "pong"}, "training": {"generations": 1}, "algorithm": {"name": "es", **settings}}
-    with pytest.raises(UserError, match=rf"^1 problem in the configuration:\n  algorithm\.{re.escape(problem)}$"):
+    with pytest.raises(ConfigError) as raised:
         make_config(tables)
+    (problem,) = raised.value.problems
+    assert (problem.key, problem.value) == (f"algorithm.{key}", value)
+    assert expected in problem.reason
 
 
 def test_settings_as_a_configuration_has_them():

@@ -49,7 +49,7 @@ def test_the_order_of_the_list_and_the_scale_of_returns_do_not_matter(returns, r
 
 
 def test_returns_that_are_not_finite_are_named():
-    with pytest.raises(ValueError, match=r"return \[1, 0\] is nan, expected a finite number"):
+    with pytest.raises(ValueError, match=r"\[1, 0\] is nan"):
         centered_ranks(np.array([[1.0, 2.0], [np.nan, 3.0]]))
-    with pytest.raises(ValueError, match=r"return \[2\] is -inf, expected"):
+    with pytest.raises(ValueError, match=r"\[2\] is -inf"):
         centered_ranks(np.array([1.0, 2.0, -np.inf]))

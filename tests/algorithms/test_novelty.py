@@ -109,10 +109,10 @@ def test_archive_grows_in_order_and_keeps_the_newest():
 
 
 def test_behaviors_must_be_there_and_fit():
-    with pytest.raises(ValueError, match="no behaviors, which novelty search needs"):
+    with pytest.raises(ValueError, match="no behaviors"):
         checked(None, 2, None)
-    with pytest.raises(ValueError, match=r"shape \[2, 3\], expected \[2, 4\]"):
+    with pytest.raises(ValueError, match=r"\[2, 3\], expected \[2, 4\]"):
         checked(np.zeros((2, 3)), 2, np.zeros((1, 4)))
-    with pytest.raises(ValueError, match=r"shape \[2, 3\], expected \[3, B\]"):
+    with pytest.raises(ValueError, match=r"\[2, 3\], expected \[3, B\]"):
         checked(np.zeros((2, 3)), 3, None)
     assert checked(np.ones((2, 3)), 2, np.zeros((1, 3))).sum() == 6

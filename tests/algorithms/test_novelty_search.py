@@ -43,7 +43,7 @@ def test_the_papers_settings():
     for kind in (GANS, NSES, NSRES):
         assert kind().behavior == Behavior()
         assert kind(trajectory_every=20, trajectory_samples=250).behavior == Behavior(20, 250)
-        with pytest.raises(ValueError, match="trajectory_samples = 5: expected 1 where trajectory_every = 0"):
+        with pytest.raises(ValueError, match="trajectory_samples = 5: expected 1 "):
             kind(trajectory_samples=5)
 
 
@@ -280,7 +280,7 @@ def test_behaviors_must_be_recorded(name):
     algorithm = SEEKERS[name]
     state = algorithm.init(0)
     genomes = algorithm.ask(state, WEIGHTS)
-    with pytest.raises(ValueError, match="there are no behaviors, which novelty search needs"):
+    with pytest.raises(ValueError, match="no behaviors"):
         algorithm.tell(state, Played(genomes, np.zeros(len(genomes))), WEIGHTS)
 
 

@@ -119,12 +119,12 @@ def test_starts_from_another_runs_best():
 def test_what_it_refuses():
     algorithm = CMAES(population=5)
     state = algorithm.init(0)
-    with pytest.raises(ValueError, match="there is no elite before the first generation is finished"):
+    with pytest.raises(ValueError, match="no elite"):
         algorithm.elite(state)
     genomes = algorithm.ask(state, WEIGHTS)
-    with pytest.raises(ValueError, match="fitness of genome 3 is nan, expected a finite number"):
+    with pytest.raises(ValueError, match="genome 3 is nan"):
         algorithm.tell(state, Played(genomes, np.array([1, 2, 3, np.nan, 5])), WEIGHTS)
-    with pytest.raises(ValueError, match=r"fitness has shape \(4,\), expected \(5,\)"):
+    with pytest.raises(ValueError, match=r"\(4,\), expected \(5,\)"):
         algorithm.tell(state, Played(genomes, np.zeros(4)), WEIGHTS)
 
 
@@ -350,7 +350,7 @@ def test_names_of_no_algorithm(folder, name, expected):
 
 
 def test_a_module_that_python_cannot_read(folder):
-    with pytest.raises(UserError, match=r": importing own_syntax raises SyntaxError: .* \(own_syntax\.py, line 1\)$"):
+    with pytest.raises(UserError, match=r"own_syntax raises SyntaxError: .* \(own_syntax\.py, line 1\)$"):
         find_algorithm("own_syntax:X")
 
 

@@ -62,8 +62,8 @@ def test_sigma_is_a_float32_value():
 @pytest.mark.parametrize(
     ("sigma", "message"),
     [
-        ({"type": "Linear"}, "a number or a table with type"),
-        ({"initial_p": 1.0}, "a number or a table with type"),
+        ({"type": "Linear"}, "table with type"),
+        ({"initial_p": 1.0}, "table with type"),
         ({"type": "LinearSchedule", "initial_p": 1.0, "final_p": 0.0, "schedule": 3}, "greater than 0"),
         ({"type": "LinearSchedule", "initial_p": 1.0, "final_p": 1.0, "schedule": 3, "field": "x"}, "timesteps_so_far"),
         ({"type": "ExponentialSchedule", "initial_p": 1.0, "final_p": 1.0}, "Field required"),

@@ -175,7 +175,7 @@ def test_members_need_their_checkpoint(path, tmp_path):
     assert len(set(others)) == 11 and reader.elite(4)[1].genome not in others
     most = 12 if reader.elite(4)[1].genome in reader.config.algorithm.ask(reader.state(4).algorithm, None) else 13
     assert len(choose_players(reader, 4, most)[1]) == most
-    with pytest.raises(UserError, match=f"members is {most + 1}, expected at most {most} in generation 4"):
+    with pytest.raises(UserError, match=f"members is {most + 1}, .* {most} in generation 4"):
         choose_players(reader, 4, most + 1)
 
 
@@ -272,7 +272,7 @@ def test_an_environment_of_gymnasium_without_screens(tmp_path):
     toy = config(
         env={"name": "gymnasium:tests.support.gymnasium_toys:ToyDict-v0"}, network={"name": "mlp", "hidden": [4]}
     )
-    with pytest.raises(UserError, match=r"^env.name: gymnasium:\S+ cannot be made with screens, .* 'render_mode'"):
+    with pytest.raises(UserError, match=r"^env.name: gymnasium:\S+ .*'render_mode'"):
         render(toy, [Player("elite", Genome(3))], [5], tmp_path / "a.gif", max_episode_steps=3)
     assert list(tmp_path.iterdir()) == []
 

@@ -103,28 +103,27 @@ def test_frames_are_not_gathered(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.avi", "a", "a.mp4.png"])
 def test_other_endings(tmp_path, name):
-    with pytest.raises(UserError, match=r"a name that ends in \.mp4 or \.gif"):
-        check_format(tmp_path / name)
-    with pytest.raises(UserError, match=r"a name that ends in \.mp4 or \.gif"):
-        VideoWriter(tmp_path / name, 16, 16, 10)
+    for refuse in (lambda: check_format(tmp_path / name), lambda: VideoWriter(tmp_path / name, 16, 16, 10)):
+        with pytest.raises(UserError, match=rf"{name} .*\.mp4 or \.gif"):
+            refuse()
 
 
 @pytest.mark.parametrize("ffmpeg", ["/nowhere/ffmpeg", "/bin/false"])
 def test_no_ffmpeg(tmp_path, monkeypatch, ffmpeg):
     monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", ffmpeg)
-    with pytest.raises(UserError, match=f"videos need ffmpeg, and none works .*{ffmpeg}"):
+    with pytest.raises(UserError, match=f"ffmpeg, .*{ffmpeg}"):
         VideoWriter(tmp_path / "a.mp4", 16, 16, 10)
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(UserError, match="videos need ffmpeg.*install the package imageio-ffmpeg"):
+    with pytest.raises(UserError, match="ffmpeg.* imageio-ffmpeg"):
         VideoWriter(tmp_path / "a.mp4", 16, 16, 10)
 
 
 def test_a_frame_that_does_not_fit(tmp_path):
     with VideoWriter(tmp_path / "a.gif", 16, 18, 10) as video:
         video.write(np.zeros((16, 18, 3), np.uint8))
-        with pytest.raises(ValueError, match=r"the frame is uint8 \(18, 16, 3\), expected uint8 \(16, 18, 3\)"):
+        with pytest.raises(ValueError, match=r"uint8 \(18, 16, 3\), expected uint8 \(16, 18, 3\)"):
             video.write(np.zeros((18, 16, 3), np.uint8))
-        with pytest.raises(ValueError, match="the frame is float64"):
+        with pytest.raises(ValueError, match="float64"):
             video.write(np.zeros((16, 18, 3)))
 
 

@@ -69,26 +69,26 @@ def test_never_shrinks_and_never_passes_the_maximum(start, fraction, ratio, extr
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (0, "steps of at least 1"),
-        (-5, "steps of at least 1"),
-        (True, "steps of at least 1"),
-        (2.5, "steps of at least 1"),
-        ("", "steps of at least 1"),
-        ("adaptve:1,2,3,4", "steps of at least 1"),
+        (0, "at least 1"),
+        (-5, "at least 1"),
+        (True, "at least 1"),
+        (2.5, "at least 1"),
+        ("", "at least 1"),
+        ("adaptve:1,2,3,4", "at least 1"),
         ("adaptive:1000,0.5,1.5", "3 of 4 numbers"),
-        ("adaptive:x,0.5,1.5,2000", "start is 'x', not a number"),
-        ("adaptive:0,0.5,1.5,2000", "start is 0, not a whole number of at least 1"),
+        ("adaptive:x,0.5,1.5,2000", "start is 'x'"),
+        ("adaptive:0,0.5,1.5,2000", "start is 0"),
         ("adaptive:nan,0.5,1.5,2000", "start is nan"),
-        ("adaptive:1000,1.5,1.5,2000", r"fraction is 1.5, not in \[0, 1\]"),
+        ("adaptive:1000,1.5,1.5,2000", r"fraction is 1.5, .*\[0, 1\]"),
         ("adaptive:1000,nan,1.5,2000", r"fraction is nan"),
-        ("adaptive:1000,0.5,1,2000", "ratio is 1, not a finite number above 1"),
+        ("adaptive:1000,0.5,1,2000", "ratio is 1, "),
         ("adaptive:1000,0.5,inf,2000", "ratio is inf"),
-        ("adaptive:1000,0.5,1.5,999", "max is 999, not a whole number of at least start, 1000"),
+        ("adaptive:1000,0.5,1.5,999", "max is 999, .* 1000"),
         ("adaptive:1000,0.5,1.5,inf", "max is inf"),
-        (2**31, "steps are at most 2147483647"),
-        ("adaptive:1000,0.5,1.5,2147483648", "max is 2147483648, more than 2147483647"),
+        (2**31, "at most 2147483647"),
+        ("adaptive:1000,0.5,1.5,2147483648", "max is 2147483648, .* 2147483647"),
     ],
 )
-def test_wrong_max_episode_stepss(value, message):
+def test_wrong_values(value, message):
     with pytest.raises(ValueError, match=message):
         parse_max_episode_steps(value)

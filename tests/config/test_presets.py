@@ -77,19 +77,16 @@ def test_a_file_goes_before_the_preset_of_its_name(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "ending"),
     [
-        ("frostbyte_ga", r"file or preset frostbyte_ga; did you mean the preset frostbite_ga\? \(presets: ant_ga, "),
-        ("zzz", r"there is no configuration file or preset zzz \(presets: "),
-        (
-            "neuroevo/config/presets/smok.toml",
-            r"no configuration file neuroevo/config/presets/smok.toml; did you mean the preset smoke\?$",
-        ),
-        ("some/smoke", r"there is no configuration file some/smoke; did you mean the preset smoke\?$"),
+        ("frostbyte_ga", r"; did you mean the preset frostbite_ga\? \(presets: ant_ga, "),
+        ("zzz", r" \(presets: ant_ga, "),
+        ("neuroevo/config/presets/smok.toml", r"; did you mean the preset smoke\?$"),
+        ("some/smoke", r"; did you mean the preset smoke\?$"),
     ],
 )
-def test_names_of_no_preset(name, message):
-    with pytest.raises(UserError, match=message):
+def test_names_of_no_preset(name, ending):
+    with pytest.raises(UserError, match=f"no configuration file .*{name}{ending}"):
         load_config(name)
 
 

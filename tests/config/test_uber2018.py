@@ -332,22 +332,19 @@ def test_a_wrong_override_is_said_in_our_words(problems):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "said"),
     [
-        ('{"game": ', "some.json is not valid JSON: Expecting value: line 1 column 10"),
-        ("", "some.json is not valid JSON: Expecting value: line 1 column 1"),
-        (
-            "[1, 2]",
-            r"some.json holds a list: expected an object with the 2018 code's keys \(game, model, population_si",
-        ),
-        ("null", "some.json holds null: expected an object"),
-        ("[" * 100_000, "some.json is not valid JSON"),
+        ('{"game": ', "not valid JSON: .* column 10"),
+        ("", "not valid JSON: .* column 1"),
+        ("[1, 2]", r"holds a list: .* \(game, model, population_si"),
+        ("null", "holds null"),
+        ("[" * 100_000, "not valid JSON"),
     ],
 )
-def test_files_that_hold_something_else(tmp_path, text, message):
+def test_files_that_hold_something_else(tmp_path, text, said):
     path = tmp_path / "some.json"
     path.write_text(text)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=f"{path.name} .*{said}"):
         load_config(path)
 
 

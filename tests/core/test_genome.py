@@ -74,13 +74,13 @@ NOTHING = {"base": 1, "network": 0, "same": 0, "chain": []}  # a genome without 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ({key: value for key, value in NOTHING.items() if key != "same"}, "this is not a genome"),
-        ([], "this is not a genome"),
-        ({**NOTHING, "chain": [[2]]}, "this is not a genome"),
-        ({**NOTHING, "base": 2**63}, "base of a genome is 9223372036854775808, expected a whole number in"),
-        ({**NOTHING, "base": 1.0}, "base of a genome is 1.0"),
-        ({**NOTHING, "chain": [[-1, 0.5]]}, "seed of a genome is -1"),
-        ({**NOTHING, "same": 2}, "shares 2 mutations with one that is not there"),
+        ({key: value for key, value in NOTHING.items() if key != "same"}, "not a genome"),
+        ([], "not a genome"),
+        ({**NOTHING, "chain": [[2]]}, "not a genome"),
+        ({**NOTHING, "base": 2**63}, "base .* 9223372036854775808, "),
+        ({**NOTHING, "base": 1.0}, "base .* 1.0, "),
+        ({**NOTHING, "chain": [[-1, 0.5]]}, "seed .* -1, "),
+        ({**NOTHING, "same": 2}, "2 mutations"),
     ],
 )
 def test_what_is_not_a_genome(value, message):
@@ -97,9 +97,9 @@ def test_numpys_numbers_are_written_as_pythons():
 @pytest.mark.parametrize(
     ("genome", "message"),
     [
-        (Genome(-1), r"base of a genome is -1, expected a whole number in \[0, 2\*\*63\)"),
-        (Genome(1, ((0.5, 0.1),)), "seed of a genome is 0.5, expected a whole number"),
-        (Genome(1, ((2**63, 0.1),)), f"seed of a genome is {2**63}, expected a whole number"),
+        (Genome(-1), r"base .* -1, .*\[0, 2\*\*63\)"),
+        (Genome(1, ((0.5, 0.1),)), "seed .* 0.5, "),
+        (Genome(1, ((2**63, 0.1),)), f"seed .* {2**63}, "),
     ],
 )
 def test_a_genome_that_could_not_be_read_again_is_not_written(genome, message):
@@ -126,18 +126,18 @@ def test_a_center_of_which_only_the_name_is_known():
     center = Center([1.0])
     named = Center.named(center.name)
     assert named == center and center.at_hand and not named.at_hand
-    with pytest.raises(LookupError, match=f"the weights of the center {center.name} are not at hand"):
+    with pytest.raises(LookupError, match=center.name):
         _ = named.vector
 
 
 @pytest.mark.parametrize(
     ("vector", "message"),
     [
-        ([], r"shape \[0\], expected \[D\]"),
-        ([[1.0]], r"shape \[1, 1\], expected \[D\]"),
-        (3.0, r"shape \[\], expected \[D\]"),
-        ([1.0, np.nan], "weight 1 of a center is nan, expected a number that is finite in 32 bits"),
-        ([-1e39, 1.0], r"weight 0 of a center is -1e\+39"),
+        ([], r"\[0\], expected \[D\]"),
+        ([[1.0]], r"\[1, 1\], expected \[D\]"),
+        (3.0, r"\[\], expected \[D\]"),
+        ([1.0, np.nan], "weight 1 .* nan"),
+        ([-1e39, 1.0], r"weight 0 .* -1e\+39"),
     ],
 )
 def test_what_is_not_a_center(vector, message):
@@ -154,5 +154,5 @@ def test_json_names_a_center():
     assert again == line and again[1].base.vector is center.vector
     alone = genomes_from_json(json.loads(text))
     assert alone == line and not alone[0].base.at_hand
-    with pytest.raises(ValueError, match="base of a genome is 'md5:12', expected a whole number"):
+    with pytest.raises(ValueError, match="base .* 'md5:12', "):
         genome_from_json({**NOTHING, "base": "md5:12"})

@@ -98,11 +98,11 @@ class Holds:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (float("nan"), "Holds.value is nan, expected a finite number"),
-        ((1.0, float("-inf")), r"Holds.value\[1\] is -inf, expected a finite number"),
-        ({1: 2}, "Holds.value is a dict, which a checkpoint does not hold"),
-        (np.float32(1), "Holds.value is a float32, which a checkpoint does not hold"),
-        (np.array([object()]), "Object arrays cannot be saved"),
+        (float("nan"), "Holds.value is nan"),
+        ((1.0, float("-inf")), r"Holds.value\[1\] is -inf"),
+        ({1: 2}, "Holds.value is a dict"),
+        (np.float32(1), "Holds.value is a float32"),
+        (np.array([object()]), "Object arrays"),
     ],
 )
 def test_what_a_checkpoint_does_not_hold(value, message):
@@ -127,14 +127,10 @@ def test_every_flipped_bit_is_noticed():
 def test_every_truncation_is_noticed():
     data = small()
     for length in range(len(data)):
-        with pytest.raises(
-            CheckpointError, match="is damaged: .* bytes after the first line|is not a neuroevo checkpoint"
-        ):
+        with pytest.raises(CheckpointError, match="is damaged: .* bytes|is not a neuroevo checkpoint"):
             from_bytes(data[:length], State)
     content = len(data.split(b"\n", 1)[1])
-    with pytest.raises(
-        CheckpointError, match=f"is damaged: {content + 1} bytes after the first line, expected {content}"
-    ):
+    with pytest.raises(CheckpointError, match=f"is damaged: {content + 1} bytes .* {content}$"):
         from_bytes(data + b"x", State)
 
 
@@ -146,14 +142,14 @@ def with_head(**changes):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "is not a neuroevo checkpoint: its first line does not say so"),
+        (b"", "is not a neuroevo checkpoint"),
         (b"\n\n\n", "is not a neuroevo checkpoint"),
         (b"[1, 2]\n{}\n", "is not a neuroevo checkpoint"),
         (b'{"format": "zip"}\n', "is not a neuroevo checkpoint"),
         (pickle.dumps({"population": [1, 2, 3]}), "is not a neuroevo checkpoint"),
         (b"\x1f\x8b" + bytes(range(256)), "is not a neuroevo checkpoint"),
-        (with_head(version=5), "has version 5 of the format, this neuroevo reads version 4"),
-        (with_head(sha256="0" * 64), "is damaged: its content does not match its SHA-256 sum"),
+        (with_head(version=5), "version 5 .* version 4"),
+        (with_head(sha256="0" * 64), "is damaged: .* SHA-256"),
     ],
 )
 def test_foreign_files(data, message, tmp_path):
@@ -167,9 +163,7 @@ def test_a_whole_file_of_something_else_is_refused():
     content = b"[1, 2]\n"
     head = {"format": "neuroevo checkpoint", "version": 4, "bytes": len(content)}
     head["sha256"] = hashlib.sha256(content).hexdigest()
-    with pytest.raises(
-        CheckpointError, match=r"does not fit this run: its second line is \[1, 2\], expected an object"
-    ):
+    with pytest.raises(CheckpointError, match=r"second line is \[1, 2\]"):
         from_bytes(json.dumps(head).encode() + b"\n" + content, State)
 
 
@@ -177,17 +171,17 @@ def test_an_array_whose_header_is_no_python():
     first, content = small().split(b"\n", 1)
     content = content.replace(b", }", b"(, }", 1)
     head = {**json.loads(first), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    with pytest.raises(CheckpointError, match="does not fit this run: "):
+    with pytest.raises(CheckpointError, match="does not fit"):
         from_bytes(json.dumps(head).encode() + b"\n" + content, State)
 
 
 def test_another_algorithms_state_is_refused():
-    with pytest.raises(CheckpointError, match=r"does not fit this run: .*Inner has the fields \['array'.*expected"):
+    with pytest.raises(CheckpointError, match=r"does not fit .*Inner .*\['array'.*expected"):
         from_bytes(small(), Inner)
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(CheckpointError, match="cannot be read: No such file or directory"):
+    with pytest.raises(CheckpointError, match="No such file"):
         load(tmp_path / "absent", State)
 
 

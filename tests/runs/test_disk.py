@@ -127,10 +127,10 @@ def test_a_folder_that_may_not_be_written(tmp_path):
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     RunFolder.resume(tmp_path / "run").close()  # imports all that it needs, which nobody may be unable to read
     with without_roots_rights():
-        with pytest.raises(UserError, match="cannot write to the run folder .*new: Permission denied"):
+        with pytest.raises(UserError, match=f"{tmp_path / 'new'}: Permission denied"):
             RunFolder.create(tmp_path / "new", config()).open(["test"])
         folder = RunFolder.resume(tmp_path / "run", ["training.generations=3"])
-        with pytest.raises(UserError, match="cannot write to the run folder .*run: Permission denied"):
+        with pytest.raises(UserError, match=f"{tmp_path / 'run'}: Permission denied"):
             folder.open(["test"])
         RunFolder.resume(tmp_path / "run").close()  # the lock is free
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before

@@ -8,8 +8,7 @@ import pytest
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import last_csv_row, read_rows
 from tests.support.odd_metrics import METRICS, NAME
-from tests.support.runs import config, new_run, play, results
-from tests.support.toy import ToyEvaluator
+from tests.support.runs import interrupted_run, new_run, play, results
 
 ODD = {"algorithm": {"name": NAME, "population": 8, "parents": 3, "sigma": 0.2, "validation_candidates": 3}}
 
@@ -45,8 +44,7 @@ def test_metrics_with_commas_quotes_and_line_ends(tmp_path):
 @pytest.mark.parametrize("after", [1, 2, 4])
 def test_a_resumed_run_goes_on_with_them(tmp_path, after):
     new_run(tmp_path / "whole", **ODD)
-    with pytest.raises(KeyboardInterrupt):
-        play(RunFolder.create(tmp_path / "run", config(**ODD)), ToyEvaluator(interrupt_at=3 * after + 1))
+    interrupted_run(tmp_path / "run", after, **ODD)
     assert len(check(tmp_path / "run")) == after
     play(RunFolder.resume(tmp_path / "run"))
     check(tmp_path / "run")
@@ -82,7 +80,7 @@ def test_the_last_complete_row_of_a_growing_file(tmp_path):
     assert last_csv_row(tmp_path) == expected[1]
     for damage in ("\n", '"\n', "1,2\n", "1,2,3,4,5\n", "x" * 200_000 + "\n"):
         path.write_text(header + first + damage)
-        with pytest.raises(ValueError, match="metrics.csv is damaged: "):
+        with pytest.raises(ValueError, match="metrics.csv is damaged"):
             last_csv_row(tmp_path)
 
 

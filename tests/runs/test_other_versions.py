@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from neuroevo.cli import app
 from neuroevo.core.errors import UserError
+from neuroevo.core.problems import ConfigError
 from neuroevo.runs.checkpoint import VERSION, version_of
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.other_versions import refuse_other_versions
@@ -99,8 +100,11 @@ def test_old_keys_are_refused_in_one_line(tmp_path):
 
 def test_a_start_from_an_old_run_is_refused(tmp_path):
     folder = old_run(tmp_path / "run")
-    with pytest.raises(UserError, match=r"^training\.start_from = .*: another version of .* have version 3 of [^\n]*$"):
+    with pytest.raises(ConfigError) as raised:
         RunFolder.create(tmp_path / "next", config(training={"start_from": str(folder)}))
+    (problem,) = raised.value.problems
+    assert (problem.key, problem.value) == ("training.start_from", str(folder))
+    assert "another version" in problem.reason and "version 3" in problem.reason and "\n" not in problem.reason
 
 
 @pytest.mark.parametrize("algorithm", [{"name": "es", "population": 8, "sigma": 0.1}, TABLES["algorithm"]])

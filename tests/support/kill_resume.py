@@ -4,22 +4,30 @@
 
 A fifth of the kills come at a random moment of a process's first 3 seconds, in which it starts; the others at a random
 moment `within` so many seconds after that, in its generations and the files that it writes between them; by default the
-time in which the run that is left alone plays three.
+time in which the run that is left alone plays three. These others are forks of this process, which has imported
+TensorFlow by then: starting Python and importing it took most of the time.
 """
 
 from __future__ import annotations
 
+import importlib
+import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
+from neuroevo import cli
 from neuroevo.runs.paths import METRICS
+from neuroevo.system.tensorflow_import import load_tensorflow
 from tests.support.runs import read_rows, results
 
 ROOT = Path(__file__).parents[2]
@@ -36,40 +44,88 @@ def kill_and_resume(
     rng = random.Random(seed)
     killed, whole = out / "killed", out / "whole"
     settings = [argument for override in overrides for argument in ("--set", override)]
-    _train_to_the_end(config, whole, settings)
+    _to_the_end(_start(config, whole, settings))
     if within is None:
         rows = read_rows(whole)
         within = 3 * rows[-1]["seconds_total"] / len(rows)
     lines = []
     while len(lines) < kills:
-        process = _train(config, killed, settings)
         if rng.random() < 0.2:
+            process = _start(config, killed, settings)
             time.sleep(rng.uniform(0, 3))
         else:
+            process = _fork(config, killed, settings)
             _wait_until_it_plays(process)
             time.sleep(rng.uniform(0, within))
         process.kill()
         stderr = process.communicate()[1]
         assert process.returncode == -9, f"ended before kill {len(lines)}: {process.returncode} {stderr}"
         lines.append((killed / METRICS).read_bytes().count(b"\n") if (killed / METRICS).exists() else 0)
-    _train_to_the_end(config, killed, settings)
+    _to_the_end(_fork(config, killed, settings))
     return lines
 
 
-def _train_to_the_end(config: Path, path: Path, settings: list[str]) -> None:
-    process = _train(config, path, settings)
+def _to_the_end(process: subprocess.Popen | Fork) -> None:
     stderr = process.communicate()[1]
     assert process.returncode == 0, stderr
 
 
-def _train(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
+def _start(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
     command = [sys.executable, "-m", "neuroevo", "train", str(config), "--resume", str(path), *settings]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def _wait_until_it_plays(process: subprocess.Popen) -> None:
-    """Waits for the first line, which comes when the libraries are loaded and the folder is open."""
-    assert process.stdout.readline(), process.stderr.read()
+def _fork(config: Path, path: Path, settings: list[str]) -> Fork:
+    load_tensorflow()
+    for module in ("neuroevo.rollout.evaluator", "neuroevo.cli.progress", "gymnasium"):  # and what else it will need
+        importlib.import_module(module)
+    return Fork(["train", str(config), "--resume", str(path), *settings])
+
+
+class Fork:
+    """A command line of neuroevo in a fork of this process; of subprocess.Popen's interface what is needed here."""
+
+    def __init__(self, arguments: list[str]):
+        assert threading.active_count() == 1, "a fork would not have the other threads"
+        reads, writes = os.pipe()
+        self.stdout, self.stderr = open(reads), tempfile.TemporaryFile("w+")  # noqa: SIM115 (communicate() closes them)
+        self.returncode: int | None = None
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.dup2(writes, 1)
+            os.dup2(self.stderr.fileno(), 2)
+            self._become(arguments)
+        os.close(writes)
+
+    @staticmethod
+    def _become(arguments: list[str]) -> NoReturn:
+        code: object = 1
+        try:
+            sys.argv = ["neuroevo", *arguments]
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code if isinstance(code, int) else int(code is not None))
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+
+    def communicate(self) -> tuple[str, str]:
+        """The rest of its output and all of its standard error, once it has ended."""
+        with self.stdout, self.stderr:
+            stdout = self.stdout.read()
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+            self.stderr.seek(0)
+            return stdout, self.stderr.read()
+
+
+def _wait_until_it_plays(process: Fork) -> None:
+    """Waits for the first line, which comes when the folder is open."""
+    assert process.stdout.readline(), process.communicate()[1]
 
 
 def main(
@@ -78,13 +134,14 @@ def main(
     within: float | None = None,
     seed: int = 0,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE")] = None,
+    out: Annotated[Path | None, typer.Option(help="Keep the two runs there.")] = None,
 ) -> None:
-    """Prints how far each kill came, and whether the two runs are equal."""
-    with tempfile.TemporaryDirectory() as out:
-        lines = kill_and_resume(config, Path(out), kills, seed, tuple(overrides or ()), within)
-        one, other = results(Path(out) / "killed"), results(Path(out) / "whole")
-        print(f"finished generations at each of the {kills} kills: {lines}")
-        print(f"{len(one['rows'])} generations; {'equal' if one == other else 'DIFFERENT'}")
+    """Prints how far each kill came, and whether the two runs are equal, as one line of JSON."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = out or Path(temporary)
+        lines = kill_and_resume(config, folder, kills, seed, tuple(overrides or ()), within)
+        one, other = results(folder / "killed"), results(folder / "whole")
+        print(json.dumps({"finished_at_kills": lines, "generations": len(one["rows"]), "equal": one == other}))
         raise typer.Exit(int(one != other))
 
 

@@ -8,7 +8,7 @@ from neuroevo.runs import training_run as run_module
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_elites, read_rows
 from neuroevo.training.loop import Watcher
-from tests.support.toy import ToyEvaluator
+from tests.support.toy import ToyEvaluator, call_of
 
 TABLES = {
     "env": {"name": "frostbite"},
@@ -47,6 +47,33 @@ def train(folder):
 def new_run(path, evaluator=None, **changes):
     """A run from its start."""
     return play(RunFolder.create(path, config(**changes)), evaluator)
+
+
+def interrupted_run(path, finished, **changes):
+    """The path of a run that was interrupted in the generation after so many finished ones."""
+    try:
+        new_run(path, ToyEvaluator(interrupt_at=call_of(finished, "validation")), **changes)
+    except KeyboardInterrupt:
+        return path
+    raise AssertionError("the run was not interrupted")
+
+
+def checkpoint_after(path, finished):
+    """The file of a run's checkpoint after so many generations."""
+    return path / "checkpoints" / f"generation-{finished:06d}.ckpt"
+
+
+def checkpoints_of(path):
+    """How many generations are finished in each checkpoint of a run; nothing else is in their folder."""
+    files = sorted((path / "checkpoints").iterdir())
+    finished = [int(file.name.removeprefix("generation-").removesuffix(".ckpt")) for file in files]
+    assert files == [checkpoint_after(path, number) for number in finished]
+    return finished
+
+
+def contents(folder):
+    """What is in every file below the folder."""
+    return {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
 def timeless(row):

@@ -12,6 +12,7 @@ from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center, Genome
 
+PHASES = ("population", "validation", "test")  # of a generation; each is a call of submit()
 TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
 
 
@@ -50,6 +51,11 @@ def observations(episode: Episode) -> np.ndarray:
 def sums_of(observed: np.ndarray) -> np.ndarray:
     """float64 [5]: count, sums and sums of squares."""
     return np.concatenate([[len(observed)], observed.sum(axis=0), (observed**2).sum(axis=0)])
+
+
+def call_of(generation: int, phase: str) -> int:
+    """Which call of submit() is a phase of a generation, counted from 0, in a run that has all PHASES."""
+    return len(PHASES) * generation + PHASES.index(phase)
 
 
 class ToyEvaluator:
@@ -125,6 +131,10 @@ class ToyEvaluator:
         distance = float(np.linalg.norm(theta(episode.genome) - TARGET))
         seen = 0.0 if episode.normalizer is None else float(episode.normalizer(observations(episode)).sum())
         return -distance + 0.01 * float(np.random.default_rng(episode.seed).standard_normal()) + 1e-3 * seen
+
+    def played(self, generation: int, phase: str) -> list[Episode]:
+        """The episodes of a phase of a generation, in a run that has all PHASES."""
+        return self.calls[call_of(generation, phase)]
 
     def close(self) -> None:
         self.closed = True

@@ -9,6 +9,7 @@ import pytest
 from neuroevo.config.load import load_config
 from neuroevo.config.sources import presets
 from neuroevo.core.errors import UserError
+from neuroevo.core.problems import ConfigError
 from neuroevo.sweeps.runner import shares
 from neuroevo.sweeps.suite import load_suite
 from tests.support.suites import GA, RANDOM_SEARCH, write
@@ -135,16 +136,18 @@ def test_mistakes(tmp_path, text, message):
 
 
 def test_files_that_are_no_suites(tmp_path):
-    with pytest.raises(UserError, match=r"there is no suite file .*absent\.toml"):
+    with pytest.raises(UserError, match=r"no suite file .*absent\.toml"):
         load_suite(tmp_path / "absent.toml")
     with pytest.raises(UserError, match="Is a directory"):
         load_suite(tmp_path)
     (tmp_path / "a.toml").write_text("configs = [")
-    with pytest.raises(UserError, match="a.toml is not valid TOML"):
+    with pytest.raises(UserError, match="a.toml .* TOML"):
         load_suite(tmp_path / "a.toml")
     (tmp_path / "b.toml").write_text("suite = 3")
-    with pytest.raises(UserError, match=r"suite = 3: expected a section \[suite\]"):
+    with pytest.raises(ConfigError) as raised:
         load_suite(tmp_path / "b.toml")
+    (problem,) = raised.value.problems
+    assert (problem.key, problem.value) == ("suite", 3) and "[suite]" in problem.reason
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -186,12 +186,12 @@ def test_a_run_that_is_killed_is_a_failure(tmp_path, monkeypatch):
 def test_the_suites_files_must_be_writable(tmp_path):
     suite = load(tmp_path, 'configs = ["ga.toml"]')
     suite.out.write_text("")
-    with pytest.raises(UserError, match="is a file, expected a folder or nothing"):
+    with pytest.raises(UserError, match=f"{suite.out} is a file"):
         run_toys(suite)
-    with pytest.raises(UserError, match=r"cannot write the report into .*out"):
+    with pytest.raises(UserError, match=f"report into {suite.out}"):
         write_report([status_of(run) for run in suite.runs], suite.out)
     suite = load_suite(tmp_path / "suite.toml", out=suite.out / "below")
-    with pytest.raises(UserError, match=r"cannot write to the suite's folder .*below: Not a directory"):
+    with pytest.raises(UserError, match=f"{suite.out}: Not a directory"):
         run_toys(suite)
 
 
@@ -343,7 +343,7 @@ def test_two_suites_cannot_run_in_one_folder(tmp_path, monkeypatch):
     try:
         wait_for(lambda: processes(tmp_path), process)
         monkeypatch.setattr(runner, "LOCK_SECONDS", 0.5)
-        with pytest.raises(UserError, match=r"another suite is running in .*/out"):
+        with pytest.raises(UserError, match=f"another suite .*{suite.out}"):
             run_toys(suite)
         assert status_of(suite.runs[0]).status in ("not started", "unfinished")  # looking needs no lock
     finally:

@@ -1,0 +1,33 @@
+"""A configuration to make mistakes in, and what the commands say about one."""
+
+import pytest
+from typer.testing import CliRunner
+
+from neuroevo.cli import app
+
+SOME = '[env]\nname = "frostbite"\n[network]\nname = "model"\n[training]\ngenerations = 1\n'
+
+
+@pytest.fixture
+def said(tmp_path, monkeypatch):
+    """Runs `train` and `config check`, which must refuse the arguments in the same words, and returns these.
+
+    The current folder has some.toml, which is right.
+    """
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "some.toml").write_text(SOME)
+
+    def of(*arguments, commands=(("train",), ("config", "check"))):
+        texts = set()
+        for command in commands:
+            result = CliRunner().invoke(app, [*command, *map(str, arguments)])
+            assert (result.exit_code, result.stdout) == (2, ""), result.output
+            assert "Traceback" not in result.stderr
+            prefix, _, text = result.stderr.partition(": ")
+            assert prefix == "neuroevo" and text.endswith("\n")
+            texts.add(text.removesuffix("\n"))
+        assert not (tmp_path / "runs").exists()
+        (text,) = texts
+        return text
+
+    return of

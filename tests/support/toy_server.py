@@ -1,0 +1,74 @@
+"""The command with a ToyEvaluator, many times: every time in a process that is forked from this one.
+
+Importing what the command needs takes ten times as long as most of the runs that tests make; here it happens once.
+On standard input comes a line of JSON for every command, with its arguments and limits; on standard output goes one
+with its exit code, negative for a signal, and what it printed. tests.support.commands is the other end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import selectors
+import signal
+import sys
+
+import gymnasium  # noqa: F401 (what the command imports when it needs it)
+
+from neuroevo.cli import main, progress  # noqa: F401
+from neuroevo.runs import training_run
+from tests.support.toy import ToyEvaluator
+
+SECONDS = 120  # that a command may take
+
+
+def serve() -> None:
+    """Returns in the forked processes, with a command to run, and in this one when no more commands will come."""
+    for line in iter(sys.stdin.readline, ""):
+        pipes = [os.pipe(), os.pipe()]
+        child = os.fork()
+        if child == 0:
+            become(json.loads(line), [writes for _, writes in pipes])
+            return
+        for _, writes in pipes:
+            os.close(writes)
+        stdout, stderr = read_to_the_end([reads for reads, _ in pipes])
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(json.dumps({"code": code, "stdout": stdout.decode(), "stderr": stderr.decode()}), flush=True)
+
+
+def become(command: dict, outputs: list[int]) -> None:
+    """Has this process be the one that was asked for. largest_file: bytes to which its files may grow, or None."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, output in enumerate(outputs, start=1):
+        os.dup2(output, number)
+        os.close(output)
+    signal.alarm(SECONDS)
+    if command["largest_file"] is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (command["largest_file"], command["largest_file"]))
+    sys.argv = ["neuroevo", *command["arguments"]]
+
+
+def read_to_the_end(pipes: list[int]) -> list[bytes]:
+    """What comes out of each of them until all are closed."""
+    read = {pipe: b"" for pipe in pipes}
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                some = os.read(key.fd, 65536)
+                read[key.fd] += some
+                if not some:
+                    selector.unregister(key.fd)
+                    os.close(key.fd)
+    return list(read.values())
+
+
+if __name__ == "__main__":
+    training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
+    parent = os.getpid()
+    serve()
+    if os.getpid() != parent:
+        main()
