@@ -62,8 +62,8 @@ class Replay:
     ):
         self.pool = EnvPool(config.environment.spec, len(genomes))
         observation = input_line(self.pool.observation_dtype.name, self.pool.observation_shape)
-        vector = self.pool.action_dtype == np.float32
-        self.network = to_text(config.network.layers(observation, self.pool.num_actions, vector))
+        continuous = self.pool.action_dtype == np.float32
+        self.network = to_text(config.network.layers(observation, self.pool.num_actions, continuous))
         self.population = Population([self.network], len(genomes), dtype=config.network.dtype)
         self.weights = NativeWeights([self.network])
         thetas = np.stack([self.weights.theta(genome) for genome in genomes])
