@@ -1,7 +1,6 @@
 """Disks that are full, files that may not grow, folders that may not be written: a clear error, and nothing is lost."""
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -18,24 +17,12 @@ from tests.support.runs import config, new_run, play, results
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def whole(tmp_path):
-    """The results of five generations without trouble."""
-    new_run(tmp_path / "whole")
-    return results(tmp_path / "whole")
-
-
-def train(*arguments, **options):
-    command = [sys.executable, "-m", "tests.support.toy_cli", "train", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, **options)
-
-
 @pytest.mark.parametrize("limit", range(1500, 6500, 250))
-def test_files_that_may_not_grow(tmp_path, whole, limit):
+def test_files_that_may_not_grow(tmp_path, toy_command, whole_run, limit):
     """A limit on the size of every file ends a write in its middle, as a full disk does."""
     file, path = tmp_path / "c.toml", tmp_path / "run"
     file.write_text(config().toml())
-    done = train(file, "--out", path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    done = toy_command("train", file, "--out", path, largest_file=limit)
     if done.returncode == 0:
         assert limit > 5000
     else:
@@ -49,18 +36,18 @@ def test_files_that_may_not_grow(tmp_path, whole, limit):
         play(folder)
     else:
         new_run(path)
-    assert results(path) == whole
+    assert results(path) == whole_run()
     assert not list(path.rglob("*.tmp"))
 
 
-def test_a_log_that_cannot_be_written_stops_nothing(tmp_path, whole):
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path, toy_command, whole_run):
     path = tmp_path / "run"
     new_run(path, training={"generations": 3})
     (path / "log.txt").unlink()
     (path / "log.txt").symlink_to("/dev/full")
-    done = train("--resume", path, "--set", "training.generations=5")
+    done = toy_command("train", "--resume", path, "--set", "training.generations=5")
     assert (done.returncode, done.stderr) == (0, "")
-    assert results(path) == whole
+    assert results(path) == whole_run()
 
 
 FULL_DISK = """

@@ -17,12 +17,28 @@ ROOT = Path(__file__).parents[2]
 MOMENTS = 160
 
 
+@pytest.fixture(scope="module")
+def killers(tmp_path_factory):
+    """A process for each signal that ends runs by it; both at a time, one per core."""
+    command = [sys.executable, "-m", "tests.support.kill_lines"]
+    processes = {
+        sent: subprocess.Popen(
+            [*command, str(tmp_path_factory.mktemp(sent)), str(MOMENTS), sent],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for sent in ("SIGKILL", "SIGINT")
+    }  # fmt: skip
+    yield processes
+    for process in processes.values():
+        process.kill()
+        process.communicate()
+
+
 @pytest.mark.parametrize(("sent", "status"), [("SIGKILL", signal.SIGKILL), ("SIGINT", 130 << 8)])
-def test_ended_at_every_kind_of_line(tmp_path, sent, status):
-    command = [sys.executable, "-m", "tests.support.kill_lines", str(tmp_path), str(MOMENTS), sent]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
+def test_ended_at_every_kind_of_line(killers, sent, status):
+    stdout, stderr = killers[sent].communicate()
+    assert killers[sent].returncode == 0, stderr
+    told = json.loads(stdout.splitlines()[-1])
     assert told["statuses"] == [[status, 0]] * MOMENTS
     assert told["different"] == []
     assert told["total"] > MOMENTS
