@@ -20,7 +20,6 @@ LIBRARY_FOLDER = Path(__file__).parents[1] / "_lib"
 DEVICES = ("auto", "cpu", "gpu")  # what users choose from
 BACKENDS = {"cpu": "cpu", "gpu": "cuda"}  # of populations, by the device that evaluates them
 _GYMNASIUM_LIBRARY = "libneuroevo_gymnasium.so"
-_FAMILY_LIBRARIES = ("libneuroevo_atari.so", "libneuroevo_mujoco.so", "libneuroevo_hard_maze.so", _GYMNASIUM_LIBRARY)
 _CUDA_LIBRARY = "libneuroevo_cuda.so"
 
 
@@ -67,7 +66,8 @@ def core() -> ctypes.CDLL:
         FileNotFoundError: The core is not built.
     """
     library = ffi.bind(ctypes.CDLL(str(library_path("libneuroevo_core.so"))), ffi.CORE)
-    for name in _FAMILY_LIBRARIES:
+    for family in str(build_info().get("families", "")).split():
+        name = f"libneuroevo_{family}.so"
         if (LIBRARY_FOLDER / name).is_file():
             try:
                 ctypes.CDLL(str(LIBRARY_FOLDER / name))
