@@ -1,0 +1,64 @@
+"""CONTRIBUTING's worked examples do what it says."""
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from neuroevo.algorithms.registry import find_algorithm
+from neuroevo.envs.environment import Environment
+from neuroevo.networks import architectures
+from tests.support.runs import new_run, results
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+
+
+@pytest.fixture
+def block():
+    """The one example that holds a text."""
+
+    def find(text):
+        (found,) = [each for each in BLOCKS if text in each]
+        return textwrap.dedent(found)
+
+    return find
+
+
+def test_the_algorithm_trains(block, tmp_path, monkeypatch):
+    (tmp_path / "contributed_search.py").write_text(block("class HillClimber"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    name = "contributed_search:HillClimber"
+    assert find_algorithm(name).__name__ == "HillClimber"
+    algorithm = {"name": name, "population": 20, "sigma": 0.2}
+    new_run(tmp_path / "run", algorithm=algorithm, training={"generations": 8})
+    new_run(tmp_path / "again", algorithm=algorithm, training={"generations": 8})
+    rows = results(tmp_path / "run")["rows"]
+    assert rows == results(tmp_path / "again")["rows"]
+    assert sum(row["improved"] for row in rows) >= 2 and rows[-1]["test_mean"] > rows[0]["test_mean"]
+
+
+def test_the_network_is_one(block):
+    names = dict(vars(architectures))
+    exec(block("def tiny("), names)
+    layers = names["tiny"]("input uint8 84 84 4", 6)
+    assert layers[0] == "input uint8 84 84 4" and layers[-2].startswith("dense 6 ")
+
+
+def test_the_family_finds_its_environment(block):
+    names = {}
+    imports = (
+        "from collections.abc import Mapping\nfrom typing import Any\nfrom neuroevo.core.settings import settings\n"
+    )
+    imports += "from neuroevo.envs.family import EnvFamily\nfrom neuroevo.envs.names import key_of, option_text\n"
+    options = "@settings\nclass MyTaskOptions:\n    length: int = 3\n    '''How long.'''\n"
+    exec(imports + options + block("class MyTaskFamily"), names)
+    family = names["MyTaskFamily"]()
+    found = family.find("my_task")
+    environment, problems = Environment.checked(family, found, "my_task", {"length": 5})
+    assert not problems and (environment.spec.family, environment.spec.options) == ("my_task", ("length=5",))
+    assert (environment.image_observations, environment.continuous_actions) == (False, True)
+    _, problems = Environment.checked(family, found, "my_task", {"lenght": 5})
+    assert [problem.key for problem in problems] == ["env.options.lenght"]
