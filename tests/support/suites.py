@@ -4,6 +4,7 @@ import csv
 import sys
 from textwrap import dedent
 
+from neuroevo.sweeps.runner import SuiteWatcher, run_suite
 from neuroevo.sweeps.suite import load_suite
 
 TOY_CHILD = (sys.executable, "-m", "tests.support.toy_child")
@@ -44,3 +45,35 @@ def table(path, without=("seconds",)):
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     return [{key: value for key, value in row.items() if not key.startswith(without)} for row in rows]
+
+
+class Listener(SuiteWatcher):
+    """Keeps what it is told."""
+
+    def __init__(self):
+        self.events, self.rows, self.most, self._going = [], [], 0, set()
+
+    def begin(self, statuses, parallel):
+        self.statuses, self.parallel = [each.status for each in statuses], parallel
+
+    def started(self, run, generations, threads):
+        self.events.append(("started", run.name, generations))
+        self._going.add(run.name)
+        self.most = max(self.most, len(self._going))
+
+    def generation(self, run, row):
+        self.rows.append((run.name, row))
+
+    def finished(self, now):
+        self.events.append(("finished", now.run.name, len(now.rows)))
+        self._going.discard(now.run.name)
+
+    def failed(self, failure):
+        self.events.append(("failed", failure.run.name, failure.reason))
+        self._going.discard(failure.run.name)
+
+
+def run_toys(suite):
+    """Runs the suite with ToyEvaluators; what the watcher heard, and the failures."""
+    listener = Listener()
+    return listener, run_suite(suite, listener, child=TOY_CHILD)

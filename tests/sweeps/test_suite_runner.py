@@ -20,10 +20,8 @@ from neuroevo.sweeps.report import write_report
 from neuroevo.sweeps.runner import run_suite
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.suite import load_suite
-from neuroevo.sweeps.watcher import SuiteWatcher
-from tests.support import odd_metrics
 from tests.support.runs import results
-from tests.support.suites import GA, TOY_CHILD, load, table, write
+from tests.support.suites import GA, TOY_CHILD, Listener, load, run_toys, table, write
 
 ROOT = Path(__file__).parents[2]
 SIX_GENERATIONS = """
@@ -33,38 +31,6 @@ set = ["training.generations=6"]
 parallel = 2
 """
 FOUR = 'configs = ["ga.toml", "rs.toml"]\nseeds = 2\n'
-
-
-class Listener(SuiteWatcher):
-    """Keeps what it is told."""
-
-    def __init__(self):
-        self.events, self.rows, self.most, self._going = [], [], 0, set()
-
-    def begin(self, statuses, parallel):
-        self.statuses, self.parallel = [each.status for each in statuses], parallel
-
-    def started(self, run, generations, threads):
-        self.events.append(("started", run.name, generations))
-        self._going.add(run.name)
-        self.most = max(self.most, len(self._going))
-
-    def generation(self, run, row):
-        self.rows.append((run.name, row))
-
-    def finished(self, now):
-        self.events.append(("finished", now.run.name, len(now.rows)))
-        self._going.discard(now.run.name)
-
-    def failed(self, failure):
-        self.events.append(("failed", failure.run.name, failure.reason))
-        self._going.discard(failure.run.name)
-
-
-def run_toys(suite):
-    """Runs the suite with ToyEvaluators; what the watcher heard, and the failures."""
-    listener = Listener()
-    return listener, run_suite(suite, listener, child=TOY_CHILD)
 
 
 def processes(folder):
@@ -210,58 +176,6 @@ def test_a_run_that_cannot_be_started_does_not_stop_the_others(tmp_path):
     finished = sorted(event for event in listener.events if event[0] == "finished")
     assert finished == [("finished", "rs/frostbite/seed-0", 3), ("finished", "rs/frostbite/seed-1", 3)]
     assert ("started", "ga/frostbite/seed-0", 0) not in listener.events
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        b"\0" * 40 + b"\n",  # what a power cut leaves of lines that were not on the disk yet
-        b"\n",
-        b"7,0.002\n",
-        b"\xff\n",
-        b"x" * 200_000 + b"\n",
-        b'"\n',
-    ],
-    ids=["zeros", "empty", "short", "no UTF-8", "long", "quote"],
-)
-def test_a_damaged_line_of_metrics_csv_stops_nothing(tmp_path, monkeypatch, damaged):
-    """Written while the run goes, by a watcher; only what is shown meanwhile is read from that file."""
-    monkeypatch.setenv("TOY_SECONDS", "0.2")
-
-    class Vandal(Listener):
-        damaged = 0
-
-        def tick(self):
-            path = run.folder / "metrics.csv"
-            if path.exists() and path.stat().st_size and not self.damaged:
-                with path.open("ab") as file:
-                    self.damaged = file.write(damaged)
-
-    suite = load(tmp_path, 'configs = ["ga.toml"]')
-    (run,) = suite.runs
-    vandal = Vandal()
-    assert run_suite(suite, vandal, child=TOY_CHILD) == []
-    assert vandal.damaged == len(damaged)
-    assert vandal.events[-1] == ("finished", run.name, 3)
-    assert {row["generation"] for _, row in vandal.rows} <= {0, 1, 2}
-
-
-def test_metrics_whose_names_csv_must_quote_reach_the_watcher(tmp_path, monkeypatch):
-    monkeypatch.setenv("TOY_SECONDS", "0.1")
-    write(tmp_path, 'configs = ["odd.toml"]\nset = ["training.generations=5"]')
-    (tmp_path / "odd.toml").write_text(GA.replace('name = "ga"', f'name = "{odd_metrics.NAME}"'))
-    suite = load_suite(tmp_path / "suite.toml", out=tmp_path / "out")
-    (run,) = suite.runs
-    listener, failures = run_toys(suite)
-    assert failures == []
-    rows = [{k: v for k, v in row.items() if k != "fitness"} for row in read_rows(run.folder)]
-    heard = [row for _, row in listener.rows]
-    assert len(heard) > 1 and heard[-1] == rows[-1]
-    for row in heard:
-        known = {name: value for name, value in row.items() if value is not None}
-        assert known == {name: value for name, value in rows[int(row["generation"])].items() if value is not None}
-    assert set(odd_metrics.METRICS) < set(rows[-1])
-    assert status_of(run).rows[-1] == rows[-1]
 
 
 def start(file, seconds):
