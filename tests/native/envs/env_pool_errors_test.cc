@@ -34,10 +34,8 @@ TEST(SlotErrors) {
   CHECK_THROWS(toys.Observe({0, 5}), "slot 5 has no observation");
   CHECK_THROWS(toys.Reset({0, 1}, {1}), "seeds has 1 values, expected one per slot: 2");
   CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0, 0}), "max_frames has 3 values, expected one per slot: 2");
-  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {5}), "episodes has 1 values, expected one per slot: 2");
-  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {5, -2}), "episode of slot 1 is -2, expected -1 (none) or more");
-  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {}, {-1}), "normalizers has 1 values, expected one per slot: 2");
-  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {}, {-1, 3}), "normalizer 3 is not set");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {-1}), "normalizers has 1 values, expected one per slot: 2");
+  CHECK_THROWS(toys.pool.Reset({0, 1}, {1, 1}, {0, 0}, {-1, 3}), "normalizer 3 is not set");
   CHECK_THROWS(toys.Reset({0, 1}, {1, 1}, -5), "max_frames of slot 0 is -5, expected 0 or more");
   // None of these left a slot marked as busy, or changed.
   CHECK_EQ(toys.Step({3, 2, 1, 0}, {1, 1, 1, 1}), (Rewards{1, 1, 1, 1, 0}));

@@ -334,7 +334,7 @@ TEST(the_c_interface) {
   const uint64_t seed = 9;
   const int64_t wrong = 7, right = 2;
   CHECK_EQ(neuroevo_vector_reset(env, &yes, &yes, &seed, &out), 0);
-  CHECK_EQ(neuroevo_vector_step(env, &wrong, &out), 1 + static_cast<int>(Error::Kind::kOutOfRange));
+  CHECK_EQ(neuroevo_vector_step(env, &wrong, &out), NEUROEVO_OUT_OF_RANGE);
   CHECK_EQ(neuroevo_vector_step(env, &right, &out), 0);
   CHECK_EQ(reward, 2);
   CHECK_EQ(last[0], 9);
