@@ -78,8 +78,6 @@ class Words {
   std::vector<std::string> words_;
 };
 
-int64_t Size(const std::array<int, 3>& shape) { return int64_t{1} * shape[0] * shape[1] * shape[2]; }
-
 struct Padding {
   int out, before;
 };
@@ -127,7 +125,7 @@ void ParseDense(const Words& words, Layer* layer) {
   words.Expect(3, "dense UNITS STD");
   layer->kind = Layer::Kind::kDense;
   const int units = words.Positive(1, "the number of units");
-  const int64_t fan_in = Size(layer->in);
+  const int64_t fan_in = ValuesOf(layer->in);
   layer->out = {1, 1, units};
   if (double(fan_in) * units > kMaxWeights) words.Throw("is too large: a network may have ", kMaxWeights, " weights");
   layer->weights = fan_in * units;
@@ -192,7 +190,7 @@ Network Network::Parse(const std::string& text) {
   if (network.dimension_ == 0) {
     ThrowInvalid("network '", text, "' has no weights, expected a conv, dense or bias layer");
   }
-  network.output_size_ = static_cast<int>(Size(shape));
+  network.output_size_ = static_cast<int>(ValuesOf(shape));
   network.row_size_ = network.dimension_;
   for (Layer& layer : network.layers_) {
     if (layer.kind != Layer::Kind::kVbn) continue;

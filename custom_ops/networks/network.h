@@ -26,6 +26,9 @@
 
 namespace neuroevo {
 
+// Of a tensor of that height, width and channels.
+inline int64_t ValuesOf(const std::array<int, 3>& shape) { return int64_t{1} * shape[0] * shape[1] * shape[2]; }
+
 struct Layer {
   enum class Kind { kConv, kDense, kBias, kRelu, kTanh, kVbn };
   Kind kind;

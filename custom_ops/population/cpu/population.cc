@@ -8,6 +8,7 @@
 #include "core/simd.h"
 #include "networks/vbn.h"
 #include "population/cpu/float32/plan.h"
+#include "population/cpu/scratch.h"
 #include "population/host_population.h"
 
 namespace neuroevo {
@@ -101,9 +102,8 @@ class CpuPopulation : public HostPopulation {
     };
     int64_t pitch = 0;
     for (const Stage& stage : stages) pitch = std::max(pitch, stage.plan.outputs());
-    thread_local std::vector<float> memory;  // it grows to the largest network and stays
-    memory.resize(std::max(memory.size(), static_cast<size_t>(count * pitch)));
-    float* const batch = memory.data();  // of each observation, what the stage has made; not of the tasks' threads
+    thread_local Scratch<float> memory;              // of this thread, not of the tasks'
+    float* const batch = memory.Get(count * pitch);  // of each observation, what the stage has made
     for (const Stage& stage : stages) {
       const int channels = stage.channels();
       const int64_t size = stage.plan.outputs(), values = count * (size / channels);

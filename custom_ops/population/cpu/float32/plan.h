@@ -1,8 +1,5 @@
-// Adjacent layers of a network as the CPU backend runs them for the slots of one task: a plan of steps, made once.
-//
-// Layers before the first dense one run slot by slot, on images padded for their next convolution. From the first dense
-// layer on, all slots of the task go through a layer together and share its weight reads. Bias, ReLU and vbn are part
-// of the convolution or dense layer before them.
+// Adjacent layers of a network as the CPU backend runs them for the slots of one task (cpu/walk.h): a plan of steps,
+// made once.
 #ifndef NEUROEVO_POPULATION_CPU_FLOAT32_PLAN_H_
 #define NEUROEVO_POPULATION_CPU_FLOAT32_PLAN_H_
 
@@ -29,41 +26,23 @@ class CpuPlan {
   int64_t outputs() const { return outputs_; }
 
  private:
-  // How an image lies in memory: rows of pitch floats, with a border for the convolution that reads it.
-  struct Frame {
-    int height = 0, width = 0, channels = 0;
-    int top = 0, left = 0;  // border before the image
-    int rows = 0;           // with borders
-    int64_t pitch = 0;
-    int64_t size() const { return rows * pitch; }
-    int64_t row_values() const { return int64_t{width} * channels; }
-    float* Row(float* base, int y) const { return base + (top + y) * pitch + int64_t{left} * channels; }
-  };
-
+  // A convolution or dense layer and what follows it.
   struct Step {
-    const Layer* layer;
-    const Layer *vbn = nullptr, *bias = nullptr;  // fused into a convolution or dense layer
-    bool relu = false;                            // likewise
-    Frame in, out;                                // steps on images
+    const Layer& layer;
+    const Layer *vbn, *bias;         // part of it, or null
+    bool relu;                       // likewise
+    std::vector<const Layer*> then;  // one by one
 
+    bool dense() const { return layer.kind == Layer::Kind::kDense; }
     Epilogue EpilogueFor(const float* row) const;
   };
 
-  struct Scratches;
-
-  static Frame FrameFor(const std::array<int, 3>& shape, const Layer* reader);
-  static void ZeroBorder(const Frame& frame, float* base);
-  void LoadInput(const void* input, float* base) const;
-  void RunImage(const float* row, const void* input, float* features, Scratches* scratches) const;
+  struct Layers;
 
   DType input_dtype_;
-  Frame input_;
-  std::vector<Step> image_steps_;  // slot by slot
-  std::vector<Step> flat_steps_;   // all slots together
-  int64_t image_floats_ = 0;       // of the largest frame
-  int64_t features_ = 0;           // values per slot between the two
-  int64_t flat_floats_ = 0;        // per slot, of the widest flat tensor
-  int64_t dense_list_ = 0;         // entries, of the dense layer with most inputs
+  std::array<int, 3> shape_;
+  std::vector<const Layer*> first_;  // before the first step
+  std::vector<Step> steps_;
   int64_t outputs_ = 0;
 };
 
