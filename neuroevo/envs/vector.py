@@ -1,7 +1,6 @@
 """Our environments as a gymnasium.vector.VectorEnv, for scripts of one's own: NumPy in, NumPy out, no TensorFlow.
 
-Importing this module registers every game, task and maze for gymnasium.make_vec: neuroevo/Frostbite-v5,
-neuroevo/Ant-v5, neuroevo/HardMaze-v0, ... A step of all is one call of the native core (native/vector_env.py).
+Importing this module registers all of them for gymnasium.make_vec: neuroevo/Frostbite-v5, neuroevo/Ant-v5, ...
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """A population of different networks on a GPU in PyTorch and JAX: what users put together without neuroevo.
 
+One file, since it is carried alone to machines that have nothing else.
+
     python gpu_population.py [--ways torch_unfold,...] [--networks 256,1024] [--seconds S] [--json FILE]
     python gpu_population.py --check FILE.npz
 
