@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 FAILED = -1.0  # the novelty of an unknown behavior: less than any distance
 
@@ -110,6 +108,9 @@ def nearest(points: np.ndarray, others: np.ndarray, count: int) -> np.ndarray:
     Returns:
         Distances in ascending order, float64 [N, min(count, M)].
     """
+    from scipy.spatial import cKDTree  # here: it would be a third of what every command takes to start
+    from scipy.spatial.distance import cdist
+
     count = min(count, len(others))
     if count == 0 or len(points) == 0:
         return np.zeros((len(points), count))
