@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError
-from neuroevo.system.console import mute, nobody_reads
+from neuroevo.system.console import mute, output_is_unread
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line that is a JSON object.")]
@@ -70,7 +70,7 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
     except (typer.Exit, typer.Abort):
         raise
     except BaseException as error:
-        if isinstance(error, BrokenPipeError) and nobody_reads():  # such as head, which has all the lines it wants
+        if isinstance(error, BrokenPipeError) and output_is_unread():  # such as head, which has all the lines it wants
             mute()
             raise typer.Exit(128 + signal.SIGPIPE) from None
         code, message = _outcome(_interrupt_behind(error) or error, debug)

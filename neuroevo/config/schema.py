@@ -132,7 +132,7 @@ class CheckpointSettings:
     keep_last: Count = 3
     """How many of the newest stay."""
     keep_every: CountOrZero = 0
-    """Those after every so many generations stay for good; 0: none of them."""
+    """Every how many generations a checkpoint stays for good; 0: never."""
 
 
 @settings

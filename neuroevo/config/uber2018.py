@@ -153,7 +153,7 @@ def _strategies(values: Mapping[str, Any], problems: list[Problem]) -> dict[str,
     kept = {key: value for key, value in values.items() if key not in (*_GENETIC_KEYS, _RANKS_KEY)}
     mode = values.get(_RANKS_KEY, _RANKS)
     if mode != _RANKS:
-        signs = "it is about the signs of rewards, which nobody adds up here; " if mode in _SIGN_MODES else ""
+        signs = "it is about the signs of rewards, which are not added up here; " if mode in _SIGN_MODES else ""
         problems.append(Problem(_RANKS_KEY, f'{signs}expected "{_RANKS}"', mode))
     if isinstance(optimizer := kept.get("optimizer"), Mapping) and isinstance(optimizer.get("args"), Mapping):
         rest = {key: value for key, value in optimizer.items() if key != "args"}

@@ -64,11 +64,11 @@ class Center:
             LookupError: Only the name is known.
         """
         if self._vector is None:
-            raise LookupError(f"the weights of the center {self.name} are not at hand, only its name")
+            raise LookupError(f"the weights of the center {self.name} are not loaded, only its name")
         return self._vector
 
     @property
-    def at_hand(self) -> bool:
+    def has_weights(self) -> bool:
         """Whether the vector is known, and not only the name."""
         return self._vector is not None
 

@@ -132,7 +132,7 @@ class NativeVectorEnv(VectorEnv):
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - Gymnasium's signature
         """Frees the environments; a step that was begun is waited for."""
         if self._pending is not None:
-            with suppress(Exception):  # nobody asked for its outcome
+            with suppress(Exception):  # its outcome is not wanted any more
                 self.step_wait()
         if self._executor is not None:
             self._executor.shutdown()

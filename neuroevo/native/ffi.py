@@ -179,7 +179,7 @@ GYMNASIUM: Mapping[str, tuple] = {"gymnasium_end_stuck": (None, c_double)}
 
 
 def bind(library: ctypes.CDLL, functions: Mapping[str, tuple]) -> ctypes.CDLL:
-    """Tells ctypes what a library's functions take and return, so that nobody else has to.
+    """Tells ctypes what a library's functions take and return, once for all callers.
 
     Args:
         library: The library.

@@ -15,7 +15,7 @@ _PATIENCE = 2.0  # seconds that a step may take once the queue is closed, if a p
 
 
 class LaneThreads:
-    """A thread for each of so many lanes. failure: what stopped the first lane that was stopped, or None."""
+    """One thread per lane. failure: what stopped the first lane that was stopped, or None."""
 
     def __init__(self, lanes: int):
         self.failure: BaseException | None = None

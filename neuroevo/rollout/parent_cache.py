@@ -1,8 +1,8 @@
-"""Which genomes are at hand as rows of weights, so that an offspring is one perturbation away from its parent.
+"""Which genomes are cached as rows of weights, so that an offspring is one perturbation away from its parent.
 
-A new parent is made from the longest prefix of its chain that is at hand: a mutation a generation, never the chain from
+A new parent is made from the longest prefix of its chain that is cached: a mutation a generation, never the chain from
 the start. What several new parents have in common beyond that is made once, as a stem that they grow from: after a
-resume, when nothing is at hand, 20 parents of one line take little more than one of them. Memory is bounded by the
+resume, when nothing is cached, 20 parents of one line take little more than one of them. Memory is bounded by the
 number of rows; when the row of a parent or a stem is not needed for anything else, the child takes it over in place.
 """
 
@@ -41,12 +41,12 @@ class ParentRows:
         return self._rows.get(genome)
 
     def source(self, genome: Genome) -> tuple[int | None, tuple[tuple[int, float], ...]]:
-        """Row of the longest prefix of the genome that is at hand (None: start from its base), and the rest."""
+        """Row of the longest prefix of the genome that is cached (None: start from its base), and the rest."""
         prefix = _longest_prefix(genome, self._rows)
         return (None, genome.chain) if prefix is None else (self._rows[prefix], genome.chain[len(prefix.chain) :])
 
     def require(self, genomes: Iterable[Genome], in_use: Collection[int] = ()) -> Iterable[Fill]:
-        """Yields the fills, to be carried out in order, after which the genomes are at hand.
+        """Yields the fills, to be carried out in order, after which the genomes are cached.
 
         in_use: rows that must stay as they are. When there are more genomes than rows, some stay without a row.
         """
@@ -77,15 +77,15 @@ class ParentRows:
         return self._rows.pop(next(unused, candidates[0]))
 
 
-def _plan(missing: Iterable[Genome], at_hand: Collection[Genome]) -> list[tuple[Genome, Genome | None]]:
+def _plan(missing: Iterable[Genome], cached: Collection[Genome]) -> list[tuple[Genome, Genome | None]]:
     """The missing genomes and their stems in the order in which to make them, each with what it starts from.
 
     A stem is made just before what grows from it, and its row is free for the last of that: stems in use are always
     fewer than the genomes still to come, so that no stem has to make room while it is in use.
     """
-    families = defaultdict(list)  # of those that start from the same genome at hand, or from the same initial weights
+    families = defaultdict(list)  # of those that start from the same cached genome, or from the same initial weights
     for genome in missing:
-        families[_longest_prefix(genome, at_hand), genome.base, genome.network].append(genome)
+        families[_longest_prefix(genome, cached), genome.base, genome.network].append(genome)
     plans = []
     for (source, _, _), family in families.items():
         family.sort(key=_chain)

@@ -238,7 +238,7 @@ class Pipeline:
         self.behavior_size = math.prod(shape.tolist()) * (behavior.samples if behavior.every else 1)
 
     def _check_outputs(self, width: int) -> None:
-        """UserError: networks of so many outputs cannot act, since bins need bounds and the action has none."""
+        """UserError: such networks cannot act, since bins need bounds and the action has none."""
         none = tf.zeros([0, width])
         act = functools.partial(load_ops().env_actions, self.env_pool, none, T=self._action_dtype)
         _in_core_words("the networks' actions", act)

@@ -73,7 +73,7 @@ def encode(*states: Any) -> Encoded:
     values = [plain(state, type(state).__name__) for state in states]
     centers = {}
     for center in dict.fromkeys(genome.base for genome in genomes if isinstance(genome.base, Center)):
-        if center.at_hand:
+        if center.has_weights:
             centers[center.name] = len(arrays)
             arrays.append(center.vector)
     return Encoded(values, genomes_to_json(list(genomes)), arrays, centers)

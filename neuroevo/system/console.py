@@ -22,11 +22,11 @@ def say(text: str) -> None:
     except BrokenPipeError:
         mute()
         with suppress(BrokenPipeError):
-            message = "neuroevo: nobody reads the output any more; what was begun goes on, and Ctrl-C ends it"
+            message = "neuroevo: the output has no reader any more; the run continues, and Ctrl-C ends it"
             print(message, file=sys.stderr, flush=True)
 
 
-def nobody_reads() -> bool:
+def output_is_unread() -> bool:
     """Tells whether standard output is a pipe or a socket whose reader has closed it."""
     try:
         output = sys.stdout.fileno()

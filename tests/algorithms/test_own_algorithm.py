@@ -173,7 +173,7 @@ def test_the_commands_take_it(monkeypatch, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("elite of generation 3: ")
     generation, elite = RunReader(out).elite()
-    assert generation == 3 and elite.genome.base.at_hand
+    assert generation == 3 and elite.genome.base.has_weights
 
     result = invoke("train", file, "--out", tmp_path / "next", "--set", f"training.start_from={out}")
     assert result.exit_code == 0, result.stderr

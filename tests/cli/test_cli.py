@@ -268,7 +268,7 @@ def test_a_mistake_that_nobody_reads():
 def test_training_goes_on_when_nobody_reads(config, tmp_path):
     code, said = unread("-m", "tests.support.toy_cli", "train", config, "--out", tmp_path / "run")
     assert code == 0
-    assert said == "neuroevo: nobody reads the output any more; what was begun goes on, and Ctrl-C ends it\n"
+    assert said == "neuroevo: the output has no reader any more; the run continues, and Ctrl-C ends it\n"
     assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1, 2]
     assert "finished after 3 generations" in (tmp_path / "run" / "log.txt").read_text()
 

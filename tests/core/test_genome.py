@@ -125,7 +125,7 @@ def test_a_center_is_named_by_its_weights():
 def test_a_center_of_which_only_the_name_is_known():
     center = Center([1.0])
     named = Center.named(center.name)
-    assert named == center and center.at_hand and not named.at_hand
+    assert named == center and center.has_weights and not named.has_weights
     with pytest.raises(LookupError, match=center.name):
         _ = named.vector
 
@@ -153,6 +153,6 @@ def test_json_names_a_center():
     again = genomes_from_json(json.loads(text), {center.name: center})
     assert again == line and again[1].base.vector is center.vector
     alone = genomes_from_json(json.loads(text))
-    assert alone == line and not alone[0].base.at_hand
+    assert alone == line and not alone[0].base.has_weights
     with pytest.raises(ValueError, match="base .* 'md5:12', "):
         genome_from_json({**NOTHING, "base": "md5:12"})

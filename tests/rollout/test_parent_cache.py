@@ -77,16 +77,16 @@ def test_after_require_the_rows_hold_the_genomes(capacity: int, generations: lis
 
 @settings(deadline=None)
 @given(st.lists(genomes, min_size=1, max_size=6), genomes)
-def test_source_is_the_longest_prefix_at_hand(at_hand: list[Genome], genome: Genome) -> None:
-    simulated = SimulatedRows(len(set(at_hand)))  # no row to spare, where a stem would stay at hand
-    simulated.require(at_hand)
+def test_source_is_the_longest_prefix_at_hand(cached: list[Genome], genome: Genome) -> None:
+    simulated = SimulatedRows(len(set(cached)))  # no row to spare, where a stem would stay at hand
+    simulated.require(cached)
     row, rest = simulated.parents.source(genome)
     made = Genome(genome.base, (), genome.network) if row is None else simulated.rows[row]
     for mutation in rest:
         made = made.child(*mutation)
     assert made == genome
     prefixes = [Genome(genome.base, genome.chain[:n], genome.network) for n in range(len(genome.chain) + 1)]
-    longest = max((len(prefix.chain) for prefix in prefixes if prefix in at_hand), default=None)
+    longest = max((len(prefix.chain) for prefix in prefixes if prefix in cached), default=None)
     assert (row is None) == (longest is None)
     assert len(rest) == len(genome.chain) - (longest or 0)
 

@@ -43,7 +43,7 @@ def test_an_elite_whose_checkpoint_cannot_be_used(tmp_path, how):
         words = f"generation 4's elite .*{checkpoint_after(path, 5)} .*{DAMAGES[how].said}.*: 2 "
         with pytest.raises(UserError, match=words):
             RunReader(path).elite(generation)
-    assert RunReader(path).elite(2)[1].genome.base.at_hand
+    assert RunReader(path).elite(2)[1].genome.base.has_weights
 
 
 def test_elites_whose_center_is_not_that_of_the_newest(tmp_path):

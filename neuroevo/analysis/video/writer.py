@@ -135,4 +135,4 @@ class VideoWriter:
     def _failure(self) -> str:
         self._remarks.seek(0)
         message = self._remarks.read().decode(errors="replace").strip()
-        return f"ffmpeg ended with {self._process.returncode}: {message or 'it said nothing'}"
+        return f"ffmpeg ended with {self._process.returncode}: {message or 'it gave no reason'}"

@@ -101,7 +101,7 @@ class _Connection:
         return self._buffer[_LENGTH.size : expected]
 
     def send(self, message: bytes) -> bool:
-        """Sends a message with its length; False: nobody listens."""
+        """Sends a message with its length; False: the caller is gone."""
         try:
             self._socket.sendall(message)
         except OSError:
