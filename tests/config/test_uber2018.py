@@ -198,7 +198,7 @@ def test_strategies_settings(written):
         ({"return_proc_mode": "sign"}, 'return_proc_mode = "sign": it is about the signs of rewards, which nobody adds '
          'up here; expected "centered_rank"'),
         ({"return_proc_mode": "centered_sign_rank"}, 'return_proc_mode = "centered_sign_rank": it is about the signs '
-         'of rewards, which nobody adds up here; expected "centered_rank"'),
+         'of rewards, which are not added up here; expected "centered_rank"'),
         ({"return_proc_mode": 3}, 'return_proc_mode = 3: expected "centered_rank"'),
         ({"population_size": 4999}, "population_size = 4999: expected a multiple of 2"),
         ({"l2coeff": -0.5}, "l2coeff = -0.5: expected at least 0"),
