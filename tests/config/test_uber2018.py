@@ -195,8 +195,8 @@ def test_strategies_settings(written):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"return_proc_mode": "sign"}, 'return_proc_mode = "sign": it is about the signs of rewards, which nobody adds '
-         'up here; expected "centered_rank"'),
+        ({"return_proc_mode": "sign"}, 'return_proc_mode = "sign": it is about the signs of rewards, which are not '
+         'added up here; expected "centered_rank"'),
         ({"return_proc_mode": "centered_sign_rank"}, 'return_proc_mode = "centered_sign_rank": it is about the signs '
          'of rewards, which are not added up here; expected "centered_rank"'),
         ({"return_proc_mode": 3}, 'return_proc_mode = 3: expected "centered_rank"'),
