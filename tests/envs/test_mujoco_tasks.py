@@ -294,7 +294,7 @@ def test_the_ops_play_the_same():
 
 
 def test_a_family_that_cannot_be_loaded_leaves_the_others(tmp_path, monkeypatch):
-    for name in ("libneuroevo_core.so", "libneuroevo_atari.so"):
+    for name in ("build_info.json", "libneuroevo_core.so", "libneuroevo_atari.so"):
         (tmp_path / name).symlink_to(library.LIBRARY_FOLDER / name)
     (tmp_path / "libneuroevo_mujoco.so").write_text("no library")
     monkeypatch.setattr(library, "LIBRARY_FOLDER", tmp_path)

@@ -72,8 +72,6 @@ RESET = [
     ({"slots": (0, 1)}, r"input 'seeds' has shape \[1\], expected \[2\]"),
     ({"max_frames": (0, 0)}, r"input 'max_frames' has shape \[2\], expected \[1\]"),
     ({"max_frames": (-1,)}, "max_frames of slot 0 is -1, expected 0 or more"),
-    ({"episodes": (1, 2)}, "episodes has 2 values, expected one per slot: 1"),
-    ({"episodes": (-2,)}, r"episode of slot 0 is -2, expected -1 \(none\) or more"),
     ({"normalizers": (-1, -1)}, "normalizers has 2 values, expected one per slot: 1"),
     ({"normalizers": (7,)}, "normalizer 7 is not set"),
     ({"normalizers": (-2,)}, "normalizer -2 is not set"),

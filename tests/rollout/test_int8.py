@@ -22,7 +22,6 @@ from neuroevo.networks import architectures
 from neuroevo.networks.architectures import NETWORKS, Network, input_line, to_text
 from neuroevo.networks.quantization import quantized
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.folder import RunFolder
 from neuroevo.system.toml import tomllib
@@ -246,20 +245,12 @@ def test_an_exported_network_has_what_it_played_with(run, tmp_path):
     assert np.array_equal(bits(population.forward([0] * 3, seen, len(expected[0]))), bits(np.array(expected)))
 
 
-def test_a_checkpoint_from_before_the_key_is_of_float32(tmp_path):
-    """Configurations and checkpoints of earlier versions do not say dtype."""
+def test_a_run_of_another_dtype_is_another_run(tmp_path):
     path = tmp_path / "run"
     new_run(path)
-    text = (path / "config.toml").read_text()
-    assert 'dtype = "float32"\n' in text
-    (path / "config.toml").write_text(text.replace('dtype = "float32"\n', ""))
-    checkpoints = Checkpoints(path / "checkpoints", CheckpointSettings())
     config = load_config(path / "config.toml")
-    newest, _ = checkpoints.newest(config.algorithm.state_type, config.origin())
-    origin = {**newest.origin, "network": {"name": newest.origin["network"]["name"]}}
-    checkpoints.save(Checkpoint(newest.state, origin, newest.lengths))
-    assert RunFolder.resume(path).state == newest.state
     integers = {**config.origin(), "network": {**config.origin()["network"], "dtype": "int8"}}
+    checkpoints = Checkpoints(path / "checkpoints", CheckpointSettings())
     found, unusable = checkpoints.newest(config.algorithm.state_type, integers)
     assert found is None and 'network.dtype is "float32" there and "int8" here' in str(unusable[0])
 
