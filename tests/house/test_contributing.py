@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from neuroevo.algorithms.registry import find_algorithm
+from neuroevo.config.load import load_config
 from neuroevo.envs.environment import Environment
 from neuroevo.networks import architectures
 from tests.support.runs import new_run, results
@@ -40,6 +41,12 @@ def test_the_algorithm_trains(block, tmp_path, monkeypatch):
     assert sum(row["improved"] for row in rows) >= 2 and rows[-1]["test_mean"] > rows[0]["test_mean"]
 
 
+def test_the_configuration_is_one(block, tmp_path):
+    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    (tmp_path / "mine.toml").write_text(text.replace('"my_search"', '"ga"'))  # which has a sigma too
+    assert load_config(tmp_path / "mine.toml").training.generations == 10
+
+
 def test_the_network_is_one(block):
     names = dict(vars(architectures))
     exec(block("def tiny("), names)
@@ -49,16 +56,12 @@ def test_the_network_is_one(block):
 
 def test_the_family_finds_its_environment(block):
     names = {}
-    imports = (
-        "from collections.abc import Mapping\nfrom typing import Any\nfrom neuroevo.core.settings import settings\n"
-    )
-    imports += "from neuroevo.envs.family import EnvFamily\nfrom neuroevo.envs.names import key_of, option_text\n"
-    options = "@settings\nclass MyTaskOptions:\n    length: int = 3\n    '''How long.'''\n"
-    exec(imports + options + block("class MyTaskFamily"), names)
+    exec(block("class MyTaskFamily"), names)
     family = names["MyTaskFamily"]()
-    found = family.find("my_task")
+    found = family.find(" my_task ")
     environment, problems = Environment.checked(family, found, "my_task", {"length": 5})
     assert not problems and (environment.spec.family, environment.spec.options) == ("my_task", ("length=5",))
     assert (environment.image_observations, environment.continuous_actions) == (False, True)
+    assert family.gymnasium_ids() == {found: found} and found in family.listing()
     _, problems = Environment.checked(family, found, "my_task", {"lenght": 5})
     assert [problem.key for problem in problems] == ["env.options.lenght"]

@@ -1,5 +1,5 @@
 // The hard maze: its geometry against brute force, how the robot moves and what ends an episode, and pictures. Whole
-// episodes are held against a simulation in Python (tests/test_hard_maze.py). (Bad options and maps are in
+// episodes are held against a simulation in Python (tests/envs/test_hard_maze.py). (Bad options and maps are in
 // maps_test.cc.)
 #include <algorithm>
 #include <array>
