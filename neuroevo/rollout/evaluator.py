@@ -38,15 +38,26 @@ _LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here as i
 class LocalEvaluator:
     """Plays episodes on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
 
-    env: name of an environment, with env_options, or one that was found already. network: a Network or the name of one,
-    or several (genomes refer to them by index). threads: worker threads, by default one per core. lanes, slots: number
-    of lanes, slots of each, by default chosen for the threads and the device. parent_rows: how many genomes to keep at
-    hand as weights. device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both.
-    backend: of the population, instead of the device's. behavior: what to record of each episode for
-    Outcomes.behaviors; None: nothing. reference_batch: observations [B, ...] that the vbn layers of networks that have
-    some take their statistics of; by default it plays 128 itself, at random from seed 0. Its `device` is the one
-    chosen, "cpu" or "gpu", its `behavior_size` how many numbers are recorded of an episode. UserError: a setting makes
-    no sense, the environment has no behavior, or the like.
+    Args:
+        env: Name of an environment, with env_options, or an environment that was found already.
+        network: A network or its name, or several, which genomes refer to by index.
+        env_options: Options of the environment, where `env` is a name.
+        device: "auto" (the GPU where one can be used), "cpu" or "gpu"; outcomes are the same on both.
+        threads: Worker threads; by default one per core.
+        lanes: Number of lanes; by default chosen for the threads and the device.
+        slots: Slots of each lane; likewise.
+        parent_rows: How many genomes to keep as rows of weights, so that their offspring are one perturbation away.
+        backend: Of the population, instead of the device's.
+        behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
+        reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default the evaluator
+            plays 128 itself, at random from seed 0.
+
+    Attributes:
+        device: Where networks are evaluated, "cpu" or "gpu".
+        behavior_size: How many numbers are recorded of an episode.
+
+    Raises:
+        UserError: A setting makes no sense, the environment has no behavior, or the like.
     """
 
     def __init__(

@@ -34,14 +34,22 @@ _CHAIN_PIECE = 200  # mutations in one op, which nothing interrupts: about half 
 class Pipeline:
     """An env pool, a population and an episode queue, and one thread per lane that runs the loop over them.
 
-    env: what environments are made of. networks: of one dtype; genomes refer to them by index. lanes, slots: number of
-    lanes, slots of each. parent_rows: rows [0, parent_rows) of the population are the caller's; by default as many as
-    600 MB hold, at least 2. backend: "cpu", "reference", or "cuda" for a GPU. population_device: TensorFlow's device
-    that the population's ops are placed on; on "/gpu:0", with "cuda", observations and outputs are tensors of the GPU,
-    and rows are in TensorFlow's part of its memory. behavior: what to record of each episode; None: nothing.
-    reference_batch: observations [B, ...] that vbn layers take statistics of, by default of random play from seed 0;
-    networks without such layers need none.
-    UserError: there is no such mode of the environment, a network cannot be evaluated in integers, or the like.
+    Args:
+        env: What environments are made of.
+        networks: Networks of one dtype, which genomes refer to by index.
+        lanes: Number of lanes.
+        slots: Slots of each lane.
+        parent_rows: Rows [0, parent_rows) of the population are the caller's; by default as many as 600 MB hold, at
+            least 2.
+        backend: "cpu", "reference", or "cuda" for a GPU.
+        population_device: TensorFlow's device of the population's ops. On "/gpu:0", with "cuda", observations and
+            outputs are tensors of the GPU, and rows are in TensorFlow's part of its memory.
+        behavior: What to record of each episode; None: nothing.
+        reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default of random play
+            from seed 0. Networks without such layers need none.
+
+    Raises:
+        UserError: There is no such mode of the environment, a network cannot be evaluated in integers, or the like.
     """
 
     def __init__(
