@@ -76,11 +76,9 @@ def _network_problems(network: Network, env: Environment | None) -> list[Problem
 def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[Problem]]:
     """The algorithm's name, the sections that could be made, and what is wrong with the others."""
     problems: list[Problem] = []
-    keys = {name: _keys(kind) for name, kind in SECTIONS.items()}
-    keys["algorithm"] = list(dict.fromkeys(key for kind in ALGORITHMS.values() for key in _keys(kind)))
-    tables = respell(tables, "", keys, problems, "sections")
+    tables = respell(tables, "", _keys_of_sections(list(ALGORITHMS.values())), problems, "sections")
     algorithm_name, algorithm = _algorithm(tables, problems)
-    keys["algorithm"] = ["name", *_keys(algorithm)]
+    keys = _keys_of_sections([] if algorithm is None else [algorithm])
     made: dict[str, Any] = {}
     for name, kind in {**SECTIONS, "algorithm": algorithm}.items():
         table = tables.get(name, {})
@@ -102,8 +100,30 @@ def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list
     return algorithm_name, made, problems
 
 
-def _keys(kind: type | None) -> list[str]:
-    return [field.name for field in fields(kind)] if kind else []
+def unknown_keys(tables: Mapping[str, Any]) -> list[str]:
+    """The sections and keys, as "section.key", that no configuration has, however their values may be.
+
+    Args:
+        tables: What a file holds. The keys of an algorithm that is not found are not looked at.
+    """
+    _, algorithm = _algorithm(tables, [])
+    keys = _keys_of_sections([] if algorithm is None else [algorithm])
+    unknown = [section for section in tables if section not in keys]
+    for section, table in tables.items():
+        if section in keys and isinstance(table, Mapping) and not (section == "algorithm" and algorithm is None):
+            unknown += [f"{section}.{key}" for key in table if key not in keys[section]]
+    return unknown
+
+
+def _keys_of_sections(algorithms: Sequence[type[Algorithm]]) -> dict[str, list[str]]:
+    """The keys that each section may have where its algorithm may be any of these."""
+    keys = {name: _keys(kind) for name, kind in SECTIONS.items() if kind is not None}
+    own = dict.fromkeys(key for kind in algorithms for key in _keys(kind))
+    return {name: ["name", *own] if name == "algorithm" else keys[name] for name in SECTIONS}
+
+
+def _keys(kind: type) -> list[str]:
+    return [field.name for field in fields(kind)]
 
 
 def _algorithm(tables: Mapping[str, Any], problems: list[Problem]) -> tuple[str, type[Algorithm] | None]:

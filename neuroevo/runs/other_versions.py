@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
 
-from neuroevo.algorithms.registry import find_algorithm
-from neuroevo.config.schema import SECTIONS
+from neuroevo.config.load import unknown_keys
 from neuroevo.core.errors import UserError
 from neuroevo.runs.checkpoint import VERSION, version_of
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG
@@ -45,27 +42,6 @@ def refuse_other_versions(folder: Path) -> None:
 def _unknown_keys(path: Path) -> list[str]:
     """Sections and keys of a configuration file that this version lacks; none of a file that is not TOML."""
     try:
-        tables: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return unknown_keys(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return []
-    unknown = [section for section in tables if section not in SECTIONS]
-    for section, table in tables.items():
-        known = _keys(section, table)
-        if known is not None:
-            unknown += [f"{section}.{key}" for key in table if key not in known]
-    return unknown
-
-
-def _keys(section: str, table: Any) -> set[str] | None:
-    """The keys that a section may have; None if they are not known."""
-    if not isinstance(table, dict):
-        return None
-    kind: Any = SECTIONS.get(section)
-    if section == "algorithm":
-        try:
-            kind = find_algorithm(table.get("name", "ga"))
-        except UserError:
-            return None
-    if not is_dataclass(kind):
-        return None
-    return {each.name for each in fields(kind)} | ({"name"} if section == "algorithm" else set())

@@ -71,8 +71,6 @@ void MeansAndFactors(int channels, const std::vector<std::vector<float>>& batch,
   }
 }
 
-int64_t Size(const std::array<int, 3>& shape) { return int64_t{1} * shape[0] * shape[1] * shape[2]; }
-
 class ReferencePopulation : public HostPopulation {
  public:
   ReferencePopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
@@ -124,13 +122,13 @@ class ReferencePopulation : public HostPopulation {
   static std::vector<float> Apply(const Layer& layer, const float* row, const std::vector<float>& values) {
     const float *weights = row + layer.offset, *statistics = row + layer.statistics;
     const int channels = layer.out[2];
-    std::vector<float> next(Size(layer.out));
+    std::vector<float> next(ValuesOf(layer.out));
     switch (layer.kind) {
       case Layer::Kind::kConv:
         Conv(layer, weights, values.data(), next.data());
         break;
       case Layer::Kind::kDense:
-        Dense(Size(layer.in), channels, weights, values.data(), next.data());
+        Dense(ValuesOf(layer.in), channels, weights, values.data(), next.data());
         break;
       case Layer::Kind::kBias:
         for (size_t i = 0; i < next.size(); ++i) next[i] = values[i] + weights[i % channels];

@@ -11,14 +11,12 @@ namespace {
 
 constexpr int kSharedFrom = 16;  // positions of a row that are worth a tile for many
 
-int64_t Size(const std::array<int, 3>& shape) { return int64_t{1} * shape[0] * shape[1] * shape[2]; }
-
 bool BiasFits(const Step& step) { return step.bias < 0 && step.activation == Activation::kNone; }
 
 bool VbnFits(const Step& step) { return step.vbn < 0 && BiasFits(step); }
 
 // A multiple of four, so that every tensor can be read and written by vectors.
-int64_t Pitch(const Step& step) { return CeilDivide(Size(step.layer.out), 4) * 4; }
+int64_t Pitch(const Step& step) { return CeilDivide(ValuesOf(step.layer.out), 4) * 4; }
 
 // The positions that begin tiles of dense layers, by the tiles' size.
 struct DenseTiles {
@@ -130,7 +128,7 @@ void CudaNetwork::Run(const Step& step, const Positions& positions, const Tensor
   sums.out = out;
   sums.weights_by_4 = by_4(sums.thetas, 4, {sums.stride, sums.weights, sums.units});
   sums.out_by_4 = by_4(out.data, 4, {out.pitch, sums.units});
-  const int64_t adjacent = step.kind == Step::Kind::kConv ? step.layer.in[2] : Size(step.layer.in);
+  const int64_t adjacent = step.kind == Step::Kind::kConv ? step.layer.in[2] : ValuesOf(step.layer.in);
   sums.in_by_4 = by_4(in.data, in.bytes ? 1 : 4, {in.pitch, adjacent});
   switch (step.kind) {
     case Step::Kind::kConv:
@@ -138,7 +136,7 @@ void CudaNetwork::Run(const Step& step, const Positions& positions, const Tensor
       LaunchConv(sums, step.layer, count, multiprocessors_, positions.stream);
       break;
     case Step::Kind::kDense: {
-      sums.terms = static_cast<int>(Size(step.layer.in));
+      sums.terms = static_cast<int>(ValuesOf(step.layer.in));
       const int32_t* first = positions.first_of_tiles();
       for (int size = 0; size < kDenseTiles; ++size) {
         const int64_t n = static_cast<int64_t>(positions.tiles.first[size].size());
@@ -148,7 +146,7 @@ void CudaNetwork::Run(const Step& step, const Positions& positions, const Tensor
       break;
     }
     case Step::Kind::kNeither:
-      LaunchElementwise(sums, Size(step.layer.out), count, positions.stream);
+      LaunchElementwise(sums, ValuesOf(step.layer.out), count, positions.stream);
       break;
   }
 }
@@ -209,7 +207,7 @@ void CudaNetwork::Prepare(float* thetas, int64_t stride, const std::vector<int32
       before.activation = Activation::kNone;
       after.kind = Step::Kind::kNeither;
       Run(before, positions, in, out);
-      const VbnInputs inputs = {thetas, stride, positions.rows(), step.vbn, step.layer.out[2], Size(step.layer.out),
+      const VbnInputs inputs = {thetas, stride, positions.rows(), step.vbn, step.layer.out[2], ValuesOf(step.layer.out),
                                 out};
       LaunchStatistics(inputs, static_cast<int64_t>(rows.size()), observations, sums, stream);
       if (i + 1 < prepared_steps_) Run(after, positions, out, out);
