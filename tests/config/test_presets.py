@@ -1,5 +1,6 @@
 """The presets: every one loads, describes itself, and starts; names that are none are explained."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,3 +120,10 @@ def test_every_preset_starts(tmp_path, monkeypatch, name):
     for row, (population, validation) in zip((first, second), played, strict=True):
         assert (row["steps_population"], row["steps_validation"]) == (population * 3, validation * 3)
     # Nobody dies within 3 steps.
+
+
+def test_the_readmes_table_lists_every_preset_and_no_other():
+    text = (PRESETS.parents[2] / "README.md").read_text()
+    table = text[text.index("| preset | what it is |") :].partition("\n\n")[0]
+    listed = [name for line in table.splitlines()[2:] for name in re.findall(r"`([a-z_0-9]+)`", line.split("|")[1])]
+    assert sorted(listed) == NAMES
