@@ -83,7 +83,7 @@ int neuroevo_env_set_normalizer(neuroevo_env_pool* pool, int64_t number, const d
                                 int64_t n);
 int neuroevo_env_drop_normalizers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n);
 /* Before the first reset: records every episode's behavior for the results of a rollout (rollout.h), at its end for
- * every = 0, else after so many steps again and again, samples of them (envs/behavior_record.h). */
+ * every = 0, else after each `every` steps, `samples` times (envs/behavior_record.h). */
 int neuroevo_env_record_behaviors(neuroevo_env_pool* pool, int64_t every, int64_t samples);
 int neuroevo_env_behavior(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviors);
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens);

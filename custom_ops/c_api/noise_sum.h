@@ -1,5 +1,5 @@
 /* The gradient sum of evolution strategies for callers of any language, as c_api/neuroevo.h: 0 for success, or a code
- * and neuroevo_last_error(). What it computes is said in population/noise_sum.h.
+ * and neuroevo_last_error(). population/noise_sum.h describes what it computes.
  */
 #ifndef NEUROEVO_C_API_NOISE_SUM_H_
 #define NEUROEVO_C_API_NOISE_SUM_H_

@@ -127,7 +127,7 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
   std::unique_lock<std::mutex> lock(mutex_);
   jobs_.push_back(&job);
   if (!left_.empty()) left_.pop_front();
-  if (running_ < threads_) {  // then nobody waits for a place
+  if (running_ < threads_) {  // then no caller waits for a place
     ++running_;
     job.has_place = true;
     WakeHelpers(n - 1);

@@ -46,7 +46,8 @@ class ThreadPool {
  private:
   struct Job;
   void Help();
-  // Wakes workers for so many tasks, where there are places that no caller is expected back for. The lock is held.
+  // Wakes workers for this number of tasks, where there are places that no caller is expected back for. The lock is
+  // held.
   void WakeHelpers(int64_t tasks);
   // Gives up a place among the running threads. The lock is held.
   void LeavePlace();
@@ -58,7 +59,7 @@ class ThreadPool {
   const int threads_;
   std::mutex mutex_;
   std::condition_variable wake_workers_;
-  std::deque<Job*> jobs_;  // with tasks that nobody has taken yet, oldest first; a job belongs to its ParallelFor
+  std::deque<Job*> jobs_;  // with tasks that no thread has taken yet, oldest first; a job belongs to its ParallelFor
   std::deque<Job*> waiting_callers_;  // for a place, oldest first; empty while there is one
   int running_ = 0;                   // threads at work, at most threads_
   int waiting_workers_ = 0;

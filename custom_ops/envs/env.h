@@ -94,7 +94,7 @@ bool RegisterEnvFamily(const std::string& name, EnvFamily family);
 // Throws for an unknown family, naming those that are known.
 std::unique_ptr<EnvFactory> MakeEnvFactory(const std::string& family, const EnvOptions& options);
 
-// Reads typed options and, at the end, rejects those that nobody asked for. A bad value is an error that names it.
+// Reads typed options and, at the end, rejects those that were not read. A bad value is an error that names it.
 class OptionReader {
  public:
   OptionReader(std::string family, EnvOptions options) : family_(std::move(family)), options_(std::move(options)) {}

@@ -234,7 +234,7 @@ void EnvPool::NoteEnd(Slot* slot) const {
 std::vector<EpisodeEnd> EnvPool::TakeEnds(const std::vector<int64_t>& slots) {
   const Hold hold(&slots_, slots);
   for (int64_t slot : slots) {
-    if (!slots_[slot].ended) ThrowInvalid("slot ", slot, " has no episode that has ended and was not told of");
+    if (!slots_[slot].ended) ThrowInvalid("slot ", slot, " has no ended episode whose result was not taken yet");
   }
   std::vector<EpisodeEnd> ends;
   ends.reserve(slots.size());

@@ -64,8 +64,8 @@ class EnvPool {
   // Why the slot's episode was broken off, where an action was not finite or its simulation failed; "" where not.
   std::string Failure(int64_t slot);
 
-  // What there is to tell of the episodes that have ended in these slots, [K] in their order. Each is told of once,
-  // from the return of the Step that ended it until the slot's next Reset; throws for a slot that has nothing to tell.
+  // The ends of the episodes that have ended in these slots, [K] in their order. Each can be taken once, from the
+  // return of the Step that ended it until the slot's next Reset; throws for a slot that has none to take.
   std::vector<EpisodeEnd> TakeEnds(const std::vector<int64_t>& slots);
 
  private:
@@ -85,7 +85,7 @@ class EnvPool {
 
   // Marks the slots as busy for as long as it lives; all or none.
   class Hold;
-  // Checks with `check`, runs body(k, slot) for every k on the pool, so many per task.
+  // Checks with `check`, runs body(k, slot) for every k on the pool, per_task of them in a task.
   template <class Check, class Body>
   void Run(const std::vector<int64_t>& slots, Check check, int64_t per_task, Body body);
   // Calls write(env, out + k * bytes) for every k.

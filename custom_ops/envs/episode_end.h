@@ -1,4 +1,4 @@
-// What an env pool has to tell of an episode that has ended, besides its rewards.
+// What an env pool reports about an episode that has ended, besides its rewards.
 #ifndef NEUROEVO_ENVS_EPISODE_END_H_
 #define NEUROEVO_ENVS_EPISODE_END_H_
 

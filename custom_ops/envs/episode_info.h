@@ -1,5 +1,5 @@
-// What Gymnasium's interface tells of an episode beside what env.h has, for vector_env.h. An environment may implement
-// it too: of one that does not, an episode that is over counts as terminated, and there are no infos.
+// What Gymnasium's interface reports about an episode beside what env.h has, for vector_env.h. An environment may
+// implement it too: of one that does not, an episode that is over counts as terminated, and there are no infos.
 #ifndef NEUROEVO_ENVS_EPISODE_INFO_H_
 #define NEUROEVO_ENVS_EPISODE_INFO_H_
 

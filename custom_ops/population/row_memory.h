@@ -8,7 +8,7 @@ namespace neuroevo {
 
 class RowMemory {
  public:
-  // Bytes after the end of a row that belong to nobody: vector loads may run over the end.
+  // Unused bytes after the end of a row: vector loads may run over the end.
   static constexpr int64_t kSlack = 256;
 
   // rows of `bytes` and slack. Throws if they cannot be mapped; weights: how many a row has, for the message.

@@ -67,7 +67,7 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
     slot.row = genome.source_row;
     return;
   }
-  // There is always a row that nobody plays: a lane has as many rows as slots, and this slot does not have one yet.
+  // There is always a row that no slot plays: a lane has as many rows as slots, and this slot does not have one yet.
   int64_t free_row = -1;
   for (int64_t r = 0; r < slots_per_lane_; ++r) {
     if (lane.rows[r].genome == genome.id) slot.lane_row = r;

@@ -96,7 +96,7 @@ class EpisodeQueue {
     bool refill;  // a Take is worth while: slots are free and there are episodes, or nothing is live
   };
   // Books one step of the lane's slots: adds rewards, counts steps, records the results of those that are done. ends:
-  // what else there is to tell of these, in their order.
+  // what the env pool reports about these, in their order.
   PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones,
                 std::vector<EpisodeEnd> ends);
 

@@ -14,7 +14,7 @@ struct EpisodeResult {
   int64_t id = 0;
   double total_reward = 0;  // the return
   int64_t steps = 0;
-  EpisodeEnd end = {};  // what the env pool has to tell of it
+  EpisodeEnd end = {};  // what the env pool reports about it
 };
 
 // Results as a matrix of what is a vector in each: the width is that of the longest, with zeros after a shorter one.

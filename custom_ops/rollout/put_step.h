@@ -10,7 +10,7 @@
 
 namespace neuroevo {
 
-// Books a step that the env pool has made of the lane's slots: EpisodeQueue::Put, with what the pool has to tell of the
+// Books a step that the env pool has made of the lane's slots: EpisodeQueue::Put, with what the pool reports about the
 // episodes that are done. rewards, dones: [K], what EnvPool::Step has written.
 EpisodeQueue::PutResult PutStep(EpisodeQueue* queue, EnvPool* envs, int64_t lane, const std::vector<int64_t>& slots,
                                 const double* rewards, const bool* dones);

@@ -144,7 +144,7 @@ REGISTER_OP("EnvRecordBehaviors")
     .Doc(R"doc(
 Records the behavior of every episode, for EpisodeQueuePut; before the first EnvReset.
 
-every: 0 for the behavior when the episode ends; else for a trajectory, one behavior every so many steps.
+every: 0 for the behavior when the episode ends; else for a trajectory, one behavior after each `every` steps.
 samples: of a trajectory; those after the episode's end are the last state once more.
 )doc");
 

@@ -48,7 +48,7 @@ REGISTER_OP("EpisodeQueueSubmit")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::NoOutputs)
     .Doc(R"doc(
-Appends E episodes of G genomes. What is checked is said in custom_ops/rollout/submission.h.
+Appends E episodes of G genomes. custom_ops/rollout/submission.h lists what is checked.
 
 episode_ids: [E], 0 or more.
 episode_genomes: [E], index in [0, G).
@@ -117,7 +117,7 @@ REGISTER_OP("EpisodeQueuePut")
     })
     .Doc(R"doc(
 Books one step: adds rewards, counts steps, records the results of the episodes that are done, together with what the
-env pool has to tell of them.
+env pool reports about them.
 
 env_pool: the pool whose EnvStep made the step, of the queue's slots.
 slots, rewards, dones: [K], of that step.
@@ -148,8 +148,8 @@ REGISTER_OP("EpisodeQueueResults")
     .Doc(R"doc(
 The results since the last call, in the order in which the episodes ended.
 
-count, milliseconds: waits until there are so many, the time is over or the queue is closed. It is the thread that waits,
-so a graph that runs lanes should not contain this op.
+count, milliseconds: waits until there are `count` results, the time is over or the queue is closed. It is the thread
+that waits, so a graph that runs lanes should not contain this op.
 episode_ids, returns, steps: [E].
 failures: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
 observation_sums: [E, 1 + 2n], of the observations shown by EnvNormalizedObservation, before they were normalized: their

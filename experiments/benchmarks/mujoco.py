@@ -37,8 +37,9 @@ _console = Console(width=140, highlight=False)
 def mujoco(seconds: float, rounds: int, threads: int, tasks: Sequence[str] = tuple(STEPS)) -> dict[str, Any]:
     """Steps/s of MuJoCo's tasks, random actions: 16 environments through the ops, against bare MuJoCo and peers.
 
-    bare: mj_step (with mj_rnePostConstraint where the task needs it) of the same library on as many threads, replaying
-    the same actions and resets; pool: our pool without TensorFlow, on them too. Both end in the states of the ops.
+    "bare" is mj_step (with mj_rnePostConstraint where the task needs it) of the same library on as many threads,
+    replaying the same actions and resets; "pool" is our pool without TensorFlow, on them too. Both end in the states of
+    the ops.
     """
     results: dict[str, Any] = {}
     columns = "task", "ops", "bare", "ops / bare", "pool / bare", "EnvPool", "EnvPool async", "AsyncVectorEnv"

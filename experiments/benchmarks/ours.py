@@ -85,7 +85,7 @@ def generations(threads: int) -> Callable[[float], dict[str, Any]]:
 
 
 def memory(population: int) -> Callable[[float], dict[str, Any]]:
-    """What a process holds after two generations of a GA with so many genomes, playing a step each."""
+    """What a process holds after two generations of a GA with this number of genomes, playing a step each."""
     rates = _rates()
     from neuroevo.config.load import load_config
     from neuroevo.runs.training_run import make_evaluator

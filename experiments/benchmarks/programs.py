@@ -32,7 +32,7 @@ class Program:
             print(line, end="", file=sys.stderr)
 
     def measure(self, seconds: float) -> Row:
-        """What the program measures in so many seconds. RuntimeError: it has ended."""
+        """What the program measures in this number of seconds. RuntimeError: it has ended."""
         self._process.stdin.write(f"{seconds}\n")
         self._process.stdin.flush()
         return json.loads(self._line())

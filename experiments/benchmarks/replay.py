@@ -20,9 +20,17 @@ _STEPS_PER_ITERATION = 20  # of the graph's loop, whose own ops take as long as 
 def replay(name: str, actions: str, slots: int, threads: int) -> Callable[[float], dict[str, Any]]:
     """Plays the actions in a file of mujoco_bench again and again: a lane for each thread, each a graph loop.
 
-    actions: float32 [steps, threads * slots, num_actions]; steps is a multiple of 20. Seeds are those of
-    mujoco_bench.cc. Returns a function of seconds that gives steps_per_s and last_observations as mujoco_bench.cc does.
-    Counted is what a lane has played from the first step to the last while all lanes were at it.
+    Seeds are those of mujoco_bench.cc. Counted is what a lane has played from the first step to the last while all
+    lanes were playing.
+
+    Args:
+        name: The environment's name.
+        actions: Path of a file with float32 [steps, threads * slots, num_actions]; steps is a multiple of 20.
+        slots: Slots of each lane.
+        threads: Worker threads, one for each lane.
+
+    Returns:
+        A function of seconds that gives steps_per_s and last_observations as mujoco_bench.cc does.
     """
     library.set_threads(threads)
     native, recipe = load_ops(), registry.resolve(name)

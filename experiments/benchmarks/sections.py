@@ -100,7 +100,8 @@ def forward(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 def rollout(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     """Frames/s of whole rollouts on Frostbite, a different network in every slot, against torch + EnvPool.
 
-    step: time of a step and thread. alone: the emulator alone and the network alone, measured in the same rounds.
+    The column "step us" is the time of a step and thread, "alone us" that of the emulator alone and the network alone,
+    measured in the same rounds.
     """
     results: dict[str, Any] = {}
     columns = ("network", "dtype", "frames/s", "best torch", "ratio", "step us", "alone us", "step / alone", "of bare")

@@ -30,7 +30,7 @@ _console = Console(width=120, highlight=False)
 def vector(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     """Frames/s of stepping 64 environments through gymnasium.vector.VectorEnv's interface, random actions.
 
-    All make uint8 [84, 84, 4] (the peers [4, 84, 84]) and reset by themselves; nobody clips rewards.
+    All make uint8 [84, 84, 4] (the peers [4, 84, 84]) and reset by themselves; none clips rewards.
     """
     results: dict[str, Any] = {}
     table = Table("game", "neuroevo", "EnvPool", "AtariVectorEnv", "faster peer", title="Gymnasium vector environments")

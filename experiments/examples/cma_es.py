@@ -37,9 +37,11 @@ SAMPLES = 1000  # what random numbers are drawn for; numbers from 1000 on are fo
 
 @dataclass(frozen=True, eq=False)
 class CMAESState:
-    """Between generations: where the search starts, what it was told of each generation, and its mean since the last.
+    """Between generations: where the search starts, the results of each generation, and its mean since the last.
 
-    vectors: float32 [N, D] of each generation. fitness: float64 [N] of each.
+    Attributes:
+        vectors: Of each generation, float32 [N, D].
+        fitness: Of each generation, float64 [N].
     """
 
     seed: int

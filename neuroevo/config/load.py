@@ -58,8 +58,8 @@ def _check(given: Translation, source: str) -> Config:
     if "network" in made:
         found += _network_problems(made["network"], environment)
     found = [problem.renamed(given.names) for problem in found]
-    said = {problem.key for problem in given.problems}
-    problems = given.problems + [problem for problem in found if problem.key not in said]
+    reported = {problem.key for problem in given.problems}
+    problems = given.problems + [problem for problem in found if problem.key not in reported]
     refuse(problems, source)
     assert environment is not None  # an unknown one is a problem
     made["env"] = Env.of(environment)

@@ -16,10 +16,11 @@ from neuroevo.core.observation_statistics import Normalizer, summed
 class Episode:
     """One episode to play.
 
-    genome: whose network plays.
-    seed: everything random in the episode follows from it, in [0, 2**63).
-    max_steps: cut-off in decisions of the network; 0 means the environment's own limit.
-    normalizer: what the network sees observations through; None: as they are.
+    Attributes:
+        genome: Whose network plays.
+        seed: In [0, 2**63); everything random in the episode follows from it.
+        max_steps: After how many decisions of the network the episode ends; 0 means the environment's own limit.
+        normalizer: What the network sees observations through; None: as they are.
     """
 
     genome: Genome
@@ -74,7 +75,7 @@ def first_of(failures: Mapping[int, str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class EpisodeResults:
-    """What is known of E episodes that are over, in any order: the native core's EpisodeResult, as arrays.
+    """Results of E episodes that are over, in any order: the native core's EpisodeResult, as arrays.
 
     Attributes:
         ids: int64 [E].

@@ -31,7 +31,9 @@ class SimulationError(RuntimeError):
 def cannot_write(what: str, error: OSError) -> Exception:
     """What to raise when writing failed: DiskError if the disk is full or broken, UserError if it is not allowed there.
 
-    what: after "cannot write", such as "to the run folder runs/x".
+    Args:
+        what: Follows "cannot write" in the message, such as "to the run folder runs/x".
+        error: Of the call that failed.
     """
     kind = DiskError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UserError
     return kind(f"cannot write {what}: {error.strerror}")

@@ -100,7 +100,7 @@ def problems_in(error: UserError) -> tuple[Problem, ...]:
     return (Problem("", str(error)),)
 
 
-def said(value: Any) -> str:
+def shown(value: Any) -> str:
     """As in a sentence: text as it is, anything else as TOML writes it."""
     return value if isinstance(value, str) else inline(value)
 

@@ -15,13 +15,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import error
-from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from neuroevo.core.bounds import MAX_SLOTS
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.envs.registry import FAMILIES, family_of, resolve
+from neuroevo.envs.spaces import spaces_of
 from neuroevo.native.vector_env import VectorCore
 
 _SEEDS = 2**63  # a seed is smaller
@@ -29,16 +29,18 @@ _CONSOLE_FPS = 60  # emulator frames a second
 
 
 class NativeVectorEnv(VectorEnv):
-    """N environments of one kind. make_vec() has the keywords.
+    """N environments of one kind, which make_vec() makes; it has the keywords.
 
-    observation_space: [N, *shape], uint8 in [0, 255], or float32 or float64 without bounds. action_space:
-    MultiDiscrete, or a Box of float32 [N, A] with the environment's bounds; an action beyond them is passed on, as
-    Gymnasium's tasks do. What a step returns: observations [N, *shape], rewards float64 [N], terminations and
-    truncations bool [N], and infos, arrays [N] with masks _NAME. Atari has lives and episode_frame_number, which counts
-    from the emulator's start; MuJoCo has none.
+    step() returns observations [N, *shape], rewards float64 [N], terminations and truncations bool [N], and infos,
+    arrays [N] with masks _NAME. Atari's infos are lives and episode_frame_number, which counts from the emulator's
+    start; MuJoCo's tasks have none. An episode whose simulation failed counts as terminated, with reward 0 for its last
+    step; infos["failure"] (with same-step autoreset: final_info) then has the reason, for the environments in
+    infos["_failure"].
 
-    An episode whose simulation failed counts as terminated, with reward 0 for its last step; infos["failure"] (of
-    same-step autoreset: final_info) then says why, for the environments in infos["_failure"].
+    Attributes:
+        observation_space: A Box [N, *shape], uint8 in [0, 255], or float32 or float64 without bounds.
+        action_space: MultiDiscrete [N], or a Box of float32 [N, A] with the environment's bounds; an action beyond them
+            is passed on to the environment, as Gymnasium's tasks do.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class NativeVectorEnv(VectorEnv):
             raise ValueError(f"num_envs is {n}, expected 1 to {MAX_SLOTS}")
         limits = _positive("max_episode_steps", max_episode_steps), _positive("num_threads", num_threads)
         self._core = VectorCore(env, n, mode.value, *limits)
-        self.single_observation_space, self.single_action_space = _spaces(self._core)
+        self.single_observation_space, self.single_action_space = spaces_of(self._core)
         self.observation_space = batch_space(self.single_observation_space, n)
         self.action_space = batch_space(self.single_action_space, n)
         screens = bool(self._core.render_shape)
@@ -277,19 +279,10 @@ def make_vec(
 
 
 def _positive(name: str, value: int | None) -> int:
-    """0 for None. ValueError: less than 1, or more than the core can be told."""
+    """0 for None. ValueError: less than 1, or more than an int32 of the core holds."""
     if value is not None and not 1 <= operator.index(value) < 2**31:
         raise ValueError(f"{name} is {value}, expected None or 1 or more")
     return value or 0
-
-
-def _spaces(core: VectorCore) -> tuple[Box, gymnasium.Space]:
-    """Of one environment: observations, actions."""
-    low, high = (0, 255) if core.observation_dtype == np.uint8 else (-np.inf, np.inf)
-    observations = Box(low, high, core.observation_shape, core.observation_dtype.type)
-    if core.discrete:
-        return observations, Discrete(core.num_actions)
-    return observations, Box(core.action_low, core.action_high, dtype=np.float32)
 
 
 def _register() -> None:

@@ -101,8 +101,8 @@ class Spans:
     def lanes(self, slots: int) -> np.ndarray:
         """Finds the lane that each span belongs to.
 
-        The call of an environment names a slot of the lane. A forward and its kernels belong to the lane that made
-        their observations: that of the last "observe" before them that wrote to the same memory.
+        The call of an environment names a slot of the lane. A forward and its kernels belong to the lane whose
+        observations they read, which is that of the last "observe" before them that wrote to the same memory.
 
         Args:
             slots: Slots per lane.

@@ -244,20 +244,26 @@ class _Playing:
 
 
 def default_layout(threads: int, device: str, light: bool = False) -> tuple[int, int]:
-    """Lanes, and slots of each, for this many worker threads and networks on the device "cpu" or "gpu".
-
-    light: whether rows are so small and steps so short that a lane's own cost, some 10 microseconds a step, counts.
+    """Chooses how many lanes there are, and how many slots each has.
 
     On the CPU a lane of one slot for each thread: the rows in play are then few enough to stay in the last-level cache
     from step to step (2 LargeModels are 32 MB, and a step reads about half of each), and a lane does all of its work
     itself. On 2 cores more slots were 17 to 40% slower: `python -m experiments.benchmarks --only layout` measures it
-    again. Light ones share the cost of a lane's step: with 16 slots in place of one, HalfCheetah is 1.2 times as fast,
+    again. Light slots share the cost of a lane's step: with 16 slots in place of one, HalfCheetah is 1.2 times as fast,
     the hard maze 4 times, and Hopper as fast.
 
     On the GPU three lanes: while the networks of one are evaluated, two have work for the threads, so that these do not
     wait for the last emulator of a lane or for the weights of a new episode. Four slots a thread: a lane's emulators
     then take about a millisecond a step, many times the 0.1 to 0.15 ms that a call of the GPU takes however few its
     rows. `neuroevo bench pipeline` measures it. Rows take at most half of the memory that the GPU has free.
+
+    Args:
+        threads: Worker threads.
+        device: Where the networks are evaluated, "cpu" or "gpu".
+        light: Whether rows are so small and steps so short that a lane's own cost, some 10 microseconds a step, counts.
+
+    Returns:
+        Lanes, and slots of each.
     """
     if device == "cpu":
         return threads, _LIGHT_SLOTS if light else 1

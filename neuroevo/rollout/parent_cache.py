@@ -48,7 +48,11 @@ class ParentRows:
     def require(self, genomes: Iterable[Genome], in_use: Collection[int] = ()) -> Iterable[Fill]:
         """Yields the fills, to be carried out in order, after which the genomes are cached.
 
-        in_use: rows that must stay as they are. When there are more genomes than rows, some stay without a row.
+        When there are more genomes than rows, some stay without a row.
+
+        Args:
+            genomes: The genomes that are needed.
+            in_use: Rows that must stay as they are.
         """
         needed = list(dict.fromkeys(genomes))[: self._capacity]
         for genome in needed:

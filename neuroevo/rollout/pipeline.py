@@ -133,7 +133,7 @@ class Pipeline:
             load_ops().episode_queue_submit(self.queue, **submission.arrays(), priority=_int64(priority))
 
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
-        """What there is to tell of the episodes that have ended since the last call.
+        """The results of the episodes that have ended since the last call.
 
         Waits until there are `count` of them or the time is over; no signal is handled meanwhile.
 

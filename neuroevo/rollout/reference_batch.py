@@ -4,7 +4,7 @@ As in the evolution-strategies-starter of 2017 and the deep-neuroevolution code 
 action is drawn uniformly, an observation is kept after every step, and where an episode ends another one begins. Unlike
 there, where each start of a program drew a batch of its own, a batch follows from a seed: the actions and the episodes'
 seeds (no-op starts) are those of randomness.REFERENCE. An episode's first observation is not in it, as in 2017; in 2018
-it could be, since nothing said whether the step or the look at the screen came first.
+it could be, since the order of the step and the look at the screen was not fixed.
 
 A network's outputs mean nothing without the batch that its statistics are of. So a run keeps it in its folder, as
 reference.npy, and does not play it again; info.json has its SHA-256 sum.

@@ -30,7 +30,7 @@ def core_words(error: tf.errors.OpError) -> str:
 
 
 def kind_of(error: tf.errors.OpError) -> ErrorKind:
-    """What went wrong, as the core has said beside the message.
+    """What went wrong, which the core attaches to the message.
 
     Args:
         error: Of one of the ops.
@@ -53,9 +53,9 @@ def in_core_words(error: BaseException) -> BaseException:
     """
     if not isinstance(error, tf.errors.OpError):
         return error
-    said = error_of(kind_of(error), core_words(error))
-    said.__cause__ = error
-    return said
+    own = error_of(kind_of(error), core_words(error))
+    own.__cause__ = error
+    return own
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from pathlib import Path
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import inline, said
+from neuroevo.core.problems import inline, shown
 
 
 def check_changes(file: Path, after: Config) -> None:
@@ -31,8 +31,9 @@ def check_changes(file: Path, after: Config) -> None:
                 if section == "env" and key != "name":  # as they were given: a file by its path
                     key, table, other = "options", before.tables()["env"], after.tables()["env"]
                 raise UserError(
-                    f"{section}.{key} is {said(table.get(key))} and cannot become {said(other.get(key))} when a run is "
-                    "resumed; what can: total_steps, generations and minutes of [training], [hardware], [checkpoints]"
+                    f"{section}.{key} is {shown(table.get(key))} and cannot become {shown(other.get(key))} when a run "
+                    "is resumed; what can: total_steps, generations and minutes of [training], [hardware], "
+                    "[checkpoints]"
                     + (f", {' and '.join(free)} of [env.options]" if free else "")
                 )
 

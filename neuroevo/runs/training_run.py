@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> LocalEvaluator:
     """Makes the evaluator that a configuration describes.
 
-    The first call in a process imports TensorFlow, which takes seconds. The evaluator holds threads, emulators and
-    memory: use it as a context manager, or close() it.
+    The first call in a process imports TensorFlow, which takes seconds. Use the evaluator as a context manager, or
+    close() it, since it holds threads, emulators and memory.
 
     Args:
         config: The configuration; its sections [env], [network] and [hardware] count, and of [algorithm] the behavior

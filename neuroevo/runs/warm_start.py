@@ -10,7 +10,7 @@ import numpy as np
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.observation_statistics import ObservationStatistics
-from neuroevo.core.problems import ConfigError, Problem, said
+from neuroevo.core.problems import ConfigError, Problem, shown
 from neuroevo.rollout import reference_batch
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.loop import TrainState, start
@@ -39,7 +39,7 @@ def first_state(config: Config) -> TrainState:
         here, there = getattr(ours, field.name), getattr(other.config.network, field.name)
         if field.name != "dtype" and here != there:  # another dtype plays the same genomes
             its = "network" if field.name == "name" else f"network's {field.name}"
-            _refuse(path, f"its {its} is {said(there)}, this run's is {said(here)}")
+            _refuse(path, f"its {its} is {shown(there)}, this run's is {shown(here)}")
     state = other.state()
     if state.generation == 0:
         _refuse(path, "it has no checkpoint after a finished generation yet")

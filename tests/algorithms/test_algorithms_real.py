@@ -24,7 +24,7 @@ def config(name, **hardware):
 
 
 def stopped_after(path, name, generation):
-    """A run that was stopped after so many generations; what its last elite's test episodes gave is not known."""
+    """A run that was stopped after this generation, with its last elite's evaluation pending."""
     short = config(name)
     short = replace(short, training=replace(short.training, generations=generation))
     runs.train(RunFolder.create(path, short))

@@ -108,7 +108,7 @@ def test_the_graph(centered, expected, dtype: str, lanes: int, slots: int, threa
     layout = {"lanes": lanes, "slots": slots, "threads": threads, "parent_rows": parent_rows, "behavior": RAM}
     with LocalEvaluator("frostbite", Network("model", dtype=dtype), **layout) as evaluator:
         assert_same(evaluator.evaluate(episodes_of(centered)), expected)
-        assert_same(evaluator.evaluate(episodes_of(centered)), expected)  # with parents at hand from before
+        assert_same(evaluator.evaluate(episodes_of(centered)), expected)  # with parents still in their rows from before
         mixed = [one if i % 2 else other for i, (one, other) in enumerate(zip(GENOMES, centered, strict=True))]
         assert_same(evaluator.evaluate(episodes_of(mixed)), expected)
 

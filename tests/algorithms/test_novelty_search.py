@@ -297,7 +297,7 @@ def trap(ends):
 
 
 def search(algorithm, generations, seed, state=None):
-    """The state after so many generations in the trap."""
+    """The state after this number of generations in the trap."""
     state = algorithm.init(seed) if state is None else state
     for _ in range(generations):
         state = algorithm.tell(state, play(algorithm.ask(state, WEIGHTS), trap), WEIGHTS)

@@ -113,7 +113,7 @@ def test_environments_of_any_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "said"),
+    ("low", "high", "line_end"),
     [
         ([-2, -2], [0.4, 0.4], "are low + (clip(y, -1, 1) + 1) / 2 * (high - low), where low = -2.0 and high = 0.4"),
         ([-1, 0], [np.inf, 0.1], "/ 2 * (high - low), where low = [-1.0, 0.0] and high = [inf, 0.1], or y itself where "
@@ -121,11 +121,11 @@ def test_environments_of_any_name(tmp_path):
         ([-3e38, 0], [3e38, np.inf], "an action's numbers are y"),
     ],
 )  # fmt: skip
-def test_bounds_are_told(low, high, said):
+def test_bounds_are_printed(low, high, line_end):
     bounds = {"action_low": np.array(low, np.float32), "action_high": np.array(high, np.float32)}
     text, theta = "input float32 3; dense 2 1.0", np.ones(6, np.float32)
     line = network_export.how_to_act(Exported("network", text, theta, GENOME, "none", **bounds))
-    assert line.startswith("its output y is float32 [K, 2]; ") and line.endswith(said)
+    assert line.startswith("its output y is float32 [K, 2]; ") and line.endswith(line_end)
 
 
 def test_a_theta_that_does_not_fit():

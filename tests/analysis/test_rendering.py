@@ -257,7 +257,7 @@ def test_gymnasiums_environments_are_made_with_screens(tmp_path):
 
 @pytest.mark.parametrize(("fps", "expected"), [(12.5, 12.5), (50, 50), (None, 30), (1e6, 30), ("fast", 30)])
 def test_an_environment_of_gymnasium_plays_at_its_own_speed(tmp_path, fps, expected):
-    """A picture a step, so many of them a second as its metadata have it; else as many as in Gymnasium's own videos."""
+    """A picture a step, at the rate of the environment's metadata; without one, at that of Gymnasium's own videos."""
     name, out = "gymnasium:tests.support.gymnasium_toys:ToyImage-v0", tmp_path / "a.mp4"
     options = {"workers": 1, "kwargs": {"fps": fps}}
     toy = config(env={"name": name, "options": options}, network={"name": "mlp", "hidden": [4]})

@@ -82,8 +82,8 @@ def test_a_kind_crosses_tensorflow() -> None:
         with pytest.raises(tf.errors.InvalidArgumentError) as raised:
             run()
         assert kind_of(raised.value) == ErrorKind.OUT_OF_RANGE
-        said = in_core_words(raised.value)
-        assert type(said) is NativeError and str(said) == "lane 3 is out of range [0, 1)"
+        error = in_core_words(raised.value)
+        assert type(error) is NativeError and str(error) == "lane 3 is out of range [0, 1)"
     with pytest.raises(tf.errors.OpError) as own:
         tf.raw_ops.Reshape(tensor=[1.0, 2.0], shape=[3])
     assert kind_of(own.value) == ErrorKind.INTERNAL  # it says nothing

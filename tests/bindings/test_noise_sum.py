@@ -110,7 +110,7 @@ def test_mistakes(seeds, weights, dimension, message):
 
 
 def test_an_unknown_device_is_named():
-    with pytest.raises(ValueError, match="device is 'tpu', expected cpu or gpu"):
+    with pytest.raises(ValueError, match="'tpu'"):
         noise_sum([1], [1.0], 4, device="tpu")
 
 

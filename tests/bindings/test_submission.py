@@ -122,7 +122,7 @@ def test_bad_shapes(name: str, array: list, of_op: str, of_ours: str) -> None:
 
 
 def test_bad_dtypes_for_c() -> None:
-    with pytest.raises(ValueError, match="episode_seeds is int32, expected a contiguous array of int64"):
+    with pytest.raises(ValueError, match="episode_seeds .*int32.* int64"):
         replace(packed(), episode_seeds=np.zeros(6, np.int32)).for_c()
-    with pytest.raises(ValueError, match="episode_seeds is int64, expected a contiguous array"):
+    with pytest.raises(ValueError, match="episode_seeds .*contiguous"):
         replace(packed(), episode_seeds=np.zeros(12, np.int64)[::2]).for_c()

@@ -65,7 +65,7 @@ def test_calls_lie_where_the_caller_s_clock_saw_them():
 
 
 def test_no_room_is_an_error_and_little_room_is_counted():
-    with pytest.raises(ValueError, match="spans per thread is 0, expected at least 1"):
+    with pytest.raises(ValueError, match="spans per thread is 0"):
         trace.start(0)
     population = Population([SMALL], 1)
     trace.start(1)
@@ -201,13 +201,13 @@ def test_no_gpu_on_the_cpu(on_cpu):
 
 
 def test_a_file_that_cannot_be_written(tmp_path):
-    with pytest.raises(UserError, match="cannot write the trace .*: Is a directory"):
+    with pytest.raises(UserError, match="trace .*: Is a directory"):
         bench(tmp_path, seconds=0.1, slots=1, device="cpu")
 
 
 def test_a_trace_is_not_lost_to_a_mistake(tmp_path):
     (tmp_path / "trace.json").write_text("an earlier one")
-    with pytest.raises(UserError, match="environment 'frosbite' is unknown"):
+    with pytest.raises(UserError, match="'frosbite'"):
         pipeline.pipeline("frosbite", "model", 0.1, tmp_path / "trace.json", device="cpu")
     assert (tmp_path / "trace.json").read_text() == "an earlier one"
 

@@ -50,5 +50,5 @@ def test_antithetic_children_lie_on_both_sides(weights):
 
 
 def test_a_center_of_another_size(weights):
-    with pytest.raises(UserError, match="a genome starts from 3 weights, expected 26 as network 1 has"):
+    with pytest.raises(UserError, match="3 weights, .* 26 .*network 1"):
         weights.theta(Genome(Center([1.0, 2.0, 3.0]), (), 1))

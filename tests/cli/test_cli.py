@@ -245,7 +245,7 @@ def test_commands_start_without_tensorflow():
 
 
 def unread(*command):
-    """Runs it with standard output a pipe that nobody reads: exit code and standard error."""
+    """Runs it with standard output a pipe that no process reads: exit code and standard error."""
     reads, writes = os.pipe()
     os.close(reads)
     try:
@@ -261,14 +261,14 @@ def test_what_nobody_reads_ends_in_silence(command):
 
 
 def test_a_mistake_that_nobody_reads():
-    code, said = unread("-m", "neuroevo", "config", "check", "absent.toml")
-    assert code == 2 and said.startswith("neuroevo: there is no configuration file")
+    code, stderr = unread("-m", "neuroevo", "config", "check", "absent.toml")
+    assert code == 2 and stderr.startswith("neuroevo: there is no configuration file")
 
 
 def test_training_goes_on_when_nobody_reads(config, tmp_path):
-    code, said = unread("-m", "tests.support.toy_cli", "train", config, "--out", tmp_path / "run")
+    code, stderr = unread("-m", "tests.support.toy_cli", "train", config, "--out", tmp_path / "run")
     assert code == 0
-    assert said == "neuroevo: the output has no reader any more; the run continues, and Ctrl-C ends it\n"
+    assert stderr == "neuroevo: the output has no reader any more; the run continues, and Ctrl-C ends it\n"
     assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1, 2]
     assert "finished after 3 generations" in (tmp_path / "run" / "log.txt").read_text()
 
@@ -314,22 +314,22 @@ def test_plain_lines_after_a_minute_of_silence(capsys):
     now = 0.0
     watcher = PlainWatcher(now=lambda: now)
 
-    def said(seconds, tell, *what):
+    def printed(seconds, tell, *what):
         nonlocal now
         now = seconds
         tell(*what)
         return capsys.readouterr().out
 
-    assert said(10.0, watcher.phase, 12, "population", 2000) == ""
-    assert said(59.9, watcher.progress, 500, 10_000) == ""
-    assert said(60.0, watcher.progress, 500, 10_000) == (
+    assert printed(10.0, watcher.phase, 12, "population", 2000) == ""
+    assert printed(59.9, watcher.progress, 500, 10_000) == ""
+    assert printed(60.0, watcher.progress, 500, 10_000) == (
         "  population of generation 12: 500 of 2,000 episodes after 0:00:50, 200 steps/s\n"
     )
-    assert said(119.0, watcher.progress, 1500, 60_000) == ""
-    assert said(125.0, watcher.generation, RECORD).startswith("generation 12: fitness")
-    assert said(126.0, watcher.phase, 13, "validation", 3) == ""
-    assert said(184.9, watcher.progress, 0, 0) == ""
-    assert said(185.0, watcher.progress, 0, 0) == "  validation of generation 13: 0 of 3 episodes after 0:00:59\n"
+    assert printed(119.0, watcher.progress, 1500, 60_000) == ""
+    assert printed(125.0, watcher.generation, RECORD).startswith("generation 12: fitness")
+    assert printed(126.0, watcher.phase, 13, "validation", 3) == ""
+    assert printed(184.9, watcher.progress, 0, 0) == ""
+    assert printed(185.0, watcher.progress, 0, 0) == "  validation of generation 13: 0 of 3 episodes after 0:00:59\n"
 
 
 def test_a_terminal_table():

@@ -82,9 +82,9 @@ def test_a_run_that_never_started(runs, capsys, terminal):
         watcher.started(runs[1], 0, None)
         watcher.tick()
         watcher.finished(RunStatus(runs[1], "finished", [row(0)]))
-    said = output.getvalue() if terminal else capsys.readouterr().out
-    assert said.count("ga/frostbite/seed-0 could not be started: Permission denied") == 1
-    assert said.count("ga/frostbite/seed-1 finished: ") == 1
+    output_text = output.getvalue() if terminal else capsys.readouterr().out
+    assert output_text.count("ga/frostbite/seed-0 could not be started: Permission denied") == 1
+    assert output_text.count("ga/frostbite/seed-1 finished: ") == 1
 
 
 def test_the_part_of_the_budget_that_is_spent(tmp_path):

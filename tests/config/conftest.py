@@ -9,7 +9,7 @@ SOME = '[env]\nname = "frostbite"\n[network]\nname = "model"\n[training]\ngenera
 
 
 @pytest.fixture
-def said(tmp_path, monkeypatch):
+def error_line(tmp_path, monkeypatch):
     """Runs `train` and `config check`, which must refuse the arguments in the same words, and returns these.
 
     The current folder has some.toml, which is right.

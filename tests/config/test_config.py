@@ -294,7 +294,7 @@ def test_overrides(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "expected"),
     [
         ("training.seed", "SECTION.KEY=VALUE"),
         ("seed=3", "SECTION.KEY=VALUE"),
@@ -305,9 +305,9 @@ def test_overrides(tmp_path):
         ("env.name.x=3", 'env.name is "pong"'),
     ],
 )
-def test_wrong_overrides(tmp_path, override, said):
+def test_wrong_overrides(tmp_path, override, expected):
     path = written(tmp_path, '[env]\nname = "pong"\n[training]\ngenerations = 2\n')
-    with pytest.raises(UserError, match=f"^--set {re.escape(override)}: .*{said}"):
+    with pytest.raises(UserError, match=f"^--set {re.escape(override)}: .*{expected}"):
         load_config(path, [override])
 
 

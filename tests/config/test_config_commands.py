@@ -63,12 +63,12 @@ def test_check_tries_the_environment_and_what_a_run_starts_from(file, tmp_path):
     assert invoke("show", file, *changes).exit_code == 0
 
 
-@pytest.mark.parametrize(("name", "said"), [("", "the configuration's name is empty"), ("TMP", "TMP is a folder")])
-def test_what_is_no_file(tmp_path, name, said):
+@pytest.mark.parametrize(("name", "problem"), [("", "the configuration's name is empty"), ("TMP", "TMP is a folder")])
+def test_what_is_no_file(tmp_path, name, problem):
     result = invoke("check", name.replace("TMP", str(tmp_path)))
     assert (result.exit_code, result.stdout) == (2, "")
     expected = "expected a TOML file, a preset's name, or a JSON file of the 2018 code"
-    assert result.stderr == f"neuroevo: {said.replace('TMP', str(tmp_path))}, {expected}\n"
+    assert result.stderr == f"neuroevo: {problem.replace('TMP', str(tmp_path))}, {expected}\n"
 
 
 def test_show_fills_in_the_defaults(file):

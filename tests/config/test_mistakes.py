@@ -16,13 +16,13 @@ from neuroevo.system.toml import tomllib
 
 
 @pytest.fixture
-def problem(said):
+def problem(error_line):
     """The one problem that an override makes, which the commands print as the only one."""
 
     def of(override):
         with pytest.raises(ConfigError) as raised:
             load_config("some.toml", [override])
-        assert said("some.toml", "--set", override) == str(raised.value)
+        assert error_line("some.toml", "--set", override) == str(raised.value)
         assert raised.value.source == "some.toml"
         (found,) = raised.value.problems
         return found
@@ -207,35 +207,35 @@ def test_a_missing_rom(problem, tmp_path, monkeypatch):
     assert "absent doesn't exist (reinstall ale-py" in reason(tmp_path / "absent")
 
 
-def test_no_budget(said, tmp_path):
+def test_no_budget(error_line, tmp_path):
     (tmp_path / "some.toml").write_text('[env]\nname = "frostbite"\n')
     with pytest.raises(ConfigError) as raised:
         load_config("some.toml")
-    assert said("some.toml") == str(raised.value)
+    assert error_line("some.toml") == str(raised.value)
     (found,) = raised.value.problems
     assert (found.key, found.value) == ("training", NO_VALUE)
     assert found.reason == "no budget: expected at least one of total_steps, generations and minutes"
 
 
 @pytest.mark.skipif(library.gpu().usable, reason=f"it can be used: {library.gpu().name}")
-def test_a_gpu_that_cannot_be_used(said):
-    text = said("some.toml", "--set", "hardware.device=gpu", commands=[["train"]])
+def test_a_gpu_that_cannot_be_used(error_line):
+    text = error_line("some.toml", "--set", "hardware.device=gpu", commands=[["train"]])
     assert text.startswith("device 'gpu'") and text.endswith("expected cpu or auto") and "\n" not in text
 
 
-def test_a_mode_that_the_game_lacks(said):
-    text = said("some.toml", "--set", "env.options.mode=7", commands=[["train"]])
+def test_a_mode_that_the_game_lacks(error_line):
+    text = error_line("some.toml", "--set", "env.options.mode=7", commands=[["train"]])
     assert "frostbite" in text and "mode is 7" in text and text.endswith("expected one of: 0, 2")
     checked = CliRunner().invoke(app, ["config", "check", "some.toml", "--set", "env.options.mode=7"])
     assert (checked.exit_code, checked.stderr) == (2, f"neuroevo: 1 problem in some.toml:\n  {text}\n")
 
 
-def test_a_2018_file(said, tmp_path):
+def test_a_2018_file(error_line, tmp_path):
     values = {"game": "frostbit", "timesteps": 1e6, "population_size": 0, "mutation_powr": -1}
     (tmp_path / "some.json").write_text(json.dumps(values))
     with pytest.raises(ConfigError) as raised:
         load_config("some.json")
-    assert said("some.json") == str(raised.value)
+    assert error_line("some.json") == str(raised.value)
     found = {problem.key: problem for problem in raised.value.problems}
     assert {key: problem.value for key, problem in found.items()} == {
         "mutation_powr": -1, "population_size": 0, "mutation_power": -1, "game": "frostbit",

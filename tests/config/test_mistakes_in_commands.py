@@ -24,10 +24,10 @@ from neuroevo.cli import app
         ("binary.json", b"\xff\xfe", ["cannot read binary.json", "'utf-8' codec"]),
     ],
 )
-def test_files(said, tmp_path, name, content, expected):
+def test_files(error_line, tmp_path, name, content, expected):
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    text = said(name)
+    text = error_line(name)
     places = [text.find(words) for words in expected]
     assert -1 not in places and places == sorted(places), text
 
@@ -42,8 +42,8 @@ def test_files(said, tmp_path, name, content, expected):
         ("env.name.x=1", '--set env.name.x=1: env.name is "frostbite"'),
     ],
 )
-def test_overrides(said, override, expected):
-    assert said("some.toml", "--set", override).startswith(expected)
+def test_overrides(error_line, override, expected):
+    assert error_line("some.toml", "--set", override).startswith(expected)
 
 
 TOO_MANY_THREADS, TOO_MANY = 2**32 + 1, 2**31

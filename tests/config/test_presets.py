@@ -65,9 +65,9 @@ def test_descriptions_are_the_files_first_lines():
     assert [line.split()[0] for line in lines] == NAMES
     for line, name in zip(lines, NAMES, strict=True):
         first = (PRESETS / f"{name}.toml").read_text().splitlines()[0]
-        said = line.removeprefix(name).strip()
-        assert first == f"# {said}" and said.endswith(".") and len(line) <= 120
-        assert said == description(presets()[name])
+        shown = line.removeprefix(name).strip()
+        assert first == f"# {shown}" and shown.endswith(".") and len(line) <= 120
+        assert shown == description(presets()[name])
 
 
 def test_a_file_goes_before_the_preset_of_its_name(tmp_path, monkeypatch):

@@ -332,7 +332,7 @@ def test_a_wrong_override_is_said_in_our_words(problems):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ('{"game": ', "not valid JSON: .* column 10"),
         ("", "not valid JSON: .* column 1"),
@@ -341,10 +341,10 @@ def test_a_wrong_override_is_said_in_our_words(problems):
         ("[" * 100_000, "not valid JSON"),
     ],
 )
-def test_files_that_hold_something_else(tmp_path, text, said):
+def test_files_that_hold_something_else(tmp_path, text, expected):
     path = tmp_path / "some.json"
     path.write_text(text)
-    with pytest.raises(UserError, match=f"{path.name} .*{said}"):
+    with pytest.raises(UserError, match=f"{path.name} .*{expected}"):
         load_config(path)
 
 

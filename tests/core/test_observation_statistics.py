@@ -239,21 +239,21 @@ def test_starting_from_another_run_goes_on_with_its_statistics(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("network", "said"),
+    ("network", "expected"),
     [
         ({"name": "mlp"}, "normalize_observations is true, this run's is false"),
         ({**CHANGES["network"], "hidden": [7, 9]}, "hidden is [256, 256], this run's is [7, 9]"),
         ({**CHANGES["network"], "action_bins": 5}, "action_bins is 0, this run's is 5"),
     ],
 )
-def test_starting_from_a_run_of_another_network(tmp_path, network, said):
+def test_starting_from_a_run_of_another_network(tmp_path, network, expected):
     new_run(tmp_path / "first", **{**CHANGES, "training": {"generations": 1}})
     changes = {**CHANGES, "network": network, "training": {"start_from": str(tmp_path / "first")}}
     with pytest.raises(ConfigError) as raised:
         RunFolder.create(tmp_path / "second", config(**changes))
     (problem,) = raised.value.problems
     assert (problem.key, problem.value) == ("training.start_from", str(tmp_path / "first"))
-    assert said in problem.reason
+    assert expected in problem.reason
 
 
 # What fails.

@@ -223,20 +223,20 @@ def test_games_go_by_their_usual_names(name, game):
 @pytest.mark.parametrize("name", ["combat", "joust", "maze_craze", "warlords"])
 def test_games_for_two_are_not_offered(name):
     assert name not in atari.names()
-    with pytest.raises(UserError, match=f"environment '{name}' is unknown"):
+    with pytest.raises(UserError, match=f"'{name}'"):
         registry.resolve(name)
 
 
 def test_unknown_games_are_named_with_the_nearest():
-    with pytest.raises(UserError, match="environment 'Frostbyte' is unknown; did you mean frostbite?"):
+    with pytest.raises(UserError, match="'Frostbyte' .* frostbite"):
         registry.resolve("Frostbyte")
-    with pytest.raises(UserError, match="environment 'Frostbite-ram-v4' is unknown"):
+    with pytest.raises(UserError, match="'Frostbite-ram-v4'"):
         registry.resolve("Frostbite-ram-v4")  # observations are screens, not RAM
-    with pytest.raises(UserError, match=r"environment '' is unknown \(`neuroevo info` lists the environments\)"):
+    with pytest.raises(UserError, match="'' .*`neuroevo info`"):
         registry.resolve("")
 
 
 def test_missing_rom_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("ALE_ROMS_DIR", str(tmp_path))
-    with pytest.raises(UserError, match=f"ROM of 'pong' cannot be used: there is no {tmp_path}/pong.bin"):
+    with pytest.raises(UserError, match=f"'pong' .*{tmp_path}/pong.bin"):
         registry.resolve("pong")

@@ -43,7 +43,7 @@ def test_exceptions_reach_the_caller(what, raised, at):
     assert re.match(where, str(failed.value))
     for text in raised:
         assert text in str(failed.value)
-    with pytest.raises(NativeError, match="slot 3 is not live"):
+    with pytest.raises(NativeError, match="slot 3 "):
         pool.step([3], [0])
     if at > 0:  # the worker goes on
         pool.reset([1, 3], [0, 0], [0, 0])
@@ -132,7 +132,7 @@ def test_rendering():
     assert np.array_equal(pool.render([2, 1, 0]), pool.observe([2, 1, 0])[:, ::-1])
     silent = pool_of(f"{TOYS}ToyImage-v0")
     silent.reset([0], [0], [0])
-    with pytest.raises(NativeError, match="rendering is not supported by this environment"):
+    with pytest.raises(NativeError, match="rendering"):
         silent.render([0])
 
 

@@ -149,9 +149,9 @@ def test_networks_for_screens_name_one_for_numbers(tmp_path, name, network, shap
 def test_what_bench_cannot_measure():
     from neuroevo.benchmarks import rates
 
-    with pytest.raises(UserError, match=r"ToyHalf-v0 lies between \[-1.0, -2.0\] and \[1.0, inf\], expected finite"):
+    with pytest.raises(UserError, match=r"ToyHalf-v0 .*\[-1.0, -2.0\] .*\[1.0, inf\].* finite"):
         rates.env(f"gymnasium:{TOYS}ToyHalf-v0", 1, None, 0.1)
-    with pytest.raises(UserError, match="gymnasium:nothing:Nothing-v0 cannot be made: .*No module named 'nothing'"):
+    with pytest.raises(UserError, match="gymnasium:nothing:Nothing-v0 .*No module named 'nothing'"):
         rates.env("gymnasium:nothing:Nothing-v0", 1, None, 0.1)
 
 

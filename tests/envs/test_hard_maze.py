@@ -187,7 +187,7 @@ def test_names_are_listed_and_suggested():
     assert not {*map(str.lower, mujoco.TASKS)} & {"hardmaze", "mediummaze"}
     assert "mazes (2): HardMaze-v0, MediumMaze-v0" in CliRunner().invoke(app, ["info"]).stdout
     for name, near in (("HardMaz", "HardMaze-v0"), ("HardMaze-v1", "HardMaze-v0"), ("mediun_maze", "MediumMaze-v0")):
-        with pytest.raises(UserError, match=f"environment '{name}' is unknown; did you mean {near}?"):
+        with pytest.raises(UserError, match=f"'{name}' .* {near}"):
             registry.resolve(name)
 
 
@@ -247,11 +247,11 @@ def test_maps_that_are_not_there(chosen, problem):
 
 def test_bad_actions():
     """One that is not finite ends its episode; one of another shape is refused, and the episode goes on."""
-    for bad, said in (([np.nan, 0], "action[0] is nan"), ([0, np.inf], "action[1] is inf")):
+    for bad, expected in (([np.nan, 0], "action[0] is nan"), ([0, np.inf], "action[1] is inf")):
         pool = make()
         rewards, dones = pool.step([0], [bad])
         assert (rewards.tolist(), dones.tolist()) == ([0], [True])
-        assert pool.failure(0) == f"{said}, expected a finite number"
+        assert pool.failure(0) == f"{expected}, expected a finite number"
     pool, untouched = make(), make()
     with pytest.raises(ValueError, match=r"actions has shape \[1, 3\], expected \[1, 2\]"):
         pool.step([0], [[0, 0, 0]])

@@ -48,7 +48,7 @@ def test_every_task_is_found_and_no_game(name):
     ("name", "near"), [("HalfCheeta", "HalfCheetah"), ("HalfCheetah-v4", "HalfCheetah"), ("hoper", "Hopper")]
 )
 def test_unknown_tasks_are_named_with_the_nearest(name, near):
-    with pytest.raises(UserError, match=f"environment '{name}' is unknown; did you mean {near}-v5?"):
+    with pytest.raises(UserError, match=f"'{name}' .* {near}-v5"):
         registry.resolve(name)
     _, (problem,) = registry.check(name, {})
     assert (problem.key, problem.value) == ("env.name", name)
@@ -95,10 +95,10 @@ def given(task, *options, model=None):
 
 
 def test_unknown_options_are_named_with_the_legal_ones():
-    with pytest.raises(UserError, match=r"ctrl_cost = 0.1: there is no such key; did you mean ctrl_cost_weight\?"):
+    with pytest.raises(UserError, match="ctrl_cost = 0.1: .*ctrl_cost_weight"):
         registry.resolve("Ant-v5", {"ctrl_cost": 0.1})
     with pytest.raises(
-        UserError, match=r"keys of \[env.options\]: xml_file, frame_skip, max_episode_steps, reset_noise"
+        UserError, match=r"\[env.options\]: xml_file, frame_skip, max_episode_steps, reset_noise"
     ):
         registry.resolve("InvertedPendulum-v5", {"healthy_z_range": [0, 1]})  # an option of other tasks
     with pytest.raises(NativeError) as caught:
@@ -108,18 +108,18 @@ def test_unknown_options_are_named_with_the_legal_ones():
         "reset_noise_scale"
     )
     with pytest.raises(
-        NativeError, match="option task is 'Anti', expected one of: Ant, HalfCheetah, Hopper, Humanoid, "
+        NativeError, match="option task .*'Anti', .*: Ant, HalfCheetah, Hopper, Humanoid, "
     ):
         EnvPool(EnvSpec("Anti", "mujoco", ("task=Anti",)), 1)
 
 
 def test_main_body_is_a_body():
-    with pytest.raises(NativeError, match="the MuJoCo model has no body 'tail'"):
+    with pytest.raises(NativeError, match="body 'tail'"):
         make("Ant-v5", main_body="tail")
-    with pytest.raises(NativeError, match=r"mujoco option main_body 14 is out of range \[0, 14\)"):
+    with pytest.raises(NativeError, match=r"main_body 14 .*\[0, 14\)"):
         make("Ant-v5", main_body=14)
     for value in (-1, "", 1.5, True):
-        with pytest.raises(UserError, match="expected a body's name or its number, at least 0"):
+        with pytest.raises(UserError, match="body's name .*number"):
             registry.resolve("Ant-v5", {"main_body": value})
 
 
@@ -128,9 +128,9 @@ def test_bad_models_are_named(tmp_path):
     _, (problem,) = registry.check("Ant-v5", {"xml_file": str(missing)})
     assert (problem.key, problem.value) == ("env.options.xml_file", str(missing))
     assert f"there is no {missing}" in problem.reason
-    with pytest.raises(UserError, match=f"there is no {missing}"):
+    with pytest.raises(UserError, match=re.escape(str(missing))):
         registry.resolve("Ant-v5", {"xml_file": str(missing)})
-    with pytest.raises(UserError, match="there is no .*/assets/horse.xml"):
+    with pytest.raises(UserError, match="/assets/horse.xml"):
         registry.resolve("Ant-v5", {"xml_file": "horse.xml"})
     broken = tmp_path / "broken.xml"
     broken.write_text("<mujoco><worldbody><geom size='nothing'/></worldbody></mujoco>")
@@ -150,7 +150,7 @@ def test_bad_models_are_named(tmp_path):
         with pytest.raises(NativeError, match=re.escape(message)):
             make(task, xml_file=other)
     broken.write_text("<mujoco><worldbody/></mujoco>")
-    with pytest.raises(NativeError, match="the MuJoCo model has 1 bodies, Swimmer needs at least 2"):
+    with pytest.raises(NativeError, match="1 bodies, Swimmer .* 2"):
         make("Swimmer", xml_file=str(broken))
 
 
@@ -178,7 +178,7 @@ def test_configurations_explain_the_options_of_their_task():
     text = documented(make_config({"env": {"name": "Hopper-v5"}, **played}))
     assert "# Where the robot is healthy; either end may be infinite.\n# healthy_z_range = [0.7, inf]\n" in text
     assert "noop_max" not in text
-    with pytest.raises(UserError, match="env.options.noop_max = 3: there is no such key"):
+    with pytest.raises(UserError, match="^env.options.noop_max = 3: "):
         make_config({"env": {"name": "Hopper-v5", "options": {"noop_max": 3}}, **played})
 
 
@@ -220,7 +220,7 @@ def test_an_unstable_simulation_ends_its_episode_alone(tmp_path, capfd, monkeypa
     assert re.match(r"the simulation is unstable: bad \w+ \d+ \(at 0.05 simulated seconds\)", pool.failure(1))
     assert np.isfinite(pool.observe([1])).all() and np.isfinite(pool.behavior([1])).all()
     assert pool.failure(0) == pool.failure(2) == ""
-    with pytest.raises(NativeError, match="slot 1 is not live"):
+    with pytest.raises(NativeError, match="slot 1 "):
         pool.step([1], actions[1:2])
     for _ in range(50):  # the others go on as if alone
         reward, _ = alone.step([0], still)

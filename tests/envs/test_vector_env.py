@@ -248,12 +248,12 @@ def test_without_autoreset_an_episode_that_is_over_must_be_reset():
     env = make_vec("Hopper", 2, autoreset_mode="Disabled", max_episode_steps=1)
     env.reset(seed=0)
     assert env.step(np.zeros((2, 3)))[3].all()
-    with pytest.raises(ValueError, match="the episode of environment 0 is over: without autoreset, reset is to be"):
+    with pytest.raises(ValueError, match="environment 0 .*autoreset"):
         env.step(np.zeros((2, 3)))
     options = {"reset_mask": np.array([True, False])}
     env.reset(options=options)
     assert "reset_mask" in options  # RecordEpisodeStatistics looks for it afterwards
-    with pytest.raises(ValueError, match="the episode of environment 1 is over"):
+    with pytest.raises(ValueError, match="environment 1 "):
         env.step(np.zeros((2, 3)))
 
 

@@ -122,19 +122,19 @@ def test_outputs_of_a_wrong_width(name, shape, message):
 
 
 def test_many_outputs_of_no_width():
-    with pytest.raises(ERRORS, match="the networks have 0 outputs, expected one per action: 3"):
+    with pytest.raises(ERRORS, match="0 outputs, .*: 3"):
         load_ops().env_actions(shared("Hopper-v5")[0], tf.zeros([2**62, 0]), T=tf.float32)
 
 
 def test_outputs_of_a_wrong_rank_or_kind():
     handle, pool = shared("Hopper-v5")
-    with pytest.raises(ValueError, match=r"outputs has shape \[3\], expected \[K, W\]"):
+    with pytest.raises(ValueError, match=r"outputs .*\[3\], .*\[K, W\]"):
         pool.actions(np.zeros(3, np.float32))
-    with pytest.raises(ERRORS, match=r"input 'outputs' has shape \[3\], expected \[K, W\]"):
+    with pytest.raises(ERRORS, match=r"'outputs' .*\[3\], .*\[K, W\]"):
         load_ops().env_actions(handle, np.zeros(3, np.float32), T=tf.float32)
-    with pytest.raises(ERRORS, match="attr 'T' is int32, expected float32"):
+    with pytest.raises(ERRORS, match="attr 'T' is int32, .*float32"):
         load_ops().env_actions(handle, np.zeros((1, 3), np.float32), T=tf.int32)
-    with pytest.raises(ERRORS, match="attr 'T' is float, expected int32"):
+    with pytest.raises(ERRORS, match="attr 'T' is float, .*int32"):
         load_ops().env_actions(shared("frostbite")[0], np.zeros((1, 18), np.float32), T=tf.float32)
 
 
@@ -219,7 +219,7 @@ def test_normalized_observations_and_their_sums_are_those_of_numpy():
     results = load_ops().episode_queue_results(queue, 3, 0)
     assert results.episode_ids.numpy().tolist() == [40, 41, 42] and np.array_equal(results.returns, returns)
     assert results.failures.numpy().tolist() == [b""] * 3 and results.steps.numpy().tolist() == [4] * 3
-    assert results.behaviors.shape == (3, 0)  # nobody asked for them
+    assert results.behaviors.shape == (3, 0)  # they were not asked for
     assert np.array_equal(results.observation_sums, [*map(sums_of, seen), np.zeros(35)])  # the last had no normalizer
     again = load_ops().episode_queue_results(queue, 0, 0)
     assert again.episode_ids.shape == (0,) and again.observation_sums.shape == (0, 0)
@@ -247,7 +247,7 @@ def test_a_step_that_the_pool_has_not_made_is_not_booked():
     handle, _ = make("Hopper-v5", slots=2)
     queue, slots = queue_of([8, 9], [-1, -1]), int64(0, 1)
     load_ops().env_reset(handle, slots, int64(1, 2), int64(0, 0), NONE)
-    with pytest.raises(ERRORS, match="slot 1 has no episode that has ended and was not told of"):
+    with pytest.raises(ERRORS, match="slot 1 "):
         load_ops().episode_queue_put(queue, handle, 0, slots, np.zeros(2), np.array([False, True]))
     assert load_ops().episode_queue_results(queue, 0, 0).total_steps == 0
 
@@ -275,16 +275,16 @@ def test_bad_normalizers():
         ):
             with pytest.raises(errors, match=message):
                 set_normalizer(number, mean, std)
-        with pytest.raises(errors, match="normalizer 2 is not set"):
+        with pytest.raises(errors, match="normalizer 2 "):
             drop([1, 2])
         drop([1])
-        with pytest.raises(errors, match="normalizer 1 is not set"):
+        with pytest.raises(errors, match="normalizer 1 "):
             drop([1])
-    with pytest.raises(ValueError, match=r"std has shape \[10\], expected \[11\]"):
+    with pytest.raises(ValueError, match=r"std .*\[10\], .*\[11\]"):
         pool.set_normalizer(1, np.zeros(11), np.ones(10))
-    with pytest.raises(ERRORS, match="std has 10 values, expected one per value of an observation: 11"):
+    with pytest.raises(ERRORS, match="std .* 10 .*: 11"):
         load_ops().env_set_normalizer(handle, 1, np.zeros(11), np.ones(10))
-    with pytest.raises(NativeError, match="normalizer 4 is not set"):
+    with pytest.raises(NativeError, match="normalizer 4 "):
         pool.reset([0, 1], [1, 2], [0, 0], [-1, 4])
     game, games = shared("frostbite")
     games.reset([0], [1], [0])
@@ -398,9 +398,9 @@ def test_normalizers_are_set_beside_the_lanes(threads):
 
 
 def test_the_queue_hands_normalizers_to_the_slots():
-    with pytest.raises(ERRORS, match=r"input 'episode_normalizers' has shape \[1\], expected \[2\]"):
+    with pytest.raises(ERRORS, match=r"'episode_normalizers' .*\[1\], .*\[2\]"):
         queue_of([20, 21], [4])
-    with pytest.raises(ERRORS, match="normalizer of episode 21 is -2, expected -1 .none. or more"):
+    with pytest.raises(ERRORS, match="normalizer of episode 21 is -2"):
         queue_of([20, 21], [4, -2])
     queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=3, first_row=0)
     episodes = [Episode(Genome(1), seed, normalizer=each) for seed, each in ((3, random_normalizer(11)), (4, None))]
@@ -417,5 +417,5 @@ def test_networks_that_do_not_fit_are_refused():
     def four(observation, actions):
         return [observation, f"dense {actions + 1} 1.0"]
 
-    with pytest.raises(NativeError, match="the networks have 4 outputs, expected one per action: 3, or 2 or more bins"):
+    with pytest.raises(NativeError, match="4 outputs, .*: 3, .*bins"):
         run_episodes(recipe, [four], [Episode(Genome(1), 1)], lanes=1, slots=1)

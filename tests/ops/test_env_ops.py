@@ -107,16 +107,16 @@ def test_bad_steps(pool, slots, actions, message):
 
 def test_actions_of_a_wrong_dtype(pool):
     for actions in (np.zeros(1, np.float32), np.zeros((1, 3), np.float32)):
-        with pytest.raises(ERRORS, match="input 'actions' has dtype float, expected int32"):
+        with pytest.raises(ERRORS, match="'actions' .*float, .*int32"):
             load_ops().env_step(pool, int64(0), actions)
     for actions in (int64(0), np.zeros(1, np.float64), np.array(["up"])):
-        with pytest.raises(Exception, match="not in the list of allowed values: int32, float"):
+        with pytest.raises(Exception, match="allowed values: int32, float"):
             load_ops().env_step(pool, int64(0), actions)
-    with pytest.raises(ERRORS, match="expected to be a int64 tensor but is a int32 tensor"):
+    with pytest.raises(ERRORS, match="int64 tensor .*int32 tensor"):
         load_ops().env_step(pool, tf.constant([0]), int32(0))
 
 
-COPIES = [  # what an op copies out of a slot, and what a slot is said to lack
+COPIES = [  # what an op copies out of a slot, and what its error names as missing
     ("env_observation", {"dtype": tf.uint8, "shape": [84, 84, 4]}, "observation"),
     ("env_behavior", {"dtype": tf.uint8, "shape": [128]}, "behavior"),
     ("env_render", {}, "screen"),
@@ -204,10 +204,10 @@ def test_shapes_in_a_graph(pool):
 def test_an_unreset_slot_can_neither_be_stepped_nor_copied_from():
     pool = make(slots=2)
     reset(pool, (0,))
-    with pytest.raises(ERRORS, match="slot 1 is not live: its episode is over or it was never reset"):
+    with pytest.raises(ERRORS, match="slot 1 is not live"):
         load_ops().env_step(pool, int64(0, 1), int32(0, 0))
     for op, attributes, what in COPIES:
-        with pytest.raises(ERRORS, match=f"slot 1 has no {what}: it was never reset"):
+        with pytest.raises(ERRORS, match=f"slot 1 has no {what}"):
             getattr(load_ops(), op)(pool, int64(0, 1), **attributes)
     reset(pool, (1,))  # the same seed, and no step of slot 0 slipped through
     assert np.array_equal(observe(pool, 0), observe(pool, 1))
@@ -241,16 +241,16 @@ def test_handles_of_another_kind(pool):
             lambda handle: ops.env_drop_normalizers(handle, int64(0)),
             lambda handle: ops.env_record_behaviors(handle, 0, 1),
         ):
-            with pytest.raises(ERRORS, match="input 'handle' is not a handle of an env pool"):
+            with pytest.raises(ERRORS, match="'handle' .*env pool"):
                 call(handle)
-    with pytest.raises(ERRORS, match="not a handle of a population"):
+    with pytest.raises(ERRORS, match="'handle' .*population"):
         ops.population_dimensions(pool)
-    with pytest.raises(ERRORS, match="not a handle of an episode queue"):
+    with pytest.raises(ERRORS, match="'handle' .*episode queue"):
         ops.episode_queue_close(pool)
     put = 0, int64(), np.zeros(0), np.zeros(0, bool)
-    with pytest.raises(ERRORS, match="input 'env_pool' is not a handle of an env pool"):
+    with pytest.raises(ERRORS, match="'env_pool' .*env pool"):
         ops.episode_queue_put(queue, population, *put)
-    with pytest.raises(ERRORS, match="expected to be a resource tensor but is a float tensor"):
+    with pytest.raises(ERRORS, match="resource tensor .*float tensor"):
         reset(tf.constant(1.0))
 
 
@@ -260,7 +260,7 @@ def test_no_handle_or_several(pool, handles):
     def spec(count):
         return load_ops().env_pool_spec(tf.gather(tf.stack([pool, pool]), tf.range(count)))
 
-    with pytest.raises(ERRORS, match=rf"input 'handle' has shape \[{handles}\], expected \[\]"):
+    with pytest.raises(ERRORS, match=rf"'handle' .*\[{handles}\], .*\[\]"):
         spec(tf.constant(handles))
 
 
@@ -320,7 +320,7 @@ def test_long_options_that_begin_and_end_alike_are_told_apart():
     # As attributes of an op they were not: TensorFlow 2.21 looks at 20 characters of a long string in a list.
     for word in ("one", "two"):
         rom = f"/{'long' * 20}/{word}/montezuma_revenge.bin"
-        with pytest.raises(ERRORS, match=f"ROM file '{rom}' does not exist"):
+        with pytest.raises(ERRORS, match=f"ROM file '{rom}'"):
             make(options=[f"rom={rom}"])
 
 

@@ -25,7 +25,7 @@ def population():
     yield made
     assert np.array_equal(bits(made.read([0, 1])), bits(before))
     for row in (2, 3):
-        with pytest.raises(ERRORS, match=f"row {row} has no network yet: fill it with Init, Assign or Perturb first"):
+        with pytest.raises(ERRORS, match=f"row {row} .*Init, Assign or Perturb"):
             made.read([row])
 
 
@@ -85,15 +85,15 @@ def test_wrong_dtypes(population):
         lambda: population.forward([0], np.zeros((1, 3), np.int32)),
         lambda: population.forward([0], np.array([["a", "b", "c"]])),
     ):
-        with pytest.raises(Exception, match="not in the list of allowed values: uint8, float"):
+        with pytest.raises(Exception, match="allowed values: uint8, float"):
             call()
-    with pytest.raises(ERRORS, match="expected to be a float tensor but is a double tensor"):
+    with pytest.raises(ERRORS, match="float tensor .*double tensor"):
         population.assign([0], [0], tf.zeros((1, 32), tf.float64))
-    with pytest.raises(ERRORS, match="expected to be a int64 tensor but is a int32 tensor"):
+    with pytest.raises(ERRORS, match="int64 tensor .*int32 tensor"):
         ops.population_read(population.handle, tf.constant([0]))
-    with pytest.raises(ERRORS, match="expected to be a int32 tensor but is a int64 tensor"):
+    with pytest.raises(ERRORS, match="int32 tensor .*int64 tensor"):
         ops.population_init(population.handle, rows, tf.constant(rows), rows)
-    with pytest.raises(Exception, match="not in the list of allowed values: float"):
+    with pytest.raises(Exception, match="allowed values: float"):
         ops.population_make(networks=[NETWORK], rows=1, dtype=tf.float64)
 
 
@@ -186,6 +186,6 @@ def test_a_perturbed_row_takes_over_the_network_of_its_source():
     population.init([0, 1], [0, 1], [5, 6])
     population.perturb([2, 0], [1, 2], [7, 8], [1.0, 1.0])
     assert not population.read([0, 2])[:, 6:].any() and population.read([0, 2])[:, :6].all()
-    with pytest.raises(ERRORS, match="row 0 is given twice"):
+    with pytest.raises(ERRORS, match="row 0 .*twice"):
         population.init([0, 0], [0, 1], [1, 2])
     assert not population.read([0])[:, 6:].any()

@@ -182,11 +182,11 @@ def invoke(*arguments):
 
 
 def test_the_commands(run, tmp_path):
-    said = json.loads(invoke("evaluate", run, "--episodes", 4, "--generation", 1, "--json").stdout.splitlines()[-1])
+    row = json.loads(invoke("evaluate", run, "--episodes", 4, "--generation", 1, "--json").stdout.splitlines()[-1])
     reader = RunReader(run)
     with make_evaluator(reader.config) as evaluator:
-        assert evaluate(evaluator, reader.elite(1)[1], said["seeds"]).row()["returns"] == said["returns"]
-    assert said["failures"] == {}
+        assert evaluate(evaluator, reader.elite(1)[1], row["seeds"]).row()["returns"] == row["returns"]
+    assert row["failures"] == {}
     result = invoke("render", run, "--out", tmp_path / "a.mp4")
     assert result.exit_code == 2
     assert (
@@ -292,10 +292,10 @@ def test_exported_arrays_are_enough_to_act(run, tmp_path):
 
 def test_what_export_says_is_enough_to_act(run, tmp_path):
     """Its formula is Python, and gives what is played, to the last bit."""
-    said = invoke("export", run, "--out", tmp_path / "a.keras").stdout.splitlines()[1]
+    formula_line = invoke("export", run, "--out", tmp_path / "a.keras").stdout.splitlines()[1]
     outputs, expected = acting(run, clipped(load_config(run / "config.toml").env.name))
     rule = r"its output(?: y)? is float32 \[K, (\d+)\].* (low \+ .*), where low = (\S+) and high = (\S+)"
-    count, formula, *bounds = re.fullmatch(rule, said).groups()
+    count, formula, *bounds = re.fullmatch(rule, formula_line).groups()
     assert int(count) == outputs.shape[1]
     low, high = map(np.float32, bounds)  # of all numbers alike
     b = outputs.reshape(len(outputs), expected.shape[1], -1).argmax(axis=2).astype(np.float32)

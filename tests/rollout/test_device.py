@@ -90,7 +90,7 @@ def test_the_backend_is_known_to_who_has_not_asked_for_a_gpu(make):
 
 
 def test_unknown_devices():
-    with pytest.raises(UserError, match="device 'gpuu' is unknown; did you mean gpu.*expected auto, cpu or gpu"):
+    with pytest.raises(UserError, match="device 'gpuu' .*gpu.*auto, cpu or gpu"):
         library.choose_device("gpuu")
 
 
@@ -98,7 +98,7 @@ def test_libraries_built_without_nvcc_say_so(fresh):
     """Even where an earlier build left the backend's library behind."""
     fresh.setattr(library, "build_info", lambda: {"cuda": ""})
     assert library.choose_device("auto") == "cpu"
-    with pytest.raises(UserError, match="cannot be used: the native libraries were built without nvcc; .*make build"):
+    with pytest.raises(UserError, match="without nvcc; .*make build"):
         library.choose_device("gpu")
 
 

@@ -170,7 +170,7 @@ def test_calls_of_several_threads_at_once():
 
 def test_errors_name_the_value():
     on_gpu, _ = both([SMALL], 2)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="row 2 is out of range"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="row 2 "):
         on_gpu.forward([2], observations_for([SMALL], 1))
     with pytest.raises(tf.errors.InvalidArgumentError, match="observations"):
         on_gpu.forward([1], observations_for([FLOATS], 1))

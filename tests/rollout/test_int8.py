@@ -142,11 +142,11 @@ def test_rows_without_float_weights_say_so():
     population.init([0, 1, 2], [0, 0, 0], [1, 2, 3])
     population.perturb([2, 1], [0, 1], [5, 6], [1.0, 1.0])
     for call in (lambda: population.read([1]), lambda: population.perturb([0], [2], [1], [1.0])):
-        with pytest.raises(NativeError, match=r"row [12] keeps no float32 weights .*only rows \[0, 1\) do"):
+        with pytest.raises(NativeError, match=r"row [12] .*float32 weights .*\[0, 1\)"):
             call()
-    with pytest.raises(NativeError, match=r"float_rows is 4, expected -1 or one in \[0, 3\]"):
+    with pytest.raises(NativeError, match=r"float_rows is 4, .*\[0, 3\]"):
         Population(["input uint8 4; dense 3 1.0"], 3, dtype="int8", float_rows=4)
-    with pytest.raises(NativeError, match="dtype is 'int4', expected 'float32' or 'int8'"):
+    with pytest.raises(NativeError, match="dtype is 'int4', .*'float32' or 'int8'"):
         Population(["input uint8 4; dense 3 1.0"], 3, dtype="int4")
 
 
@@ -155,7 +155,7 @@ def test_a_network_that_cannot_be_integers_is_refused_before_anything_is_played(
     reason = "network 0 cannot be evaluated as int8: layer 3 'tanh' makes fractions, expected relu"
     with pytest.raises(NativeError, match=reason):
         Population([to_text(layers)], 1, dtype="int8")
-    with pytest.raises(UserError, match='network.dtype = "int8": mlp has tanh between its layers'):
+    with pytest.raises(UserError, match='^network.dtype = "int8": mlp .*tanh'):
         LocalEvaluator("frostbite", int8("mlp"))
     sets = ["network.name=mlp", "network.dtype=int8"]
     words = [word for change in sets for word in ("--set", change)]
@@ -201,7 +201,7 @@ def test_a_run_remembers_that_it_is_of_integers(run):
     assert load_config(run / "config.toml").network.dtype == "int8"
     network = tomllib.loads((run / "config.toml").read_text())["network"]
     assert (network["name"], network["dtype"]) == ("model", "int8")
-    with pytest.raises(UserError, match="network.dtype is int8 and cannot become float32 when a run is resumed"):
+    with pytest.raises(UserError, match="^network.dtype .*int8 .*float32"):
         RunFolder.resume(run, ["network.dtype=float32"])
 
 
@@ -209,24 +209,24 @@ def test_a_run_replays_in_integers(run):
     config = load_config(run / "config.toml")
     lines = (run / "elites.jsonl").read_text().splitlines()
     assert len(lines) == 3
-    said = json.loads(invoke("evaluate", run, "--episodes", 3, "--max-episode-steps", 40, "--json").splitlines()[-1])
-    assert (said["network"], said["dtype"]) == ("model", "int8")
+    row = json.loads(invoke("evaluate", run, "--episodes", 3, "--max-episode-steps", 40, "--json").splitlines()[-1])
+    assert (row["network"], row["dtype"]) == ("model", "int8")
     from neuroevo.analysis.evaluation import episode_seeds, evaluate
     from neuroevo.analysis.replay import Replay
     from neuroevo.runs.reader import RunReader
 
     _, elite = RunReader(run).elite()
     with LocalEvaluator("frostbite", int8("model")) as evaluator:
-        assert evaluate(evaluator, elite, episode_seeds(3), 40).row()["returns"] == said["returns"]
+        assert evaluate(evaluator, elite, episode_seeds(3), 40).row()["returns"] == row["returns"]
     replay = Replay(config, [elite.genome])
     for moment in replay.play(episode_seeds(3)[0], 40):
         last = moment
-    assert (last.returns[0], last.steps[0]) == (said["returns"][0], said["steps"][0])
+    assert (last.returns[0], last.steps[0]) == (row["returns"][0], row["steps"][0])
 
 
 def test_an_exported_network_has_what_it_played_with(run, tmp_path):
-    said = invoke("export", run, "--format", "npz", "--out", tmp_path / "elite.npz")
-    assert "the run played in int8; these are the float32 weights, which act alike in most steps" in said
+    output = invoke("export", run, "--format", "npz", "--out", tmp_path / "elite.npz")
+    assert "the run played in int8; these are the float32 weights, which act alike in most steps" in output
     arrays = np.load(tmp_path / "elite.npz")
     assert str(arrays["dtype"]) == "int8"
     # The arrays alone play like the run: integers as weights, divided by 2^k, are the same integers again.

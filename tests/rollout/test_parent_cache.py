@@ -72,13 +72,13 @@ def test_after_require_the_rows_hold_the_genomes(capacity: int, generations: lis
             assert simulated.rows[simulated.parents.row(genome)] == genome
             assert simulated.parents.source(genome) == (simulated.parents.row(genome), ())
         held = [row for genome in simulated.rows if genome and (row := simulated.parents.row(genome)) is not None]
-        assert len(held) == len(set(held))  # nobody shares a row
+        assert len(held) == len(set(held))  # no two share a row
 
 
 @settings(deadline=None)
 @given(st.lists(genomes, min_size=1, max_size=6), genomes)
 def test_source_is_the_longest_prefix_at_hand(cached: list[Genome], genome: Genome) -> None:
-    simulated = SimulatedRows(len(set(cached)))  # no row to spare, where a stem would stay at hand
+    simulated = SimulatedRows(len(set(cached)))  # no row to spare, in which a stem would stay
     simulated.require(cached)
     row, rest = simulated.parents.source(genome)
     made = Genome(genome.base, (), genome.network) if row is None else simulated.rows[row]
@@ -200,5 +200,5 @@ def test_signals_are_handled_between_pieces_of_a_chain() -> None:
 
 
 def test_capacity_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="number of parent rows is 0, expected at least 1"):
+    with pytest.raises(ValueError, match="parent rows is 0"):
         ParentRows(0)

@@ -77,7 +77,7 @@ def test_bad_episodes_close_the_evaluator_and_leave_no_thread(episode, error, me
 def test_a_bad_parent_is_told_as_well():
     before = lanes()
     siblings = [Episode(Genome(0, ((0, float("nan")), (seed, 0.1))), 0, 5) for seed in range(3)]
-    with pytest.raises(Exception, match="scale 0 is nan, expected a finite number"):
+    with pytest.raises(Exception, match="scale 0 is nan"):
         evaluator().evaluate(siblings)
     assert lanes() == before
 

@@ -250,7 +250,7 @@ def test_two_networks_through_the_ops():
 
     assert refill(tf.constant([3], tf.int64)).shape == (1, 3)
     population.perturb([2], [0], [5], [0.1])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="row 2 is of a network with vbn and was not prepared"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="row 2 .*not prepared"):
         population.forward([0, 2], seen[:2])
     population.forward([0, 3], seen[:2])
 
@@ -289,7 +289,7 @@ def test_errors_of_the_ops():
         with pytest.raises((tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError), match=message):
             call()
     tf_ops.population_set_reference(population.handle, batch)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="is set already, to 3 observations"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="set already, .*3 observations"):
         tf_ops.population_set_reference(population.handle, batch)
 
 
@@ -303,15 +303,15 @@ def test_errors_of_the_c_interface(backends):
                 population.set_reference(wrong)
         with pytest.raises(ValueError, match=r"rows has shape \[1, 1\]"):
             population.prepare([[0]])
-        with pytest.raises(NativeError, match="row 0 is of a network with vbn, and there is no reference batch"):
+        with pytest.raises(NativeError, match="row 0 .*no reference batch"):
             population.prepare([0])
-        with pytest.raises(NativeError, match="the reference batch has 0 observations"):
+        with pytest.raises(NativeError, match="0 observations"):
             population.set_reference(batch[:0])
         population.set_reference(batch)
         with pytest.raises(NativeError, match="is set already"):
             population.set_reference(batch)
         for call in (lambda p: p.forward([1], batch[:1], 3), lambda p: p.statistics(1)):
-            with pytest.raises(NativeError, match="row 1 is of a network with vbn and was not prepared"):
+            with pytest.raises(NativeError, match="row 1 .*not prepared"):
                 call(population)
 
 
@@ -339,7 +339,7 @@ def test_an_export_without_statistics_is_refused():
     text = to_text(virtual_bn(SCREEN, 6))
     exported = Exported("net", text, np.zeros(Population([text], 1).dimensions[0], np.float32), GENOME, "none")
     for call in (network_export.to_keras, network_export.to_arrays):
-        with pytest.raises(UserError, match="net has vbn layers, expected their statistics"):
+        with pytest.raises(UserError, match="net .*vbn .*statistics"):
             call(exported)
     for size in (1, 2 * (16 + 32 + 256) + 1):
         with pytest.raises(ValueError, match=f"statistics has {size:,} numbers, .* takes 608"):

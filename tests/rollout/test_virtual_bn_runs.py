@@ -92,7 +92,7 @@ def test_another_episode_follows_and_vectors_are_within_their_bounds(name):
 
 
 def test_play_that_cannot_be_is_said():
-    with pytest.raises(UserError, match="frostbite cannot be made: .*mode"):
+    with pytest.raises(UserError, match="frostbite .*mode"):
         reference_batch.draw_reference_batch(registry.resolve("frostbite", {"mode": 77}), 0)
 
 
@@ -211,12 +211,12 @@ def _shown():
     "wrong", [np.zeros((8, 84, 84, 3), np.uint8), np.zeros((8, 84, 84, 4)), np.zeros((0, 84, 84, 4), np.uint8)]
 )
 def test_a_batch_of_something_else_is_refused(wrong):
-    with pytest.raises(UserError, match=r"the reference batch has dtype .* expected uint8 and \['B', 84, 84, 4\]"):
+    with pytest.raises(UserError, match=r"reference batch .*uint8 .*\['B', 84, 84, 4\]"):
         LocalEvaluator("frostbite", "virtual_bn", lanes=1, slots=1, reference_batch=wrong, device="cpu")
 
 
 def test_not_in_integers():
-    with pytest.raises(UserError, match=r'network.dtype = "int8": virtual_bn normalizes .*expected float32'):
+    with pytest.raises(UserError, match='^network.dtype = "int8": virtual_bn .*float32'):
         config(network={"name": "virtual_bn", "dtype": "int8"})
 
 
@@ -295,11 +295,11 @@ def test_the_commands_and_a_replay_play_with_the_batch(whole, tmp_path):
         assert result.exit_code == 0, result.output
         return result.stdout.splitlines()
 
-    said = json.loads(invoke("evaluate", whole, "--episodes", 3, "--max-episode-steps", 150, "--json")[-1])
-    seeds = said["seeds"]
+    row = json.loads(invoke("evaluate", whole, "--episodes", 3, "--max-episode-steps", 150, "--json")[-1])
+    seeds = row["seeds"]
     episodes = [Episode(elite.genome, seed, 150) for seed in seeds]
     runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference_batch=batch, lanes=1, slots=2)
-    assert said["returns"] == runner.returns.tolist() and said["steps"] == runner.steps.tolist()
+    assert row["returns"] == runner.returns.tolist() and row["steps"] == runner.steps.tolist()
     lines = invoke("render", whole, "--out", tmp_path / "a.gif", "--max-episode-steps", 150, "--scale", 1)
     assert lines[0] == f"episode 1, elite: return {runner.returns[0]:,.1f} in {runner.steps[0]:,} steps"
     replay = Replay(reader.config, [elite.genome, Genome(3)], reference_batch=batch)
@@ -362,7 +362,7 @@ def test_an_archive_is_no_batch(copied):
     path = copied(None)
     with (path / "reference.npy").open("wb") as file:
         np.savez(file, batch=np.zeros((128, 84, 84, 4), np.uint8))
-    with pytest.raises(UserError, match=r"reference.npy is an archive of arrays; expected the reference batch"):
+    with pytest.raises(UserError, match="reference.npy .*archive"):
         RunReader(path).reference_batch()
 
 

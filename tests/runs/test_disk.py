@@ -76,9 +76,9 @@ def test_a_full_disk(tmp_path, size):
     done = subprocess.run(list(map(str, command)), cwd=ROOT, capture_output=True, text=True, timeout=120)
     if "Operation not permitted" in done.stderr or done.returncode == 77:
         pytest.skip(f"this machine allows no file system of its own: {done.stderr.strip()}")
-    said = [line for line in done.stderr.splitlines() if not line.startswith("head: ")]
+    stderr = [line for line in done.stderr.splitlines() if not line.startswith("head: ")]
     full = "No space left on device"
-    assert said == [
+    assert stderr == [
         f"neuroevo: cannot write to the run folder {disk}/run: {full}; go on with: neuroevo train --resume {disk}/run",
         "code 1",
         "code 0",
@@ -112,7 +112,7 @@ def test_a_folder_that_may_not_be_written(tmp_path):
     for path in [tmp_path, *tmp_path.rglob("*")]:
         os.chmod(path, 0o555 if path.is_dir() else 0o444)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    RunFolder.resume(tmp_path / "run").close()  # imports all that it needs, which nobody may be unable to read
+    RunFolder.resume(tmp_path / "run").close()  # imports all that it needs, which the user nobody may be unable to read
     with without_roots_rights():
         with pytest.raises(UserError, match=f"{tmp_path / 'new'}: Permission denied"):
             RunFolder.create(tmp_path / "new", config()).open(["test"])

@@ -34,13 +34,13 @@ def test_a_start_from_a_run_whose_newest_elite_is_in_no_checkpoint(tmp_path):
 
 @pytest.mark.parametrize("how", ["truncated", "bit-flipped", "newer version"])
 def test_an_elite_whose_checkpoint_cannot_be_used(tmp_path, how):
-    """It is neither said to be gone nor passed over for an older one in silence."""
+    """The message does not call it gone, and no older one takes its place in silence."""
     path = tmp_path / "run"
     new_run(path, algorithm=ES)
     for finished in (4, 5):
         DAMAGES[how].to(checkpoint_after(path, finished))
     for generation in (None, 4):
-        words = f"generation 4's elite .*{checkpoint_after(path, 5)} .*{DAMAGES[how].said}.*: 2 "
+        words = f"generation 4's elite .*{checkpoint_after(path, 5)} .*{DAMAGES[how].message}.*: 2 "
         with pytest.raises(UserError, match=words):
             RunReader(path).elite(generation)
     assert RunReader(path).elite(2)[1].genome.base.has_weights

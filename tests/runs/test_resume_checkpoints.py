@@ -55,7 +55,7 @@ def test_the_checkpoint_before_a_bad_one_is_used(tmp_path, whole_run, how):
     assert folder.state.generation == 2
     [unusable] = folder.unusable
     assert unusable.path == bad
-    assert re.search(DAMAGES[how].said, unusable.reason)
+    assert re.search(DAMAGES[how].message, unusable.reason)
     play(folder)
     assert results(path) == whole_run()
     aside = bad.with_name(f"{bad.name}.unusable")
@@ -70,9 +70,9 @@ def test_no_checkpoint_to_go_on_from(tmp_path, how):
     for finished in (1, 2):
         checkpoint_after(path, finished).unlink()
     there = contents(path)
-    message = rf"no checkpoint to go on from:\n.*{checkpoint_after(path, 3)} .*{DAMAGES[how].said}"
+    message = rf"no checkpoint to go on from:\n.*{checkpoint_after(path, 3)} .*{DAMAGES[how].message}"
     if how == "newer version":  # no checkpoint is of this version's format, which is refused in one line
-        message = f"^another version .*{path}: .*{DAMAGES[how].said} .*$"
+        message = f"^another version .*{path}: .*{DAMAGES[how].message} .*$"
     with pytest.raises(UserError, match=message):
         RunFolder.resume(path)
     assert contents(path) == there
@@ -117,7 +117,7 @@ def test_files_shorter_than_the_checkpoint_remembers(tmp_path, whole_run, name):
 
 @pytest.mark.parametrize("name", ["metrics.jsonl", "elites.jsonl"])
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (lambda text: text.replace(b"{", b"x", 1), "line 1 of .*{name} is not JSON"),
         (lambda text: text.replace(b'"', b"\0", 1), "line 1 of .*{name} is not JSON"),
@@ -125,7 +125,7 @@ def test_files_shorter_than_the_checkpoint_remembers(tmp_path, whole_run, name):
     ],
     ids=["no JSON", "a zero byte", "deleted"],
 )
-def test_damaged_files_are_not_gone_on_with(tmp_path, name, change, said):
+def test_damaged_files_are_not_gone_on_with(tmp_path, name, change, expected):
     path = interrupted_run(tmp_path / "run", 3)
     usable = [finished for finished in checkpoints_of(path) if finished > 0]  # after none of them the files are right
     checkpoint_after(path, 0).unlink(missing_ok=True)
@@ -139,7 +139,7 @@ def test_damaged_files_are_not_gone_on_with(tmp_path, name, change, said):
     heading, *reasons = str(raised.value).splitlines()
     assert heading.startswith(str(path)) and len(reasons) == len(usable) == 3
     for reason in reasons:
-        assert re.search(f"remembers other files: .*{said.replace('{name}', name)}", reason)
+        assert re.search(f"remembers other files: .*{expected.replace('{name}', name)}", reason)
     assert contents(path) == there
 
 

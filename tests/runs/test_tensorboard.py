@@ -19,7 +19,7 @@ def events(folder):
 
 
 def scalars(folder):
-    """{tag: {step: value}}, where a file's start at a step forgets what earlier files said of it and later ones."""
+    """{tag: {step: value}}, where a file that starts at a step replaces what earlier files have from there on."""
     found = {}
     for file in events(folder):
         for event in file:

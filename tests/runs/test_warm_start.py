@@ -37,18 +37,18 @@ def make_a_run_of_another_network(path):
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "expected"),
     [
         (make_nothing, "no run"),
         (make_a_run_without_a_generation, "no checkpoint after a finished generation"),
         (make_a_run_of_another_network, "large_model, this run's is model"),
     ],
 )
-def test_what_one_cannot_start_from(tmp_path, make, said):
+def test_what_one_cannot_start_from(tmp_path, make, expected):
     path = tmp_path / "first"
     make(path)
     with pytest.raises(ConfigError) as raised:
         RunFolder.create(tmp_path / "second", config(training={"start_from": str(path)}))
     [problem] = raised.value.problems
     assert (problem.key, problem.value) == ("training.start_from", str(path))
-    assert said in problem.reason
+    assert expected in problem.reason

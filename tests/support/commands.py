@@ -53,7 +53,7 @@ def start_endless(
 
 
 def wait_for_rows(path: Path, process: subprocess.Popen[Any], count: int, terminal: int | None = None) -> None:
-    """Waits until the run has so many; meanwhile a terminal shows what it gets."""
+    """Waits until the run has this number of them; meanwhile a terminal shows what it gets."""
     deadline = time.monotonic() + 60
     while not (path / "metrics.jsonl").is_file() or (path / "metrics.jsonl").read_bytes().count(b"\n") < count:
         assert process.poll() is None and time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""Ways in which a checkpoint's file can be wrong, and the words that tell them apart in what is said about it."""
+"""Ways in which a checkpoint's file can be wrong, and the words of the message about each."""
 
 import shutil
 from collections.abc import Callable
@@ -44,10 +44,10 @@ def put_a_folder_there(file: Path) -> None:
 
 @dataclass(frozen=True)
 class Damage:
-    """to: does it to a checkpoint's file. said: a regular expression of what is said about the file then."""
+    """to: does it to a checkpoint's file. message: a regular expression for the message about the file then."""
 
     to: Callable[[Path], None]
-    said: str
+    message: str
 
 
 DAMAGES = {

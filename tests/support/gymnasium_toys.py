@@ -122,7 +122,7 @@ class ToyWithoutEnd(Toy):
 
 
 class ToyTired(Toy):
-    """After so many episodes, begins no other; with hang, it takes very long to."""
+    """After this number of episodes, begins no other; with hang, it takes very long to."""
 
     def __init__(self, episodes: int, hang: bool = False):
         super().__init__()

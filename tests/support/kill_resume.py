@@ -3,7 +3,7 @@
     python -m tests.support.kill_resume CONFIG --kills 50 [--within SECONDS] [--seed S] [--set KEY=VALUE ...]
 
 A fifth of the kills come at a random moment of a process's first 3 seconds, in which it starts; the others at a random
-moment `within` so many seconds after that, in its generations and the files that it writes between them; by default the
+moment up to `within` seconds after that, in its generations and the files that it writes between them; by default the
 time in which the run that is left alone plays three. These others are forks of this process, which has imported
 TensorFlow by then: starting Python and importing it took most of the time.
 """

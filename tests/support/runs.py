@@ -50,7 +50,7 @@ def new_run(path, evaluator=None, **changes):
 
 
 def interrupted_run(path, finished, **changes):
-    """The path of a run that was interrupted in the generation after so many finished ones."""
+    """The path of a run that was interrupted in the generation after this number of finished ones."""
     try:
         new_run(path, ToyEvaluator(interrupt_at=call_of(finished, "validation")), **changes)
     except KeyboardInterrupt:
@@ -59,7 +59,7 @@ def interrupted_run(path, finished, **changes):
 
 
 def checkpoint_after(path, finished):
-    """The file of a run's checkpoint after so many generations."""
+    """The file of a run's checkpoint after this generation."""
     return path / "checkpoints" / f"generation-{finished:06d}.ckpt"
 
 

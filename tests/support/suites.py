@@ -48,7 +48,7 @@ def table(path, without=("seconds",)):
 
 
 class Listener(SuiteWatcher):
-    """Keeps what it is told."""
+    """Keeps the calls it gets."""
 
     def __init__(self):
         self.events, self.rows, self.most, self._going = [], [], 0, set()

@@ -62,8 +62,8 @@ class ToyEvaluator:
     """Return: minus the distance from theta to TARGET, plus a little noise of the episode's seed, which also says how
     many steps in [10, 30) it would take without the cut-off. With a normalizer it depends on what is seen through that.
     Its behavior is the first two weights, rounded to tenths.
-    late: how many of the last submitted batches are only half over as long as nobody waits for them. failed: what of an
-    episode's simulation fails, by the episode; then its return is 10, which is better than all others."""
+    late: how many of the last submitted batches are only half over as long as no call waits for them. failed: what of
+    an episode's simulation fails, by the episode; then its return is 10, which is better than all others."""
 
     frame_skip = 4
     observation_size = 2

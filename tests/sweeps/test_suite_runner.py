@@ -216,7 +216,7 @@ def uninterrupted(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sent", "code", "said"),
+    ("sent", "code", "expected"),
     [
         (signal.SIGINT, 130, "neuroevo: interrupted; go on with: neuroevo suite "),
         (signal.SIGTERM, 143, "neuroevo: terminated; go on with: neuroevo suite "),
@@ -224,7 +224,7 @@ def uninterrupted(tmp_path_factory):
         (signal.SIGKILL, -signal.SIGKILL, ""),
     ],
 )
-def test_a_suite_that_is_stopped_goes_on_to_the_same_results(tmp_path, uninterrupted, sent, code, said):
+def test_a_suite_that_is_stopped_goes_on_to_the_same_results(tmp_path, uninterrupted, sent, code, expected):
     suite = load(tmp_path, SIX_GENERATIONS)
     file = tmp_path / "suite.toml"
     process = start(file, seconds=0.3)
@@ -232,7 +232,7 @@ def test_a_suite_that_is_stopped_goes_on_to_the_same_results(tmp_path, uninterru
     process.send_signal(sent)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == code
-    assert stderr.startswith(said) and bool(stderr) == bool(said)
+    assert stderr.startswith(expected) and bool(stderr) == bool(expected)
     if sent != signal.SIGKILL:
         assert processes(tmp_path) == []
     wait = time.monotonic() + 10  # without a suite its runs end by themselves, long before they are finished

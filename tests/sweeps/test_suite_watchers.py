@@ -1,4 +1,4 @@
-"""What a suite's watcher is told of the runs that go, which is read from their metrics.csv."""
+"""What a suite's watcher hears about the runs under way, read from their metrics.csv."""
 
 import pytest
 

@@ -27,7 +27,7 @@ class AtariEmulator {
   void Restart(uint32_t random_seed);
 
   // One frame with a legal action, as ALEInterface::act plays it, without the copies of screen, memory and sound that
-  // nobody here reads: ALE's getScreen, getRAM and getAudio stay as they were. Returns the reward; a game that is over
+  // nothing here reads: ALE's getScreen, getRAM and getAudio stay as they were. Returns the reward; a game that is over
   // stays over.
   double Act(ale::Action action);
 

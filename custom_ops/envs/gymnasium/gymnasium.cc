@@ -52,7 +52,7 @@ bool AllFinite(const char* bytes, size_t size) {
   return true;
 }
 
-// The workers of a pool, and what they have said about their environment.
+// The workers of a pool, and how they have described their environment.
 class GymnasiumWorkers {
  public:
   explicit GymnasiumWorkers(const EnvOptions& given) {
@@ -223,8 +223,8 @@ const bool registered = RegisterEnvFamily(
 
 extern "C" {
 
-// Kills the workers that have been at work on one request for longer than so many seconds, from 0 to kMaxTimeout; those
-// who wait for them get an error. For the end of a run whose environment hangs.
+// Kills the workers that have been at work on one request for longer than this number of seconds, from 0 to
+// kMaxTimeout; callers that wait for them get an error. For the end of a run whose environment hangs.
 __attribute__((visibility("default"))) void neuroevo_gymnasium_end_stuck(double seconds) {
   const double within = std::fmin(std::fmax(seconds, 0), neuroevo::kMaxTimeout);  // a NaN too
   neuroevo::GymnasiumWorkers::EndStuck(std::chrono::milliseconds(static_cast<int64_t>(1000 * within)));

@@ -18,7 +18,7 @@ namespace neuroevo {
 class ChildProcess {
  public:
   // command: program and arguments. input: becomes its standard input; standard output goes to standard error, where
-  // what it prints disturbs nobody. SIGINT is blocked: a Ctrl-C is for this process. Throws if it cannot be started.
+  // what it prints does no harm. SIGINT is blocked: a Ctrl-C is for this process. Throws if it cannot be started.
   ChildProcess(const std::vector<std::string>& command, int input);
   ~ChildProcess();  // kills it if it has not ended
   ChildProcess(const ChildProcess&) = delete;

@@ -1,4 +1,4 @@
-// What is said between this process and a worker that runs Python environments (neuroevo/envs/gymnasium/worker.py).
+// The messages between this process and a worker that runs Python environments (neuroevo/envs/gymnasium/worker.py).
 //
 // A message is its length as uint32, one byte that says its kind, and the fields of that kind; the length counts what
 // follows it. Numbers are little-endian, a text is its length as uint32 and UTF-8. The worker answers every message

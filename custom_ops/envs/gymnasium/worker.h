@@ -79,7 +79,7 @@ class GymnasiumWorker {
   const int64_t index_;
   SocketPair socket_;
   ChildProcess process_;
-  std::chrono::steady_clock::time_point left_at_{};  // when it was told to end
+  std::chrono::steady_clock::time_point left_at_{};  // when it was asked to end
   std::atomic<int64_t> busy_since_{0};               // by the steady clock; 0: it is not at work
 
   std::mutex mutex_;        // of what follows

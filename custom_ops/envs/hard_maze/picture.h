@@ -15,7 +15,7 @@ namespace neuroevo {
 struct MazeWindow {
   int height, width;  // pixels
   double left, top;   // of its corner, in units of the map
-  double unit;        // of the map: so many pixels
+  double unit;        // pixels per unit of the map
 
   double x(int column) const { return left + (column + 0.5) / unit; }
   double y(int row) const { return top + (row + 0.5) / unit; }

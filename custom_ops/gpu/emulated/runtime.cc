@@ -35,7 +35,7 @@ struct Copy {
   int bytes;
 };
 
-// What the thread sanitizer is told, so that it can follow a thread of the CPU from one fiber to another.
+// Calls that let the thread sanitizer follow a thread of the CPU from one fiber to another.
 #ifdef __SANITIZE_THREAD__
 struct Watched {
   void* fiber = __tsan_create_fiber(0);
@@ -185,7 +185,7 @@ uint64_t Exchange(uint64_t value, int source) {
   const unsigned other = number / 32 * 32 + static_cast<unsigned>(source);
   const bool there = source >= 0 && source < 32 && other < runner.count;
   const uint64_t got = there ? runner.fibers[other]->given : value;
-  Yield(State::kAtWarp);  // nobody gives anything new before all have taken
+  Yield(State::kAtWarp);  // no thread gives anything new before all have taken
   return got;
 }
 
@@ -213,7 +213,7 @@ void Multiply(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&sums)[4]
       sums[i] = DotBytes(left->a[i / 2 + 2], right->b[1], sums[i]);
     }
   }
-  Yield(State::kAtWarp);  // nobody's operands go away before all have used them
+  Yield(State::kAtWarp);  // no thread's operands go away before all have used them
 }
 
 void StartCopy(void* dst, const void* src, int bytes) {

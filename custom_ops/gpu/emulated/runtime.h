@@ -1,5 +1,5 @@
 // CUDA on the CPU, as far as our kernels use it: g++ compiles a .cu file with this, and tests, sanitizers and machines
-// without a GPU run the very kernels. Slow, and only as true as what is said here:
+// without a GPU run the very kernels. Slow, and true to a GPU only in what follows:
 //
 // - A block's threads are fibers of one thread of the CPU, switched at barriers and warp operations; which one goes on
 //   first changes from barrier to barrier, so that a missing barrier shows as a wrong or changing result. Blocks run

@@ -13,7 +13,7 @@ namespace neuroevo {
 
 namespace {
 
-constexpr int64_t kPieceWeights = 1 << 15;  // about so many per task
+constexpr int64_t kPieceWeights = 1 << 15;  // per task, about
 
 }  // namespace
 

@@ -104,7 +104,7 @@ class Torch:
         return lambda: function(images, *weights)
 
     def seconds(self, call: Callable[[], Any], calls: int) -> float:
-        """Of one call, with so many one behind the other."""
+        """Seconds per call, of `calls` in a row."""
         torch = self._torch
         if not self._on_gpu:
             return _wall_seconds(call, calls)
@@ -193,7 +193,7 @@ class Jax:
         return lambda: function(images, *weights)
 
     def seconds(self, call: Callable[[], Any], calls: int) -> float:
-        """Of one call, with so many one behind the other."""
+        """Seconds per call, of `calls` in a row."""
         outputs: list[Any] = []
         start = time.perf_counter()
         for _ in range(calls):
@@ -229,7 +229,7 @@ def make(way: str) -> Torch | Jax:
 
 
 def measure(way: str, count: int, seconds: float) -> dict[str, Any]:
-    """The time of a call for so many networks."""
+    """The time of a call for `count` networks."""
     peer = make(way)
     observations = np.random.default_rng(1).integers(256, size=(count, _SIDE, _SIDE, _CHANNELS), dtype=np.uint8)
     call = peer.prepare(None, observations)

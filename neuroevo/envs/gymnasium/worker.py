@@ -193,7 +193,7 @@ def _greet(message: memoryview) -> tuple[_Environments, bytes]:
     kind, version, caller = _HELLO_BEGIN.unpack_from(message)
     if (kind, version) != (_HELLO, _VERSION):
         raise ValueError(f"the first message is of kind {kind}, version {version}, expected {_HELLO}, {_VERSION}")
-    if os.getppid() != caller:  # it died before this process asked to be told
+    if os.getppid() != caller:  # it died before this process asked to be signaled
         sys.exit()
     env_id, at = _text(message, _HELLO_BEGIN.size)
     kwargs, _ = _text(message, at)

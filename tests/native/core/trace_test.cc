@@ -1,4 +1,4 @@
-// What threads note is what is read, whoever starts and stops meanwhile; nothing is noted while nobody records.
+// What threads record is what is read, whoever starts and stops meanwhile; nothing is kept while recording is off.
 #include "core/trace.h"
 
 #include <algorithm>

@@ -156,7 +156,7 @@ TEST(AnEpisodeThatIsResetBeforeItsEnd) {
   trails.Reset({0}, {9});
   trails.Step(0, 100);
   trails.Step(0, 100);
-  trails.Play(0, 5);  // told of by nobody
+  trails.Play(0, 5);  // whose results no call takes
   trails.Play(0, 6);
   CHECK_EQ(trails.Take(0).second, Expected(6, {2, 4, 6}));
 }
@@ -225,7 +225,7 @@ TEST(AnExceptionOfTheEnvironment) {
     if (every == 0) trails.Step(0, 1);
     CHECK_THROWS(trails.Step(0, 1), "the trail is lost");
     CHECK_THROWS(trails.Step(0, 1), "slot 0 is not live");
-    CHECK_THROWS(trails.Take(0), "slot 0 has no episode that has ended");
+    CHECK_THROWS(trails.Take(0), "slot 0 has no ended episode");
     trails.Play(0, 2);
     CHECK_EQ(trails.Take(0).second, Expected(2, every == 0 ? Ints{3} : Ints{1, 2}));
   }

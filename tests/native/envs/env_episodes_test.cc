@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kSize = 3;
 
-// Value i of the observation after so many steps of an episode.
+// Value i of the observation after this number of steps of an episode.
 double Seen(uint64_t seed, int64_t steps, int64_t i) {
   return std::sin(static_cast<double>(seed * 7 + steps * 3 + i)) * static_cast<double>(10 * i + 1) + 1.0 / 3;
 }
@@ -185,9 +185,9 @@ TEST(TheNextEpisodeStartsAfresh) {
   swings.Observe({0});
   swings.Step({0});
   swings.Observe({0});
-  swings.Reset({0}, {10}, {0});  // before its end: nobody hears of the one before
+  swings.Reset({0}, {10}, {0});  // before its end, so there is no result of it
   swings.Observe({0});
-  CHECK_THROWS(swings.Take(0), "slot 0 has no episode that has ended and was not told of");
+  CHECK_THROWS(swings.Take(0), "slot 0 has no ended episode whose result was not taken yet");
   CHECK_EQ(swings.Step({0}), 1);
   swings.Observe({0});  // at the end: the network is not asked any more
   CHECK_EQ(swings.Take(0).second, SumsOf<double>(10, 1));
@@ -201,15 +201,15 @@ TEST(TheNextEpisodeStartsAfresh) {
   swings.Reset({0}, {1000}, {0});
   swings.Step({0});
   swings.Reset({0}, {9}, {0});  // what was not taken is gone with the next reset
-  CHECK_THROWS(swings.Take(0), "slot 0 has no episode that has ended");
+  CHECK_THROWS(swings.Take(0), "slot 0 has no ended episode");
 }
 
 TEST(EachEndIsTakenOnce) {
   Swings swings(4);
-  CHECK_THROWS(swings.Take(3), "slot 3 has no episode that has ended and was not told of");
+  CHECK_THROWS(swings.Take(3), "slot 3 has no ended episode whose result was not taken yet");
   swings.Reset({0, 1, 2, 3}, {0, 1000, 1001, 1010});
   CHECK_EQ(swings.Step({0, 1, 2, 3}), 3);
-  CHECK_THROWS(swings.pool.TakeEnds({1, 2}), "slot 2 has no episode that has ended");  // it goes on
+  CHECK_THROWS(swings.pool.TakeEnds({1, 2}), "slot 2 has no ended episode");  // it goes on
   CHECK_THROWS(swings.pool.TakeEnds({1, 4}), "slot 4 is out of range [0, 4)");
   CHECK_THROWS(swings.pool.TakeEnds({1, 1}), "slot 1 occurs more than once in one call");
   const auto ends = swings.pool.TakeEnds({3, 0, 1});  // those errors took none
@@ -217,7 +217,7 @@ TEST(EachEndIsTakenOnce) {
   CHECK_EQ(ends[1].failure, "");
   CHECK_EQ(ends[2].failure, "swing 1000 broke");
   CHECK_EQ(ends[2].observation_sums, Doubles());
-  CHECK_THROWS(swings.Take(1), "slot 1 has no episode that has ended and was not told of");
+  CHECK_THROWS(swings.Take(1), "slot 1 has no ended episode whose result was not taken yet");
   CHECK_EQ(swings.pool.Failure(1), "swing 1000 broke");  // the slot still knows
   CHECK_EQ(swings.Step({2}, std::numeric_limits<float>::quiet_NaN()), 1);
   swings.pool.SetNormalizer(0, kMean, kStd);

@@ -83,7 +83,7 @@ TEST(ExceptionInStep) {
     Toys toys(3, {}, threads);
     toys.Reset({0, 1, 2}, {0, 0, 0});
     CHECK_THROWS(toys.Step({0, 1, 2}, {1, kStepThrows, 1}), "the toy broke");
-    CHECK_THROWS(toys.Step({1}, {1}), "slot 1 is not live");  // nobody knows what state it is in
+    CHECK_THROWS(toys.Step({1}, {1}), "slot 1 is not live");  // its state is unknown
     toys.Reset({1}, {8});
     CHECK_EQ(toys.Step({1}, {1}), (Rewards{2, 0}));
     toys.Step({0, 2}, {0, 0});  // the others are as good as before

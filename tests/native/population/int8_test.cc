@@ -300,7 +300,7 @@ TEST(WhatIsAssignedCanBePerturbedInPlace) {
   const auto observation = Observations(rows.population->networks()[0], 1, 5);
   const int64_t stride = std::max(rows.D(0), rows.D(1));
   for (int32_t network : {0, 1}) {
-    std::vector<float> theta(stride, 99);  // of which the smaller network's rest is nobody's
+    std::vector<float> theta(stride, 99);  // of which the smaller network leaves the rest unused
     for (int64_t i = 0; i < rows.D(network); ++i) theta[i] = static_cast<float>(i % 17 - 8) / 40;
     std::vector<float> twice = theta;
     twice.insert(twice.end(), theta.begin(), theta.end());

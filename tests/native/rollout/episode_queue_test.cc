@@ -130,7 +130,7 @@ TEST(ARowIsKeptWhileItIsPlayedAndUntilItIsNeeded) {
   CHECK_EQ(refill.live.rows, (Ints{row_b, row_a}));
   CHECK_EQ(refill.init_rows, (Ints{row_b}));
   PutOnes(&queue, 0, {0, 1}, {1});
-  refill = TakeNow(&queue, 0);  // a again: nobody has played it meanwhile, but it is still in its row
+  refill = TakeNow(&queue, 0);  // a again: no slot has played it meanwhile, but it is still in its row
   CHECK_EQ(refill.live.rows, (Ints{row_b, row_a}));
   CHECK_EQ(refill.init_rows, Ints{});
   PutOnes(&queue, 0, {0, 1}, {0});
@@ -165,7 +165,7 @@ TEST(PutAddsUpAndRecords) {
   CHECK_EQ(results[0].id, 71);
   CHECK_EQ(results[0].total_reward, -9);
   CHECK_EQ(results[0].steps, 3);
-  CHECK_EQ(results[0].end.failure, "broke");  // what the pool told goes with it
+  CHECK_EQ(results[0].end.failure, "broke");  // what the pool reports goes with it
   CHECK_EQ(results[0].end.observation_sums, (std::vector<double>{1, 2, 4}));
   CHECK_EQ(results[0].end.behavior, std::vector<uint8_t>{7});
   CHECK_EQ(results[1].id, 70);

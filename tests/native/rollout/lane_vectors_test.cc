@@ -218,7 +218,7 @@ TEST(AStepIsBookedWithWhatThePoolTells) {
   CHECK_EQ(results[1].end.failure, "action[0] is inf, expected a finite number");
   // One that the pool knows nothing of books nothing.
   dones[0] = true;
-  CHECK_THROWS(PutStep(&queue, &envs, 0, {0}, rewards, dones), "slot 0 has no episode that has ended");
+  CHECK_THROWS(PutStep(&queue, &envs, 0, {0}, rewards, dones), "slot 0 has no ended episode");
   CHECK_EQ(queue.TotalSteps(), 3);
 }
 

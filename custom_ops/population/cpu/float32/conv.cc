@@ -46,7 +46,8 @@ constexpr int64_t kChunkWords = 16;
 template <int kPixels, int kVectors>
 __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& chunk, const float* weights,
                                         int64_t filters, const Epilogue& epilogue, int channel) {
-  // All words before the first sum, so that the next one is at hand when the processor mispredicts a word's last tap.
+  // All words before the first sum, so that the next one is in a register when the processor mispredicts a word's last
+  // tap.
   uint64_t wanted[kChunkWords];
   for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
     uint64_t any = 0;
@@ -171,7 +172,7 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
           y, [&](int64_t i) { return AnyBit(ToBits(Floats::Load(row + i)) ^ ToBits(Floats::Load(row + i + step))); });
     }
   }
-  // Both lists are written without a branch, since nobody could foretell it.
+  // Both lists are written without a branch, since it would be mispredicted half of the time.
   const size_t most = static_cast<size_t>(height) * width + kMostBlockPixels;
   if (scratch->pixels.size() < most) {
     scratch->pixels.resize(most);

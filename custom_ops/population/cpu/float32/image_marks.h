@@ -15,8 +15,8 @@ class ImageMarks {
  public:
   static constexpr int kWord = 64;  // marks that are read together
 
-  // For rows of so many values, to be read from multiples of `step` on. The memory grows to the largest image and
-  // stays.
+  // For rows of this number of values, to be read from multiples of `step` on. The memory grows to the largest image
+  // and stays.
   void Reset(int64_t rows, int64_t values, int64_t step) {
     rows_ = rows;
     values_ = values;

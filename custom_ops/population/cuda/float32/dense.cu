@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
     return item == 0 || (position < positions && sums.rows[position] == row);
   };
   for (int item = threadIdx.x; item < T::kItems; item += T::kThreads) {
-    // In place of missing items the first one is computed once more, for nobody.
+    // In place of missing items the first one is computed once more and thrown away.
     items[item] = Of<const float>(sums.in, first_position + (plays(item) ? item : 0));
   }
   __syncthreads();

@@ -37,8 +37,8 @@ struct Sums {
 // layer: a convolution.
 void LaunchConv(const Sums& sums, const Layer& layer, int64_t count, int multiprocessors, device::Stream stream);
 
-// Dense layers go by tiles of positions that play one row, of at most so many: a block reads the weights once for its
-// tile.
+// Dense layers go by tiles of positions that play one row, at most this number of positions in each: a block reads the
+// weights once for its tile.
 constexpr int kDenseTileSizes[] = {1, 4, 32};
 constexpr int kDenseTiles = 3;
 

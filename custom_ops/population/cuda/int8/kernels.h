@@ -1,4 +1,4 @@
-// What the kernels of integer networks are told, and their launchers. For the files beside this one.
+// The arguments of the kernels of integer networks, and their launchers. For the files beside this one.
 //
 // A slot's activations are bytes [height][width][channels], with channels padded to multiples of 4: words of four
 // channels, which are what the arithmetic takes, and a slot's words are padded to a multiple of 4. A unit's (or

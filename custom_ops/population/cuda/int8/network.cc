@@ -8,7 +8,8 @@ namespace neuroevo::cuda {
 
 namespace {
 
-// From so many slots of a row on, one read of its weights for all of them pays; a few read them from the L2 cache.
+// From this number of slots of a row on, one read of its weights for all of them pays; a few read them from the L2
+// cache.
 constexpr int64_t kFewSlots = 3;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }

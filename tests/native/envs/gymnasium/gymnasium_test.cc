@@ -58,7 +58,7 @@ GymnasiumSpec ReadDescription(const std::string& message) {
   return ReadGymnasiumSpec(&reader);
 }
 
-// Shell commands that send a message, or read so many bytes.
+// Shell commands that send a message, or read this number of bytes.
 std::string Say(const std::string& message) {
   std::string text = "printf '";
   for (const char c : message) {

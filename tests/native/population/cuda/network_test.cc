@@ -150,7 +150,7 @@ class Case {
   CudaNetwork cuda_;
 };
 
-// The i-th slot of every list is 3 i + 1, so that slots 0, 2, 3, ... are nobody's.
+// The i-th slot of every list is 3 i + 1, so that slots 0, 2, 3, ... are unused.
 std::vector<std::pair<int, int>> Slots(const std::vector<int>& rows) {
   std::vector<std::pair<int, int>> slots;
   for (int row : rows) slots.push_back({static_cast<int>(3 * slots.size() + 1), row});
