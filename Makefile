@@ -13,11 +13,13 @@ GPU_OUT ?= build/gpu_results
 .DEFAULT_GOAL := help
 .PHONY: help preflight setup build run test test-native bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
-.NOTPARALLEL: # cmake and pytest share the cores out themselves
+.NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
 BIN := .venv/bin
 DEPS := .venv/.installed
 PEERS := build/peers
+CORES := $(shell nproc)
+MOST_PYTESTS := 4# processes, of 1 to 2 GB each
 CXX_FILES = $(shell find custom_ops tests/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu')
 
 # A sanitized build has a folder of its own, keeps its libraries there, and leaves TensorFlow out.
@@ -63,11 +65,11 @@ run: setup  ## A first evolution: the demo
 	$(BIN)/python -m experiments.demo
 
 test: setup test-native  ## All tests: native, then Python
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(MOST_PYTESTS) --dist=loadfile tests
 
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
 	@$(CMAKE_BUILD) --target native_tests
-	$(BIN)/ctest --test-dir $(BUILD) --label-exclude '^gpu$$' --output-on-failure --no-tests=error
+	$(BIN)/ctest --test-dir $(BUILD) --parallel $(CORES) --label-exclude '^gpu$$' --output-on-failure --no-tests=error
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
 	@$(CMAKE_BUILD) --target benchmarks ale_bench

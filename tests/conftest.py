@@ -3,7 +3,10 @@
 import signal
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("busy machine", deadline=None)  # tests never assert a time
+settings.load_profile("busy machine")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -97,9 +97,7 @@ def given(task, *options, model=None):
 def test_unknown_options_are_named_with_the_legal_ones():
     with pytest.raises(UserError, match="ctrl_cost = 0.1: .*ctrl_cost_weight"):
         registry.resolve("Ant-v5", {"ctrl_cost": 0.1})
-    with pytest.raises(
-        UserError, match=r"\[env.options\]: xml_file, frame_skip, max_episode_steps, reset_noise"
-    ):
+    with pytest.raises(UserError, match=r"\[env.options\]: xml_file, frame_skip, max_episode_steps, reset_noise"):
         registry.resolve("InvertedPendulum-v5", {"healthy_z_range": [0, 1]})  # an option of other tasks
     with pytest.raises(NativeError) as caught:
         given("InvertedPendulum", "healthy_reward=1")
@@ -107,9 +105,7 @@ def test_unknown_options_are_named_with_the_legal_ones():
         "mujoco has no option 'healthy_reward', expected one of: task, model, frame_skip, max_episode_steps, "
         "reset_noise_scale"
     )
-    with pytest.raises(
-        NativeError, match="option task .*'Anti', .*: Ant, HalfCheetah, Hopper, Humanoid, "
-    ):
+    with pytest.raises(NativeError, match="option task .*'Anti', .*: Ant, HalfCheetah, Hopper, Humanoid, "):
         EnvPool(EnvSpec("Anti", "mujoco", ("task=Anti",)), 1)
 
 

@@ -76,7 +76,7 @@ def assert_actions(name: str, outputs: np.ndarray, expected: np.ndarray) -> None
     np.testing.assert_array_equal(op, expected)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(["Humanoid-v5", "InvertedPendulum-v5", "Hopper-v5"]), bins=st.integers(1, 5), data=st.data()
 )
@@ -87,7 +87,7 @@ def test_vectors_are_those_of_numpy(name, bins, data):
     assert_actions(name, outputs, numbers(outputs, pool.action_low, pool.action_high))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(outputs=arrays.arrays(np.float32, st.tuples(st.integers(0, 4), st.just(18)), elements=FLOATS))
 def test_discrete_actions_are_those_of_numpy(outputs):
     assert_actions("frostbite", outputs, np.where(np.isnan(outputs), -np.inf, outputs).argmax(1).astype(np.int32))

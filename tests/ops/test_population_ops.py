@@ -159,7 +159,7 @@ def layer_lists(draw):
     return [*layers, draw(st.sampled_from(["dense 3 1.0", "bias"]))]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(layer_lists(), st.integers(1, 20), st.integers(0, 2**32))
 def test_any_layer_list_equals_tensorflow_and_the_reference_backend(layers, count, seed):
     test_forward_equals_tensorflow_and_the_reference_backend("; ".join(layers), count, seed)
@@ -188,7 +188,7 @@ def test_two_networks_in_one_call_give_what_each_gives_alone(mixed):
         assert np.array_equal(bits(alone.forward([0, 1], observations[network:4:2])), bits(both[network::2]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(rows=st.lists(st.integers(0, 7), max_size=30), seed=st.integers(0, 2**32))
 def test_a_result_depends_on_its_row_and_observation_alone(mixed, rows, seed):
     _, population, observations, single = mixed
@@ -233,7 +233,7 @@ def test_calls_at_once_give_the_same(mixed):
 entries = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 9), st.sampled_from([0.5, -2.0, 1e-3, 0.0]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(entries, max_size=12))
 def test_a_list_of_perturbations_equals_its_steps_one_by_one(steps):
     together, one_by_one, reference = (

@@ -7,7 +7,7 @@ import signal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroevo.core.genome import Center, Genome
@@ -44,7 +44,6 @@ chains = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.5, 1.0])), max
 genomes = st.builds(Genome, bases, chains, st.integers(0, 1))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 6), st.lists(st.tuples(st.lists(genomes, max_size=9), st.frozensets(st.integers(0, 5)))))
 def test_rows_in_use_stay_as_they_are(capacity: int, generations: list[tuple[list[Genome], frozenset[int]]]) -> None:
     simulated = SimulatedRows(capacity)
@@ -62,7 +61,6 @@ def test_rows_in_use_stay_as_they_are(capacity: int, generations: list[tuple[lis
             assert all(simulated.parents.row(genome) is not None for genome in list(dict.fromkeys(wanted))[:capacity])
 
 
-@settings(deadline=None)
 @given(st.integers(1, 6), st.lists(st.lists(genomes, max_size=9), max_size=6))
 def test_after_require_the_rows_hold_the_genomes(capacity: int, generations: list[list[Genome]]) -> None:
     simulated = SimulatedRows(capacity)
@@ -75,7 +73,6 @@ def test_after_require_the_rows_hold_the_genomes(capacity: int, generations: lis
         assert len(held) == len(set(held))  # no two share a row
 
 
-@settings(deadline=None)
 @given(st.lists(genomes, min_size=1, max_size=6), genomes)
 def test_source_is_the_longest_prefix_at_hand(cached: list[Genome], genome: Genome) -> None:
     simulated = SimulatedRows(len(set(cached)))  # no row to spare, in which a stem would stay
@@ -127,7 +124,6 @@ def trees(families: int) -> st.SearchStrategy[list[Genome]]:
     return grown()
 
 
-@settings(deadline=None)
 @given(trees(3), st.integers(0, 3))
 def test_from_nothing_every_mutation_is_made_once(required: list[Genome], spare: int) -> None:
     """Even with no row to spare: as many mutations as there are different beginnings of the chains."""
@@ -139,7 +135,6 @@ def test_from_nothing_every_mutation_is_made_once(required: list[Genome], spare:
     assert simulated.inits == len({(genome.base, genome.network) for genome in required})
 
 
-@settings(deadline=None)
 @given(st.integers(1, 8), st.lists(trees(2), min_size=2, max_size=5))
 def test_families_of_families_end_in_their_rows(capacity: int, generations: list[list[Genome]]) -> None:
     simulated = SimulatedRows(capacity)
