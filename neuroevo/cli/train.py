@@ -43,11 +43,19 @@ def train(
         Literal["auto", "cpu", "gpu"] | None,
         typer.Option(help="Where networks are evaluated; the same as --set hardware.device=..."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Play on a Ray cluster: auto, HOST:PORT or local; the same as --set cluster.address=...",
+        ),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Evolve networks as a configuration says, or resume a run that was stopped."""
     with reported_errors(debug), sigterm_raises():
-        changes = [*(overrides or []), *([] if device is None else [f"hardware.device={device}"])]
+        options = {"hardware.device": device, "cluster.address": cluster}
+        changes = [*(overrides or []), *(f"{key}={value}" for key, value in options.items() if value is not None)]
         train_run(choose_folder(config, changes, out, resume))
 
 

@@ -14,6 +14,7 @@ total_steps = 250e6      # at least one of total_steps, generations and minutes
 
 [hardware]             # may be left out
 [checkpoints]          # may be left out
+[cluster]              # may be left out: this machine alone
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import tomli_w
-from pydantic import PlainValidator
+from pydantic import AfterValidator, PlainValidator
 
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.core.bounds import MAX_SLOTS
@@ -135,6 +136,30 @@ class CheckpointSettings:
     """Every how many generations a checkpoint stays for good; 0: never."""
 
 
+def _checked_address(value: str) -> str:
+    host, _, port = value.rpartition(":")
+    if value not in ("local", "auto") and not (host and port.isdigit() and 0 < int(port) < 2**16):
+        raise ValueError("expected local, auto or HOST:PORT")
+    return value
+
+
+@settings
+class Cluster:
+    """The machines of a Ray cluster, which play the episodes. Results do not depend on them."""
+
+    address: Annotated[str, AfterValidator(_checked_address)] | None = None
+    """Where the cluster is: "auto" for the one that this machine is in, HOST:PORT of its head, or "local" for one that
+    is started for the run and has this machine alone. Left out, the run plays on this machine without Ray."""
+    machines: Count = 1
+    """How many machines to wait for before the first episode. Others may join and leave at any time."""
+    head_plays: bool = True
+    """Whether the machine with the cluster's head plays, too."""
+    retries: Count = 3
+    """How many machines' players may die while they play the same episode before the run ends."""
+    hedge: Positive = 10.0
+    """After how many seconds without an answer a machine's episodes are played on others, too."""
+
+
 @settings
 class Config:
     """A checked configuration."""
@@ -145,6 +170,7 @@ class Config:
     training: Training
     hardware: Hardware
     checkpoints: CheckpointSettings
+    cluster: Cluster
     algorithm_name: str
 
     @property
@@ -155,14 +181,16 @@ class Config:
     def tables(self) -> dict[str, dict[str, Any]]:
         """The configuration as TOML tables, with every default filled in and nothing that is None."""
         tables = {name: _plain(asdict(getattr(self, name))) for name in SECTIONS}
+        if self.cluster == Cluster():
+            del tables["cluster"]
         tables["algorithm"] = {"name": self.algorithm_name, **tables["algorithm"]}
         return {name: table for name, table in tables.items() if table}
 
     def origin(self) -> dict[str, dict[str, Any]]:
         """The part of tables() that results depend on.
 
-        It is without budgets, hardware, checkpoints and options such as workers of gymnasium: environments, and has
-        what a file of the environment's holds now in place of the file's path.
+        It is without budgets, hardware, cluster, checkpoints and options such as workers of gymnasium: environments,
+        and has what a file of the environment's holds now in place of the file's path.
 
         Raises:
             ConfigError: That file cannot be read.
@@ -189,6 +217,7 @@ SECTIONS = {
     "training": Training,
     "hardware": Hardware,
     "checkpoints": CheckpointSettings,
+    "cluster": Cluster,
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -106,14 +106,22 @@ class EpisodeResults:
             first: The id of the first of them.
             count: How many they are.
         """
-        own = np.flatnonzero((self.ids >= first) & (self.ids < first + count))
+        own = self.at(np.flatnonzero((self.ids >= first) & (self.ids < first + count)))
+        return replace(own, ids=own.ids - first)
+
+    def at(self, places: np.ndarray) -> EpisodeResults:
+        """Those in some places.
+
+        Args:
+            places: int64 [K].
+        """
         return EpisodeResults(
-            self.ids[own] - first,
-            self.returns[own],
-            self.steps[own],
-            [self.failures[place] for place in own],
-            self.observation_sums[own],
-            self.behaviors[own],
+            self.ids[places],
+            self.returns[places],
+            self.steps[places],
+            [self.failures[place] for place in places],
+            self.observation_sums[places],
+            self.behaviors[places],
         )
 
 

@@ -133,7 +133,7 @@ class Network:
 
     @property
     def needs_reference(self) -> bool:
-        """Whether it has vbn layers, which take statistics of a reference batch (reference.py)."""
+        """Whether it has vbn layers, which take statistics of a reference batch."""
         return "vbn" in NETWORKS[self.name](input_line("uint8", (84, 84, 4)), 1)
 
     def layers(self, observation: str, actions: int, continuous_actions: bool) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroevo.core.behavior import Behavior
-from neuroevo.core.episode import Batch, Episode, Outcomes
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center, Genome
@@ -55,6 +55,8 @@ class LocalEvaluator:
     Attributes:
         device: Where networks are evaluated, "cpu" or "gpu".
         behavior_size: How many numbers are recorded of an episode.
+        behavior_dtype: Their NumPy dtype.
+        network_texts: The networks as the layer lists that the native core reads.
 
     Raises:
         UserError: A setting makes no sense, the environment has no behavior, or the like.
@@ -102,7 +104,8 @@ class LocalEvaluator:
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
         self.frame_skip = self._pipeline.frame_skip
-        self.behavior_size = self._pipeline.behavior_size
+        self.behavior_size, self.behavior_dtype = self._pipeline.behavior_size, self._pipeline.behavior_dtype
+        self.network_texts = self._pipeline.network_texts
         self.observation_size = math.prod(self._pipeline.observation_shape)
         self._parents = ParentRows(self._pipeline.parent_rows)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
@@ -115,13 +118,19 @@ class LocalEvaluator:
         """Plays all episodes and returns their outcomes in order: submit() and wait()."""
         return self.wait(self.submit(episodes), on_progress)
 
-    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
+    def submit(self, episodes: Sequence[Episode], priority: int = 0, parents: Iterable[Genome] | None = None) -> Batch:
         """Takes the episodes and returns at once. Those of a lower priority number are played first.
+
+        Args:
+            episodes: What to play.
+            priority: See the Evaluator protocol.
+            parents: Genomes whose weights are kept for more of their children, in this submission or later ones; None
+                for those that have several children here.
 
         Raises what an environment or an op raised, and KeyboardInterrupt; both leave the evaluator closed.
         """
         with self._closed_on_failure():
-            return self._submit(episodes, priority)
+            return self._submit(episodes, priority, parents)
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
         """The outcomes of a batch, in the order of its episodes: when all are over, or what there is after `seconds`.
@@ -131,10 +140,28 @@ class LocalEvaluator:
         end = time.perf_counter() + seconds
         with self._closed_on_failure():
             while batch.left and time.perf_counter() < end:
-                self._book_results(batch.left)
+                self.results(batch.left)
                 if on_progress is not None:
                     on_progress(batch.over, int(batch.steps.sum()))
         return batch.outcomes
+
+    def results(self, count: int, seconds: float = _WAIT_SECONDS) -> list[tuple[Batch, EpisodeResults]]:
+        """Waits until `count` episodes are over or the time is, and books them in their batches, as wait() does.
+
+        Returns:
+            What has come of each batch that has something new; ids are indices in the batch.
+        """
+        results, new = self._pipeline.results(count, seconds), []
+        for first, playing in list(self._playing.items()):
+            batch = playing.batch
+            own = results.of(first, len(batch.steps))
+            if len(own):
+                batch.book(own)
+                new.append((batch, own))
+            if not batch.left:
+                self._pipeline.drop_normalizers(playing.normalizers)
+                del self._playing[first]
+        return new
 
     def work(self) -> Work:
         """What has been done so far."""
@@ -151,14 +178,14 @@ class LocalEvaluator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _submit(self, episodes: Sequence[Episode], priority: int) -> Batch:
+    def _submit(self, episodes: Sequence[Episode], priority: int, parents: Iterable[Genome] | None) -> Batch:
         batch = Batch(len(episodes))
         if self.behavior_size:
             batch.behaviors = np.zeros((len(episodes), self.behavior_size), self._pipeline.behavior_dtype)
         if not episodes:
             return batch
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
-        self._bring_parents(genomes)
+        self._bring_parents(_parents_of(genomes) if parents is None else parents)
         sources = {genome: self._parents.source(genome) for genome in genomes}
         self._pipeline.prepare_rows([row for row, chain in sources.values() if row is not None and not chain])
         normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
@@ -177,13 +204,10 @@ class LocalEvaluator:
         self._pipeline.submit(submission, priority)
         return batch
 
-    def _bring_parents(self, genomes: Sequence[Genome]) -> None:
-        """Makes the weights of every genome that several of these are children of."""
-        children = Counter(genome.parent for genome in genomes if genome.chain)
-        in_use = frozenset().union(*(playing.rows for playing in self._playing.values()))
-        for fill in self._parents.require(
-            (parent for parent, count in children.items() if parent is not None and count > 1), in_use
-        ):
+    def _bring_parents(self, parents: Iterable[Genome]) -> None:
+        """Makes the weights of these genomes, as far as there are rows."""
+        in_use = frozenset().union(*(playing.rows for playing in list(self._playing.values())))
+        for fill in self._parents.require(parents, in_use):
             if fill.source is None:
                 self._fill_from_base(fill.row, fill.genome)
                 if fill.chain:
@@ -208,16 +232,6 @@ class LocalEvaluator:
                 self._pipeline.set_normalizer(numbers[normalizer], normalizer.mean, normalizer.std)
         return numbers
 
-    def _book_results(self, count: int) -> None:
-        """Waits for `count` episodes or a short time, and books what has ended in its batches."""
-        results = self._pipeline.results(count, _WAIT_SECONDS)
-        for first, playing in list(self._playing.items()):
-            batch = playing.batch
-            batch.book(results.of(first, len(batch.steps)))
-            if not batch.left:
-                self._pipeline.drop_normalizers(playing.normalizers)
-                del self._playing[first]
-
     @contextmanager
     def _closed_on_failure(self) -> Iterator[None]:
         try:
@@ -225,6 +239,12 @@ class LocalEvaluator:
         except BaseException:
             self.close()
             raise
+
+
+def _parents_of(genomes: Iterable[Genome]) -> list[Genome]:
+    """The genomes that several of these are children of."""
+    children = Counter(genome.parent for genome in genomes if genome.chain)
+    return [parent for parent, count in children.items() if parent is not None and count > 1]
 
 
 def _check(networks: Sequence[Network], env: Environment) -> None:

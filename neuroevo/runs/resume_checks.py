@@ -33,8 +33,7 @@ def check_changes(file: Path, after: Config) -> None:
                 raise UserError(
                     f"{section}.{key} is {shown(table.get(key))} and cannot become {shown(other.get(key))} when a run "
                     "is resumed; what can: total_steps, generations and minutes of [training], [hardware], "
-                    "[checkpoints]"
-                    + (f", {' and '.join(free)} of [env.options]" if free else "")
+                    "[checkpoints], [cluster]" + (f", {' and '.join(free)} of [env.options]" if free else "")
                 )
 
 

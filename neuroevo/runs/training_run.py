@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.evaluator import Evaluator
+from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.reader import RunReader
 from neuroevo.system.tensorflow_import import load_tensorflow
@@ -19,11 +21,12 @@ from neuroevo.training.record import Record
 if TYPE_CHECKING:
     import numpy as np
 
+    from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.rollout.evaluator import LocalEvaluator
 
 
-def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> LocalEvaluator:
-    """Makes the evaluator that a configuration describes.
+def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> LocalEvaluator | ClusterEvaluator:
+    """Makes the evaluator that a configuration describes: of this machine, or of the cluster that it names.
 
     The first call in a process imports TensorFlow, which takes seconds. Use the evaluator as a context manager, or
     close() it, since it holds threads, emulators and memory.
@@ -51,6 +54,8 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
         ...     outcomes = evaluator.evaluate(episodes)
         >>> outcomes.returns.mean()
     """
+    if config.cluster.address is not None:
+        return _cluster_evaluator(config, reference_batch)
     load_tensorflow()
     from neuroevo.rollout.evaluator import LocalEvaluator
 
@@ -64,6 +69,40 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
         behavior=config.algorithm.behavior,
         reference_batch=reference_batch,
     )
+
+
+def require_ray(address: str) -> None:
+    """Whether a cluster can be used.
+
+    Args:
+        address: The cluster's, for the message.
+
+    Raises:
+        ConfigError: Ray is not installed.
+    """
+    if importlib.util.find_spec("ray") is None:
+        reason = "Ray is not installed; `pip install neuroevo[cluster]` installs it"
+        raise ConfigError([Problem("cluster.address", reason, address)])
+
+
+def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> ClusterEvaluator:
+    require_ray(config.cluster.address or "")
+    from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.player import PlayerSettings, origin
+
+    hardware, file = config.hardware, config.environment.file
+    player = PlayerSettings(
+        env=config.env.name,
+        env_options=config.env.options,
+        file_sum=None if file is None else file.sha256(),
+        network=config.network,
+        device=hardware.device,
+        behavior=config.algorithm.behavior,
+        lanes=hardware.lanes,
+        slots=hardware.slots,
+        origin=origin(),
+    )
+    return ClusterEvaluator(config.cluster, player, hardware.threads, reference_batch)
 
 
 def run(

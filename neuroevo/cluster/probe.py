@@ -1,0 +1,91 @@
+"""What the machines of a Ray cluster have, and whether each could play: what `neuroevo cluster check` prints."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from neuroevo.cluster.machines import nodes, reason_of
+from neuroevo.cluster.player import check_origin, origin
+from neuroevo.native import library
+
+_ANSWER_SECONDS = 60.0  # a worker process has to start, and imports neuroevo
+_LEAST_SHARED_MIB = 256  # of /dev/shm: a generation's table and center are in it
+
+
+@dataclass(frozen=True)
+class MachineReport:
+    """A machine of the cluster.
+
+    Attributes:
+        host: Its name, or Ray's address where it does not answer.
+        is_head: Whether the cluster's head is there.
+        cores: How many it offers Ray.
+        why_not: Why it cannot play; "" where it can.
+        warnings: What would make it slow or unreliable.
+        details: What else it has told: python, gpu, shared_mib, milliseconds of a call there and back.
+    """
+
+    host: str
+    is_head: bool
+    cores: int
+    why_not: str
+    warnings: tuple[str, ...]
+    details: Mapping[str, Any]
+
+
+def probe() -> list[MachineReport]:
+    """Asks every machine that is alive in the cluster that this process has joined, the head first."""
+    expected = origin()
+    remote = ray.remote(_own)
+    asked = []
+    for node in nodes():
+        if node["Alive"]:
+            where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            task = remote.options(num_cpus=0, max_retries=0, scheduling_strategy=where)
+            asked.append((node, task, task.remote(expected)))
+    reports = [_report(node, task, answer, expected) for node, task, answer in asked]
+    return sorted(reports, key=lambda report: (not report.is_head, report.host))
+
+
+def _report(node: Mapping[str, Any], task: Any, answer: Any, expected: Mapping[str, str]) -> MachineReport:
+    is_head = "node:__internal_head__" in node["Resources"]
+    host, cores, details, why_not = node["NodeManagerHostname"], int(node["Resources"].get("CPU", 0)), {}, ""
+    try:
+        details = ray.get(answer, timeout=_ANSWER_SECONDS)
+        begun = time.perf_counter()
+        ray.get(task.remote(expected), timeout=_ANSWER_SECONDS)
+        details["milliseconds"] = 1000 * (time.perf_counter() - begun)
+    except GetTimeoutError:
+        why_not = f"no answer within {_ANSWER_SECONDS:g} s"
+    except RayError as error:
+        why_not = reason_of(error)
+    warnings = []
+    if cores < 1:
+        why_not = why_not or "it offers Ray no CPU"
+    if details.get("shared_mib", _LEAST_SHARED_MIB) < _LEAST_SHARED_MIB:
+        warnings.append(f"/dev/shm has {details['shared_mib']} MiB, expected at least {_LEAST_SHARED_MIB}")
+    return MachineReport(host, is_head, cores, why_not, tuple(warnings), details)
+
+
+def _own(expected: Mapping[str, str]) -> dict[str, Any]:
+    """What this machine has. UserError: not what the driver has."""
+    check_origin(expected)
+    library.core()
+    shared = shutil.disk_usage("/dev/shm").total // 2**20 if os.path.isdir("/dev/shm") else 0
+    return {
+        "host": socket.gethostname(),
+        "python": platform.python_version(),
+        "gpu": library.gpu().name,
+        "shared_mib": shared,
+    }

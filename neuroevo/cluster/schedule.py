@@ -1,0 +1,252 @@
+"""Who plays which episodes: pure bookkeeping, without Ray, clocks or networks.
+
+Players pull: one gets as many episodes as it has slots, and a few ahead, so that a slot that becomes free need not wait
+for the driver. Toward the end of what is pending it gets fewer ahead, and at last none, so that no player keeps
+episodes waiting while another has nothing to do. Batches of a lower priority number go first; others fill the gaps.
+
+Episodes of a player that died, or is silent, go back to the front. Several players may then have the same one: the
+first result counts, and the others, which are equal, are dropped.
+
+An episode that was being played when a player died is a suspect. A suspect of `retries` - 1 deaths is handed out alone,
+to a player that plays nothing else; if that one dies too, the episode is what kills.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+AHEAD_SECONDS = 0.3  # how long a player's episodes ahead last, at the rate at which it plays them
+_MOST_AHEAD = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some of a batch's episodes, for a player.
+
+    Attributes:
+        batch: The batch's number.
+        episodes: int32 [K], their indices in the batch.
+    """
+
+    batch: int
+    episodes: np.ndarray
+
+
+class KilledTooOften(Exception):  # noqa: N818 (it says what happened)
+    """An episode has cost as many players as it may.
+
+    Attributes:
+        batch: The batch's number.
+        episode: Its index in the batch.
+        deaths: How many players it has cost.
+    """
+
+    def __init__(self, batch: int, episode: int, deaths: int):
+        super().__init__(f"episode {episode} of batch {batch} has cost {deaths} players")
+        self.batch, self.episode, self.deaths = batch, episode, deaths
+
+
+class Schedule:
+    """What is pending, who has what, and what is over.
+
+    Args:
+        retries: How many players an episode may cost before KilledTooOften is raised.
+    """
+
+    def __init__(self, retries: int = 3):
+        self._retries = retries
+        self._batches: dict[int, _Batch] = {}  # not over, in the order in which they are played
+        self._players: dict[int, _Player] = {}
+
+    def add_player(self, player: int, slots: int) -> None:
+        """Lets a player take part.
+
+        Args:
+            player: Its number, which none has had before.
+            slots: How many episodes it plays at a time.
+        """
+        self._players[player] = _Player(slots)
+
+    def add_batch(self, number: int, episodes: int, priority: int) -> None:
+        """Adds episodes.
+
+        Args:
+            number: The batch's number, which none has had before.
+            episodes: How many it has.
+            priority: Batches of a lower number are played first; equal ones in the order in which they came.
+        """
+        self._batches[number] = _Batch(priority, episodes)
+        ordered = sorted(self._batches.items(), key=lambda item: (item[1].priority, item[0]))
+        self._batches = dict(ordered)
+
+    def take(self, player: int) -> list[Piece]:
+        """Hands out what a player should have beside what it has; pieces in the order in which to play them."""
+        own = self._players[player]
+        if own.alone is not None:
+            return []
+        suspect = self._suspect()
+        if suspect is not None and (own.reserved or not any(other.reserved for other in self._players.values())):
+            own.reserved = True  # it runs dry, and then plays the suspect alone
+            if own.held:
+                return []
+            own.reserved, own.alone = False, suspect
+            del self._batches[suspect[0]].suspects[suspect[1]]
+            own.held[suspect] = None
+            return [Piece(suspect[0], np.array([suspect[1]], np.int32))]
+        pieces, pending = [], 0
+        slots = sum(each.slots for each in self._players.values())
+        for number, batch in self._batches.items():
+            pending += batch.pending
+            ahead = min(own.ahead, pending * own.slots // (2 * slots))
+            room = own.slots + ahead - len(own.held)
+            if room > 0 and batch.pending:
+                taken = batch.take(room, {index for of, index in own.held if of == number})
+                own.held.update(((number, index), None) for index in taken)
+                if taken:
+                    pieces.append(Piece(number, np.array(taken, np.int32)))
+        return pieces
+
+    def finish(self, player: int, batch: int, episodes: Iterable[int]) -> np.ndarray:
+        """Books results.
+
+        Args:
+            player: Whose.
+            batch: The batch's number; one that is over already is fine.
+            episodes: Indices in the batch of the episodes that have a result.
+
+        Returns:
+            The places among `episodes` of those that had no result before, int64.
+        """
+        own, known = self._players.get(player), self._batches.get(batch)
+        new = []
+        for place, index in enumerate(episodes):
+            if own is not None:
+                own.finished += own.held.pop((batch, index), 0) is None
+                if own.alone == (batch, index):
+                    own.alone = None
+            if known is not None and known.finish(index):
+                new.append(place)
+        if known is not None and not known.left:
+            del self._batches[batch]
+        return np.array(new, np.int64)
+
+    def measure(self, player: int, seconds: float) -> None:
+        """Learns from a player's rate how many episodes it should have ahead.
+
+        Args:
+            player: Whose.
+            seconds: Time in which it finished what finish() has booked since the last measurement.
+        """
+        if player in self._players:
+            self._players[player].measure(seconds)
+
+    def remove_player(self, player: int) -> None:
+        """Puts a dead player's episodes back in front.
+
+        Raises:
+            KilledTooOften: It played a suspect alone.
+        """
+        own = self._players.pop(player, None)
+        if own is None:
+            return
+        playing = list(own.held)[: own.slots]  # in the order in which it got them
+        for batch, index in playing:
+            if batch in self._batches:
+                self._batches[batch].deaths[index] += 1
+        if own.alone is not None and own.alone[0] in self._batches:
+            batch, index = own.alone
+            deaths = self._batches[batch].deaths[index]
+            if deaths >= self._retries:
+                raise KilledTooOften(batch, index, deaths)
+        self._put_back(own)
+
+    def give_up_on(self, player: int) -> None:
+        """Lets others play what a silent player has, too; it gets nothing more before it has had a result."""
+        self._put_back(self._players[player])
+
+    def held(self, player: int) -> int:
+        """How many episodes a player has."""
+        return len(self._players[player].held)
+
+    def ahead(self, player: int) -> int:
+        """How many of these wait for a slot of it."""
+        own = self._players[player]
+        return max(0, len(own.held) - own.slots)
+
+    @property
+    def pending(self) -> int:
+        """How many episodes no player has."""
+        return sum(batch.pending + len(batch.suspects) for batch in self._batches.values())
+
+    @property
+    def players(self) -> list[int]:
+        """The players that take part."""
+        return list(self._players)
+
+    def _put_back(self, own: _Player) -> None:
+        for batch, index in reversed(own.held):
+            if batch in self._batches:
+                self._batches[batch].put_back(index, self._retries - 1)
+
+    def _suspect(self) -> tuple[int, int] | None:
+        for number, batch in self._batches.items():
+            for index in batch.suspects:
+                return number, index
+        return None
+
+
+@dataclass
+class _Player:
+    slots: int
+    held: dict[tuple[int, int], None] = field(default_factory=dict)  # (batch, index), in the order handed out
+    alone: tuple[int, int] | None = None  # the suspect that it plays
+    reserved: bool = False  # it runs dry for a suspect
+    finished: int = 0  # since the last measurement
+    ahead: int = 1
+
+    def measure(self, seconds: float) -> None:
+        if seconds > 0:
+            wanted = self.finished / seconds * AHEAD_SECONDS
+            self.ahead = int(min(max(1.0, wanted, 0.5 * self.ahead), _MOST_AHEAD))
+            self.finished = 0
+
+
+class _Batch:
+    def __init__(self, priority: int, episodes: int):
+        self.priority, self.left = priority, episodes
+        self.deaths: defaultdict[int, int] = defaultdict(int)
+        self.suspects: dict[int, None] = {}
+        self._over = np.zeros(episodes, bool)
+        self._next = 0  # first that no player has had
+        self._front: dict[int, None] = {}  # put back; the last is taken first
+
+    @property
+    def pending(self) -> int:
+        return len(self._over) - self._next + len(self._front)
+
+    def take(self, most: int, but: Collection[int]) -> list[int]:
+        """At most so many episodes, without those in `but`."""
+        taken = [index for index in reversed(self._front) if index not in but][:most]
+        for index in taken:
+            del self._front[index]
+        more = range(self._next, min(self._next + most - len(taken), len(self._over)))
+        self._next += len(more)
+        return [*taken, *more]
+
+    def put_back(self, index: int, most_deaths: int) -> None:
+        if not self._over[index]:
+            place = self.suspects if self.deaths[index] >= most_deaths else self._front
+            place[index] = None
+
+    def finish(self, index: int) -> bool:
+        if self._over[index]:
+            return False
+        self._over[index] = True
+        self.left -= 1
+        self._front.pop(index, None)
+        self.suspects.pop(index, None)
+        return True

@@ -1,0 +1,109 @@
+"""Players and machines that die, stop, leave and join in the middle of a run: it ends, with the same results."""
+
+import os
+import random
+import signal
+import time
+from contextlib import suppress
+
+import pytest
+
+from tests.support.cluster_runs import finish, start, train
+from tests.support.runs import results
+from tests.support.simulated_cluster import SimulatedCluster
+
+LONG = {
+    "env": {"name": "HardMaze-v0"},
+    "network": {"name": "mlp", "hidden": [16], "normalize_observations": True},
+    "algorithm": {"name": "ga", "population": 150, "parents": 10, "sigma": 0.05, "validation_candidates": 5},
+    "training": {"generations": 14, "validation_episodes": 5, "test_episodes": 20, "seed": 2},
+}
+SECONDS = 120  # for what a test waits for; none takes half of it
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("plain") / "run", LONG)
+
+
+@pytest.fixture
+def cluster():
+    with SimulatedCluster(2) as found:
+        yield found
+
+
+def wait_until(what, process):
+    """Waits until what() holds, while the run goes on."""
+    deadline = time.monotonic() + SECONDS
+    while not what():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def lines(path):
+    with suppress(FileNotFoundError):
+        return (path / "metrics.jsonl").read_bytes().count(b"\n")
+    return 0
+
+
+def on_two(path, cluster, **options):
+    return start(path, {**LONG, "cluster": {"machines": 2, "retries": 20}}, cluster.address, **options)
+
+
+@pytest.mark.slow
+def test_twenty_kills(cluster, expected, tmp_path):
+    """Of one player or of all at once, while they start or while they play."""
+    process, rng, kills = on_two(tmp_path / "run", cluster), random.Random(0), 0
+    wait_until(lambda: lines(tmp_path / "run") > 1, process)
+    while kills < 20:
+        wait_until(cluster.players, process)
+        time.sleep(rng.uniform(0, 1.5))
+        kills += cluster.kill_players(most=rng.choice([1, 100]))
+    assert lines(tmp_path / "run") < LONG["training"]["generations"]
+    finish(process)
+    assert results(tmp_path / "run") == expected
+
+
+@pytest.mark.slow
+def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
+    process = on_two(tmp_path / "run", cluster)
+    wait_until(lambda: lines(tmp_path / "run") > 1, process)
+    cluster.remove(1)
+    wait_until(lambda: len(cluster.players()) == 1, process)
+    cluster.add()
+    wait_until(lambda: len(cluster.players()) == 2, process)
+    finish(process)
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert log.count(" plays: ") == 3 and log.count("lost the player") == 1
+    assert results(tmp_path / "run") == expected
+
+
+@pytest.mark.slow
+def test_a_player_stops_answering(cluster, expected, tmp_path):
+    process = on_two(tmp_path / "run", cluster)
+    wait_until(lambda: lines(tmp_path / "run") > 1, process)
+    stopped = cluster.players()[0]
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        finish(process)
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(stopped, signal.SIGKILL)
+    assert "does not answer" in (tmp_path / "run" / "log.txt").read_text()
+    assert results(tmp_path / "run") == expected
+
+
+@pytest.mark.slow
+def test_the_driver_is_killed_and_goes_on_with_more_machines(cluster, expected, tmp_path):
+    process = on_two(tmp_path / "run", cluster)
+    wait_until(lambda: lines(tmp_path / "run") > 1, process)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + SECONDS
+    while cluster.players():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    cluster.add()
+    finish(start(tmp_path / "run", {**LONG, "cluster": {"machines": 3}}, cluster.address, resume=True))
+    assert results(tmp_path / "run") == expected

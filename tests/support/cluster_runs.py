@@ -1,0 +1,43 @@
+"""Runs in processes of their own, on this machine or on a simulated cluster. Importing it needs Ray."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.runs import config, results
+
+pytest.importorskip("ray", reason="Ray is not installed")
+ROOT = Path(__file__).parents[2]
+SECONDS = 300  # for a run; none takes a quarter of it
+
+
+def start(
+    path: Path, changes: dict[str, Any], address: str | None = None, resume: bool = False
+) -> subprocess.Popen[str]:
+    """Starts `neuroevo train` with a configuration of tests.support.runs with changes."""
+    file = path.with_suffix(".toml")
+    file.write_text(config(**changes).toml())
+    command = [sys.executable, "-m", "neuroevo", "train", str(file), "--resume" if resume else "--out", str(path)]
+    command += [] if address is None else ["--cluster", address, "--set", "cluster.hedge=3.0"]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    """Waits for the end of a run, which must succeed; what it printed."""
+    try:
+        output, _ = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+    assert process.returncode == 0, output
+    return output
+
+
+def train(path: Path, changes: dict[str, Any], address: str | None = None) -> dict[str, Any]:
+    """What comes of a run, clocks aside."""
+    finish(start(path, changes, address))
+    return results(path)

@@ -1,0 +1,118 @@
+"""A Ray cluster on this machine: each of its nodes counts as a machine of one core, and can be added, lost and killed.
+
+    python -m tests.support.simulated_cluster NODES
+
+The nodes belong to a process of its own, so that a test's process has nothing of Ray. It reads commands, "add" or
+"remove NUMBER", from standard input and answers each with a line.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+class SimulatedCluster:
+    """For the life of a `with` block.
+
+    Args:
+        nodes: How many there are at first; the first is the head.
+
+    Attributes:
+        address: What --cluster takes.
+        nodes: How many there have been, with those that are lost.
+    """
+
+    def __init__(self, nodes: int):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.simulated_cluster", str(nodes)],
+            cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.address, self.nodes = self._answer(), nodes
+
+    def __enter__(self) -> SimulatedCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stdin.close()
+        self._process.stdout.read()
+        self._process.wait()
+
+    def add(self) -> int:
+        """Adds a node and returns its number."""
+        self.nodes += 1
+        return int(self._ask("add"))
+
+    def remove(self, number: int) -> None:
+        """Kills a node and all that runs on it."""
+        self._ask(f"remove {number}")
+
+    def players(self) -> list[int]:
+        """The processes of the players, on all nodes."""
+        raylets = {pid for pid, words in _processes() if f"--gcs-address={self.address}" in words}
+        return [pid for pid, words in _processes() if "PlayerActor" in words and _parent(pid) in raylets]
+
+    def kill_players(self, sent: signal.Signals = signal.SIGKILL, most: int = 100) -> int:
+        """Sends a signal to at most this number of them, the newest first; returns to how many."""
+        chosen = self.players()[::-1][:most]
+        for pid in chosen:
+            with suppress(ProcessLookupError):
+                os.kill(pid, sent)
+        return len(chosen)
+
+    def _ask(self, command: str) -> str:
+        self._process.stdin.write(command + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> str:
+        line = self._process.stdout.readline()
+        assert line, "the simulated cluster has ended"
+        return line.strip()
+
+
+def _processes() -> list[tuple[int, str]]:
+    """Numbers and command lines of all processes, in the order of their numbers."""
+    found = []
+    for path in Path("/proc").iterdir():
+        if path.name.isdigit():
+            with suppress(OSError):
+                found.append((int(path.name), (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+    return sorted(found)
+
+
+def _parent(pid: int) -> int:
+    with suppress(OSError):
+        return int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def main(nodes: int) -> None:
+    from ray.cluster_utils import Cluster
+
+    own = dict(num_cpus=1, object_store_memory=100 * 2**20, include_dashboard=False)
+    cluster = Cluster(initialize_head=True, head_node_args=own)
+    added = [cluster.head_node]
+    del own["include_dashboard"]
+    added += [cluster.add_node(**own) for _ in range(nodes - 1)]
+    print(cluster.address, flush=True)
+    for line in sys.stdin:
+        command, *number = line.split()
+        if command == "add":
+            added.append(cluster.add_node(**own))
+            print(len(added) - 1, flush=True)
+        else:
+            cluster.remove_node(added[int(*number)], allow_graceful=False)
+            print("removed", flush=True)
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
