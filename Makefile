@@ -65,7 +65,8 @@ run: setup  ## A first evolution: the demo
 	$(BIN)/python -m experiments.demo
 
 test: setup test-native  ## All tests: native, then Python
-	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(MOST_PYTESTS) --dist=loadfile tests
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(MOST_PYTESTS) --dist=loadfile \
+	  --no-loadscope-reorder tests
 
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
 	@$(CMAKE_BUILD) --target native_tests

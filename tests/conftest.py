@@ -11,6 +11,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(items):
+    """Files with slow tests first, so that of several processes none is left alone with one of them at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(scope="session")
 def toy_command():
     """Runs a command line of neuroevo with a ToyEvaluator in a process of its own, which imports no TensorFlow."""

@@ -102,26 +102,26 @@ class Results(ctypes.Structure):
     )
 
 
-class Pointer:
-    """The type of an argument that points to something: a contiguous NumPy array, what ctypes has, or None for null."""
+def address(value: object) -> object:
+    """What is passed for an argument that points to something.
 
-    @classmethod
-    def from_param(cls, value: object) -> object:
-        """What ctypes passes.
+    Called before the function, not by ctypes as from_param(): ctypes makes an ArgumentError of whatever is raised
+    there, a Ctrl-C too.
 
-        Args:
-            value: An array, which must live until the function returns; or what ctypes knows how to pass.
+    Args:
+        value: A contiguous array, which must live until the function returns; or what ctypes knows how to pass.
 
-        Raises:
-            ValueError: The array is not contiguous.
-        """
-        if not isinstance(value, np.ndarray):
-            return value
-        if not value.flags.c_contiguous:
-            raise ValueError(f"an array of shape {list(value.shape)} is not contiguous, expected one that is")
-        return c_void_p(value.ctypes.data)
+    Raises:
+        ValueError: The array is not contiguous.
+    """
+    if not isinstance(value, np.ndarray):
+        return value
+    if not value.flags.c_contiguous:
+        raise ValueError(f"an array of shape {list(value.shape)} is not contiguous, expected one that is")
+    return value.ctypes.data
 
 
+Pointer = c_void_p  # to an array, or to what ctypes has; None for null
 _SLOTS = c_void_p, Pointer, c_int64  # a handle, slots or rows [K], and K
 # Functions by name, without the "neuroevo_" that all begin with: what they return, and then what they take.
 CORE: Mapping[str, tuple] = {

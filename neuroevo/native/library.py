@@ -93,7 +93,7 @@ def call(
     Raises:
         NativeError: The function failed; or what `raises` makes of that.
     """
-    code = getattr(library or core(), f"neuroevo_{function}")(*arguments)
+    code = getattr(library or core(), f"neuroevo_{function}")(*map(ffi.address, arguments))
     if code != 0:
         raise raises(ErrorKind(code), core().neuroevo_last_error().decode())
 

@@ -17,9 +17,13 @@ def check_free(path: Path | str) -> None:
         path: The folder.
 
     Raises:
-        UserError: There is a run in it, or `path` is a file.
+        UserError: There is a run in it, `path` is a file, or what is there cannot be known.
     """
-    if Path(path).exists() and not Path(path).is_dir():
+    try:
+        is_file = Path(path).exists() and not Path(path).is_dir()
+    except OSError as error:  # a folder above it that this user may not look into
+        raise UserError(f"cannot write a run to {path}: {error.strerror}") from None
+    if is_file:
         raise UserError(f"{path} is a file, expected a folder or nothing")
     if (Path(path) / CONFIG).exists():
         raise UserError(

@@ -90,5 +90,16 @@ def test_a_kind_crosses_tensorflow() -> None:
 
 
 def test_arrays_that_are_not_contiguous_are_refused() -> None:
-    with pytest.raises(ctypes.ArgumentError, match="not contiguous"):
+    with pytest.raises(ValueError, match="not contiguous"):
         call("noise_sum", np.zeros(4, np.uint64)[::2], np.zeros(2, np.float32), 2, 0, 0, np.zeros(0, np.float32))
+
+
+def test_ctrl_c_while_arguments_are_converted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(value: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ffi, "address", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        call("set_threads", 1)
+    types = {kind for signature in {**ffi.CORE, **ffi.CUDA}.values() for kind in signature if kind is not None}
+    assert {kind.__module__ for kind in types} <= {"ctypes", "_ctypes"}  # none runs Python code while ctypes converts

@@ -155,7 +155,7 @@ def test_a_network_that_cannot_be_integers_is_refused_before_anything_is_played(
     reason = "network 0 cannot be evaluated as int8: layer 3 'tanh' makes fractions, expected relu"
     with pytest.raises(NativeError, match=reason):
         Population([to_text(layers)], 1, dtype="int8")
-    with pytest.raises(UserError, match='^network.dtype = "int8": mlp .*tanh'):
+    with pytest.raises(UserError, match='network.dtype = "int8": mlp .*tanh'):
         LocalEvaluator("frostbite", int8("mlp"))
     sets = ["network.name=mlp", "network.dtype=int8"]
     words = [word for change in sets for word in ("--set", change)]

@@ -216,7 +216,7 @@ def test_a_batch_of_something_else_is_refused(wrong):
 
 
 def test_not_in_integers():
-    with pytest.raises(UserError, match='^network.dtype = "int8": virtual_bn .*float32'):
+    with pytest.raises(UserError, match='network.dtype = "int8": virtual_bn .*float32'):
         config(network={"name": "virtual_bn", "dtype": "int8"})
 
 

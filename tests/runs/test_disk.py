@@ -105,10 +105,27 @@ def without_roots_rights():
             os.seteuid(0)
 
 
+def let_others_in(path):
+    """Into the folders above it that pytest has made for its user alone."""
+    for parent in path.parents:
+        if parent.owner() == path.owner() and parent.stat().st_mode & 0o077 == 0:
+            os.chmod(parent, 0o755)
+
+
+def test_a_folder_below_one_that_may_not_be_read(tmp_path):
+    let_others_in(tmp_path)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    RunFolder.create(tmp_path / "imports", config())  # all that it needs, which the user nobody may be unable to read
+    if os.geteuid() != 0:
+        closed.chmod(0)
+    with without_roots_rights(), pytest.raises(UserError, match=f"{closed / 'new'}: Permission denied"):
+        RunFolder.create(closed / "new", config())
+
+
 def test_a_folder_that_may_not_be_written(tmp_path):
     new_run(tmp_path / "run", training={"generations": 2})
-    for parent in tmp_path.parents[:2]:
-        os.chmod(parent, 0o755)
+    let_others_in(tmp_path)
     for path in [tmp_path, *tmp_path.rglob("*")]:
         os.chmod(path, 0o555 if path.is_dir() else 0o444)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
