@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from experiments.benchmarks.cluster import cluster
 from experiments.benchmarks.mujoco import mujoco
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, native, ours, peer
 from experiments.benchmarks.vector import vector
@@ -264,4 +265,5 @@ SECTIONS = {
     "layout": layout,
     "generation": generation,
     "memory": memory,
+    "cluster": cluster,
 }

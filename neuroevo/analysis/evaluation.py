@@ -188,5 +188,5 @@ def evaluate_run(
     """
     reader = run if isinstance(run, RunReader) else RunReader(run)
     _, elite = reader.elite(generation)
-    with make_evaluator(reader.config, reader.reference_batch()) as evaluator:
+    with make_evaluator(reader.config.on_this_machine(), reader.reference_batch()) as evaluator:
         return evaluate(evaluator, elite, episode_seeds(episodes, seed), max_episode_steps)

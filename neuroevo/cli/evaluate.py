@@ -56,7 +56,8 @@ def evaluate(
             hardware = replace(hardware, device=device)
         if threads is not None:
             hardware = replace(hardware, threads=threads)
-        evaluator = runs.make_evaluator(replace(config, hardware=hardware), reader.reference_batch())
+        here = replace(config, hardware=hardware).on_this_machine()
+        evaluator = runs.make_evaluator(here, reader.reference_batch())
         try:
             if not as_json:
                 print(

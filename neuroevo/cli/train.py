@@ -47,7 +47,7 @@ def train(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Play on a Ray cluster: auto, HOST:PORT or local; the same as --set cluster.address=...",
+            help="Play on a Ray cluster: auto, HOST:PORT, local or none; the same as --set cluster.address=...",
         ),
     ] = None,
     debug: Debug = False,

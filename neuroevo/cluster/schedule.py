@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-AHEAD_SECONDS = 0.3  # how long a player's episodes ahead last, at the rate at which it plays them
+AHEAD_SECONDS = 0.6  # how long a player's episodes ahead last, at the rate at which it plays them
 _MOST_AHEAD = 4096
 
 
@@ -167,6 +167,10 @@ class Schedule:
     def give_up_on(self, player: int) -> None:
         """Lets others play what a silent player has, too; it gets nothing more before it has had a result."""
         self._put_back(self._players[player])
+
+    def left(self, batch: int) -> int:
+        """How many episodes of a batch have no result."""
+        return self._batches[batch].left if batch in self._batches else 0
 
     def held(self, player: int) -> int:
         """How many episodes a player has."""

@@ -20,7 +20,7 @@ total_steps = 250e6      # at least one of total_steps, generations and minutes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import Annotated, Any
@@ -138,8 +138,8 @@ class CheckpointSettings:
 
 def _checked_address(value: str) -> str:
     host, _, port = value.rpartition(":")
-    if value not in ("local", "auto") and not (host and port.isdigit() and 0 < int(port) < 2**16):
-        raise ValueError("expected local, auto or HOST:PORT")
+    if value not in ("none", "local", "auto") and not (host and port.isdigit() and 0 < int(port) < 2**16):
+        raise ValueError("expected none, local, auto or HOST:PORT")
     return value
 
 
@@ -147,9 +147,9 @@ def _checked_address(value: str) -> str:
 class Cluster:
     """The machines of a Ray cluster, which play the episodes. Results do not depend on them."""
 
-    address: Annotated[str, AfterValidator(_checked_address)] | None = None
+    address: Annotated[str, AfterValidator(_checked_address)] = "none"
     """Where the cluster is: "auto" for the one that this machine is in, HOST:PORT of its head, or "local" for one that
-    is started for the run and has this machine alone. Left out, the run plays on this machine without Ray."""
+    is started for the run and has this machine alone. With "none" the run plays on this machine without Ray."""
     machines: Count = 1
     """How many machines to wait for before the first episode. Others may join and leave at any time."""
     head_plays: bool = True
@@ -177,6 +177,10 @@ class Config:
     def environment(self) -> Environment:
         """What is played: [env] as an object, which everything that asks something of the environment is handed."""
         return self.env.environment
+
+    def on_this_machine(self) -> Config:
+        """The same without a cluster, for what is played once the run is over."""
+        return replace(self, cluster=Cluster())
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """The configuration as TOML tables, with every default filled in and nothing that is None."""

@@ -54,7 +54,7 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
         ...     outcomes = evaluator.evaluate(episodes)
         >>> outcomes.returns.mean()
     """
-    if config.cluster.address is not None:
+    if config.cluster.address != "none":
         return _cluster_evaluator(config, reference_batch)
     load_tensorflow()
     from neuroevo.rollout.evaluator import LocalEvaluator
@@ -86,7 +86,7 @@ def require_ray(address: str) -> None:
 
 
 def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> ClusterEvaluator:
-    require_ray(config.cluster.address or "")
+    require_ray(config.cluster.address)
     from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.cluster.player import PlayerSettings, origin
 

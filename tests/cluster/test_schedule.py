@@ -28,7 +28,7 @@ def test_a_player_gets_its_slots_and_some_ahead_and_at_the_end_none_ahead():
     schedule.finish(0, 0, [])
     assert len(numbers(schedule.take(0))) == 5  # before its rate is known, one ahead
     held = list(range(5))
-    for _ in range(20):  # 40 episodes in a second: 12 ahead last 0.3 s
+    for _ in range(20):  # 40 episodes in a second: 24 ahead last 0.6 s
         schedule.finish(0, 0, held[:2])
         schedule.measure(0, 0.05)
         held = held[2:] + [index for _, index in numbers(schedule.take(0))]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import os
 import random
+import signal
 import sys
 import time
 
@@ -189,8 +190,22 @@ class ToyTrouble(Toy):
             self.result = (observation, None)
 
 
+class ToyKiller(Toy):
+    """Kills the process that plays, in one episode of about `of`."""
+
+    def __init__(self, of: int = 10):
+        super().__init__()
+        self.of = of
+
+    def reset(self, *, seed=None, options=None):
+        if seed is not None and seed % self.of == 1:
+            os.kill(os.getppid(), signal.SIGKILL)
+        return super().reset(seed=seed)
+
+
 for toy in (ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
     gymnasium.register(f"{toy.__name__}-v0", toy, max_episode_steps=40)
 gymnasium.register("ToyWithoutEnd-v0", ToyWithoutEnd)
+gymnasium.register("ToyKiller-v0", ToyKiller, max_episode_steps=40)
 gymnasium.register("ToyTired-v0", ToyTired, max_episode_steps=5)
 gymnasium.register("ToyTrouble-v0", ToyTrouble, max_episode_steps=40, disable_env_checker=True)

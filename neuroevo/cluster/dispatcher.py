@@ -1,0 +1,243 @@
+"""Hands the driver's episodes to the players on the machines, and collects their results, whatever happens to them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from neuroevo.cluster.machines import Machine, Machines, reason_of
+from neuroevo.cluster.player import PlayerFacts, Report
+from neuroevo.cluster.schedule import KilledTooOften, Schedule
+from neuroevo.config.schema import Cluster
+from neuroevo.core.episode import Episode, EpisodeResults
+from neuroevo.core.errors import EnvironmentFailure, UserError
+from neuroevo.core.evaluator import Work
+from neuroevo.system.console import say
+
+log = logging.getLogger("neuroevo")
+_REPORT_SECONDS = 0.5  # within which a player answers, with results or without; longer where there are many players
+_DRIVER_SECONDS_A_CALL = 0.004  # so that the driver spends at most a part of its time on calls
+_NEWS_SECONDS = 10.0  # between messages about what is waited for
+_START_SECONDS = 0.05  # between looks at whether players are ready
+
+
+@dataclass(frozen=True, eq=False)
+class Sent:
+    """A batch that is not over.
+
+    Attributes:
+        episodes: What is played.
+        priority: Batches of a lower number go first.
+        where: Ray's references to the table and to the vectors of its centers.
+    """
+
+    episodes: Sequence[Episode]
+    priority: int
+    where: tuple[Any, Sequence[Any]]
+
+
+@dataclass(eq=False)
+class _Player:
+    """A machine that takes part, and how things stand with it."""
+
+    machine: Machine
+    told: int  # how many of the batches that are over it knows
+    asked: float | None = None  # when, for results; None: it is not asked at present
+    silent: bool = False
+    measured: float = field(default_factory=time.monotonic)  # when its last results came
+
+
+class Dispatcher:
+    """Keeps players busy with batches.
+
+    Args:
+        cluster: How machines are used.
+        machines: Those of the cluster.
+
+    Attributes:
+        calls: How many calls of players have been answered.
+    """
+
+    def __init__(self, cluster: Cluster, machines: Machines):
+        self._cluster, self._machines = cluster, machines
+        self._schedule = Schedule(cluster.retries)
+        self._batches: dict[int, Sent] = {}
+        self._over: list[int] = []  # batches that players may forget
+        self._players: dict[int, _Player] = {}
+        self._calls: dict[Any, int] = {}  # the player's number, by Ray's reference to its answer
+        self._gone = Work(0, 0.0, 0)  # of players that are lost
+        self._reported = time.monotonic()  # when the user was last told of machines that are missing
+        self.calls = 0
+
+    def wait_for_machines(self) -> PlayerFacts:
+        """Waits until enough machines play, and returns what is known of one of them.
+
+        Raises:
+            UserError: No machine can play.
+        """
+        while len(self._players) < self._cluster.machines:
+            self._welcome()
+            failures = self._machines.failures()
+            if failures and not self._machines.starting and not self._players:
+                raise UserError(f"no machine of the cluster can play: {failures[0]}")
+            wanted, more = self._cluster.machines, self._machines.starting
+            self._tell(f"{len(self._players)} of {wanted} machines play, {more} more are starting")
+            time.sleep(_START_SECONDS)
+        return next(iter(self._players.values())).machine.facts
+
+    def add(self, number: int, batch: Sent) -> None:
+        """Takes a batch.
+
+        Args:
+            number: Of the batch, which none has had before.
+            batch: At least one episode.
+        """
+        self._batches[number] = batch
+        self._schedule.add_batch(number, len(batch.episodes), batch.priority)
+        self._hand_out()
+
+    def collect(self, seconds: float) -> list[tuple[int, EpisodeResults]]:
+        """Waits for answers or a short time, and hands out more.
+
+        Args:
+            seconds: How long to wait at most.
+
+        Returns:
+            Results, each with the number of its batch; ids are indices in the batch, each once in all.
+
+        Raises:
+            EnvironmentFailure: An environment failed, or an episode has cost as many players as it may.
+        """
+        changed = self._welcome() or self._give_up_on_the_silent()
+        if changed or not self._calls:
+            self._hand_out()
+        if not self._calls:
+            if not self._players:
+                why = "".join(f" ({failure})" for failure in self._machines.failures()[:1])
+                self._tell(f"no machine of the cluster plays; waiting for one{why}")
+            time.sleep(seconds)
+            return []
+        ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=seconds)
+        if ready:
+            ready, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
+        players, answered, results = len(self._players), set(), []
+        for call in ready:
+            number = self._calls.pop(call, None)  # None: of a player that an answer before this one has lost
+            if number is not None:
+                answered.add(number)
+                results += self._answer(number, call)
+        self._hand_out(answered if len(self._players) == players else None)
+        return results
+
+    def work(self) -> Work:
+        """What has been done so far, by players that are lost, too."""
+        machines = [player.machine for player in self._players.values()]
+        return Work(
+            self._gone.steps + sum(machine.steps for machine in machines),
+            self._gone.busy_seconds + sum(machine.busy_seconds for machine in machines),
+            max(1, sum(machine.facts.threads for machine in machines)),
+        )
+
+    def _welcome(self) -> bool:
+        """Lets players that have become ready take part; whether there were any."""
+        ready = self._machines.poll()
+        for machine in ready:
+            self._players[machine.number] = _Player(machine, told=len(self._over))
+            self._schedule.add_player(machine.number, machine.facts.slots)
+        return bool(ready)
+
+    def _hand_out(self, numbers: Iterable[int] | None = None) -> None:
+        """Gives players what they should have; all of them, where there is something new for all."""
+        for number in list(self._players) if numbers is None else numbers:
+            if number in self._players and not self._players[number].silent:
+                self._hand_out_to(number, self._players[number])
+
+    def _hand_out_to(self, number: int, player: _Player) -> None:
+        pieces = [
+            (piece, self._batches[piece.batch].priority, self._batches[piece.batch].where)
+            for piece in self._schedule.take(number)
+        ]
+        over, actor = self._over[player.told :], player.machine.actor
+        if player.asked is not None:
+            if pieces:
+                player.told = len(self._over)
+                self._calls[actor.submit.remote(pieces, over)] = number
+        elif held := self._schedule.held(number):
+            # Half of what it has ahead may run out before it gets more; where nothing is pending, all.
+            at_least = max(1, self._schedule.ahead(number) // 2) if self._schedule.pending else held
+            player.asked, player.told = time.monotonic(), len(self._over)
+            self._calls[actor.results.remote(at_least, self._report_seconds, pieces, over)] = number
+
+    @property
+    def _report_seconds(self) -> float:
+        return max(_REPORT_SECONDS, _DRIVER_SECONDS_A_CALL * len(self._players))
+
+    def _answer(self, number: int, call: Any) -> list[tuple[int, EpisodeResults]]:
+        self.calls += 1
+        try:
+            report = ray.get(call)
+        except RayTaskError as error:
+            if isinstance(error.cause, Exception):
+                raise error.cause from None  # an environment's failure, as it would have been raised here
+            raise
+        except RayError as error:  # the player has died, or its machine and what was there
+            self._lose(number, reason_of(error))
+            return []
+        return [] if report is None else self._book(number, report)
+
+    def _book(self, number: int, report: Report) -> list[tuple[int, EpisodeResults]]:
+        player, now, new = self._players[number], time.monotonic(), []
+        player.asked, player.silent = None, False
+        player.machine.steps, player.machine.busy_seconds = report.steps, report.busy_seconds
+        for batch, results in report.results:
+            places = self._schedule.finish(number, batch, results.ids.tolist())
+            if len(places):
+                new.append((batch, results if len(places) == len(results) else results.at(places)))
+            if batch in self._batches and not self._schedule.left(batch):
+                del self._batches[batch]
+                self._over.append(batch)
+        if report.results:
+            self._schedule.measure(number, now - player.measured)
+            player.measured = now
+        return new
+
+    def _lose(self, number: int, why: str) -> None:
+        machine = self._players.pop(number).machine
+        self._gone = Work(self._gone.steps + machine.steps, self._gone.busy_seconds + machine.busy_seconds, 0)
+        self._calls = {call: whose for call, whose in self._calls.items() if whose != number}
+        self._machines.lost(machine, why)
+        try:
+            self._schedule.remove_player(number)
+        except KilledTooOften as killed:
+            episode = self._batches[killed.batch].episodes[killed.episode]
+            raise EnvironmentFailure(
+                f"an episode has cost {killed.deaths} players, the last on {machine.facts.host} where it was played "
+                f"alone: seed {episode.seed} of {episode.genome} ({why})"
+            ) from None
+
+    def _give_up_on_the_silent(self) -> bool:
+        """Lets others play the episodes of players that have fallen silent, too; whether there are new ones."""
+        now, patience = time.monotonic(), self._report_seconds + self._cluster.hedge
+        silent = [
+            (number, player)
+            for number, player in self._players.items()
+            if not player.silent and player.asked is not None and now - player.asked > patience
+        ]
+        for number, player in silent:
+            player.silent = True
+            log.warning("%s does not answer; its episodes are played elsewhere, too", player.machine.facts.host)
+            self._schedule.give_up_on(number)
+        return bool(silent)
+
+    def _tell(self, news: str) -> None:
+        """Prints it, unless something was printed a short time ago."""
+        now = time.monotonic()
+        if now - self._reported > _NEWS_SECONDS:
+            self._reported = now
+            say(news)

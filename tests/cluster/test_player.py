@@ -1,0 +1,94 @@
+"""A player without Ray: what it plays, what it fetches, and what it refuses."""
+
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neuroevo.cluster.player import Player, PlayerSettings, origin
+from neuroevo.cluster.schedule import Piece
+from neuroevo.cluster.table import table_of
+from neuroevo.core.episode import Batch, Episode
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Center, Genome
+from neuroevo.networks.architectures import Network
+from neuroevo.rollout.evaluator import LocalEvaluator
+
+NETWORK = Network(name="mlp", hidden=(6,))
+SETTINGS = PlayerSettings("HardMaze-v0", {}, None, NETWORK, device="cpu", origin=origin())
+SCALE = float(np.float32(0.1))
+
+
+@pytest.fixture(scope="module")
+def dimension():
+    with LocalEvaluator("HardMaze-v0", NETWORK, threads=1) as evaluator:
+        return evaluator.dimension
+
+
+def episodes_of(bases):
+    """Two children of each base, two episodes of each child."""
+    children = [Genome(base).child(seed, SCALE) for base in bases for seed in (1, 2)]
+    return [Episode(child, seed, 50) for child in children for seed in (3, 4)]
+
+
+def played(player, tables, pieces):
+    """What comes of pieces, as batches of the sizes of the tables."""
+    batches = {number: Batch(len(table)) for number, table in tables.items()}
+    player.submit([(piece, 0, piece.batch) for piece in pieces])
+    while any(batch.left for batch in batches.values()):
+        for number, results in player.results(1, 0.5).results:
+            batches[number].book(results)
+    return {number: batch.outcomes for number, batch in batches.items()}
+
+
+def test_pieces_in_any_order_are_the_batch(dimension):
+    center = Center(np.random.default_rng(0).normal(size=dimension).astype(np.float32))
+    episodes = {0: episodes_of([1, 2]), 1: episodes_of([center, 3])}
+    with LocalEvaluator("HardMaze-v0", NETWORK, threads=2) as evaluator:
+        expected = {number: evaluator.evaluate(own) for number, own in episodes.items()}
+    tables, fetched = {number: table_of(own) for number, own in episodes.items()}, []
+
+    def fetch(number):
+        fetched.append(number)
+        return tables[number], [center.vector for _ in tables[number].centers]
+
+    player = Player(SETTINGS, 2, None, fetch)
+    pieces = [Piece(number, np.array(own, np.int32)) for own in ([7, 0], [5], [1, 2, 3], [6, 4]) for number in (1, 0)]
+    found = played(player, tables, pieces)
+    assert fetched == [1, 0]  # each table and its centers once
+    for number, outcomes in found.items():
+        assert np.array_equal(outcomes.returns, expected[number].returns)
+        assert np.array_equal(outcomes.steps, expected[number].steps)
+    done = player.results(1, 0.0)
+    assert done.results == [] and done.busy_seconds > 0
+    assert done.steps == sum(int(outcomes.steps.sum()) for outcomes in expected.values())
+    player.submit([], over=[0, 1])
+    played(player, tables, [Piece(0, np.arange(8, dtype=np.int32)), *pieces[0::2]])
+    assert fetched == [1, 0, 0, 1]  # it had forgotten them
+
+
+def test_new_pieces_reach_a_player_that_waits():
+    table = table_of(episodes_of([1]))
+    player = Player(SETTINGS, 1, None, lambda where: (table, []))
+    later = threading.Timer(0.2, player.submit, ([(Piece(0, np.arange(4, dtype=np.int32)), 0, None)],))
+    later.start()
+    begun, reports = time.monotonic(), 0
+    while reports < 4:
+        reports += sum(len(results) for _, results in player.results(1, 60.0).results)
+    assert time.monotonic() - begun < 60
+
+
+def test_another_version_is_refused():
+    for name in origin():
+        with pytest.raises(UserError, match=name.split()[0]):
+            Player(replace(SETTINGS, origin={**origin(), name: "another"}), 1, None, lambda where: where)
+
+
+def test_another_file_is_refused(tmp_path):
+    maze = tmp_path / "maze.txt"
+    maze.write_text("0 0")
+    settings = replace(SETTINGS, env_options={"map": str(maze)}, file_sum="0" * 64)
+    with pytest.raises(UserError, match=str(maze)):
+        Player(settings, 1, None, lambda where: where)
