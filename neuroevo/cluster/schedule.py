@@ -13,7 +13,7 @@ to a player that plays nothing else; if that one dies too, the episode is what k
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -97,15 +97,18 @@ class Schedule:
             del self._batches[suspect[0]].suspects[suspect[1]]
             own.held[suspect] = None
             return [Piece(suspect[0], np.array([suspect[1]], np.int32))]
-        pieces, pending = [], 0
+        pieces, pending, more_urgent = [], 0, 0
         slots = sum(each.slots for each in self._players.values())
+        held = Counter(number for number, _ in own.held)
         for number, batch in self._batches.items():
             pending += batch.pending
+            more_urgent += held[number]
             ahead = min(own.ahead, pending * own.slots // (2 * slots))
-            room = own.slots + ahead - len(own.held)
+            room = own.slots + ahead - more_urgent  # what is less urgent waits behind it at the player
             if room > 0 and batch.pending:
                 taken = batch.take(room, {index for of, index in own.held if of == number})
                 own.held.update(((number, index), None) for index in taken)
+                more_urgent += len(taken)
                 if taken:
                     pieces.append(Piece(number, np.array(taken, np.int32)))
         return pieces

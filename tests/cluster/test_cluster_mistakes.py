@@ -1,6 +1,5 @@
 """What goes wrong with clusters, and what `neuroevo cluster check` says of one."""
 
-import os
 import re
 import signal
 import subprocess
@@ -26,11 +25,9 @@ def cluster():
         yield found
 
 
-def neuroevo(*arguments, **environment):
+def neuroevo(*arguments):
     command = [sys.executable, "-m", "neuroevo", *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert "Traceback" not in done.stderr
     return done
 
@@ -62,13 +59,6 @@ def test_an_address_without_a_cluster(command, address):
     assert address in done.stderr.splitlines()[-1]
 
 
-def test_no_cluster_on_this_machine(tmp_path):
-    """RAY_TMPDIR is where Ray notes the cluster that runs here."""
-    done = neuroevo("cluster", "check", "auto", RAY_TMPDIR=str(tmp_path), TMPDIR=str(tmp_path))
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "'auto'" in done.stderr
-
-
 def test_without_ray():
     """One line that names the extra."""
     program = (
@@ -98,12 +88,16 @@ def test_an_environment_that_fails_ends_the_run_as_on_one_machine(cluster, tmp_p
 
 @pytest.mark.slow
 def test_an_episode_that_kills_its_player_is_named(cluster, tmp_path):
-    changes = {**SMALL, "env": {"name": f"{TOY}ToyKiller-v0"}, "cluster": {"retries": 2}}
+    changes = {
+        **SMALL,
+        "env": {"name": f"{TOY}ToyKiller-v0", "options": {"kwargs": {"of": 3}}},
+        "cluster": {"retries": 2},
+    }
     process = start(tmp_path / "run", changes, cluster.address)
     output, _ = process.communicate(timeout=240)
     assert process.returncode == 1, output
     seed = int(re.search(r"has cost 2 players.* seed (\d+) of Genome", output).group(1))
-    assert seed % 2**31 % 10 == 1  # as environments of Gymnasium are seeded
+    assert seed % 2**31 % 3 == 1  # as environments of Gymnasium are seeded
 
 
 @pytest.mark.slow
@@ -113,7 +107,7 @@ def test_a_run_is_interrupted(cluster, tmp_path, sent, code):
     endless = {**SMALL, "training": {**SMALL["training"], "generations": 10**6}}
     process = start(tmp_path / "run", endless, cluster.address)
     deadline = time.monotonic() + 120
-    while not (tmp_path / "run" / "metrics.jsonl").is_file():
+    while not (tmp_path / "run" / "metrics.jsonl").is_file() or not (tmp_path / "run" / "metrics.jsonl").read_bytes():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     process.send_signal(sent)
