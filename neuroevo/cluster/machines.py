@@ -1,7 +1,7 @@
 """The machines of a Ray cluster: joins the cluster, and keeps a player on every machine that is alive.
 
 Losing a machine and gaining one are the same thing: whatever machine has no player gets one. A machine on which a
-player cannot start is tried again later, each time after twice the time.
+player raises an error when it starts is tried again later, each time after twice the time.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class Machines:
         try:
             facts = ray.get(starting.ready)
         except RayError as error:
-            self._failed(starting, reason_of(error))
+            self._failed(starting, reason_of(error), died=isinstance(error, RayActorError))
             return None
         if self._device not in (None, facts.device):
             self._failed(starting, f"networks are on its {facts.device}, on other machines' {self._device}")
@@ -192,12 +192,14 @@ class Machines:
         log.info("%s plays: %d threads, %d slots", facts.host, facts.threads, facts.slots)
         return machine
 
-    def _failed(self, starting: _Starting, failure: str) -> None:
+    def _failed(self, starting: _Starting, failure: str, died: bool = False) -> None:
+        """died: its process was ended from outside, which says nothing about the next one."""
         waiting = self._waiting.setdefault(starting.node, _Waiting())
         if failure != waiting.failure:
             log.warning("no player on machine %s: %s", starting.node[:12], failure)
         waiting.failure, waiting.at = failure, time.monotonic() + waiting.back_off
-        waiting.back_off = min(2 * waiting.back_off, _LAST_BACK_OFF)
+        if not died:
+            waiting.back_off = min(2 * waiting.back_off, _LAST_BACK_OFF)
         _kill(starting.actor)
 
 

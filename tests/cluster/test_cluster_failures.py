@@ -15,9 +15,10 @@ from tests.support.simulated_cluster import SimulatedCluster
 LONG = {
     "env": {"name": "HardMaze-v0"},
     "network": {"name": "mlp", "hidden": [16], "normalize_observations": True},
-    "algorithm": {"name": "ga", "population": 150, "parents": 10, "sigma": 0.05, "validation_candidates": 5},
-    "training": {"generations": 14, "validation_episodes": 5, "test_episodes": 20, "seed": 2},
+    "algorithm": {"name": "ga", "population": 200, "parents": 10, "sigma": 0.05, "validation_candidates": 5},
+    "training": {"generations": 45, "validation_episodes": 5, "test_episodes": 20, "seed": 2},
 }
+KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "6"))
 SECONDS = 120  # for what a test waits for; none takes half of it
 
 
@@ -52,11 +53,11 @@ def on_two(path, cluster, **options):
 
 
 @pytest.mark.slow
-def test_twenty_kills(cluster, expected, tmp_path):
+def test_kills(cluster, expected, tmp_path):
     """Of one player or of all at once, while they start or while they play."""
     process, rng, kills = on_two(tmp_path / "run", cluster), random.Random(0), 0
     wait_until(lambda: lines(tmp_path / "run") > 1, process)
-    while kills < 20:
+    while kills < KILLS:
         wait_until(cluster.players, process)
         time.sleep(rng.uniform(0, 1.5))
         kills += cluster.kill_players(most=rng.choice([1, 100]))
@@ -75,7 +76,7 @@ def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
     wait_until(lambda: len(cluster.players()) == 2, process)
     finish(process)
     log = (tmp_path / "run" / "log.txt").read_text()
-    assert log.count(" plays: ") == 3 and log.count("lost the player") == 1
+    assert log.count(" plays: ") == log.count("lost the player") == 1
     assert results(tmp_path / "run") == expected
 
 
