@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from neuroevo.cluster.machines import Machine, Machines, reason_of
 from neuroevo.cluster.player import PlayerFacts, Report
-from neuroevo.cluster.schedule import KilledTooOften, Schedule
+from neuroevo.cluster.schedule import KilledTooOften, Piece, Schedule
 from neuroevo.config.schema import Cluster
 from neuroevo.core.episode import Episode, EpisodeResults
 from neuroevo.core.errors import EnvironmentFailure, UserError
@@ -47,7 +48,8 @@ class _Player:
     """A machine that takes part, and how things stand with it."""
 
     machine: Machine
-    told: int  # how many of the batches that are over it knows
+    told: int  # how many of the batches that are over it has heard of
+    known: set[int] = field(default_factory=set)  # batches whose tables it has heard of
     asked: float | None = None  # when, for results; None: it is not asked at present
     silent: bool = False
     measured: float = field(default_factory=time.monotonic)  # when its last results came
@@ -159,20 +161,22 @@ class Dispatcher:
                 self._hand_out_to(number, self._players[number])
 
     def _hand_out_to(self, number: int, player: _Player) -> None:
-        pieces = [
-            (piece, self._batches[piece.batch].priority, self._batches[piece.batch].where)
-            for piece in self._schedule.take(number)
-        ]
-        over, actor = self._over[player.told :], player.machine.actor
-        if player.asked is not None:
-            if pieces:
-                player.told = len(self._over)
-                self._calls[actor.submit.remote(pieces, over)] = number
-        elif held := self._schedule.held(number):
+        pieces = [(piece, self._batches[piece.batch].priority) for piece in self._schedule.take(number)]
+        if player.asked is not None and pieces:
+            self._calls[player.machine.actor.submit.remote(*self._message(player, pieces))] = number
+        elif player.asked is None and (held := self._schedule.held(number)):
             # Half of what it has ahead may run out before it gets more; where nothing is pending, all.
             at_least = max(1, self._schedule.ahead(number) // 2) if self._schedule.pending else held
-            player.asked, player.told = time.monotonic(), len(self._over)
-            self._calls[actor.results.remote(at_least, self._report_seconds, pieces, over)] = number
+            player.asked, message = time.monotonic(), self._message(player, pieces)
+            self._calls[player.machine.actor.results.remote(at_least, self._report_seconds, *message)] = number
+
+    def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> tuple[bytes, dict[int, Any], list[int]]:
+        """Pieces with their priorities, and what the player has not heard of batches, as PlayerActor takes them."""
+        new = {piece.batch for piece, _ in pieces} - player.known
+        over = self._over[player.told :]
+        player.known |= new
+        player.told = len(self._over)
+        return pickle.dumps(pieces, protocol=5), {number: self._batches[number].where for number in new}, over
 
     @property
     def _report_seconds(self) -> float:
@@ -189,7 +193,7 @@ class Dispatcher:
         except RayError as error:  # the player has died, or its machine and what was there
             self._lose(number, reason_of(error))
             return []
-        return [] if report is None else self._book(number, report)
+        return [] if report is None else self._book(number, pickle.loads(report))
 
     def _book(self, number: int, report: Report) -> list[tuple[int, EpisodeResults]]:
         player, now, new = self._players[number], time.monotonic(), []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import signal
 import socket
 import time
@@ -21,7 +22,7 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from neuroevo.cluster.player import Player, PlayerFacts, PlayerSettings, Report
+from neuroevo.cluster.player import Player, PlayerFacts, PlayerSettings
 from neuroevo.cluster.schedule import Piece
 from neuroevo.core.errors import UserError
 
@@ -36,19 +37,28 @@ class PlayerActor:
 
     def start(self, settings: PlayerSettings, threads: int, reference_batch: np.ndarray | None) -> PlayerFacts:
         """Makes the player; arguments as it has them."""
+        self._where: dict[int, Any] = {}
         self._player = Player(settings, threads, reference_batch, _fetch)
         return self._player.facts()
 
-    def submit(self, pieces: Sequence[tuple[Piece, int, Any]], over: Sequence[int]) -> None:
-        """As Player.submit()."""
-        self._player.submit(pieces, over)
+    def submit(self, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> None:
+        """As Player.submit().
 
-    def results(
-        self, at_least: int, seconds: float, pieces: Sequence[tuple[Piece, int, Any]], over: Sequence[int]
-    ) -> Report:
-        """As Player.submit() and then Player.results()."""
-        self._player.submit(pieces, over)
-        return self._player.results(at_least, seconds)
+        Args:
+            pieces: Each with its priority, pickled, since Ray's own pickling of objects takes the driver longer.
+            new: Ray's references to the tables and centers of batches that this player has not heard of, by number.
+            over: Batches of which nothing more will come.
+        """
+        self._where |= new
+        own: list[tuple[Piece, int]] = pickle.loads(pieces)
+        self._player.submit([(piece, priority, self._where[piece.batch]) for piece, priority in own], over)
+        for number in over:
+            self._where.pop(number, None)
+
+    def results(self, at_least: int, seconds: float, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> bytes:
+        """As submit() and then Player.results(), pickled."""
+        self.submit(pieces, new, over)
+        return pickle.dumps(self._player.results(at_least, seconds), protocol=5)
 
 
 def _fetch(where: tuple[Any, Sequence[Any]]) -> tuple[Any, list[np.ndarray]]:
