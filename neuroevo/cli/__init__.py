@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from neuroevo.cli import bench, cluster, config, evaluate, export, info, render, suite, train
+from neuroevo.cli import bench, cluster, config, evaluate, export, info, render, suite, sweep, train
 
 app = typer.Typer(
     help="Neuroevolution of deep networks: emulators on the CPU, a population of networks beside them.",
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (train, evaluate, export, render, suite, cluster, config, info, bench):
+for commands in (train, evaluate, export, render, suite, sweep, cluster, config, info, bench):
     commands.register(app)
 
 

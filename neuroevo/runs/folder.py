@@ -27,7 +27,9 @@ from neuroevo.runs import reference_file
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints, Unusable, set_aside
 from neuroevo.runs.folder_lock import lock_folder
+from neuroevo.runs.fork import FORKED, Fork, clear_unfinished, prepare, write_history, write_snapshot
 from neuroevo.runs.info_file import read_info, write_info
+from neuroevo.runs.log_file import open_log
 from neuroevo.runs.metrics_files import MetricsFiles, check
 from neuroevo.runs.new_folder import check_free, default_path
 from neuroevo.runs.other_versions import refuse_other_versions
@@ -77,6 +79,7 @@ class RunFolder:
         self._after = state, lengths
         self.unusable: list[Unusable] = []
         self._default_name: str | None = None
+        self._fork: Fork | None = None
         self._checkpoints: Checkpoints  # this and the next since open()
         self._metrics: MetricsFiles
         self._lock: int | None = None
@@ -108,6 +111,41 @@ class RunFolder:
             check_free(path)
         folder = cls(Path(path or default_path(name)), config, first_state(config), None, first_reference(config))
         folder._default_name = name if path is None else None
+        return folder
+
+    @classmethod
+    def fork(
+        cls,
+        path: Path | str,
+        source: Path | str,
+        overrides: Sequence[str] = (),
+        config: Config | None = None,
+        generation: int | None = None,
+    ) -> RunFolder:
+        """Prepares a new run that goes on from another's checkpoint with other values of keys; writes nothing yet.
+
+        Environment, network, algorithm and what shapes its state cannot change; other keys of the algorithm, the seed,
+        episodes and budgets can. The new folder begins with the other run's rows, elites and checkpoint.
+
+        Args:
+            path: The new run's folder.
+            source: The folder of the run that it comes from, which may be going on.
+            overrides: Changes to that run's configuration, such as "algorithm.sigma=0.01".
+            config: A configuration to use instead of the other run's own with `overrides`.
+            generation: After how many generations they part; None for the other run's newest usable checkpoint.
+
+        Returns:
+            The folder.
+
+        Raises:
+            ConfigError: A key has another value that the state does not allow.
+            UserError: The folder holds a run, or there is no such run or checkpoint.
+        """
+        clear_unfinished(Path(path))
+        check_free(path)
+        made = prepare(source, overrides, config, generation)
+        folder = cls(Path(path), made.config, made.state, None, made.reference_batch)
+        folder._fork = made
         return folder
 
     @classmethod
@@ -178,14 +216,10 @@ class RunFolder:
             self._tensorboard = TensorBoardWriter(
                 self.path / TENSORBOARD, tables, self.state.generation - len(self.state.pending)
             )
-            self._handler = _LogFile(self.path / LOG, encoding="utf-8")
+            self._handler = open_log(self.path / LOG)
         except OSError as error:
             self.close()
             raise cannot_write(f"to the run folder {self.path}", error) from error
-        self._handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        log.addHandler(self._handler)
-        log.setLevel(logging.INFO)
-        log.propagate = False
         for unusable in self.unusable:
             log.warning("passed over %s", unusable)
         return self
@@ -218,6 +252,19 @@ class RunFolder:
         """Writes a checkpoint of the last finished generation, if there is none yet and if that is possible."""
         with suppress(OSError):  # only called when something else has ended the run
             self._save()
+
+    def snapshot(self, into: Path) -> None:
+        """Copies the open run as it is now into a folder that is a run, too, and can be forked.
+
+        Args:
+            into: The folder, without a run.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        state, lengths = self._after
+        assert lengths is not None, "open() comes first"
+        write_snapshot(self.path, Checkpoint(state, self._origin, lengths), into)
 
     def _save(self) -> None:
         state, lengths = self._after
@@ -257,15 +304,18 @@ class RunFolder:
         for stale in (INFO, LOG, REFERENCE):  # of a run that was killed before it had a configuration
             (self.path / stale).unlink(missing_ok=True)
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
-        self._metrics = MetricsFiles(self.path)
-        self._after = self.state, self._metrics.lengths
         info = {
             **provenance(command),
             "seed": self.config.training.seed,
             **reference_file.checksum(self.reference_batch),
+            **({} if self._fork is None else {FORKED: self._fork.provenance}),
             **extra,
         }
         write_info(self.path, {**info, "resumed": []})
+        if self._fork is not None:
+            write_history(self._fork, self.path)
+        self._metrics = MetricsFiles(self.path, None if self._fork is None else self._fork.lengths)
+        self._after = self.state, self._metrics.lengths
         if self.reference_batch is not None:
             reference_file.save(self.path, self.reference_batch)
         self._save()
@@ -281,13 +331,6 @@ class RunFolder:
         again = {**provenance(command), **extra, "generation": self.state.generation}
         write_info(self.path, {**info, "resumed": [*info.get("resumed", []), again]})
         write_atomically(self.path / CONFIG, self.config.toml().encode())
-
-
-class _LogFile(logging.FileHandler):
-    """A log file without messages when it cannot be written: what else fails on a full disk is reported."""
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's name)
-        pass
 
 
 def _check_files(path: Path, lengths: Mapping[str, int]) -> None:

@@ -10,22 +10,20 @@ set = ["training.total_steps=1e6"]          # changes to every configuration
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, PlainValidator, ValidationError
+from pydantic import Field, PlainValidator
 
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
-from neuroevo.core.errors import UserError
-from neuroevo.core.problems import ConfigError, Problem, did_you_mean, problems_in, problems_of, refuse
+from neuroevo.core.problems import Problem, refuse
 from neuroevo.core.settings import Count, Name, settings, whole
 from neuroevo.envs import registry
-from neuroevo.system.toml import tomllib
+from neuroevo.sweeps.section import beside, collected, read_section
 
 _MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check first
 
@@ -121,13 +119,13 @@ def load_suite(
         UserError: There is no such file, or it cannot be read.
     """
     path = Path(path)
-    chosen = _read(path)
+    chosen = read_section(path, "suite", SuiteSettings)
     out = out or Path(chosen.out or Path("runs") / path.stem)
     changes = [*chosen.set, *overrides]
     problems = _conflicts(changes, chosen)
     games: list[str | None] = [] if chosen.games else [None]  # None: the configuration's own
     for name in chosen.games or []:
-        with _collected(problems):
+        with collected(problems):
             games.append(registry.find(name).name)
     problems += _repeated("games", filter(None, games)) + _repeated("configs", map(_label, chosen.configs))
     runs = []
@@ -135,47 +133,12 @@ def load_suite(
         for game in games:
             fixed = [f"training.seed={seed}"] + ([f"env.name={json.dumps(game)}"] if game else [])
             for name in chosen.configs:
-                with _collected(problems):
-                    config = load_config(_source(name, path.parent), [*changes, *fixed])
+                with collected(problems):
+                    config = load_config(beside(name, path.parent), [*changes, *fixed])
                     played = config.environment.name
                     runs.append(SuiteRun(_label(name), played, config, out / _label(name) / played / f"seed-{seed}"))
     refuse(problems, str(path))
     return Suite(runs, parallel or chosen.parallel, out)
-
-
-def _read(path: Path) -> SuiteSettings:
-    """The file's [suite]. ConfigError has all problems."""
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"there is no suite file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not valid TOML: {error}") from None
-    problems = [Problem(name, "there is no such section; expected [suite] alone") for name in tables if name != "suite"]
-    table = tables.get("suite", {})
-    if not isinstance(table, dict):
-        raise ConfigError([*problems, Problem("suite", "expected a section [suite]", table)], str(path))
-    keys = [field.name for field in fields(SuiteSettings)]
-    for key in (key for key in table if key not in keys):
-        hint = did_you_mean(key, keys)
-        problems.append(Problem(f"suite.{key}", f"there is no such key{hint} (keys: {', '.join(keys)})", table[key]))
-    try:
-        chosen = SuiteSettings(**{key: value for key, value in table.items() if key in keys})
-    except ValidationError as error:
-        raise ConfigError([*problems, *problems_of("suite", error)], str(path)) from None
-    refuse(problems, str(path))
-    return chosen
-
-
-@contextmanager
-def _collected(problems: list[Problem]) -> Iterator[None]:
-    """Adds what a UserError says to `problems`, once."""
-    try:
-        yield
-    except UserError as error:
-        problems += [problem for problem in problems_in(error) if problem not in problems]
 
 
 def _conflicts(changes: Iterable[str], chosen: SuiteSettings) -> list[Problem]:
@@ -195,8 +158,3 @@ def _repeated(key: str, names: Iterable[str]) -> list[Problem]:
 def _label(name: str) -> str:
     """What a configuration is called: its file's name without .toml or .json."""
     return Path(name).stem if Path(name).suffix in (".toml", ".json") else Path(name).name
-
-
-def _source(name: str, beside: Path) -> Path | str:
-    """What load_config takes: the file beside the suite's, or else the name as it is."""
-    return beside / name if (beside / name).is_file() else name

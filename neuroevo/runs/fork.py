@@ -1,0 +1,274 @@
+"""A fork: a new run that goes on from another's checkpoint with other values of keys.
+
+Its folder begins with the other run's history: the rows, the elites and the checkpoint up to where they part. What its
+next generations are made from, the state, has to fit: environment, network, algorithm and the shape of its state stay.
+A snapshot is a fork without changes: a copy of a run as it is now, which nothing that the run deletes later can harm.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroevo.config.load import load_config
+from neuroevo.config.max_episode_steps import parse_max_episode_steps
+from neuroevo.config.schema import BUDGETS, Config
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import ConfigError, Problem, refuse, shown
+from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, save
+from neuroevo.runs.checkpoints import Checkpoints
+from neuroevo.runs.info_file import read_info, write_info
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, ELITES, METRICS, REFERENCE
+from neuroevo.runs.reader import RunReader
+from neuroevo.runs.state_codec import encode
+from neuroevo.training.elite_evaluation import PendingEvaluation
+from neuroevo.training.loop import TrainState
+
+FORKED, SNAPSHOT = "forked_from", "snapshot_of"  # keys of info.json
+_SECTIONS = ("hardware", "checkpoints", "cluster")  # results do not depend on them
+_FREE_TRAINING = ("seed", "episodes", "max_episode_steps", "validation_episodes", "test_episodes", *BUDGETS)
+
+
+@dataclass(frozen=True)
+class Fork:
+    """What a fork begins with.
+
+    Attributes:
+        source: The folder of the run that it comes from.
+        config: Its own configuration.
+        state: What its next generation starts from.
+        lengths: Bytes of the source's files that are its history, by name.
+        reference_batch: Of the source's networks, or None.
+        provenance: For info.json: the source, its generation, the changes, and what the source was forked from.
+    """
+
+    source: Path
+    config: Config
+    state: TrainState
+    lengths: Mapping[str, int]
+    reference_batch: np.ndarray | None
+    provenance: Mapping[str, Any]
+
+
+def prepare(
+    source: Path | str, overrides: Sequence[str] = (), config: Config | None = None, generation: int | None = None
+) -> Fork:
+    """Reads what a fork begins with; writes nothing.
+
+    Args:
+        source: The folder of a run, which may be going on, or of a snapshot.
+        overrides: Changes to its configuration, such as "algorithm.sigma=0.01".
+        config: A configuration to use instead of the source's own with `overrides`.
+        generation: After how many of its generations they part, of which there has to be a checkpoint; None: the
+            newest usable checkpoint's.
+
+    Returns:
+        The fork.
+
+    Raises:
+        ConfigError: A key has another value that the state does not allow.
+        UserError: There is no such run or checkpoint, or it cannot be used.
+    """
+    reader = RunReader(source)
+    before = reader.config
+    after = config or load_config(reader.path / CONFIG, overrides)
+    check_fork(before, after)
+    reader.check_file()
+    checkpoint = _checkpoint(reader, generation)
+    info = read_info(reader.path)
+    came_from = {FORKED: info[FORKED]} if FORKED in info else {}
+    provenance = {
+        "path": info.get(SNAPSHOT, str(reader.path.absolute())),
+        "generation": checkpoint.state.generation,
+        "changes": _changes(before, after),
+        **came_from,
+    }
+    state = _adapted(checkpoint.state, before, after)
+    return Fork(reader.path, after, state, checkpoint.lengths, reader.reference_batch(), provenance)
+
+
+def check_fork(before: Config, after: Config) -> None:
+    """Checks that a run may go on with another configuration as a fork.
+
+    Args:
+        before: The run's.
+        after: The fork's.
+
+    Raises:
+        ConfigError: A key has another value that the state does not allow; it names all such keys.
+    """
+    old, new = before.origin(), after.origin()
+    problems = []
+    for section in ("env", "network"):
+        for key in dict.fromkeys([*old[section], *new[section]]):
+            there, here = old[section].get(key), new[section].get(key)
+            if there != here:
+                problems.append(_problem(f"{section}.{key}", there, here))
+    if before.algorithm_name != after.algorithm_name:
+        problems.append(_problem("algorithm.name", before.algorithm_name, after.algorithm_name))
+    else:
+        problems += [
+            _problem(f"algorithm.{key}", old["algorithm"].get(key), new["algorithm"].get(key))
+            for key in _shaping_keys(before.algorithm, after.algorithm)
+        ]
+    for key in dict.fromkeys([*old["training"], *new["training"]]):
+        there, here = old["training"].get(key), new["training"].get(key)
+        if there != here and key not in _FREE_TRAINING:
+            problems.append(_problem(f"training.{key}", there, here))
+    refuse(problems)
+
+
+def write_history(fork: Fork, path: Path) -> None:
+    """Copies the history into the fork's folder, which holds no run: rows, elites, without the checkpoint.
+
+    Args:
+        fork: The fork.
+        path: Its folder.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    for name, length in fork.lengths.items():
+        _copy_beginning(fork.source / name, path / name, length)
+
+
+def clear_unfinished(path: Path) -> None:
+    """Deletes what a fork left that was killed before its folder was a run, so that it can be made again.
+
+    Args:
+        path: The folder, which need not be there.
+    """
+    if (path / CONFIG).exists() or FORKED not in read_info(path):
+        return
+    for name in (METRICS, ELITES):
+        (path / name).unlink(missing_ok=True)
+    shutil.rmtree(path / CHECKPOINTS, ignore_errors=True)
+
+
+def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
+    """Copies a run as it is now.
+
+    Args:
+        source: The run's folder.
+        checkpoint: Of its state now, whose lengths its files have at least.
+        into: A folder without a run.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    into.mkdir(parents=True, exist_ok=True)
+    for name, length in checkpoint.lengths.items():
+        _copy_beginning(source / name, into / name, length)
+    if (source / REFERENCE).is_file():
+        shutil.copyfile(source / REFERENCE, into / REFERENCE)
+    (into / CHECKPOINTS).mkdir(exist_ok=True)
+    save(into / CHECKPOINTS / f"generation-{checkpoint.state.generation:06d}.ckpt", checkpoint)
+    write_info(into, {**read_info(source), SNAPSHOT: str(source.absolute())})
+    shutil.copyfile(source / CONFIG, into / CONFIG)  # last: with it the folder is a run
+
+
+def _copy_beginning(source: Path, target: Path, length: int) -> None:
+    """Copies the first bytes of a file that may be growing."""
+    with source.open("rb") as old, target.open("wb") as new:
+        left = length
+        while left and (block := old.read(min(left, 1 << 20))):
+            new.write(block)
+            left -= len(block)
+    if left:
+        raise OSError(f"{source} is {left:,} bytes shorter than its checkpoint says")
+
+
+def _checkpoint(reader: RunReader, generation: int | None) -> Checkpoint:
+    """The checkpoint to part at. UserError: there is none that can be used."""
+    checkpoints = Checkpoints(reader.path / CHECKPOINTS, reader.config.checkpoints)
+    kind, origin = reader.config.algorithm.state_type, reader.config.origin()
+    if generation is None:
+        found, unusable = checkpoints.newest(kind, origin)
+        if found is None:
+            raise UserError(f"{reader.path} has no checkpoint to fork" + "".join(f"\n  {each}" for each in unusable))
+        return found
+    try:
+        return checkpoints.load(generation, kind, origin)
+    except CheckpointError as error:
+        there = ", ".join(map(str, checkpoints.generations())) or "none"
+        raise UserError(f"{checkpoints.path(generation)} {error} (generations with a checkpoint: {there})") from None
+
+
+def _problem(key: str, before: Any, after: Any) -> Problem:
+    was = "not set" if before is None else shown(before)
+    return Problem(key, f"cannot change in a fork, whose state was made with {was}", after)
+
+
+def _changes(before: Config, after: Config) -> dict[str, list[Any]]:
+    """The keys that differ, each with its values before and after; None where it is not set."""
+    old, new = before.tables(), after.tables()
+    found = {}
+    for section in dict.fromkeys([*old, *new]):
+        there, here = old.get(section, {}), new.get(section, {})
+        for key in dict.fromkeys([*there, *here]):
+            if there.get(key) != here.get(key) and section not in _SECTIONS:
+                found[f"{section}.{key}"] = [there.get(key), here.get(key)]
+    return found
+
+
+def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:
+    """The state with the fork's seed, cut-off and number of test episodes."""
+    seed, algorithm = after.training.seed, state.algorithm
+    if any(field.name == "seed" for field in dataclasses.fields(algorithm)):
+        algorithm = replace(algorithm, seed=seed)
+    steps = state.max_episode_steps
+    if before.training.max_episode_steps != after.training.max_episode_steps:
+        steps = parse_max_episode_steps(after.training.max_episode_steps).start
+    old, new = before.training, after.training
+    pending = state.pending
+    if (old.seed, old.test_episodes) != (new.seed, new.test_episodes):  # other test episodes: all are played anew
+        count = new.test_episodes
+        pending = tuple(
+            PendingEvaluation(each.record, np.zeros(count), np.zeros(count, np.int64)) for each in state.pending
+        )
+    return replace(state, algorithm=algorithm, max_episode_steps=steps, pending=pending)
+
+
+def _shaping_keys(before: Any, after: Any) -> list[str]:
+    """The keys of two algorithms of one class whose values give their states other shapes."""
+    names = [
+        field.name for field in dataclasses.fields(before) if getattr(before, field.name) != getattr(after, field.name)
+    ]
+    if not names or _shape(before) == _shape(after):
+        return []
+    alone = []
+    for name in names:
+        try:
+            changed = replace(before, **{name: getattr(after, name)})
+        except (ConfigError, ValueError):  # it makes sense with the other changes only
+            continue
+        if _shape(changed) != _shape(before):
+            alone.append(name)
+    return alone or names
+
+
+def _shape(algorithm: Any) -> Any:
+    """What of an algorithm shapes its state: recorded behaviors, optimizer, and how the first state is built."""
+    kinds = {
+        field.name: type(value).__name__
+        for field in dataclasses.fields(algorithm)
+        if field.name == "optimizer" and dataclasses.is_dataclass(value := getattr(algorithm, field.name))
+    }
+    encoded = encode(algorithm.init(0))
+    built = [_outline(value) for value in encoded.values], [array.shape for array in encoded.arrays]
+    return algorithm.behavior, kinds, built
+
+
+def _outline(value: Any) -> Any:
+    """A state's JSON without its numbers and texts."""
+    if isinstance(value, Mapping):
+        return {key: _outline(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_outline(each) for each in value]
+    return None

@@ -1,0 +1,210 @@
+"""A trial for Ray Tune: a run folder and the pipeline that plays it, a generation a step.
+
+For those who write Tune themselves:
+
+    from ray import tune
+    from neuroevo.sweeps import Trainable
+
+    space = {
+        "config": "inverted_pendulum",             # a preset, a file, or tables
+        "out": "/home/me/runs/mine",               # the trials' run folders go here
+        "algorithm.sigma": tune.loguniform(1e-3, 1e-1),
+    }
+    tuning = tune.TuneConfig(metric="validation_mean", mode="max", num_samples=8)
+    tune.Tuner(Trainable, param_space=space, tune_config=tuning).fit()
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ray import tune
+
+from neuroevo.config.schema import Config
+from neuroevo.config.sources import read
+from neuroevo.core.errors import UserError
+from neuroevo.runs.folder import RunFolder, log
+from neuroevo.runs.reader import RunReader
+from neuroevo.runs.training_run import make_evaluator
+from neuroevo.sweeps.tune.ledger import trial_name
+from neuroevo.sweeps.tune.points import config_of
+from neuroevo.sweeps.tune.trial_folder import begin, go_on_from
+from neuroevo.training import loop
+from neuroevo.training.record import EvaluationRecord, Record
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neuroevo.core.evaluator import Evaluator
+
+TRIAL, NUMBER = "trial", "number"  # of Tune's configuration: the values of a sweep's trial, and which trial it is
+_NOT_EVALUATED = EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, standard_error=None)
+
+
+class Trainable(tune.Trainable):
+    """Trains one run; keys of Tune's configuration that have a dot are keys of ours.
+
+    A trial that Tune starts again, in this process or another, goes on from the newest checkpoint in its own folder. A
+    checkpoint of Tune's is a snapshot of the run, which outlives what the run itself deletes; a trial that gets another
+    trial's goes on as a fork, with its own configuration and seed.
+
+    A result has the columns of metrics.csv, of which test_* are those of the newest elite that was evaluated, and
+    `folder`, the run's folder, and `finished`, whether a budget is spent.
+    """
+
+    def setup(self, config: dict[str, Any]) -> None:
+        """Reads the configuration; the folder and the pipeline are made at the first step.
+
+        Args:
+            config: See the module.
+        """
+        self._wanted, self._path = read_trial(config, self.trial_id or "trial")
+        self._folder: RunFolder | None = None
+        self._evaluator: Evaluator | None = None
+        self._plays: tuple[Any, ...] = ()
+        self._generations: Iterator[tuple[loop.TrainState, list[Record]]] | None = None
+        self._test: dict[str, Any] = {}
+
+    def reset_config(self, new_config: dict[str, Any]) -> bool:
+        """Takes another trial's configuration, and keeps the pipeline where environment and network are equal.
+
+        Args:
+            new_config: See the module.
+
+        Returns:
+            Whether they are; if not, Tune starts another process.
+        """
+        wanted, path = read_trial(new_config, self.trial_id or "trial")
+        self._close_folder()
+        if self._evaluator is not None and _played(wanted) != self._plays[:-1]:
+            return False
+        self._wanted, self._path = wanted, path
+        return True
+
+    def step(self) -> dict[str, Any]:
+        """Plays a generation.
+
+        Returns:
+            Its result.
+        """
+        folder = self._opened()
+        assert self._generations is not None
+        before, row = folder.state.generation, None
+        try:
+            for state, records in self._generations:
+                folder.add(state, records)
+                for record in records:
+                    self._test = {key: value for key, value in record.row().items() if key.startswith("test_")}
+                if state.generation > before:
+                    row = _row(state, records)
+                    if loop.spent(state, folder.config.training) is None:
+                        break  # otherwise the last elites are waited for
+        except BaseException:
+            folder.save()
+            raise
+        if row is None:  # the run was over before this process had it
+            row = RunReader(folder.path).rows(fitness=False)[-1]
+        over = loop.finished(folder.state, folder.config.training) is not None
+        place = {"folder": str(folder.path), "finished": over, "done": over}
+        return {**row, **self._test, **place, "training_iteration": folder.state.generation}
+
+    def save_checkpoint(self, checkpoint_dir: str) -> None:
+        """Writes a snapshot of the run.
+
+        Args:
+            checkpoint_dir: The folder for it.
+        """
+        self._opened().snapshot(Path(checkpoint_dir))
+
+    def load_checkpoint(self, checkpoint: Any) -> None:
+        """Goes on from a snapshot, of this trial or another.
+
+        Args:
+            checkpoint: The snapshot's folder.
+        """
+        self._close_folder()
+        self._open(go_on_from(self._path, self._wanted, Path(checkpoint)))
+
+    def cleanup(self) -> None:
+        """Writes a checkpoint and ends the pipeline."""
+        self._close_folder()
+        if self._evaluator is not None:
+            self._evaluator.close()
+            self._evaluator = None
+
+    def _opened(self) -> RunFolder:
+        if self._folder is None:
+            self._open(begin(self._path, self._wanted))
+        assert self._folder is not None
+        return self._folder
+
+    def _open(self, folder: RunFolder) -> None:
+        config = folder.config
+        if self._evaluator is not None and not _same(self._plays, _plays(config, folder.reference_batch)):
+            self._evaluator.close()
+            self._evaluator = None
+        if self._evaluator is None:
+            self._evaluator = make_evaluator(config, folder.reference_batch)
+            self._plays = _plays(config, folder.reference_batch)
+        self._folder = folder.open(sys.argv)
+        self._test = {}
+        self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state)
+        log.info("trial goes on after %d generations", folder.state.generation)
+
+    def _close_folder(self) -> None:
+        if self._generations is not None:
+            self._generations.close()  # type: ignore[attr-defined]
+            self._generations = None
+        if self._folder is not None:
+            self._folder.save()
+            self._folder.close()
+            self._folder = None
+
+
+def read_trial(config: Mapping[str, Any], name: str) -> tuple[Config, Path]:
+    """Reads Tune's configuration of a trial.
+
+    Args:
+        config: See the module. A sweep's trials have their values in a table "trial", with their "number".
+        name: What the trial's folder is called if it has no number.
+
+    Returns:
+        The trial's configuration, checked, and its first folder.
+
+    Raises:
+        UserError: A key is missing or the configuration has problems.
+    """
+    for key in ("config", "out"):
+        if key not in config:
+            raise UserError(f"the trial's configuration has no {key!r}, expected a configuration and a folder 'out'")
+    source = config["config"]
+    tables = source if isinstance(source, Mapping) else read(source).tables
+    values = {key: value for key, value in config.items() if "." in key}
+    own = dict(config.get(TRIAL, {}))
+    number = own.pop(NUMBER, None)
+    folder = Path(config["out"]) / (name if number is None else trial_name(number))
+    return config_of(tables, {**values, **own}), folder
+
+
+def _played(config: Config) -> tuple[Any, ...]:
+    """What a pipeline is made of."""
+    return config.tables()["env"], config.network, config.hardware, config.algorithm.behavior
+
+
+def _plays(config: Config, reference_batch: np.ndarray | None) -> tuple[Any, ...]:
+    return *_played(config), None if reference_batch is None else reference_batch.tobytes()
+
+
+def _same(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+    return before == after
+
+
+def _row(state: loop.TrainState, records: list[Record]) -> dict[str, Any]:
+    """The columns of the newest generation, which mostly has no test yet."""
+    newest = state.pending[-1].record if state.pending else records[-1]
+    row = newest.evaluated(_NOT_EVALUATED).row()
+    row.pop("fitness")
+    return row
