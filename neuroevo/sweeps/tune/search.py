@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import optuna
 from ray import tune
 from ray.tune.search import Searcher
 from ray.tune.search.optuna import OptunaSearch
@@ -31,6 +32,7 @@ class NumberedSearch(Searcher):
     def __init__(self, sweep: Sweep, ledger: Ledger):
         """Args: the sweep, and its trials, to which new ones are added."""
         super().__init__(metric=sweep.metric, mode="max")
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._sweep, self._ledger = sweep, ledger
         space = {key: _domain(values) for key, values in sweep.space.items()}
         seed = sweep.settings.seed % 2**32

@@ -69,19 +69,16 @@ class Trainable(tune.Trainable):
         self._test: dict[str, Any] = {}
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Takes another trial's configuration, and keeps the pipeline where environment and network are equal.
+        """Takes another trial's configuration; the next step keeps the pipeline if environment and network are equal.
 
         Args:
             new_config: See the module.
 
         Returns:
-            Whether they are; if not, Tune starts another process.
+            True, since this process can play any configuration.
         """
-        wanted, path = read_trial(new_config, self.trial_id or "trial")
         self._close_folder()
-        if self._evaluator is not None and _played(wanted) != self._plays[:-1]:
-            return False
-        self._wanted, self._path = wanted, path
+        self._wanted, self._path = read_trial(new_config, self.trial_id or "trial")
         return True
 
     def step(self) -> dict[str, Any]:
@@ -143,12 +140,12 @@ class Trainable(tune.Trainable):
 
     def _open(self, folder: RunFolder) -> None:
         config = folder.config
-        if self._evaluator is not None and not _same(self._plays, _plays(config, folder.reference_batch)):
+        plays = _plays(config, folder.reference_batch)
+        if self._evaluator is not None and self._plays != plays:
             self._evaluator.close()
             self._evaluator = None
         if self._evaluator is None:
-            self._evaluator = make_evaluator(config, folder.reference_batch)
-            self._plays = _plays(config, folder.reference_batch)
+            self._evaluator, self._plays = make_evaluator(config, folder.reference_batch), plays
         self._folder = folder.open(sys.argv)
         self._test = {}
         self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state)
@@ -189,17 +186,10 @@ def read_trial(config: Mapping[str, Any], name: str) -> tuple[Config, Path]:
     return config_of(tables, {**values, **own}), folder
 
 
-def _played(config: Config) -> tuple[Any, ...]:
-    """What a pipeline is made of."""
-    return config.tables()["env"], config.network, config.hardware, config.algorithm.behavior
-
-
 def _plays(config: Config, reference_batch: np.ndarray | None) -> tuple[Any, ...]:
-    return *_played(config), None if reference_batch is None else reference_batch.tobytes()
-
-
-def _same(before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-    return before == after
+    """What a pipeline is made of."""
+    batch = None if reference_batch is None else reference_batch.tobytes()
+    return config.tables()["env"], config.network, config.hardware, config.algorithm.behavior, batch
 
 
 def _row(state: loop.TrainState, records: list[Record]) -> dict[str, Any]:

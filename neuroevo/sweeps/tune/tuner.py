@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import logging
 import math
 import os
 import shutil
@@ -22,7 +23,7 @@ from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import ConfigError, Problem, shown
 from neuroevo.runs.folder_lock import lock_folder
 from neuroevo.runs.new_folder import check_free
-from neuroevo.sweeps.tune.ledger import Ledger, Trial
+from neuroevo.sweeps.tune.ledger import Ledger, Trial, trial_name
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
 from neuroevo.system.files import write_atomically
@@ -163,6 +164,7 @@ def _tune(sweep: Sweep, ledger: Ledger, watcher: SweepWatcher) -> None:
     goes_on = _has_state(sweep.out / STATE)
     if not goes_on:
         shutil.rmtree(sweep.out / STATE, ignore_errors=True)  # what a sweep left that was killed before its first state
+    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)  # the watcher hears of what fails
     usr1 = signal.getsignal(signal.SIGUSR1)
     try:
         tune.run(
@@ -177,6 +179,7 @@ def _tune(sweep: Sweep, ledger: Ledger, watcher: SweepWatcher) -> None:
             resume="AUTO+ERRORED" if goes_on else None,
             reuse_actors=True,
             raise_on_failed_trial=False,
+            trial_dirname_creator=lambda trial: trial_name(trial.config[TRIAL][NUMBER]),
             verbose=0,
             **options,
         )
