@@ -178,25 +178,26 @@ def _draw_config(panel: Axes, curves: Sequence[Curve], color: str, style: str, l
         panel.fill_between(of.frames, of.low, of.high, step="post", color=color, alpha=0.2, linewidth=0)
 
 
-def figure_files(figure: Figure) -> dict[str, bytes]:
+def figure_files(figure: Figure, name: str = "curves") -> dict[str, bytes]:
     """Renders the figure as PNG for the screen and as PDF for a paper; the same figure gives the same bytes.
 
     Args:
-        figure: What draw() returned.
+        figure: The figure, such as draw() returned.
+        name: What the files are called.
 
     Returns:
-        The contents of the files by name, "curves.png" and "curves.pdf".
+        The contents of the files by name, such as "curves.png" and "curves.pdf".
     """
     from matplotlib import rc_context
 
     files = {}
     formats: dict[str, dict[str, Any]] = {
-        "curves.png": {"dpi": 150},
-        "curves.pdf": {"metadata": {"CreationDate": None}},
+        f"{name}.png": {"dpi": 150},
+        f"{name}.pdf": {"metadata": {"CreationDate": None}},
     }
-    for name, options in formats.items():
+    for file, options in formats.items():
         data = io.BytesIO()
         with rc_context({"pdf.fonttype": 42}):  # embed fonts as TrueType, as publishers require
-            figure.savefig(data, format=name.rpartition(".")[2], **options)
-        files[name] = data.getvalue()
+            figure.savefig(data, format=file.rpartition(".")[2], **options)
+        files[file] = data.getvalue()
     return files

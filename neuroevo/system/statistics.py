@@ -43,8 +43,24 @@ def summarize(values: np.ndarray, confidence: float = 0.95) -> Summary:
     mean = float(np.mean(values))
     if n == 1:
         return Summary(1, mean, None, None, None)
-    error = float(np.std(values, ddof=1)) / math.sqrt(n)
+    return interval(n, mean, float(np.std(values, ddof=1)) / math.sqrt(n), confidence)
+
+
+def interval(n: int, mean: float, standard_error: float | None, confidence: float = 0.95) -> Summary:
+    """Computes Student's t interval of a mean whose standard error is known.
+
+    Args:
+        n: How many numbers the mean is of.
+        mean: Their mean.
+        standard_error: Its standard error; None if it is not known.
+        confidence: Level of the interval, in (0, 1).
+
+    Returns:
+        The summary, without an interval where there is no standard error.
+    """
+    if standard_error is None or n < 2:
+        return Summary(n, mean, standard_error, None, None)
     from scipy.special import stdtrit  # imported here: it takes a quarter of a second, and most commands do not need it
 
-    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * error
-    return Summary(n, mean, error, mean - half, mean + half)
+    half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * standard_error
+    return Summary(n, mean, standard_error, mean - half, mean + half)

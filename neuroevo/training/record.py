@@ -54,6 +54,10 @@ class EvaluationRecord(PhaseRecord):
     standard_error: float | None
 
 
+NOT_EVALUATED = EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, standard_error=None)
+"""In place of test episodes that are not over."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GenerationRecord:
     """A finished generation whose elite has not been evaluated yet.

@@ -33,7 +33,7 @@ from neuroevo.sweeps.tune.ledger import trial_name
 from neuroevo.sweeps.tune.points import config_of
 from neuroevo.sweeps.tune.trial_folder import begin, go_on_from
 from neuroevo.training import loop
-from neuroevo.training.record import EvaluationRecord, Record
+from neuroevo.training.record import NOT_EVALUATED, Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from neuroevo.core.evaluator import Evaluator
 
 TRIAL, NUMBER = "trial", "number"  # of Tune's configuration: the values of a sweep's trial, and which trial it is
-_NOT_EVALUATED = EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, standard_error=None)
 
 
 class Trainable(tune.Trainable):
@@ -195,6 +194,6 @@ def _plays(config: Config, reference_batch: np.ndarray | None) -> tuple[Any, ...
 def _row(state: loop.TrainState, records: list[Record]) -> dict[str, Any]:
     """The columns of the newest generation, which mostly has no test yet."""
     newest = state.pending[-1].record if state.pending else records[-1]
-    row = newest.evaluated(_NOT_EVALUATED).row()
+    row = newest.evaluated(NOT_EVALUATED).row()
     row.pop("fitness")
     return row
