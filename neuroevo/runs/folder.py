@@ -27,15 +27,15 @@ from neuroevo.runs import reference_file
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints, Unusable, set_aside
 from neuroevo.runs.folder_lock import lock_folder
-from neuroevo.runs.fork import FORKED, Fork, clear_unfinished, prepare, write_history, write_snapshot
+from neuroevo.runs.fork import FORKED, Fork, prepare, write_history, write_snapshot
 from neuroevo.runs.info_file import read_info, write_info
-from neuroevo.runs.log_file import open_log
-from neuroevo.runs.metrics_files import MetricsFiles, check
-from neuroevo.runs.new_folder import check_free, default_path
+from neuroevo.runs.log_file import close_log, open_log
+from neuroevo.runs.metrics_files import MetricsFiles
+from neuroevo.runs.new_folder import check_free, default_path, make_default
 from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD
 from neuroevo.runs.provenance import provenance
-from neuroevo.runs.resume_checks import check_changes
+from neuroevo.runs.resume_checks import check_changes, newest_checkpoint
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.system.files import write_atomically
@@ -124,13 +124,10 @@ class RunFolder:
     ) -> RunFolder:
         """Prepares a new run that goes on from another's checkpoint with other values of keys; writes nothing yet.
 
-        Environment, network, algorithm and what shapes its state cannot change; other keys of the algorithm, the seed,
-        episodes and budgets can. The new folder begins with the other run's rows, elites and checkpoint.
-
         Args:
-            path: The new run's folder.
-            source: The folder of the run that it comes from, which may be going on.
-            overrides: Changes to that run's configuration, such as "algorithm.sigma=0.01".
+            path: The new run's folder, which will begin with the other run's rows, elites and checkpoint.
+            source: The folder of the other run, which may be going on.
+            overrides: Changes to its configuration, such as "algorithm.sigma=0.01"; neuroevo.runs.fork has which.
             config: A configuration to use instead of the other run's own with `overrides`.
             generation: After how many generations they part; None for the other run's newest usable checkpoint.
 
@@ -138,12 +135,9 @@ class RunFolder:
             The folder.
 
         Raises:
-            ConfigError: A key has another value that the state does not allow.
-            UserError: The folder holds a run, or there is no such run or checkpoint.
+            UserError: The folder holds a run, there is no such run or checkpoint, or a key cannot have another value.
         """
-        clear_unfinished(Path(path))
-        check_free(path)
-        made = prepare(source, overrides, config, generation)
+        made = prepare(Path(path), source, overrides, config, generation)
         folder = cls(Path(path), made.config, made.state, None, made.reference_batch)
         folder._fork = made
         return folder
@@ -175,14 +169,7 @@ class RunFolder:
             refuse_other_versions(path)
             config = config or load_config(path / CONFIG, overrides)
             check_changes(path / CONFIG, config)
-            checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints)
-            checkpoints.check_file(config)
-            checkpoint, unusable = checkpoints.newest(
-                config.algorithm.state_type, config.origin(), lambda checkpoint: _check_files(path, checkpoint.lengths)
-            )
-            if checkpoint is None:
-                found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
-                raise UserError(f"{path} has no checkpoint to go on from:{found}")
+            checkpoint, unusable = newest_checkpoint(path, config)
             batch = reference_file.load(path, config)
         except BaseException:
             os.close(lock)
@@ -210,12 +197,8 @@ class RunFolder:
                 self._begin(command, extra or {})
             else:
                 self._go_on(command, extra or {})
-            tables = {
-                f"{name}.{key}": value for name, keys in self.config.tables().items() for key, value in keys.items()
-            }
-            self._tensorboard = TensorBoardWriter(
-                self.path / TENSORBOARD, tables, self.state.generation - len(self.state.pending)
-            )
+            first = self.state.generation - len(self.state.pending)
+            self._tensorboard = TensorBoardWriter(self.path / TENSORBOARD, self.config.tables(), first)
             self._handler = open_log(self.path / LOG)
         except OSError as error:
             self.close()
@@ -262,9 +245,7 @@ class RunFolder:
         Raises:
             OSError: It cannot be written.
         """
-        state, lengths = self._after
-        assert lengths is not None, "open() comes first"
-        write_snapshot(self.path, Checkpoint(state, self._origin, lengths), into)
+        write_snapshot(self.path, Checkpoint(self.state, self._origin, self._metrics.lengths), into)
 
     def _save(self) -> None:
         state, lengths = self._after
@@ -277,10 +258,7 @@ class RunFolder:
         with suppress(OSError):  # every generation was flushed
             if self._tensorboard is not None:
                 self._tensorboard.close()
-        with suppress(OSError):
-            if self._handler is not None:
-                log.removeHandler(self._handler)
-                self._handler.close()
+        close_log(self._handler)
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -292,29 +270,18 @@ class RunFolder:
         self.close()
 
     def _begin(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
-        while self._default_name is not None:
-            try:
-                self.path.mkdir(parents=True)
-                break
-            except FileExistsError:
-                self.path = default_path(self._default_name)
+        if self._default_name is not None:
+            self.path = make_default(self.path, self._default_name)
         self.path.mkdir(parents=True, exist_ok=True)
         self._lock = lock_folder(self.path)
         check_free(self.path)
         for stale in (INFO, LOG, REFERENCE):  # of a run that was killed before it had a configuration
             (self.path / stale).unlink(missing_ok=True)
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
-        info = {
-            **provenance(command),
-            "seed": self.config.training.seed,
-            **reference_file.checksum(self.reference_batch),
-            **({} if self._fork is None else {FORKED: self._fork.provenance}),
-            **extra,
-        }
-        write_info(self.path, {**info, "resumed": []})
-        if self._fork is not None:
-            write_history(self._fork, self.path)
-        self._metrics = MetricsFiles(self.path, None if self._fork is None else self._fork.lengths)
+        forked = {} if self._fork is None else {FORKED: self._fork.provenance}
+        info = {"seed": self.config.training.seed, **reference_file.checksum(self.reference_batch), **forked, **extra}
+        write_info(self.path, {**provenance(command), **info, "resumed": []})
+        self._metrics = MetricsFiles(self.path, None if self._fork is None else write_history(self._fork, self.path))
         self._after = self.state, self._metrics.lengths
         if self.reference_batch is not None:
             reference_file.save(self.path, self.reference_batch)
@@ -331,11 +298,3 @@ class RunFolder:
         again = {**provenance(command), **extra, "generation": self.state.generation}
         write_info(self.path, {**info, "resumed": [*info.get("resumed", []), again]})
         write_atomically(self.path / CONFIG, self.config.toml().encode())
-
-
-def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
-    """ValueError when the metrics files are not those that a checkpoint remembers."""
-    try:
-        check(path, lengths)
-    except (ValueError, KeyError, OSError) as error:
-        raise ValueError(f"remembers other files: {error}") from None

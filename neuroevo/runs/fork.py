@@ -24,6 +24,7 @@ from neuroevo.core.problems import ConfigError, Problem, refuse, shown
 from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, save
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.info_file import read_info, write_info
+from neuroevo.runs.new_folder import check_free
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, ELITES, METRICS, REFERENCE
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.state_codec import encode
@@ -57,11 +58,16 @@ class Fork:
 
 
 def prepare(
-    source: Path | str, overrides: Sequence[str] = (), config: Config | None = None, generation: int | None = None
+    path: Path,
+    source: Path | str,
+    overrides: Sequence[str] = (),
+    config: Config | None = None,
+    generation: int | None = None,
 ) -> Fork:
     """Reads what a fork begins with; writes nothing.
 
     Args:
+        path: The fork's folder; what is there of a fork that was killed while it was made is deleted.
         source: The folder of a run, which may be going on, or of a snapshot.
         overrides: Changes to its configuration, such as "algorithm.sigma=0.01".
         config: A configuration to use instead of the source's own with `overrides`.
@@ -73,8 +79,10 @@ def prepare(
 
     Raises:
         ConfigError: A key has another value that the state does not allow.
-        UserError: There is no such run or checkpoint, or it cannot be used.
+        UserError: The folder holds a run, or there is no such run or checkpoint, or it cannot be used.
     """
+    _clear_unfinished(path)
+    check_free(path)
     reader = RunReader(source)
     before = reader.config
     after = config or load_config(reader.path / CONFIG, overrides)
@@ -124,26 +132,26 @@ def check_fork(before: Config, after: Config) -> None:
     refuse(problems)
 
 
-def write_history(fork: Fork, path: Path) -> None:
+def write_history(fork: Fork, path: Path) -> Mapping[str, int]:
     """Copies the history into the fork's folder, which holds no run: rows, elites, without the checkpoint.
 
     Args:
         fork: The fork.
         path: Its folder.
 
+    Returns:
+        How long the files are, by name.
+
     Raises:
         OSError: It cannot be written.
     """
     for name, length in fork.lengths.items():
         _copy_beginning(fork.source / name, path / name, length)
+    return fork.lengths
 
 
-def clear_unfinished(path: Path) -> None:
-    """Deletes what a fork left that was killed before its folder was a run, so that it can be made again.
-
-    Args:
-        path: The folder, which need not be there.
-    """
+def _clear_unfinished(path: Path) -> None:
+    """Deletes what a fork left that was killed before its folder was a run, so that it can be made again."""
     if (path / CONFIG).exists() or FORKED not in read_info(path):
         return
     for name in (METRICS, ELITES):

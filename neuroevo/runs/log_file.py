@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from pathlib import Path
 
 log = logging.getLogger("neuroevo")
@@ -33,3 +34,15 @@ def open_log(path: Path) -> logging.Handler:
     log.setLevel(logging.INFO)
     log.propagate = False
     return handler
+
+
+def close_log(handler: logging.Handler | None) -> None:
+    """Ends what open_log began.
+
+    Args:
+        handler: What it returned, or None.
+    """
+    if handler is not None:
+        log.removeHandler(handler)
+        with suppress(OSError):
+            handler.close()

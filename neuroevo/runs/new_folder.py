@@ -50,3 +50,24 @@ def default_path(name: str) -> Path:
     while path.exists():
         path, again = Path("runs") / f"{stem}-{again}", again + 1
     return path
+
+
+def make_default(path: Path, name: str) -> Path:
+    """Makes a run's folder that was chosen by the time, or the next one that no other process has made meanwhile.
+
+    Args:
+        path: What default_path chose.
+        name: What the run is called.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    while True:
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            path = default_path(name)

@@ -1,13 +1,18 @@
-"""What may change in a run's configuration when it is resumed: what results do not depend on."""
+"""What a run is resumed from, and what may change in its configuration then: what results do not depend on."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, shown
+from neuroevo.runs.checkpoint import Checkpoint
+from neuroevo.runs.checkpoints import Checkpoints, Unusable
+from neuroevo.runs.metrics_files import check
+from neuroevo.runs.paths import CHECKPOINTS
 
 
 def check_changes(file: Path, after: Config) -> None:
@@ -35,6 +40,38 @@ def check_changes(file: Path, after: Config) -> None:
                     "is resumed; what can: total_steps, generations and minutes of [training], [hardware], "
                     "[checkpoints], [cluster]" + (f", {' and '.join(free)} of [env.options]" if free else "")
                 )
+
+
+def newest_checkpoint(path: Path, config: Config) -> tuple[Checkpoint, list[Unusable]]:
+    """Finds the checkpoint that a run goes on from.
+
+    Args:
+        path: The run's folder.
+        config: What it is to go on with.
+
+    Returns:
+        The newest checkpoint that can be used, and the newer ones that were passed over.
+
+    Raises:
+        UserError: There is none, or a file of the environment has another content.
+    """
+    checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints)
+    checkpoints.check_file(config)
+    checkpoint, unusable = checkpoints.newest(
+        config.algorithm.state_type, config.origin(), lambda checkpoint: _check_files(path, checkpoint.lengths)
+    )
+    if checkpoint is None:
+        found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
+        raise UserError(f"{path} has no checkpoint to go on from:{found}")
+    return checkpoint, unusable
+
+
+def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
+    """ValueError when the metrics files are not those that a checkpoint remembers."""
+    try:
+        check(path, lengths)
+    except (ValueError, KeyError, OSError) as error:
+        raise ValueError(f"remembers other files: {error}") from None
 
 
 def _before(file: Path, after: Config) -> Config:

@@ -25,7 +25,7 @@ class TensorBoardWriter:
 
     Args:
         folder: The folder of event files, which is made if it is missing.
-        hyperparameters: The configuration's keys and values; a value that is not a number is written as text.
+        tables: The configuration's keys and values by section; a value that is not a number is written as text.
         first_generation: The generation from which the run starts or goes on. TensorBoard drops the events of this and
             later generations that earlier files in the folder hold.
 
@@ -33,14 +33,16 @@ class TensorBoardWriter:
         OSError: The file cannot be written.
     """
 
-    def __init__(self, folder: Path, hyperparameters: Mapping[str, Any], first_generation: int):
+    def __init__(self, folder: Path, tables: Mapping[str, Mapping[str, Any]], first_generation: int):
         folder.mkdir(exist_ok=True)
         # The name has the time in whole seconds; TensorBoard reads files of the same second in order of their names.
         self._writer = EventsWriter(str(folder / "events"), f".{sum(1 for _ in folder.iterdir()):06d}")
         session = SessionLog(status=SessionLog.START)
         self._write(Event(session_log=session, step=first_generation))
         plain = {
-            name: value if isinstance(value, (int, float)) else str(value) for name, value in hyperparameters.items()
+            f"{section}.{key}": value if isinstance(value, (int, float)) else str(value)
+            for section, table in tables.items()
+            for key, value in table.items()
         }
         experiment, start, self._end = summary.hparams(plain, dict.fromkeys(("validation/mean", "test/mean"), 0.0))
         self._write(Event(summary=experiment))

@@ -70,8 +70,8 @@ def table(ranked: Sequence[TrialStatus], space: Space) -> str:
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     lines += [
         "",
-        f"{metric} is of a trial's last generation; test mean and 95% interval (Student's t) are of the newest elite that",
-        "has played its test episodes. The best of many trials is partly lucky: compare it again with other seeds.",
+        f"{metric} is of a trial's last generation; test mean and 95% interval (Student's t) are of the newest elite",
+        "that has played its test episodes. The best of many trials is partly lucky; compare it again.",
     ]
     failed = [now for now in ranked if now.reason]
     lines += ["", *(f"- {now.trial.name}: {now.reason}" for now in failed)] if failed else []

@@ -16,6 +16,7 @@ For those who write Tune themselves:
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -60,7 +61,7 @@ class Trainable(tune.Trainable):
         Args:
             config: See the module.
         """
-        self._wanted, self._path = read_trial(config, self.trial_id or "trial")
+        self._read(config)
         self._folder: RunFolder | None = None
         self._evaluator: Evaluator | None = None
         self._plays: tuple[Any, ...] = ()
@@ -77,7 +78,7 @@ class Trainable(tune.Trainable):
             True, since this process can play any configuration.
         """
         self._close_folder()
-        self._wanted, self._path = read_trial(new_config, self.trial_id or "trial")
+        self._read(new_config)
         return True
 
     def step(self) -> dict[str, Any]:
@@ -131,6 +132,11 @@ class Trainable(tune.Trainable):
             self._evaluator.close()
             self._evaluator = None
 
+    def _read(self, config: Mapping[str, Any]) -> None:
+        # Tune goes to a folder of its own; configurations may name files and modules from where the sweep began.
+        os.chdir(os.environ.get("TUNE_ORIG_WORKING_DIR", "."))
+        self._wanted, self._path = read_trial(config, self.trial_id or "trial")
+
     def _opened(self) -> RunFolder:
         if self._folder is None:
             self._open(begin(self._path, self._wanted))
@@ -181,7 +187,7 @@ def read_trial(config: Mapping[str, Any], name: str) -> tuple[Config, Path]:
     values = {key: value for key, value in config.items() if "." in key}
     own = dict(config.get(TRIAL, {}))
     number = own.pop(NUMBER, None)
-    folder = Path(config["out"]) / (name if number is None else trial_name(number))
+    folder = Path(config["out"]).absolute() / (name if number is None else trial_name(number))
     return config_of(tables, {**values, **own}), folder
 
 

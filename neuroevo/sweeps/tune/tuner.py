@@ -33,7 +33,6 @@ _FREE = ("concurrent", "address", "out", "asha", "pbt")  # settings that may cha
 _MOST_DEATHS = 3  # of a trial's process; each time the trial goes on from its newest checkpoint
 _LOCK_SECONDS = 15.0  # for the processes of a sweep that was killed to end
 _ENVIRONMENT = {
-    "RAY_CHDIR_TO_TRIAL_DIR": "0",  # a configuration may name modules and files of the current folder
     "RAY_AIR_NEW_OUTPUT": "0",
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",  # the run folders have it all
     "TUNE_DISABLE_SIGINT_HANDLER": "1",  # an interrupt ends the command
