@@ -1,0 +1,65 @@
+"""Small sweeps for tests."""
+
+from textwrap import dedent
+
+from neuroevo.sweeps.tune.sweep import load_sweep
+from neuroevo.sweeps.tune.watcher import SweepWatcher
+
+PENDULUM = """
+[env]
+name = "gymnasium:Pendulum-v1"
+[env.options]
+workers = 1
+[network]
+name = "mlp"
+hidden = [4]
+[algorithm]
+name = "ga"
+population = 4
+parents = 2
+validation_candidates = 2
+[training]
+generations = 3
+max_episode_steps = 20
+validation_episodes = 2
+test_episodes = 2
+"""
+FROSTBITE = (
+    PENDULUM.replace('"gymnasium:Pendulum-v1"\n[env.options]\nworkers = 1', '"frostbite"')
+    .replace('"mlp"\nhidden = [4]', '"model"')
+    .replace("test_episodes = 2", "test_episodes = 0")  # which have no cut-off
+)
+SIGMA = '"algorithm.sigma" = {log_uniform = [0.001, 1.0]}\n'
+
+
+def write(folder, text, space=SIGMA):
+    """A sweep's file with [sweep] from `text` and [sweep.space], beside pendulum.toml and frostbite.toml."""
+    (folder / "pendulum.toml").write_text(PENDULUM)
+    (folder / "frostbite.toml").write_text(FROSTBITE)
+    text = text if "config" in text else f'config = "pendulum.toml"\n{dedent(text)}'
+    (folder / "sweep.toml").write_text(f"[sweep]\n{dedent(text)}\n[sweep.space]\n{dedent(space)}")
+    return folder / "sweep.toml"
+
+
+def load(folder, text, space=SIGMA, **options):
+    """The sweep of such a file, with its trials in folder/out."""
+    return load_sweep(write(folder, text, space), out=folder / "out", **options)
+
+
+class Listener(SweepWatcher):
+    """Keeps the calls it gets."""
+
+    def __init__(self):
+        self.events, self.rows = [], {}
+
+    def begin(self, trials, total, concurrent):
+        self.before, self.total = {trial.number: trial.status for trial in trials}, total
+
+    def started(self, trial):
+        self.events.append(("started", trial.number))
+
+    def result(self, trial, row):
+        self.rows.setdefault(trial.number, []).append(row)
+
+    def ended(self, trial):
+        self.events.append((trial.status, trial.number))
