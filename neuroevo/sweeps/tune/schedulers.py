@@ -28,7 +28,7 @@ class Asha(ASHAScheduler):
     def go_on(self, state: Any) -> None:
         """Takes what state() returned."""
         for bracket, rungs in zip(self._brackets, state, strict=True):
-            bracket._rungs = rungs
+            bracket._rungs = copy.deepcopy(rungs)
 
 
 class Pbt(PopulationBasedTraining):
