@@ -1,6 +1,7 @@
 """A sweep's file: what it says, and everything that is wrong with it before a trial starts."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,8 @@ from neuroevo.sweeps.tune import tuner
 from neuroevo.sweeps.tune.points import SEED, trial_seed
 from neuroevo.sweeps.tune.sweep import load_sweep
 from tests.support.sweeps import SIGMA, load, write
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "experiments" / "sweeps").glob("*.toml"))
 
 
 def problems(folder, text, space=SIGMA, **options):
@@ -117,6 +120,11 @@ def test_what_pbt_cannot_change(tmp_path, key):
     text = 'trials = 2\nscheduler = "pbt"\ntime = "generation"'
     config, values = ("pendulum", "[[4], [8]]") if key == "network.hidden" else ("frostbite", "[4, 2]")
     assert f"sweep.space.{key}" in keys(tmp_path, f'config = "{config}.toml"\n{text}', f'"{key}" = {values}')
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_the_examples_can_be_begun(path, tmp_path):
+    assert load_sweep(path, out=tmp_path).trials > 1
 
 
 def test_all_problems_are_told_at_once(tmp_path):

@@ -189,3 +189,34 @@ def test_after_a_kill_the_same_command_goes_on(tmp_path):
         if killed.get(path):
             assert [again["generation"] >= killed[path] for again in info["resumed"]] == [True]
     assert (out / "table.md").is_file() and (out / "curves.png").is_file() and (out / "parallel.png").is_file()
+
+
+class Killer(Listener):
+    """Kills the process of a trial once, after its second generation."""
+
+    def result(self, trial, row):
+        super().result(trial, row)
+        if len(self.rows[trial.number]) == 2:
+            os.kill(row["pid"], signal.SIGKILL)
+
+
+def test_a_trial_whose_process_dies_goes_on_from_its_newest_checkpoint(cluster, tmp_path):
+    sweep = load(tmp_path, 'trials = 1\nset = ["training.generations=40"]')
+    (trial,) = run_sweep(sweep, Killer())
+    assert trial.status == "finished"
+    assert [row["generation"] for row in read_rows(Path(trial.folder))] == list(range(40))
+    (again,) = json.loads((Path(trial.folder) / "info.json").read_text())["resumed"]
+    assert again["generation"] >= 2
+
+
+def test_a_trial_that_fails_does_not_stop_the_others(cluster, tmp_path):
+    sweep = load(tmp_path, 'search = "grid"\nset = ["training.generations=2"]', '"algorithm.sigma" = [0.1, 0.5]')
+    (sweep.out / "trial-00000").mkdir(parents=True)
+    (sweep.out / "trial-00000" / "metrics.jsonl").write_text("{}\n")  # of a run without its configuration
+    failed, other = run_sweep(sweep, Listener())
+    assert (failed.status, other.status) == ("failed", "finished") and "metrics.jsonl" in failed.reason
+    assert "\n" not in failed.reason
+    (sweep.out / "trial-00000" / "metrics.jsonl").unlink()
+    listener = Listener()
+    assert [trial.status for trial in run_sweep(sweep, listener)] == ["finished", "finished"]
+    assert {number for _, number in listener.events} == {0}
