@@ -2,6 +2,7 @@
 
 Its folder begins with the other run's history: the rows, the elites and the checkpoint up to where they part. What its
 next generations are made from, the state, has to fit: environment, network, algorithm and the shape of its state stay.
+Elites whose tests are not over play them anew where the fork has another seed or another number of them.
 A snapshot is a fork without changes: a copy of a run as it is now, which nothing that the run deletes later can harm.
 """
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("ray")
+pytest.importorskip("ray.tune")
+pytest.importorskip("optuna")
 
 from neuroevo.analysis.evaluation import evaluate_run  # noqa: E402 (Ray may be missing)
 from neuroevo.analysis.network_export import elite_network, to_arrays  # noqa: E402
@@ -118,6 +119,7 @@ def test_population_based_training(environment, cluster, tmp_path):
         number = int(path.name.split("-")[1])
         assert RunReader(path).config.training.seed == trials[number].values["training.seed"]
     assert len({trial.values["training.seed"] for trial in trials}) == 4
+    assert not list(sweep.out.rglob("checkpoint_*"))
     last = next(path for path in reversed(forks) if len(read_rows(path)) == 4)
     assert evaluate_run(last, episodes=2, max_episode_steps=20).summary.n == 2
     reader = RunReader(last)

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("ray")
+pytest.importorskip("ray.tune")
+pytest.importorskip("optuna")
 
 from neuroevo.core.problems import ConfigError  # noqa: E402 (Ray may be missing)
 from neuroevo.sweeps.tune.ledger import Ledger  # noqa: E402

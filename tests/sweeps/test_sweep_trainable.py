@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-pytest.importorskip("ray")
+pytest.importorskip("ray.tune")
 
 from neuroevo.analysis.evaluation import evaluate_run  # noqa: E402 (Ray may be missing)
 from neuroevo.core.errors import UserError  # noqa: E402
@@ -68,7 +68,8 @@ def test_a_trial_goes_on_from_its_own_folder(make, tmp_path):
     first.stop()
     again = make()
     assert [again.train()["training_iteration"] for _ in range(2)] == [2, 3]
-    assert len(json.loads((tmp_path / "trial-00000" / "info.json").read_text())["resumed"]) == 1
+    info = json.loads((tmp_path / "trial-00000" / "info.json").read_text())
+    assert len(info["resumed"]) == 1 and info["parameters"] > 0 and info["device"] == "cpu"
     over = make()
     again.stop()
     result = over.train()
@@ -102,7 +103,8 @@ def test_a_trial_goes_on_as_a_fork_of_another(make, tmp_path):
     assert info["forked_from"]["generation"] == 2
     assert info["forked_from"]["changes"]["algorithm.sigma"][1] == 0.9
     donors, forks = read_rows(tmp_path / "trial-00000"), read_rows(fork)
-    assert timeless(forks[0]) == timeless(donors[0]) and forks[2]["fitness"] != donors[2]["fitness"]
+    same = [row["fitness"] == donor["fitness"] for row, donor in zip(forks, donors, strict=True)]
+    assert same == [True, True, False]
     assert evaluate_run(fork, episodes=2).summary.n == 2
     assert len(read_rows(first)) <= 1
 

@@ -17,7 +17,6 @@ For those who write Tune themselves:
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,8 @@ from neuroevo.training.record import NOT_EVALUATED, Record
 if TYPE_CHECKING:
     import numpy as np
 
-    from neuroevo.core.evaluator import Evaluator
+    from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.rollout.evaluator import LocalEvaluator
 
 TRIAL, NUMBER = "trial", "number"  # of Tune's configuration: the values of a sweep's trial, and which trial it is
 
@@ -63,7 +63,7 @@ class Trainable(tune.Trainable):
         """
         self._read(config)
         self._folder: RunFolder | None = None
-        self._evaluator: Evaluator | None = None
+        self._evaluator: LocalEvaluator | ClusterEvaluator | None = None
         self._plays: tuple[Any, ...] = ()
         self._generations: Iterator[tuple[loop.TrainState, list[Record]]] | None = None
         self._test: dict[str, Any] = {}
@@ -136,6 +136,7 @@ class Trainable(tune.Trainable):
         # Tune goes to a folder of its own; configurations may name files and modules from where the sweep began.
         os.chdir(os.environ.get("TUNE_ORIG_WORKING_DIR", "."))
         self._wanted, self._path = read_trial(config, self.trial_id or "trial")
+        self._command = config.get("command", ["neuroevo.sweeps.Trainable"])
 
     def _opened(self) -> RunFolder:
         if self._folder is None:
@@ -151,7 +152,9 @@ class Trainable(tune.Trainable):
             self._evaluator = None
         if self._evaluator is None:
             self._evaluator, self._plays = make_evaluator(config, folder.reference_batch), plays
-        self._folder = folder.open(sys.argv)
+        known = self._evaluator
+        extra = {"parameters": known.dimension, "actions": known.num_actions, "device": known.device}
+        self._folder = folder.open(self._command, extra)
         self._test = {}
         self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state)
         log.info("trial goes on after %d generations", folder.state.generation)

@@ -13,9 +13,11 @@ import math
 import os
 import shutil
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,14 @@ from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import ConfigError, Problem, shown
 from neuroevo.runs.folder_lock import lock_folder
 from neuroevo.runs.new_folder import check_free
+from neuroevo.sweeps.section import values_of
 from neuroevo.sweeps.tune.ledger import Ledger, Trial, trial_name
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
 from neuroevo.system.files import write_atomically
 
 SWEEP, STATE = "sweep.json", "tune"  # in a sweep's folder: what it is, and Tune's own folder
-_FREE = ("concurrent", "address", "out", "asha", "pbt")  # settings that may change when a sweep goes on
+_FREE = ("concurrent", "address", "out")  # settings that may change when a sweep goes on
 _MOST_DEATHS = 3  # of a trial's process; each time the trial goes on from its newest checkpoint
 _LOCK_SECONDS = 15.0  # for the processes of a sweep that was killed to end
 _ENVIRONMENT = {
@@ -82,11 +85,18 @@ def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None) -> list[Trial]:
             ledger.write()
             watcher = watcher or SweepWatcher()
             watcher.begin(list(ledger.trials.values()), sweep.trials, sweep.settings.concurrent)
-            if sum(trial.status in ("finished", "stopped") for trial in ledger.trials.values()) < sweep.trials:
+            if _over(ledger) < sweep.trials:
                 _run(sweep, ledger, watcher)
+            if _over(ledger) == sweep.trials:  # snapshots of trials: forks have copies, and nothing is forked any more
+                for snapshot in (sweep.out / STATE).glob("*/checkpoint_*"):
+                    shutil.rmtree(snapshot, ignore_errors=True)
             return [ledger.trials[number] for number in sorted(ledger.trials)]
     except OSError as error:
         raise cannot_write(f"to the sweep's folder {sweep.out}", error) from error
+
+
+def _over(ledger: Ledger) -> int:
+    return sum(trial.status in ("finished", "stopped") for trial in ledger.trials.values())
 
 
 def check_same(sweep: Sweep) -> None:
@@ -121,10 +131,11 @@ def check_same(sweep: Sweep) -> None:
 
 def _identity(sweep: Sweep) -> dict[str, Any]:
     """What trials depend on."""
-    settings = {name: getattr(sweep.settings, name) for name in sweep.settings.__dataclass_fields__}
     tables = {name: table for name, table in sweep.tables.items() if name not in ("hardware", "checkpoints")}
     free = {*_FREE, "set"}  # set is in the tables
-    return {**{key: value for key, value in settings.items() if key not in free}, "config": tables}
+    settings = {key: value for key, value in values_of(sweep.settings).items() if key not in free}
+    options = {"asha": asdict(sweep.settings.asha), "pbt": asdict(sweep.settings.pbt)}
+    return {**settings, **options, "config": tables}
 
 
 def _run(sweep: Sweep, ledger: Ledger, watcher: SweepWatcher) -> None:
@@ -150,7 +161,7 @@ def _tune(sweep: Sweep, ledger: Ledger, watcher: SweepWatcher) -> None:
     from neuroevo.sweeps.tune.trainable import NUMBER, TRIAL, Trainable
 
     chosen = sweep.settings
-    config: dict[str, Any] = {"config": dict(sweep.tables), "out": str(sweep.out)}
+    config: dict[str, Any] = {"config": dict(sweep.tables), "out": str(sweep.out), "command": sys.argv}
     options: dict[str, Any] = {}
     if sweep.points is None:
         options = {"search_alg": NumberedSearch(sweep, ledger), "num_samples": sweep.trials}
