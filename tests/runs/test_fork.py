@@ -175,3 +175,18 @@ def test_a_snapshot_outlives_what_the_run_deletes(tmp_path):
     ]
     assert info(tmp_path / "fork")["forked_from"]["path"] == str(tmp_path / "first")
     assert info(tmp_path / "fork")["forked_from"]["generation"] == 2
+
+
+def test_a_fork_has_the_reference_batch_that_its_genomes_were_selected_with(tmp_path):
+    interrupted_run(tmp_path / "first", 2, network={"name": "virtual_bn"})
+    play(RunFolder.fork(tmp_path / "fork", tmp_path / "first", ["training.seed=8"]))
+    batch = RunReader(tmp_path / "first").reference_batch()
+    assert np.array_equal(RunReader(tmp_path / "fork").reference_batch(), batch)
+    assert info(tmp_path / "fork")["seed"] == 8
+
+
+def test_a_fork_goes_on_with_the_statistics_of_observations(tmp_path):
+    maze = {"env": {"name": "HardMaze-v0"}, "network": {"name": "mlp", "hidden": [4], "normalize_observations": True}}
+    new_run(tmp_path / "whole", checkpoints={"keep_last": 9}, **maze)
+    play(RunFolder.fork(tmp_path / "fork", tmp_path / "whole", generation=3))
+    assert results(tmp_path / "fork") == results(tmp_path / "whole")

@@ -99,7 +99,8 @@ class Trainable(tune.Trainable):
                     row = _row(state, records)
                     if loop.spent(state, folder.config.training) is None:
                         break  # otherwise the last elites are waited for
-        except BaseException:
+        except BaseException as error:
+            log.error("stopped in generation %d: %r", folder.state.generation, error)
             folder.save()
             raise
         if row is None:  # the run was over before this process had it
@@ -157,7 +158,7 @@ class Trainable(tune.Trainable):
         self._folder = folder.open(self._command, extra)
         self._test = {}
         self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state)
-        log.info("trial goes on after %d generations", folder.state.generation)
+        log.info("a trial on the %s, from generation %d", known.device, folder.state.generation)
 
     def _close_folder(self) -> None:
         if self._generations is not None:
