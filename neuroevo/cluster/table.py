@@ -17,6 +17,8 @@ from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.observation_statistics import Normalizer
 
+Chain = tuple[tuple[int, float], ...]  # mutations: seeds and scales
+
 
 @dataclass(frozen=True, eq=False)
 class EpisodeTable:
@@ -156,7 +158,7 @@ class _Tree:
         self.seeds: list[int] = []
         self.scales: list[float] = []
         self._children: dict[tuple[int, tuple[int, float]], int] = {}
-        self._prefixes: dict[tuple[int, tuple[tuple[int, float], ...]], int] = {}
+        self._prefixes: dict[int, tuple[int, Chain, int]] = {}  # root, chain and node, by id() of the last mutation
 
     def nodes(self, genomes: Sequence[Genome]) -> list[int]:
         """The node of each genome."""
@@ -177,13 +179,16 @@ class _Tree:
             self.root_centers.append(-1 if name is None else self.centers.setdefault(name, len(self.centers)))
         if not genome.chain:
             return -1 - root
-        prefix = genome.chain[:-1]
-        parent = self._prefixes.get((root, prefix))  # siblings need no second walk
-        if parent is None:
-            parent = -1 - root
+        prefix, parent = genome.chain[:-1], -1 - root
+        # Siblings need no second walk: they mostly have the very tuples of their parent, which compare fast.
+        known = self._prefixes.get(id(prefix[-1])) if prefix else None
+        if known is not None and known[0] == root and known[1] == prefix:
+            parent = known[2]
+        else:
             for mutation in prefix:
                 parent = self._child(parent, mutation)
-            self._prefixes[root, prefix] = parent
+            if prefix:
+                self._prefixes[id(prefix[-1])] = root, prefix, parent
         return self._child(parent, genome.chain[-1])
 
     def _child(self, parent: int, mutation: tuple[int, float]) -> int:
