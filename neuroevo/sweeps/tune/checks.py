@@ -32,7 +32,7 @@ def problems_of_sweep(
         The problems.
     """
     problems: list[Problem] = []
-    if base.cluster.address is not None:
+    if base.cluster.address != "none":
         reason = "a trial plays where Ray Tune puts it; sweep.address names the cluster"
         problems.append(Problem("cluster.address", reason, base.cluster.address))
     if chosen.search == "grid":
