@@ -59,7 +59,7 @@ def test_the_papers_files():
     )
 
 
-SECTIONS = "(sections: env, network, algorithm, training, hardware, checkpoints)"
+SECTIONS = "(sections: env, network, algorithm, training, hardware, checkpoints, cluster)"
 KNOWN = ", ".join(ALGORITHMS)
 GA_KEYS = '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validation_candidates)'
 
