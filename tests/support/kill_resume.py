@@ -1,11 +1,11 @@
 """Kills a run with SIGKILL again and again, resumes it each time, and compares it with a run that was left alone.
 
-    python -m tests.support.kill_resume CONFIG --kills 50 [--within SECONDS] [--seed S] [--set KEY=VALUE ...]
+    python -m tests.support.kill_resume CONFIG --kills 50 [--seed S] [--set KEY=VALUE ...]
 
-A fifth of the kills come at a random moment of a process's first 3 seconds, in which it starts; the others at a random
-moment up to `within` seconds after that, in its generations and the files that it writes between them; by default the
-time in which the run that is left alone plays three. These others are forks of this process, which has imported
-TensorFlow by then: starting Python and importing it took most of the time.
+A fifth of the kills come at a random moment of a process's first 3 seconds, in which it starts; the others once it has
+finished 0, 1, or 2 generations, at a random moment of the time that one takes: in the generation, or in the files that
+it writes after one. These others are forks of this process, which has imported TensorFlow by then: starting Python and
+importing it took most of the time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def kill_and_resume(
-    config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = (), within: float | None = None
+    config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = ()
 ) -> list[int]:
     """Trains into out/"whole", and into out/"killed", which is killed `kills` times; both to their end.
 
@@ -45,10 +45,9 @@ def kill_and_resume(
     killed, whole = out / "killed", out / "whole"
     settings = [argument for override in overrides for argument in ("--set", override)]
     _to_the_end(_start(config, whole, settings))
-    if within is None:
-        rows = read_rows(whole)
-        within = 3 * rows[-1]["seconds_total"] / len(rows)
-    lines = []
+    rows = read_rows(whole)
+    generation = rows[-1]["seconds_total"] / len(rows)
+    lines: list[int] = []
     while len(lines) < kills:
         if rng.random() < 0.2:
             process = _start(config, killed, settings)
@@ -56,13 +55,19 @@ def kill_and_resume(
         else:
             process = _fork(config, killed, settings)
             _wait_until_it_plays(process)
-            time.sleep(rng.uniform(0, within))
+            _wait_for_lines(killed, _lines(killed) + rng.randrange(3), process)
+            time.sleep(rng.uniform(0, generation))
         process.kill()
         stderr = process.communicate()[1]
         assert process.returncode == -9, f"ended before kill {len(lines)}: {process.returncode} {stderr}"
-        lines.append((killed / METRICS).read_bytes().count(b"\n") if (killed / METRICS).exists() else 0)
+        lines.append(_lines(killed))
     _to_the_end(_fork(config, killed, settings))
     return lines
+
+
+def _lines(path: Path) -> int:
+    """How many generations the run's metrics.jsonl has."""
+    return (path / METRICS).read_bytes().count(b"\n") if (path / METRICS).exists() else 0
 
 
 def _to_the_end(process: subprocess.Popen | Fork) -> None:
@@ -111,6 +116,10 @@ class Fork:
             sys.stderr.flush()
             os._exit(code if isinstance(code, int) else int(code is not None))
 
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
     def kill(self) -> None:
         os.kill(self._pid, signal.SIGKILL)
 
@@ -128,10 +137,15 @@ def _wait_until_it_plays(process: Fork) -> None:
     assert process.stdout.readline(), process.communicate()[1]
 
 
+def _wait_for_lines(path: Path, lines: int, process: Fork) -> None:
+    """Waits until metrics.jsonl has so many, or the process has ended."""
+    while _lines(path) < lines and process.running():
+        time.sleep(0.001)
+
+
 def main(
     config: Path,
     kills: Annotated[int, typer.Option(min=1)] = 50,
-    within: float | None = None,
     seed: int = 0,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE")] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the two runs there.")] = None,
@@ -139,7 +153,7 @@ def main(
     """Prints how far each kill came, and whether the two runs are equal, as one line of JSON."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = out or Path(temporary)
-        lines = kill_and_resume(config, folder, kills, seed, tuple(overrides or ()), within)
+        lines = kill_and_resume(config, folder, kills, seed, tuple(overrides or ()))
         one, other = results(folder / "killed"), results(folder / "whole")
         print(json.dumps({"finished_at_kills": lines, "generations": len(one["rows"]), "equal": one == other}))
         raise typer.Exit(int(one != other))

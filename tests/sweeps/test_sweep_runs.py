@@ -35,7 +35,7 @@ scheduler = "pbt"
 concurrent = 2
 set = ["training.generations=4", "checkpoints.keep_last=1"]
 time = "generation"
-pbt = {perturbation_interval = 2, quantile_fraction = 0.5}
+pbt = {perturbation_interval = 2, quantile_fraction = 0.5, synch = true}
 """
 ASHA = """
 trials = 4
