@@ -16,7 +16,7 @@ from neuroevo.cluster.machines import Machine, Machines, reason_of
 from neuroevo.cluster.player import PlayerFacts, Report
 from neuroevo.cluster.schedule import KilledTooOften, Piece, Schedule
 from neuroevo.config.schema import Cluster
-from neuroevo.core.episode import Episode, EpisodeResults
+from neuroevo.core.episode import Batch, Episode
 from neuroevo.core.errors import EnvironmentFailure, UserError
 from neuroevo.core.evaluator import Work
 from neuroevo.system.console import say
@@ -33,11 +33,13 @@ class Sent:
     """A batch that is not over.
 
     Attributes:
+        batch: Where results are booked.
         episodes: What is played.
         priority: Batches of a lower number go first.
         where: Ray's references to the table and to the vectors of its centers.
     """
 
+    batch: Batch
     episodes: Sequence[Episode]
     priority: int
     where: tuple[Any, Sequence[Any]]
@@ -48,8 +50,7 @@ class _Player:
     """A machine that takes part, and how things stand with it."""
 
     machine: Machine
-    told: int  # how many of the batches that are over it has heard of
-    known: set[int] = field(default_factory=set)  # batches whose tables it has heard of
+    known: set[int] = field(default_factory=set)  # batches whose tables it has
     asked: float | None = None  # when, for results; None: it is not asked at present
     silent: bool = False
     measured: float = field(default_factory=time.monotonic)  # when its last results came
@@ -70,7 +71,6 @@ class Dispatcher:
         self._cluster, self._machines = cluster, machines
         self._schedule = Schedule(cluster.retries)
         self._batches: dict[int, Sent] = {}
-        self._over: list[int] = []  # batches that players may forget
         self._players: dict[int, _Player] = {}
         self._calls: dict[Any, int] = {}  # the player's number, by Ray's reference to its answer
         self._gone = Work(0, 0.0, 0)  # of players that are lost
@@ -104,14 +104,11 @@ class Dispatcher:
         self._schedule.add_batch(number, len(batch.episodes), batch.priority)
         self._hand_out()
 
-    def collect(self, seconds: float) -> list[tuple[int, EpisodeResults]]:
-        """Waits for answers or a short time, and hands out more.
+    def collect(self, seconds: float) -> None:
+        """Waits for answers or a short time, books the results in their batches, and hands out more.
 
         Args:
             seconds: How long to wait at most.
-
-        Returns:
-            Results, each with the number of its batch; ids are indices in the batch, each once in all.
 
         Raises:
             EnvironmentFailure: An environment failed, or an episode has cost as many players as it may.
@@ -124,18 +121,17 @@ class Dispatcher:
                 why = "".join(f" ({failure})" for failure in self._machines.failures()[:1])
                 self._tell(f"no machine of the cluster plays; waiting for one{why}")
             time.sleep(seconds)
-            return []
+            return
         ready, _ = ray.wait(list(self._calls), num_returns=1, timeout=seconds)
         if ready:
             ready, _ = ray.wait(list(self._calls), num_returns=len(self._calls), timeout=0)
-        players, answered, results = len(self._players), set(), []
+        players, answered = len(self._players), set()
         for call in ready:
             number = self._calls.pop(call, None)  # None: of a player that an answer before this one has lost
             if number is not None:
                 answered.add(number)
-                results += self._answer(number, call)
+                self._answer(number, call)
         self._hand_out(answered if len(self._players) == players else None)
-        return results
 
     def work(self) -> Work:
         """What has been done so far, by players that are lost, too."""
@@ -150,7 +146,7 @@ class Dispatcher:
         """Lets players that have become ready take part; whether there were any."""
         ready = self._machines.poll()
         for machine in ready:
-            self._players[machine.number] = _Player(machine, told=len(self._over))
+            self._players[machine.number] = _Player(machine)
             self._schedule.add_player(machine.number, machine.facts.slots)
         return bool(ready)
 
@@ -171,18 +167,17 @@ class Dispatcher:
             self._calls[player.machine.actor.results.remote(at_least, self._report_seconds, *message)] = number
 
     def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> tuple[bytes, dict[int, Any], list[int]]:
-        """Pieces with their priorities, and what the player has not heard of batches, as PlayerActor takes them."""
+        """Pieces with their priorities, where new tables are, which it may forget, as PlayerActor takes them."""
         new = {piece.batch for piece, _ in pieces} - player.known
-        over = self._over[player.told :]
-        player.known |= new
-        player.told = len(self._over)
+        over = [number for number in player.known if number not in self._batches]
+        player.known = (player.known | new).difference(over)
         return pickle.dumps(pieces, protocol=5), {number: self._batches[number].where for number in new}, over
 
     @property
     def _report_seconds(self) -> float:
         return max(_REPORT_SECONDS, _DRIVER_SECONDS_A_CALL * len(self._players))
 
-    def _answer(self, number: int, call: Any) -> list[tuple[int, EpisodeResults]]:
+    def _answer(self, number: int, call: Any) -> None:
         self.calls += 1
         try:
             report = ray.get(call)
@@ -192,24 +187,24 @@ class Dispatcher:
             raise
         except RayError as error:  # the player has died, or its machine and what was there
             self._lose(number, reason_of(error))
-            return []
-        return [] if report is None else self._book(number, pickle.loads(report))
+            return
+        if report is not None:
+            self._book(number, pickle.loads(report))
 
-    def _book(self, number: int, report: Report) -> list[tuple[int, EpisodeResults]]:
-        player, now, new = self._players[number], time.monotonic(), []
+    def _book(self, number: int, report: Report) -> None:
+        player, now = self._players[number], time.monotonic()
         player.asked, player.silent = None, False
         player.machine.steps, player.machine.busy_seconds = report.steps, report.busy_seconds
-        for batch, results in report.results:
-            places = self._schedule.finish(number, batch, results.ids.tolist())
-            if len(places):
-                new.append((batch, results if len(places) == len(results) else results.at(places)))
-            if batch in self._batches and not self._schedule.left(batch):
-                del self._batches[batch]
-                self._over.append(batch)
+        for whose, results in report.results:
+            places = self._schedule.finish(number, whose, results.ids.tolist())
+            if len(places):  # otherwise others were first
+                batch = self._batches[whose].batch
+                batch.book(results if len(places) == len(results) else results.at(places))
+                if not batch.left:
+                    del self._batches[whose]
         if report.results:
             self._schedule.measure(number, now - player.measured)
             player.measured = now
-        return new
 
     def _lose(self, number: int, why: str) -> None:
         machine = self._players.pop(number).machine

@@ -5,8 +5,7 @@ from __future__ import annotations
 import atexit
 import math
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from neuroevo.cluster.machines import Machines, join, leave
 from neuroevo.cluster.player import PlayerSettings
 from neuroevo.cluster.table import table_of
 from neuroevo.config.schema import Cluster
+from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center
@@ -26,7 +26,7 @@ _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the pr
 _CENTERS = 8  # references that are kept for later batches
 
 
-class ClusterEvaluator:
+class ClusterEvaluator(Closing):
     """Plays episodes on the machines of a Ray cluster; satisfies the Evaluator protocol.
 
     Args:
@@ -50,15 +50,13 @@ class ClusterEvaluator:
         threads: int | None = None,
         reference_batch: np.ndarray | None = None,
     ):
-        self._leaves, self._closed, self._machines = join(cluster.address), False, Machines(player)
-        atexit.register(self.close)
-        self._batches: dict[int, Batch] = {}
+        self._machines = Machines(player, reference_batch, threads, cluster.head_plays)
+        self._dispatcher = Dispatcher(cluster, self._machines)
         self._centers: dict[str, Any] = {}  # Ray's references to the last few, by name
         self._next_batch = 0
+        self._leaves, self._closed = join(cluster.address), False
+        atexit.register(self.close)
         with self._closed_on_failure():
-            reference = None if reference_batch is None else ray.put(reference_batch)
-            self._machines = Machines(player, reference, threads, cluster.head_plays)
-            self._dispatcher = Dispatcher(cluster, self._machines)
             facts = self._dispatcher.wait_for_machines()
         self.device, self.frame_skip, self.num_actions = facts.device, facts.frame_skip, facts.num_actions
         self.observation_size, self.behavior_size = facts.observation_size, facts.behavior_size
@@ -73,11 +71,18 @@ class ClusterEvaluator:
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
         """Sends the episodes and returns at once. Those of a lower priority number are played first.
 
-        Raises what an environment raised on one of the machines, and KeyboardInterrupt; both leave it closed.
+        Args:
+            episodes: What to play.
+            priority: See the Evaluator protocol.
+
+        Returns:
+            The batch, which wait() takes.
+
+        Raises:
+            EnvironmentFailure: An environment failed on one of the machines. This and KeyboardInterrupt leave the
+                evaluator closed.
         """
-        batch = Batch(len(episodes))
-        if self.behavior_size:
-            batch.behaviors = np.zeros((len(episodes), self.behavior_size), self._behavior_dtype)
+        batch = Batch(len(episodes), self.behavior_size, self._behavior_dtype)
         if not episodes:
             return batch
         with self._closed_on_failure():
@@ -87,8 +92,7 @@ class ClusterEvaluator:
             table = table_of(episodes)
             where = ray.put(table), [self._reference(centers[name]) for name in table.centers]
             number, self._next_batch = self._next_batch, self._next_batch + 1
-            self._batches[number] = batch
-            self._dispatcher.add(number, Sent(episodes, priority, where))
+            self._dispatcher.add(number, Sent(batch, episodes, priority, where))
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
@@ -100,10 +104,7 @@ class ClusterEvaluator:
         with self._closed_on_failure():
             while batch.left and time.perf_counter() < end:
                 self._require_open()
-                for number, results in self._dispatcher.collect(_WAIT_SECONDS):
-                    self._batches[number].book(results)
-                    if not self._batches[number].left:
-                        del self._batches[number]
+                self._dispatcher.collect(_WAIT_SECONDS)
                 if on_progress is not None:
                     on_progress(batch.over, int(batch.steps.sum()))
         return batch.outcomes
@@ -127,12 +128,6 @@ class ClusterEvaluator:
         if self._leaves:
             leave()
 
-    def __enter__(self) -> ClusterEvaluator:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _reference(self, center: Center) -> Any:
         """Ray's reference to a center's vector, which is sent once even if several batches need it."""
         reference = self._centers.pop(center.name, None) or ray.put(center.vector)
@@ -144,11 +139,3 @@ class ClusterEvaluator:
     def _require_open(self) -> None:
         if self._closed:
             raise RuntimeError("the evaluator is closed: it plays nothing after close() or a failure")
-
-    @contextmanager
-    def _closed_on_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise

@@ -14,7 +14,7 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -104,28 +104,32 @@ class _Starting:
     ready: Any  # Ray's reference to the facts
 
 
-@dataclass(eq=False)
 class Machines:
     """Players on the machines of the cluster that this process has joined.
 
-    Attributes:
+    Args:
         settings: What they play.
-        reference_batch: Ray's reference to the observations for vbn layers, or None.
+        reference_batch: Observations for vbn layers; None: the network has none.
         threads: Worker threads of each; None: as many as the machine offers Ray.
         head_plays: Whether the machine of the cluster's head has a player.
     """
 
-    settings: PlayerSettings
-    reference_batch: Any = None
-    threads: int | None = None
-    head_plays: bool = True
-    _playing: dict[str, Machine] = field(default_factory=dict)  # by node
-    _starting: dict[str, _Starting] = field(default_factory=dict)
-    _waiting: dict[str, _Waiting] = field(default_factory=dict)
-    _polled: float = -_POLL_SECONDS
-    _number: int = 0
-    _device: str | None = None  # of all players, since outcomes in float32 differ between the CPU and the GPU
-    _actor_class: Any = field(default_factory=lambda: ray.remote(PlayerActor))
+    def __init__(
+        self,
+        settings: PlayerSettings,
+        reference_batch: np.ndarray | None = None,
+        threads: int | None = None,
+        head_plays: bool = True,
+    ):
+        self._settings, self._reference_batch = settings, reference_batch
+        self._threads, self._head_plays = threads, head_plays
+        self._actor_class: Any = ray.remote(PlayerActor)
+        self._playing: dict[str, Machine] = {}  # by node
+        self._starting: dict[str, _Starting] = {}
+        self._waiting: dict[str, _Waiting] = {}
+        self._polled = -_POLL_SECONDS
+        self._number = 0
+        self._device: str | None = None  # of all players: outcomes in float32 differ between the CPU and the GPU
 
     def poll(self) -> list[Machine]:
         """Starts players where there is none, and returns those that have become ready to play since the last call."""
@@ -168,7 +172,7 @@ class Machines:
             return
         cores = node["Resources"].get("CPU", 0)
         is_head = "node:__internal_head__" in node["Resources"]
-        if number in self._playing or number in self._starting or (is_head and not self.head_plays) or cores < 1:
+        if number in self._playing or number in self._starting or (is_head and not self._head_plays) or cores < 1:
             return
         if now < self._waiting.setdefault(number, _Waiting()).at:
             return
@@ -179,7 +183,7 @@ class Machines:
             max_task_retries=0,
             scheduling_strategy=NodeAffinitySchedulingStrategy(number, soft=False),
         ).remote()
-        ready = actor.start.remote(self.settings, self.threads or int(cores), self.reference_batch)
+        ready = actor.start.remote(self._settings, self._threads or int(cores), self._reference_batch)
         self._starting[number] = _Starting(number, actor, ready)
 
     def _ready(self, starting: _Starting) -> Machine | None:

@@ -79,7 +79,7 @@ class Schedule:
             episodes: How many it has.
             priority: Batches of a lower number are played first; equal ones in the order in which they came.
         """
-        self._batches[number] = _Batch(priority, episodes)
+        self._batches[number] = _Batch(number, priority, episodes)
         ordered = sorted(self._batches.items(), key=lambda item: (item[1].priority, item[0]))
         self._batches = dict(ordered)
 
@@ -106,7 +106,7 @@ class Schedule:
             ahead = min(own.ahead, pending * own.slots // (2 * slots))
             room = own.slots + ahead - more_urgent  # what is less urgent waits behind it at the player
             if room > 0 and batch.pending:
-                taken = batch.take(room, {index for of, index in own.held if of == number})
+                taken = batch.take(room, own.held)
                 own.held.update(((number, index), None) for index in taken)
                 more_urgent += len(taken)
                 if taken:
@@ -171,10 +171,6 @@ class Schedule:
         """Lets others play what a silent player has, too; it gets nothing more before it has had a result."""
         self._put_back(self._players[player])
 
-    def left(self, batch: int) -> int:
-        """How many episodes of a batch have no result."""
-        return self._batches[batch].left if batch in self._batches else 0
-
     def held(self, player: int) -> int:
         """How many episodes a player has."""
         return len(self._players[player].held)
@@ -223,8 +219,8 @@ class _Player:
 
 
 class _Batch:
-    def __init__(self, priority: int, episodes: int):
-        self.priority, self.left = priority, episodes
+    def __init__(self, number: int, priority: int, episodes: int):
+        self.number, self.priority, self.left = number, priority, episodes
         self.deaths: defaultdict[int, int] = defaultdict(int)
         self.suspects: dict[int, None] = {}
         self._over = np.zeros(episodes, bool)
@@ -235,9 +231,9 @@ class _Batch:
     def pending(self) -> int:
         return len(self._over) - self._next + len(self._front)
 
-    def take(self, most: int, but: Collection[int]) -> list[int]:
-        """At most so many episodes, without those in `but`."""
-        taken = [index for index in reversed(self._front) if index not in but][:most]
+    def take(self, most: int, held: Collection[tuple[int, int]]) -> list[int]:
+        """At most so many episodes, without those that are held already."""
+        taken = [index for index in reversed(self._front) if (self.number, index) not in held][:most]
         for index in taken:
             del self._front[index]
         more = range(self._next, min(self._next + most - len(taken), len(self._over)))

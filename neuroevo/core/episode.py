@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from neuroevo.core.errors import SimulationError
 from neuroevo.core.genome import Genome
@@ -135,19 +136,21 @@ class Batch:
         failures: As Outcomes has them, of the episodes that are over.
         observation_sums: As Outcomes has them, of the episodes before the first that is not over; those of later ones
             are kept until it is their turn.
-        behaviors: [N, B] as Outcomes has them, 0 where an episode is not over; None until one is known.
+        behaviors: [N, B] as Outcomes has them, 0 where an episode is not over; None if they are not recorded.
     """
 
-    def __init__(self, episodes: int):
+    def __init__(self, episodes: int, behavior_size: int = 0, behavior_dtype: DTypeLike = np.float64):
         """A batch of which nothing is over.
 
         Args:
             episodes: N.
+            behavior_size: B; 0: behaviors are not recorded.
+            behavior_dtype: Theirs.
         """
         self.returns, self.steps = np.zeros(episodes), np.zeros(episodes, np.int64)
         self.failures: dict[int, str] = {}
         self.observation_sums: np.ndarray | None = None
-        self.behaviors: np.ndarray | None = None
+        self.behaviors = np.zeros((episodes, behavior_size), behavior_dtype) if behavior_size else None
         self.over = 0
         self._is_over = np.zeros(episodes, bool)
         self._added = 0  # the first episode whose sums are not in observation_sums
@@ -170,9 +173,7 @@ class Batch:
                 sums = results.observation_sums[place]
                 # A copy: it is a row of many, which are not to live as long.
                 self._waiting[int(results.ids[place])] = np.zeros_like(sums) if results.failures[place] else sums.copy()
-        if results.behaviors.shape[1]:
-            if self.behaviors is None:
-                self.behaviors = np.zeros((len(self.steps), results.behaviors.shape[1]), results.behaviors.dtype)
+        if self.behaviors is not None:
             self.behaviors[results.ids] = results.behaviors
         while self._added < len(self.steps) and self._is_over[self._added]:
             if self._added in self._waiting:

@@ -65,8 +65,9 @@ def run_episodes(
     if reference_batch is not None:
         population.set_reference(reference_batch)
     submission = pack(episodes, frame_skip=pool.frame_skip, dimensions=population.dimensions, normalizers=normalizers)
-    batch = Batch(len(episodes))
-    batch.book(run_lanes(pool, population, submission, lanes=lanes, slots=slots))
+    results = run_lanes(pool, population, submission, lanes=lanes, slots=slots)
+    batch = Batch(len(episodes), results.behaviors.shape[1], results.behaviors.dtype)
+    batch.book(results)
     return batch.outcomes
 
 

@@ -6,13 +6,13 @@ import atexit
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from neuroevo.core.behavior import Behavior
+from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
@@ -35,7 +35,7 @@ _LIGHT_SLOTS = 16
 _LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here as it comes; LargeModel has 16e6
 
 
-class LocalEvaluator:
+class LocalEvaluator(Closing):
     """Plays episodes on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
 
     Args:
@@ -127,7 +127,12 @@ class LocalEvaluator:
             parents: Genomes whose weights are kept for more of their children, in this submission or later ones; None
                 for those that have several children here.
 
-        Raises what an environment or an op raised, and KeyboardInterrupt; both leave the evaluator closed.
+        Returns:
+            The batch, which wait() takes.
+
+        Raises:
+            EnvironmentFailure: An environment failed. This, what an op raised, and KeyboardInterrupt leave the
+                evaluator closed.
         """
         with self._closed_on_failure():
             return self._submit(episodes, priority, parents)
@@ -172,16 +177,8 @@ class LocalEvaluator:
         atexit.unregister(self.close)
         self._pipeline.close()
 
-    def __enter__(self) -> LocalEvaluator:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _submit(self, episodes: Sequence[Episode], priority: int, parents: Iterable[Genome] | None) -> Batch:
-        batch = Batch(len(episodes))
-        if self.behavior_size:
-            batch.behaviors = np.zeros((len(episodes), self.behavior_size), self._pipeline.behavior_dtype)
+        batch = Batch(len(episodes), self.behavior_size, self.behavior_dtype)
         if not episodes:
             return batch
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
@@ -231,14 +228,6 @@ class LocalEvaluator:
                 numbers[normalizer], self._next_normalizer = self._next_normalizer, self._next_normalizer + 1
                 self._pipeline.set_normalizer(numbers[normalizer], normalizer.mean, normalizer.std)
         return numbers
-
-    @contextmanager
-    def _closed_on_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
 
 
 def _parents_of(genomes: Iterable[Genome]) -> list[Genome]:

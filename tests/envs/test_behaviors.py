@@ -198,8 +198,8 @@ def results_of(ids: list[int], failures: list[str], behaviors: np.ndarray) -> Ep
 
 
 def test_a_batch_keeps_the_behaviors_of_its_episodes() -> None:
-    batch, rows = Batch(3), np.arange(6, dtype=np.uint8).reshape(3, 2)
-    assert batch.outcomes.behaviors is None
+    batch, rows = Batch(3, 2, np.uint8), np.arange(6, dtype=np.uint8).reshape(3, 2)
+    assert np.array_equal(batch.outcomes.behaviors, np.zeros((3, 2)))
     batch.book(results_of([2, 0], ["", "broke"], rows[:2]))
     rows[:] = 99  # they may be rows of an array that is used again
     expected = np.array([[2, 3], [0, 0], [0, 1]], np.uint8)

@@ -33,9 +33,7 @@ from tests.support.runs import read_rows, results
 ROOT = Path(__file__).parents[2]
 
 
-def kill_and_resume(
-    config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = ()
-) -> list[int]:
+def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = ()) -> list[int]:
     """Trains into out/"whole", and into out/"killed", which is killed `kills` times; both to their end.
 
     Returns the number of lines of metrics.jsonl at each kill. AssertionError: a process ended in another way, by

@@ -98,11 +98,11 @@ class ToyEvaluator:
             returns[2] = np.nan
         steps = np.array([min(10 + e.seed % 20, e.max_steps or 100) for e in episodes])
         if not episodes:
-            return Batch(0)
+            return Batch(0, behavior_size=2)
         self.calls.append(list(episodes))
         self.priorities.append(priority)
         self._steps += int(steps.sum())
-        batch = Batch(len(episodes))
+        batch = Batch(len(episodes), behavior_size=2)
         seen = [np.zeros(5) if each.normalizer is None else sums_of(observations(each)) for each in episodes]
         behaviors = np.round([theta(episode.genome)[:2] for episode in episodes], 1)
         ids = np.arange(len(episodes))
