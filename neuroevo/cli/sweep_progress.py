@@ -13,7 +13,7 @@ from rich.table import Table
 from typing_extensions import override
 
 from neuroevo.sweeps.tune.ledger import Trial
-from neuroevo.sweeps.tune.report import value_text
+from neuroevo.sweeps.tune.space import value_text
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
 from neuroevo.system.console import say

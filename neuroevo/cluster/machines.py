@@ -25,6 +25,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from neuroevo.cluster.player import Player, PlayerFacts, PlayerSettings
 from neuroevo.cluster.schedule import Piece
 from neuroevo.core.errors import UserError
+from neuroevo.core.settings import host_and_port
 
 log = logging.getLogger("neuroevo")
 _POLL_SECONDS = 2.0  # between looks at which machines are alive
@@ -275,11 +276,11 @@ def _kill(actor: Any) -> None:
 
 
 def _require_a_listener(address: str) -> None:
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit():
+    where = host_and_port(address)
+    if where is None:
         raise UserError(f"cluster.address is {address!r}, expected local, auto or HOST:PORT")
     try:
-        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+        socket.create_connection(where, _CONNECT_SECONDS).close()
     except OSError as error:
         reason = error.strerror or error
         raise UserError(f"cannot join the Ray cluster at {address!r}: {reason}") from error

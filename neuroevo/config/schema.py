@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import tomli_w
-from pydantic import AfterValidator, PlainValidator
+from pydantic import PlainValidator
 
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.core.bounds import MAX_SLOTS
@@ -40,6 +40,7 @@ from neuroevo.core.settings import (
     Slots,
     Steps,
     Threads,
+    cluster_address,
     one_of,
     settings,
     whole,
@@ -136,18 +137,11 @@ class CheckpointSettings:
     """Every how many generations a checkpoint stays for good; 0: never."""
 
 
-def _checked_address(value: str) -> str:
-    host, _, port = value.rpartition(":")
-    if value not in ("none", "local", "auto") and not (host and port.isdigit() and 0 < int(port) < 2**16):
-        raise ValueError("expected none, local, auto or HOST:PORT")
-    return value
-
-
 @settings
 class Cluster:
     """The machines of a Ray cluster, which play the episodes. Results do not depend on them."""
 
-    address: Annotated[str, AfterValidator(_checked_address)] = "none"
+    address: Annotated[str, cluster_address("none", "local", "auto")] = "none"
     """Where the cluster is: "auto" for the one that this machine is in, HOST:PORT of its head, or "local" for one that
     is started for the run and has this machine alone. With "none" the run plays on this machine without Ray."""
     machines: Count = 1

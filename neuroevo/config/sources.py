@@ -42,6 +42,11 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translatio
     return read
 
 
+def key_of(override: str) -> str:
+    """The key of an override SECTION.KEY=VALUE; anything if it does not have this form."""
+    return override.partition("=")[0].strip()
+
+
 def apply(tables: dict[str, Any], override: str) -> str:
     """Applies one override to the tables.
 
@@ -56,10 +61,9 @@ def apply(tables: dict[str, Any], override: str) -> str:
     Raises:
         UserError: The override does not have this form, or a part of the key before the last is not a table.
     """
-    key, equals, value = override.partition("=")
-    key, value = key.strip(), value.strip()
+    key, value = key_of(override), override.partition("=")[2].strip()
     parts = key.split(".")
-    if not equals or not all(parts) or len(parts) < 2:
+    if "=" not in override or not all(parts) or len(parts) < 2:
         raise UserError(f"--set {override}: expected SECTION.KEY=VALUE, such as training.seed=3")
     try:
         parsed = tomllib.loads(f"value = {value}")

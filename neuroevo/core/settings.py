@@ -79,6 +79,37 @@ def one_of(known: Collection[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def host_and_port(address: str) -> tuple[str, int] | None:
+    """Reads the address of a cluster's head.
+
+    Args:
+        address: HOST:PORT.
+
+    Returns:
+        Host and port, or None if it is something else.
+    """
+    host, _, port = address.rpartition(":")
+    return (host, int(port)) if host and port.isdecimal() and 0 < int(port) < 2**16 else None
+
+
+def cluster_address(*words: str) -> AfterValidator:
+    """Makes the validator of a text field that accepts words and HOST:PORT.
+
+    Args:
+        words: The words.
+
+    Returns:
+        The annotation of the field.
+    """
+
+    def check(value: str) -> str:
+        if value not in words and host_and_port(value) is None:
+            raise ValueError(f"expected {', '.join(words)} or HOST:PORT")
+        return value
+
+    return AfterValidator(check)
+
+
 def _in_32_bits(value: float) -> float:
     with np.errstate(over="ignore"):
         rounded = np.float32(value)

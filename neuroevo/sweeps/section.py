@@ -80,6 +80,20 @@ def beside(name: str, folder: Path) -> Path | str:
     return folder / name if (folder / name).is_file() else name
 
 
+def folder_of(path: Path, chosen: str | None, instead: Path | None) -> Path:
+    """Where the runs of a file go.
+
+    Args:
+        path: The file.
+        chosen: What it says; None: nothing.
+        instead: A folder to use instead; None: none.
+
+    Returns:
+        The folder: by default runs/NAME, after the file.
+    """
+    return instead or Path(chosen or Path("runs") / path.stem)
+
+
 def values_of(section: object) -> dict[str, Any]:
     """A section's settings by key, as they are."""
     return {field.name: getattr(section, field.name) for field in fields(section)}  # type: ignore[arg-type]

@@ -20,10 +20,11 @@ from pydantic import Field, PlainValidator
 
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
+from neuroevo.config.sources import key_of
 from neuroevo.core.problems import Problem, refuse
 from neuroevo.core.settings import Count, Name, settings, whole
 from neuroevo.envs import registry
-from neuroevo.sweeps.section import beside, collected, read_section
+from neuroevo.sweeps.section import beside, collected, folder_of, read_section
 
 _MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check first
 
@@ -120,7 +121,7 @@ def load_suite(
     """
     path = Path(path)
     chosen = read_section(path, "suite", SuiteSettings)
-    out = out or Path(chosen.out or Path("runs") / path.stem)
+    out = folder_of(path, chosen.out, out)
     changes = [*chosen.set, *overrides]
     problems = _conflicts(changes, chosen)
     games: list[str | None] = [] if chosen.games else [None]  # None: the configuration's own
@@ -144,7 +145,7 @@ def load_suite(
 def _conflicts(changes: Iterable[str], chosen: SuiteSettings) -> list[Problem]:
     """A problem for each change of a key that the suite itself sets."""
     own = {"training.seed": "seeds"} | ({"env.name": "games"} if chosen.games else {})
-    keys = {change: change.partition("=")[0].strip() for change in changes}
+    keys = {change: key_of(change) for change in changes}
     return [Problem(f"set {change}", f"suite.{own[key]} says that") for change, key in keys.items() if key in own]
 
 

@@ -106,6 +106,16 @@ class GenerationRecord:
         """
         return Record(**{each.name: getattr(self, each.name) for each in fields(GenerationRecord)}, test=test)
 
+    def row_without_test(self) -> dict[str, Any]:
+        """Flattens the record before its elite has been evaluated.
+
+        Returns:
+            As Record.row() has it, without a test and without the population's fitness.
+        """
+        row = self.evaluated(NOT_EVALUATED).row()
+        del row["fitness"]
+        return row
+
 
 @dataclass(frozen=True, kw_only=True)
 class Record(GenerationRecord):

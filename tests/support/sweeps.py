@@ -4,31 +4,12 @@ from textwrap import dedent
 
 from neuroevo.sweeps.tune.sweep import load_sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
+from tests.support.suites import GA
 
-PENDULUM = """
-[env]
-name = "gymnasium:Pendulum-v1"
-[env.options]
-workers = 1
-[network]
-name = "mlp"
-hidden = [4]
-[algorithm]
-name = "ga"
-population = 4
-parents = 2
-validation_candidates = 2
-[training]
-generations = 3
-max_episode_steps = 20
-validation_episodes = 2
-test_episodes = 2
-"""
-FROSTBITE = (
-    PENDULUM.replace('"gymnasium:Pendulum-v1"\n[env.options]\nworkers = 1', '"frostbite"')
-    .replace('"mlp"\nhidden = [4]', '"model"')
-    .replace("test_episodes = 2", "test_episodes = 0")  # which have no cut-off
+PENDULUM = GA.replace('"frostbite"', '"gymnasium:Pendulum-v1"\noptions = {workers = 1}').replace(
+    '"model"', '"mlp"\nhidden = [4]'
 )
+FROSTBITE = GA.replace("test_episodes = 2", "test_episodes = 0")  # which have no cut-off
 SIGMA = '"algorithm.sigma" = {log_uniform = [0.001, 1.0]}\n'
 
 

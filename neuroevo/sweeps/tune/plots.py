@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroevo.core.problems import inline, shown
-from neuroevo.sweeps.tune.space import Choice, Range, Space
+from neuroevo.sweeps.tune.space import Choice, Range, Space, value_text
 from neuroevo.sweeps.tune.status import TrialStatus
 
 if TYPE_CHECKING:
@@ -84,8 +83,8 @@ def draw_parallel(ranked: Sequence[TrialStatus], space: Space) -> Figure:
     for line, color in reversed(list(zip(lines, _colors(played), strict=True))):
         panel.plot(range(len(line)), line, color=color, linewidth=1.2, alpha=0.85, marker=".")
     for place, (_key, of) in enumerate(space.items()):
-        _draw_scale(panel, place, [(height(of, value), _text(value)) for value in scale(of)])
-    marks = [(0.5, _text(low))] if middle is not None else [(0.0, _text(low)), (1.0, _text(high))]
+        _draw_scale(panel, place, [(height(of, value), value_text(value)) for value in scale(of)])
+    marks = [(0.5, value_text(low))] if middle is not None else [(0.0, value_text(low)), (1.0, value_text(high))]
     _draw_scale(panel, len(space), marks)
     metric = ranked[0].metric if ranked else ""
     panel.set_xticks(range(len(space) + 1), [key.replace(".", ".\n") for key in space] + [metric.replace("_", "_\n")])
@@ -131,10 +130,6 @@ def _draw_scale(panel: Axes, place: int, marks: Sequence[tuple[float, str]]) -> 
     panel.axvline(place, color="0.5", linewidth=0.8, zorder=0)
     for at, text in marks:
         panel.annotate(text, (place, at), xytext=(4, 0), textcoords="offset points", fontsize="x-small", va="center")
-
-
-def _text(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else shown(value) if isinstance(value, str) else inline(value)
 
 
 def _colors(ranked: Sequence[TrialStatus]) -> list[Any]:

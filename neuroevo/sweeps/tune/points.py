@@ -12,7 +12,6 @@ import numpy as np
 
 from neuroevo.config.load import make_config
 from neuroevo.config.schema import Config
-from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.core.randomness import draw_seeds
 from neuroevo.sweeps.tune.space import Choice, Space
@@ -224,8 +223,3 @@ def all_points(space: Space, tables: Mapping[str, Any], search: str, trials: int
     if problems:
         raise ConfigError(problems)
     return points
-
-
-def problems_of_user(error: UserError) -> list[Problem]:
-    """The problems that an error is about, whatever they were found in."""
-    return list(error.problems) if isinstance(error, ConfigError) else [Problem("", str(error))]

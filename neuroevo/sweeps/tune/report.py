@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.core.errors import cannot_write
-from neuroevo.core.problems import inline, shown
 from neuroevo.sweeps.learning_curves import figure_files
 from neuroevo.sweeps.tune.plots import draw_curves, draw_parallel
-from neuroevo.sweeps.tune.space import Space
+from neuroevo.sweeps.tune.space import Space, value_text
 from neuroevo.sweeps.tune.status import TrialStatus
 from neuroevo.system.files import write_atomically
 
@@ -104,18 +103,6 @@ def write_report(ranked: Sequence[TrialStatus], space: Space, out: Path) -> str:
     except OSError as error:
         raise cannot_write(f"the report into {out}", error) from error
     return text
-
-
-def value_text(value: Any) -> str:
-    """Formats a value of a key for people.
-
-    Args:
-        value: The value.
-
-    Returns:
-        Text; of a number four digits.
-    """
-    return f"{value:.4g}" if isinstance(value, float) else shown(value) if isinstance(value, str) else inline(value)
 
 
 def _cells(now: TrialStatus, space: Space) -> list[str]:

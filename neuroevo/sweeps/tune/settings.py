@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from neuroevo.core.settings import Count, Name, Positive, Seed, nested_settings, one_of, settings
+from neuroevo.core.settings import Count, Name, Positive, Seed, cluster_address, nested_settings, one_of, settings
 from neuroevo.sweeps.tune.points import MAX_TRIALS
 from neuroevo.training.record import COLUMNS
 
@@ -74,7 +74,7 @@ class SweepSettings:
     """Changes to the configuration, as --set takes them."""
     seed: Seed = 0
     """Values are drawn from it, and a training.seed for every trial."""
-    address: Name = "local"
+    address: Annotated[str, cluster_address("local", "auto")] = "local"
     """The Ray cluster whose machines play: "local" for this one alone, "auto", or HOST:PORT of its head. All of them
     need to see the same `out`."""
     out: Name | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroevo.core.problems import Problem, did_you_mean
+from neuroevo.core.problems import Problem, did_you_mean, shown
 
 if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
@@ -161,3 +161,15 @@ def _is_number(value: Any, integer: bool) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return isinstance(value, int) if integer else math.isfinite(value)
+
+
+def value_text(value: Any) -> str:
+    """Formats a value of a key for people.
+
+    Args:
+        value: The value.
+
+    Returns:
+        Text; of a number that is not whole four digits.
+    """
+    return f"{value:.4g}" if isinstance(value, float) else shown(value)

@@ -11,7 +11,6 @@ from neuroevo.core.errors import UserError
 from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps.tune.ledger import Ledger, Trial
 from neuroevo.system.statistics import Summary, interval
-from neuroevo.training.record import NOT_EVALUATED
 
 Row = dict[str, Any]
 
@@ -75,9 +74,7 @@ def status_of(trial: Trial, metric: str) -> TrialStatus:
         rows = reader.rows(fitness=False)
         for pending in reader.state().pending:  # their tests are missing in metrics.jsonl, not what the sweep goes by
             if pending.record.generation >= len(rows):
-                row = pending.record.evaluated(NOT_EVALUATED).row()
-                row.pop("fitness")
-                rows.append(row)
+                rows.append(pending.record.row_without_test())
     except UserError as error:
         return TrialStatus(trial, metric, reason=str(error))
     return TrialStatus(trial, metric, rows, reader.config.training.test_episodes, trial.reason)

@@ -20,13 +20,12 @@ from typing import Any
 
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
-from neuroevo.config.sources import read
-from neuroevo.core.errors import UserError
+from neuroevo.config.sources import key_of, read
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.sweeps.runner import shares
-from neuroevo.sweeps.section import beside, read_section, values_of
+from neuroevo.sweeps.section import beside, collected, folder_of, read_section, values_of
 from neuroevo.sweeps.tune.checks import default_metric, problems_of_sweep
-from neuroevo.sweeps.tune.points import SEED, Values, all_points, problems_of_user, with_seed
+from neuroevo.sweeps.tune.points import SEED, Values, all_points, with_seed
 from neuroevo.sweeps.tune.settings import VALIDATION, SweepSettings, budget
 from neuroevo.sweeps.tune.space import Choice, Range, parse_space
 
@@ -85,23 +84,20 @@ def load_sweep(
     path = Path(path)
     chosen = read_section(path, "sweep", SweepSettings)
     changes = [*chosen.set, *overrides]
+    changed = set(map(key_of, changes))
     space, problems = parse_space(chosen.space)
     if not chosen.space:
         problems.append(Problem("sweep.space", "expected at least one key"))
-    problems += [
-        Problem(f"sweep.space.{key}", "set says that")
-        for key in space
-        if any(change.partition("=")[0].strip() == key for change in changes)
-    ]
+    problems += [Problem(f"sweep.space.{key}", "set says that") for key in space if key in changed]
     source = beside(chosen.config, path.parent)
-    try:
+    base = None
+    with collected(problems):
         base = load_config(source, changes)
-    except UserError as error:
-        refuse([*problems, *problems_of_user(error)], str(path))
-        raise
+    if base is None:
+        raise ConfigError(problems, str(path))
     at_a_time = concurrent or chosen.concurrent
     tables = _with_threads(read(source, changes).tables, base, at_a_time)
-    seed = None if any(change.partition("=")[0].strip() == SEED for change in changes) else chosen.seed
+    seed = None if SEED in changed else chosen.seed
     problems += problems_of_sweep(chosen, space, tables, base)
     refuse(problems, str(path))
     points = None
@@ -112,7 +108,7 @@ def load_sweep(
             raise ConfigError(error.problems, error.source or str(path)) from None
         points = [with_seed(values, tables, seed, number) for number, values in enumerate(points)]
     metric = chosen.metric or default_metric(base)
-    folder = (out or Path(chosen.out or Path("runs") / path.stem)).absolute()
+    folder = folder_of(path, chosen.out, out).absolute()
     final = SweepSettings(**{**values_of(chosen), "metric": metric, "concurrent": at_a_time})
     trials = len(points) if points is not None else chosen.trials or 1
     return Sweep(final, space, tables, seed, points, trials, folder)

@@ -33,7 +33,7 @@ from neuroevo.sweeps.tune.ledger import trial_name
 from neuroevo.sweeps.tune.points import config_of
 from neuroevo.sweeps.tune.trial_folder import begin, go_on_from
 from neuroevo.training import loop
-from neuroevo.training.record import NOT_EVALUATED, Record
+from neuroevo.training.record import Record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,6 +204,4 @@ def _plays(config: Config, reference_batch: np.ndarray | None) -> tuple[Any, ...
 def _row(state: loop.TrainState, records: list[Record]) -> dict[str, Any]:
     """The columns of the newest generation, which mostly has no test yet."""
     newest = state.pending[-1].record if state.pending else records[-1]
-    row = newest.evaluated(NOT_EVALUATED).row()
-    row.pop("fitness")
-    return row
+    return newest.row_without_test()
