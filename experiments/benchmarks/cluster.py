@@ -118,6 +118,7 @@ def _on_machines(
     from ray.cluster_utils import Cluster as SimulatedCluster
 
     from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.machines import Machines
     from neuroevo.cluster.player import PlayerSettings, origin
     from neuroevo.config.schema import Cluster
 
@@ -128,10 +129,10 @@ def _on_machines(
             simulated.add_node(num_cpus=1, object_store_memory=100 * 2**20)
         lanes = slots if threads is None else threads  # a slot that sleeps keeps its lane waiting
         player = PlayerSettings(
-            env, options, None, _NETWORK, device="cpu", lanes=lanes, slots=slots // lanes, origin=origin()
+            env, options, None, (_NETWORK,), device="cpu", lanes=lanes, slots=slots // lanes, origin=origin()
         )
-        where = Cluster(address=simulated.address, machines=machines, head_plays=False)
-        with ClusterEvaluator(where, player, threads or slots) as evaluator:
+        where = Cluster(address=simulated.address, machines=machines)
+        with ClusterEvaluator(where, Machines(player, threads=threads or slots, head_plays=False)) as evaluator:
             yield evaluator
     finally:
         simulated.shutdown()

@@ -16,6 +16,7 @@ from rich.table import Table
 from experiments.benchmarks.cluster import cluster
 from experiments.benchmarks.mujoco import mujoco
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, native, ours, peer
+from experiments.benchmarks.sharing import sharing
 from experiments.benchmarks.vector import vector
 
 GAMES = ("frostbite", "breakout", "pong", "seaquest")
@@ -266,4 +267,5 @@ SECTIONS = {
     "generation": generation,
     "memory": memory,
     "cluster": cluster,
+    "sharing": sharing,
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import pickle
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from ray.exceptions import RayError, RayTaskError
 from neuroevo.cluster.machines import Machine, Machines, reason_of
 from neuroevo.cluster.player import PlayerFacts, Report
 from neuroevo.cluster.schedule import KilledTooOften, Piece, Schedule
+from neuroevo.cluster.sharing import SharedMachine
 from neuroevo.config.schema import Cluster
 from neuroevo.core.episode import Batch, Episode
 from neuroevo.core.errors import EnvironmentFailure, UserError
@@ -25,7 +27,9 @@ log = logging.getLogger("neuroevo")
 _REPORT_SECONDS = 0.5  # within which a player answers, with results or without; longer where there are many players
 _DRIVER_SECONDS_A_CALL = 0.004  # so that the driver spends at most a part of its time on calls
 _NEWS_SECONDS = 10.0  # between messages about what is waited for
+_IDLE_AT_A_TIME = 16  # players that are looked at between two waits
 _START_SECONDS = 0.05  # between looks at whether players are ready
+_Message = tuple[bytes, dict[int, Any], list[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +65,13 @@ class Dispatcher:
 
     Args:
         cluster: How machines are used.
-        machines: Those of the cluster.
+        machines: Those of the cluster, or the one that is shared with others.
 
     Attributes:
         calls: How many calls of players have been answered.
     """
 
-    def __init__(self, cluster: Cluster, machines: Machines):
+    def __init__(self, cluster: Cluster, machines: Machines | SharedMachine):
         self._cluster, self._machines = cluster, machines
         self._schedule = Schedule(cluster.retries)
         self._batches: dict[int, Sent] = {}
@@ -116,6 +120,8 @@ class Dispatcher:
         changed = self._welcome() or self._give_up_on_the_silent()
         if changed or not self._calls:
             self._hand_out()
+        elif not self._schedule.pending:
+            self._hand_out(itertools.islice(self._idle(), _IDLE_AT_A_TIME))
         if not self._calls:
             if not self._players:
                 why = "".join(f" ({failure})" for failure in self._machines.failures()[:1])
@@ -132,6 +138,10 @@ class Dispatcher:
                 answered.add(number)
                 self._answer(number, call)
         self._hand_out(answered if len(self._players) == players else None)
+
+    def _idle(self) -> Iterator[int]:
+        """The players that have nothing to do; they may get what slower ones have."""
+        return (number for number, player in self._players.items() if player.asked is None)
 
     def work(self) -> Work:
         """What has been done so far, by players that are lost, too."""
@@ -157,16 +167,17 @@ class Dispatcher:
                 self._hand_out_to(number, self._players[number])
 
     def _hand_out_to(self, number: int, player: _Player) -> None:
-        pieces = [(piece, self._batches[piece.batch].priority) for piece in self._schedule.take(number)]
+        client, now = self._machines.client, time.monotonic()
+        pieces = [(piece, self._batches[piece.batch].priority) for piece in self._schedule.take(number, now)]
         if player.asked is not None and pieces:
-            self._calls[player.machine.actor.submit.remote(*self._message(player, pieces))] = number
+            self._calls[player.machine.actor.submit.remote(client, *self._message(player, pieces))] = number
         elif player.asked is None and (held := self._schedule.held(number)):
             # Half of what it has ahead may run out before it gets more; where nothing is pending, all.
             at_least = max(1, self._schedule.ahead(number) // 2) if self._schedule.pending else held
-            player.asked, message = time.monotonic(), self._message(player, pieces)
-            self._calls[player.machine.actor.results.remote(at_least, self._report_seconds, *message)] = number
+            player.asked, message = now, self._message(player, pieces)
+            self._calls[player.machine.actor.results.remote(client, at_least, self._report_seconds, *message)] = number
 
-    def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> tuple[bytes, dict[int, Any], list[int]]:
+    def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> _Message:
         """Pieces with their priorities, where new tables are, which it may forget, as PlayerActor takes them."""
         new = {piece.batch for piece, _ in pieces} - player.known
         over = [number for number in player.known if number not in self._batches]
@@ -196,7 +207,7 @@ class Dispatcher:
         player.asked, player.silent = None, False
         player.machine.steps, player.machine.busy_seconds = report.steps, report.busy_seconds
         for whose, results in report.results:
-            places = self._schedule.finish(number, whose, results.ids.tolist())
+            places = self._schedule.finish(number, whose, results.ids.tolist(), now)
             if len(places):  # otherwise others were first
                 batch = self._batches[whose].batch
                 batch.book(results if len(places) == len(results) else results.at(places))

@@ -13,7 +13,7 @@ import ray
 
 from neuroevo.cluster.dispatcher import Dispatcher, Sent
 from neuroevo.cluster.machines import Machines, join, leave
-from neuroevo.cluster.player import PlayerSettings
+from neuroevo.cluster.sharing import SharedMachine
 from neuroevo.cluster.table import table_of
 from neuroevo.config.schema import Cluster
 from neuroevo.core.closing import Closing
@@ -31,9 +31,8 @@ class ClusterEvaluator(Closing):
 
     Args:
         cluster: How machines are found and used.
-        player: What they play.
-        threads: Worker threads of each machine; None: as many as it offers Ray.
-        reference_batch: Observations for vbn layers; None: the network has none.
+        machines: Those of the cluster, or the one that is shared with others.
+        network: Which of the players' networks is network 0 of genomes.
 
     Attributes:
         device: Where networks are evaluated, "cpu" or "gpu", the same on every machine.
@@ -43,14 +42,8 @@ class ClusterEvaluator(Closing):
         UserError: There is no cluster, or no machine can play.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        player: PlayerSettings,
-        threads: int | None = None,
-        reference_batch: np.ndarray | None = None,
-    ):
-        self._machines = Machines(player, reference_batch, threads, cluster.head_plays)
+    def __init__(self, cluster: Cluster, machines: Machines | SharedMachine, network: int = 0):
+        self._machines, self._network = machines, network
         self._dispatcher = Dispatcher(cluster, self._machines)
         self._centers: dict[str, Any] = {}  # Ray's references to the last few, by name
         self._next_batch = 0
@@ -61,8 +54,8 @@ class ClusterEvaluator(Closing):
         self.device, self.frame_skip, self.num_actions = facts.device, facts.frame_skip, facts.num_actions
         self.observation_size, self.behavior_size = facts.observation_size, facts.behavior_size
         self._behavior_dtype = np.dtype(facts.behavior_dtype)
-        self.weights = NativeWeights(facts.network_texts)
-        self.dimension = max(self.weights.dimensions)
+        self.weights = NativeWeights(facts.network_texts[network : network + 1])
+        self.dimension = self.weights.dimensions[0]
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
         """Plays all episodes and returns their outcomes in order: submit() and wait()."""
@@ -89,7 +82,7 @@ class ClusterEvaluator(Closing):
             self._require_open()
             bases = (episode.genome.base for episode in episodes)
             centers = {base.name: base for base in bases if isinstance(base, Center)}
-            table = table_of(episodes)
+            table = table_of(episodes, self._network)
             where = ray.put(table), [self._reference(centers[name]) for name in table.centers]
             number, self._next_batch = self._next_batch, self._next_batch + 1
             self._dispatcher.add(number, Sent(batch, episodes, priority, where))

@@ -11,7 +11,9 @@ import os
 import pickle
 import signal
 import socket
+import threading
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -31,35 +33,94 @@ log = logging.getLogger("neuroevo")
 _POLL_SECONDS = 2.0  # between looks at which machines are alive
 _FIRST_BACK_OFF, _LAST_BACK_OFF = 2.0, 120.0  # seconds
 _CONNECT_SECONDS = 10.0
+_IDLE_SECONDS = 120.0  # without a call, after which a shared player ends itself
 
 
 class PlayerActor:
-    """A Player in a process of its own on one machine. Ray runs two of its methods at a time."""
+    """A Player in a process of its own on one machine. Ray runs several of its methods at a time."""
+
+    def __init__(self, idle_seconds: float | None = None):
+        """Args: after how long without a call it ends itself; None: never."""
+        self._where: dict[str, dict[int, Any]] = {}  # by client and batch
+        self._player: Player | None = None
+        self._lock = threading.Lock()  # while the player is made
+        self._called = time.monotonic()
+        if idle_seconds is not None:
+            threading.Thread(target=self._end_when_idle, args=[idle_seconds], daemon=True).start()
 
     def start(self, settings: PlayerSettings, threads: int, reference_batch: np.ndarray | None) -> PlayerFacts:
-        """Makes the player; arguments as it has them."""
-        self._where: dict[int, Any] = {}
-        self._player = Player(settings, threads, reference_batch, _fetch)
+        """Makes the player, unless there is one; arguments as it has them.
+
+        Raises:
+            EnvironmentFailure: An environment has failed; the player plays nothing more.
+        """
+        with self._lock:
+            self._called = time.monotonic()
+            if self._player is None:
+                self._player = Player(settings, threads, reference_batch, _fetch)
+            self._called = time.monotonic()
+        self._player.check()
         return self._player.facts()
 
-    def submit(self, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> None:
+    def submit(self, client: str, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> None:
         """As Player.submit().
 
         Args:
+            client: Whose.
             pieces: Each with its priority, pickled, since Ray's own pickling of objects takes the driver longer.
             new: Ray's references to the tables and centers of batches that this player has not heard of, by number.
             over: Batches of which nothing more will come.
         """
-        self._where |= new
+        assert self._player is not None, "started"
+        self._called = time.monotonic()
+        where = self._where.setdefault(client, {})
+        where |= new
         own: list[tuple[Piece, int]] = pickle.loads(pieces)
-        self._player.submit([(piece, priority, self._where[piece.batch]) for piece, priority in own], over)
+        self._player.submit(client, [(piece, priority, where[piece.batch]) for piece, priority in own], over)
         for number in over:
-            self._where.pop(number, None)
+            where.pop(number, None)
 
-    def results(self, at_least: int, seconds: float, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> bytes:
+    def results(
+        self, client: str, at_least: int, seconds: float, pieces: bytes, new: dict[int, Any], over: Sequence[int]
+    ) -> bytes:
         """As submit() and then Player.results(), pickled."""
-        self.submit(pieces, new, over)
-        return pickle.dumps(self._player.results(at_least, seconds), protocol=5)
+        self.submit(client, pieces, new, over)
+        assert self._player is not None, "started"
+        return pickle.dumps(self._player.results(client, at_least, seconds), protocol=5)
+
+    def forget(self, client: str) -> None:
+        """As Player.forget()."""
+        self._where.pop(client, None)
+        if self._player is not None:
+            self._player.forget(client)
+
+    def _end_when_idle(self, seconds: float) -> None:
+        while time.monotonic() - self._called < seconds:
+            time.sleep(1)
+        os._exit(0)
+
+
+def make_player(node: str, name: str | None = None, clients: int = 1) -> Any:
+    """Starts the process of a player, or finds the one of this name.
+
+    Args:
+        node: Ray's identifier of the machine.
+        name: What others find it by; it then outlives this process, but not a time without a call. None: nothing.
+        clients: How many there may be at a time.
+
+    Returns:
+        Ray's handle of a PlayerActor, to be started.
+    """
+    shared: dict[str, Any] = {} if name is None else dict(name=name, get_if_exists=True, lifetime="detached")
+    actor = ray.remote(PlayerActor).options(
+        num_cpus=0,  # the machine is this player's; Ray's count of free cores must not keep it waiting
+        max_concurrency=2 * clients,  # each may wait for results while it submits
+        max_restarts=0,
+        max_task_retries=0,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        **shared,
+    )
+    return actor.remote(None if name is None else _IDLE_SECONDS)
 
 
 def _fetch(where: tuple[Any, Sequence[Any]]) -> tuple[Any, list[np.ndarray]]:
@@ -113,7 +174,12 @@ class Machines:
         reference_batch: Observations for vbn layers; None: the network has none.
         threads: Worker threads of each; None: as many as the machine offers Ray.
         head_plays: Whether the machine of the cluster's head has a player.
+
+    Attributes:
+        client: What the players know this process by.
     """
+
+    client = "run"
 
     def __init__(
         self,
@@ -124,7 +190,6 @@ class Machines:
     ):
         self._settings, self._reference_batch = settings, reference_batch
         self._threads, self._head_plays = threads, head_plays
-        self._actor_class: Any = ray.remote(PlayerActor)
         self._playing: dict[str, Machine] = {}  # by node
         self._starting: dict[str, _Starting] = {}
         self._waiting: dict[str, _Waiting] = {}
@@ -147,7 +212,7 @@ class Machines:
         self._playing.pop(machine.node, None)
         self._waiting[machine.node] = _Waiting()
         self._polled = -_POLL_SECONDS
-        _kill(machine.actor)
+        kill(machine.actor)
 
     def failures(self) -> list[str]:
         """Why players could not start, on machines that have none."""
@@ -161,9 +226,9 @@ class Machines:
     def close(self) -> None:
         """Ends all players."""
         for machine in self._playing.values():
-            _kill(machine.actor)
+            kill(machine.actor)
         for starting in self._starting.values():
-            _kill(starting.actor)
+            kill(starting.actor)
         self._playing, self._starting = {}, {}
 
     def _start(self, node: dict[str, Any], now: float) -> None:
@@ -177,13 +242,7 @@ class Machines:
             return
         if now < self._waiting.setdefault(number, _Waiting()).at:
             return
-        actor = self._actor_class.options(
-            num_cpus=0,  # the machine is this player's; Ray's count of free cores must not keep it waiting
-            max_concurrency=2,
-            max_restarts=0,
-            max_task_retries=0,
-            scheduling_strategy=NodeAffinitySchedulingStrategy(number, soft=False),
-        ).remote()
+        actor = make_player(number)
         ready = actor.start.remote(self._settings, self._threads or int(cores), self._reference_batch)
         self._starting[number] = _Starting(number, actor, ready)
 
@@ -215,7 +274,7 @@ class Machines:
         waiting.failure, waiting.at = failure, time.monotonic() + waiting.back_off
         if not died:
             waiting.back_off = min(2 * waiting.back_off, _LAST_BACK_OFF)
-        _kill(starting.actor)
+        kill(starting.actor)
 
 
 def join(address: str) -> bool:
@@ -236,7 +295,9 @@ def join(address: str) -> bool:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if address not in ("local", "auto"):
         _require_a_listener(address)
-    options: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
+    options: dict[str, Any] = {"namespace": f"neuroevo-{uuid.uuid4().hex}"}  # of names of actors
+    if address == "local":
+        options["include_dashboard"] = False
     try:
         with _own_signal_handlers():
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
@@ -270,7 +331,8 @@ def _first_line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _kill(actor: Any) -> None:
+def kill(actor: Any) -> None:
+    """Ends an actor that may have ended."""
     with suppress(RayError, ValueError):
         ray.kill(actor)
 

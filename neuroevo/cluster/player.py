@@ -1,7 +1,7 @@
 """What plays on a machine of the cluster: a local evaluator with all of its cores, fed with pieces of batches.
 
-Nothing here knows Ray: machines.py makes an actor of a Player. Two threads of the actor call it, so that new work
-reaches a player that waits for results.
+Nothing here knows Ray: machines.py makes an actor of a Player. Threads of the actor call it, so that new work reaches a
+player while others wait for results. Its episodes may be several clients': evaluators, each with batches of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PlayerSettings:
         env: The environment's name.
         env_options: Its options.
         file_sum: SHA-256 sum of the file of the user's own that the environment is made from; None: there is none.
-        network: Of the genomes.
+        networks: What the networks of genomes count from 0.
         device: "auto", "cpu" or "gpu".
         behavior: What to record of each episode; None: nothing.
         lanes: Lanes of each player; None: chosen from its machine.
@@ -47,7 +47,7 @@ class PlayerSettings:
     env: str
     env_options: Mapping[str, Any]
     file_sum: str | None
-    network: Network
+    networks: tuple[Network, ...]
     device: str = "auto"
     behavior: Behavior | None = None
     lanes: int | None = None
@@ -86,12 +86,12 @@ class PlayerFacts:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a player has done since its last report.
+    """What a player has done for a client since the last report.
 
     Attributes:
         results: Of each batch, its number and the results; ids are indices in the batch.
-        steps: Steps of all episodes since the player was made.
-        busy_seconds: Time that its worker threads spent working since then, summed over the threads.
+        steps: Steps of all episodes of the client that are over.
+        busy_seconds: Time that the player's worker threads have spent working for all clients, summed over the threads.
     """
 
     results: Sequence[tuple[int, EpisodeResults]]
@@ -130,7 +130,7 @@ class Player:
             raise UserError(f"{where} does not hold what it holds on the driver's machine")
         self._evaluator = LocalEvaluator(
             environment,
-            settings.network,
+            settings.networks,
             device=settings.device,
             threads=threads,
             lanes=settings.lanes,
@@ -139,9 +139,11 @@ class Player:
             reference_batch=reference_batch,
         )
         self._fetch = fetch
-        self._readers: dict[int, TableReader] = {}  # by the number of the batch
-        self._pieces: dict[Batch, Piece] = {}  # by the evaluator's own batch for it
-        self._lock = threading.Lock()  # of _pieces
+        self._clients: dict[str, _Client] = {}
+        self._pieces: dict[Batch, tuple[_Client, Piece]] = {}  # by the evaluator's own batch for it
+        self._news = threading.Condition()  # results have come; its lock is of all that is above
+        self._failure: BaseException | None = None
+        threading.Thread(target=self._collect, name="results", daemon=True).start()
 
     def facts(self) -> PlayerFacts:
         """What the driver needs to know."""
@@ -159,45 +161,98 @@ class Player:
             behavior_dtype=own.behavior_dtype.str,
         )
 
-    def submit(self, pieces: Sequence[tuple[Piece, int, Any]], over: Sequence[int] = ()) -> None:
+    def submit(self, client: str, pieces: Sequence[tuple[Piece, int, Any]], over: Sequence[int] = ()) -> None:
         """Takes pieces and returns at once.
 
         Args:
+            client: Whose.
             pieces: Each with the priority of its batch and what fetch() takes.
             over: Batches of which nothing more will come.
         """
+        own = self._clients.setdefault(client, _Client())
         for piece, priority, where in pieces:
-            reader = self._reader(piece.batch, where)
+            reader = self._reader(own, piece.batch, where)
             episodes = reader.episodes(piece.episodes)
-            with self._lock:  # results() waits until its piece is known
+            with self._news:  # _collect() waits until its piece is known
                 batch = self._evaluator.submit(episodes, priority, reader.shared_parents(piece.episodes))
-                self._pieces[batch] = piece
+                self._pieces[batch] = own, piece
         for number in over:
-            self._readers.pop(number, None)
+            own.readers.pop(number, None)
 
-    def results(self, at_least: int, seconds: float) -> Report:
-        """What is over since the last call.
+    def results(self, client: str, at_least: int, seconds: float) -> Report:
+        """What is over of a client's episodes since its last call.
 
         Args:
+            client: Whose.
             at_least: Waits for this number of episodes,
             seconds: but no longer than this.
-        """
-        new = self._evaluator.results(at_least, seconds)
-        results = []
-        with self._lock:
-            for batch, own in new:
-                piece = self._pieces[batch]
-                results.append((piece.batch, replace(own, ids=piece.episodes[own.ids])))
-                if not batch.left:
-                    del self._pieces[batch]
-        done = self._evaluator.work()
-        return Report(results, done.steps, done.busy_seconds)
 
-    def _reader(self, number: int, where: Any) -> TableReader:
-        if number not in self._readers:
+        Raises:
+            EnvironmentFailure: An environment failed; the player plays nothing more.
+        """
+        with self._news:
+            own = self._clients.setdefault(client, _Client())
+            own.waits_for = at_least
+            self._news.wait_for(lambda: own.new >= at_least or self._failure is not None, seconds)
+            own.waits_for = None
+            self.check()
+            results, own.results, own.new = own.results, [], 0
+        return Report(results, own.steps, self._evaluator.work().busy_seconds)
+
+    def forget(self, client: str) -> None:
+        """Drops what it has of a client that is gone, once its episodes are over.
+
+        Args:
+            client: Whose.
+        """
+        self._clients.pop(client, None)
+
+    def check(self) -> None:
+        """Raises what has ended this player's evaluator, if anything has."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _collect(self) -> None:
+        """Sorts the evaluator's results by client, as long as the process lives."""
+        try:
+            while True:
+                with self._news:
+                    wanted = [own.waits_for - own.new for own in self._clients.values() if own.waits_for is not None]
+                new = self._evaluator.results(max(1, min(wanted, default=1)))
+                with self._news:
+                    for batch, results in new:
+                        self._sort(batch, results)
+                    if new:
+                        self._news.notify_all()
+        except BaseException as error:
+            with self._news:
+                self._failure = error
+                self._news.notify_all()
+
+    def _sort(self, batch: Batch, results: EpisodeResults) -> None:
+        own, piece = self._pieces[batch]
+        own.results.append((piece.batch, replace(results, ids=piece.episodes[results.ids])))
+        own.new += len(results)
+        own.steps += int(results.steps.sum())
+        if not batch.left:
+            del self._pieces[batch]
+
+    def _reader(self, client: _Client, number: int, where: Any) -> TableReader:
+        if number not in client.readers:
             table, vectors = self._fetch(where)
-            self._readers[number] = TableReader(table, [Center(vector) for vector in vectors])
-        return self._readers[number]
+            client.readers[number] = TableReader(table, [Center(vector) for vector in vectors])
+        return client.readers[number]
+
+
+@dataclass(eq=False)
+class _Client:
+    """Whose episodes are played, and what of them is over."""
+
+    readers: dict[int, TableReader] = field(default_factory=dict)  # by the number of the batch
+    results: list[tuple[int, EpisodeResults]] = field(default_factory=list)  # since its last report
+    new: int = 0  # episodes among them
+    steps: int = 0
+    waits_for: int | None = None  # as many episodes, if it waits
 
 
 def origin() -> dict[str, str]:

@@ -1,11 +1,12 @@
-"""Who plays which episodes: pure bookkeeping, without Ray, clocks or networks.
+"""Who plays which episodes: pure bookkeeping, without Ray, clocks or networks; who calls tells the time.
 
 Players pull: one gets as many episodes as it has slots, and a few ahead, so that a slot that becomes free need not wait
 for the driver. Toward the end of what is pending it gets fewer ahead, and at last none, so that no player keeps
 episodes waiting while another has nothing to do. Batches of a lower priority number go first; others fill the gaps.
 
-Episodes of a player that died, or is silent, go back to the front. Several players may then have the same one: the
-first result counts, and the others, which are equal, are dropped.
+Episodes of a player that died, or is silent, go back to the front. When nothing is pending, a player with free slots
+also gets episodes of one that takes much longer over an episode than it does. Several players may then have the same
+one: the first result counts, and the others, which are equal, are dropped.
 
 An episode that was being played when a player died is a suspect. A suspect of `retries` - 1 deaths is handed out alone,
 to a player that plays nothing else; if that one dies too, the episode is what kills.
@@ -21,6 +22,8 @@ import numpy as np
 
 AHEAD_SECONDS = 0.6  # how long a player's episodes ahead last, at the rate at which it plays them
 _MOST_AHEAD = 4096
+_SLOWER = 2.0  # an episode is played again elsewhere if its rest takes more than this many times an episode there
+_NEWEST = 0.2  # the weight of the newest episode in the mean time that a player takes over one
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +86,16 @@ class Schedule:
         ordered = sorted(self._batches.items(), key=lambda item: (item[1].priority, item[0]))
         self._batches = dict(ordered)
 
-    def take(self, player: int) -> list[Piece]:
-        """Hands out what a player should have beside what it has; pieces in the order in which to play them."""
+    def take(self, player: int, now: float = 0.0) -> list[Piece]:
+        """Hands out what a player should have beside what it has.
+
+        Args:
+            player: Its number.
+            now: The time in seconds.
+
+        Returns:
+            Pieces, in the order in which to play them.
+        """
         own = self._players[player]
         if own.alone is not None:
             return []
@@ -95,7 +106,7 @@ class Schedule:
                 return []
             own.reserved, own.alone = False, suspect
             del self._batches[suspect[0]].suspects[suspect[1]]
-            own.held[suspect] = None
+            own.held[suspect] = now
             return [Piece(suspect[0], np.array([suspect[1]], np.int32))]
         pieces, pending, more_urgent = [], 0, 0
         slots = sum(each.slots for each in self._players.values())
@@ -107,19 +118,38 @@ class Schedule:
             room = own.slots + ahead - more_urgent  # what is less urgent waits behind it at the player
             if room > 0 and batch.pending:
                 taken = batch.take(room, own.held)
-                own.held.update(((number, index), None) for index in taken)
+                own.held.update(((number, index), now) for index in taken)
                 more_urgent += len(taken)
                 if taken:
                     pieces.append(Piece(number, np.array(taken, np.int32)))
+        if not pending:
+            pieces += self._of_slower(own, now)
         return pieces
 
-    def finish(self, player: int, batch: int, episodes: Iterable[int]) -> np.ndarray:
+    def _of_slower(self, own: _Player, now: float) -> list[Piece]:
+        """Episodes for free slots that others will still have for much longer than this player takes over one."""
+        room, found = own.slots - len(own.held), defaultdict(list)
+        for other in self._players.values():
+            if room <= 0 or not own.takes or other.takes <= _SLOWER * own.takes:
+                continue
+            for each, since in other.held.items():
+                rest, batch = since + other.takes - now, self._batches.get(each[0])
+                if room <= 0 or rest <= _SLOWER * own.takes or each in own.held or batch is None:
+                    continue
+                if batch.play_again(each[1]):
+                    own.held[each] = now
+                    found[batch.number].append(each[1])
+                    room -= 1
+        return [Piece(number, np.array(indices, np.int32)) for number, indices in found.items()]
+
+    def finish(self, player: int, batch: int, episodes: Iterable[int], now: float = 0.0) -> np.ndarray:
         """Books results.
 
         Args:
             player: Whose.
             batch: The batch's number; one that is over already is fine.
             episodes: Indices in the batch of the episodes that have a result.
+            now: The time in seconds.
 
         Returns:
             The places among `episodes` of those that had no result before, int64.
@@ -128,7 +158,10 @@ class Schedule:
         new = []
         for place, index in enumerate(episodes):
             if own is not None:
-                own.finished += own.held.pop((batch, index), 0) is None
+                since = own.held.pop((batch, index), None)
+                if since is not None:
+                    own.finished += 1
+                    own.takes += (now - since - own.takes) * (_NEWEST if own.takes else 1.0)
                 if own.alone == (batch, index):
                     own.alone = None
             if known is not None and known.finish(index):
@@ -205,7 +238,8 @@ class Schedule:
 @dataclass
 class _Player:
     slots: int
-    held: dict[tuple[int, int], None] = field(default_factory=dict)  # (batch, index), in the order handed out
+    held: dict[tuple[int, int], float] = field(default_factory=dict)  # since when, by (batch, index), oldest first
+    takes: float = 0.0  # seconds over an episode, since it got it; 0: not known
     alone: tuple[int, int] | None = None  # the suspect that it plays
     reserved: bool = False  # it runs dry for a suspect
     finished: int = 0  # since the last measurement
@@ -226,6 +260,7 @@ class _Batch:
         self._over = np.zeros(episodes, bool)
         self._next = 0  # first that no player has had
         self._front: dict[int, None] = {}  # put back; the last is taken first
+        self._again: set[int] = set()  # handed out twice, since the first player is slow
 
     @property
     def pending(self) -> int:
@@ -244,6 +279,12 @@ class _Batch:
         if not self._over[index]:
             place = self.suspects if self.deaths[index] >= most_deaths else self._front
             place[index] = None
+
+    def play_again(self, index: int) -> bool:
+        """Whether an episode that somebody has may be handed out once more; once for each."""
+        may = not self._over[index] and index not in self._again
+        self._again.add(index)
+        return may
 
     def finish(self, index: int) -> bool:
         if self._over[index]:

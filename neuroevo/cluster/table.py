@@ -61,11 +61,12 @@ class EpisodeTable:
         return len(self.episode_nodes)
 
 
-def table_of(episodes: Sequence[Episode]) -> EpisodeTable:
+def table_of(episodes: Sequence[Episode], network: int = 0) -> EpisodeTable:
     """Puts episodes into a table.
 
     Args:
         episodes: At least one.
+        network: Which network of the table is network 0 of their genomes.
     """
     tree = _Tree()
     nodes = tree.nodes([episode.genome for episode in episodes])
@@ -77,7 +78,7 @@ def table_of(episodes: Sequence[Episode]) -> EpisodeTable:
     return EpisodeTable(
         root_seeds=np.array([0 if isinstance(base, Center) else base for base, _ in tree.roots], np.int64),
         root_centers=np.array(tree.root_centers, np.int32),
-        root_networks=np.array([network for _, network in tree.roots], np.int32),
+        root_networks=np.array([network + own for _, own in tree.roots], np.int32),
         centers=tuple(tree.centers),
         parents=np.array(tree.parents, np.int32),
         seeds=np.array(tree.seeds, np.int64),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.config.load import load_config, make_config
-from neuroevo.config.schema import Config
+from neuroevo.config.schema import Cluster, Config
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.runs.folder import RunFolder, log
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.player import PlayerSettings
+    from neuroevo.networks.architectures import Network
     from neuroevo.rollout.evaluator import LocalEvaluator
 
 
@@ -88,21 +90,55 @@ def require_ray(address: str) -> None:
 def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> ClusterEvaluator:
     require_ray(config.cluster.address)
     from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.machines import Machines
+
+    player = _player_settings(config, (config.network,))
+    machines = Machines(player, reference_batch, config.hardware.threads, config.cluster.head_plays)
+    return ClusterEvaluator(config.cluster, machines)
+
+
+def make_shared_evaluator(config: Config, networks: Sequence[Network], turn: int = 0) -> ClusterEvaluator:
+    """Makes an evaluator whose pipeline other processes of the same Ray job use, too; see neuroevo/cluster/sharing.py.
+
+    Args:
+        config: The configuration; its network has no vbn layers.
+        networks: Those of all that share it. A network that is not among them, or has another dtype than they, gets
+            another pipeline.
+        turn: Which of the processes this is; machines take turns.
+
+    Returns:
+        The evaluator. Nothing of the pipeline is in this process, and it does not import TensorFlow.
+
+    Raises:
+        UserError: As make_evaluator().
+    """
+    from neuroevo.cluster.evaluator import ClusterEvaluator
+    from neuroevo.cluster.sharing import SharedMachine
+
+    own = config.network
+    together = [each for each in networks if each.dtype == own.dtype and not each.needs_reference]
+    if own not in together:
+        together = [own]
+    player = _player_settings(config, tuple(together))
+    machine = SharedMachine(player, config.hardware.threads, turn=turn)
+    return ClusterEvaluator(Cluster(address="auto"), machine, together.index(own))
+
+
+def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSettings:
     from neuroevo.cluster.player import PlayerSettings, origin
 
     hardware, file = config.hardware, config.environment.file
-    player = PlayerSettings(
+    return PlayerSettings(
         env=config.env.name,
         env_options=config.env.options,
         file_sum=None if file is None else file.sha256(),
-        network=config.network,
+        networks=networks,
         device=hardware.device,
         behavior=config.algorithm.behavior,
         lanes=hardware.lanes,
         slots=hardware.slots,
         origin=origin(),
     )
-    return ClusterEvaluator(config.cluster, player, hardware.threads, reference_batch)
 
 
 def run(

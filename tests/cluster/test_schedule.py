@@ -74,6 +74,34 @@ def test_the_first_result_counts():
     assert schedule.held(0) == 0
 
 
+def test_a_player_with_nothing_to_do_plays_what_a_slower_one_has():
+    schedule = one_batch(100, [2, 2])
+    for now, player in [(0.0, 0), (0.0, 1)]:
+        schedule.take(player, now)
+    first = {player: [index for _, index in schedule._players[player].held] for player in (0, 1)}
+    schedule.finish(0, 0, first[0], 1.0)  # it takes a second over an episode
+    schedule.finish(1, 0, first[1], 8.0)  # and the other one eight
+    fast, slow = [], [index for _, index in numbers(schedule.take(1, 8.0))]
+    while schedule.pending:
+        fast += [index for _, index in numbers(schedule.take(0, 9.0))]
+        schedule.finish(0, 0, fast, 9.0)
+    assert slow and schedule.held(1) == len(slow)
+    assert schedule.take(1, 9.0) == []  # nobody is slower than it is
+    again = [index for _, index in numbers(schedule.take(0, 9.0))]
+    assert again == slow[:2] and schedule.take(0, 9.0) == []  # as many as it has slots, each once
+    assert schedule.finish(0, 0, again, 10.0).tolist() == [0, 1]
+    assert schedule.finish(1, 0, slow[:2], 16.0).tolist() == []
+    assert schedule.take(0, 15.9) == []  # the slow one is about to end the rest itself
+
+
+def test_equal_players_do_not_play_each_other_s():
+    schedule = one_batch(4, [2, 2])
+    held = {player: [index for _, index in numbers(schedule.take(player, 0.0))] for player in (0, 1)}
+    assert schedule.finish(0, 0, held[0][:1], 1.0).tolist() == [0]
+    schedule.finish(1, 0, held[1], 1.5)
+    assert schedule.take(1, 1.5) == []
+
+
 def test_a_silent_player_that_answers_again_does_not_get_what_it_has():
     schedule = one_batch(4, [2])
     before = numbers(schedule.take(0))
@@ -129,12 +157,12 @@ def test_every_episode_gets_one_result(sizes, slots, seed, troubles):
     for player, count in enumerate(slots):
         schedule.add_player(player, count)
         held[player] = []
-    rounds = 0
+    rounds, now = 0, 0.0
     while not all(results.values()):
         rounds += 1
         assert rounds < 10_000
         player = random.choice(schedule.players)
-        held[player] += numbers(schedule.take(player))
+        held[player] += numbers(schedule.take(player, now := now + random.random()))
         assert len(set(held[player])) == len(held[player]) == schedule.held(player)
         if troubles and random.random() < 0.3:
             troubles -= 1
@@ -152,7 +180,7 @@ def test_every_episode_gets_one_result(sizes, slots, seed, troubles):
         held[player] = [each for each in held[player] if each not in done]
         for number in {batch for batch, _ in done}:
             own = [index for batch, index in done if batch == number]
-            for place in schedule.finish(player, number, own):
+            for place in schedule.finish(player, number, own, now):
                 results[number, own[place]] += 1
         schedule.measure(player, random.random())
     assert set(results.values()) == {1}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from neuroevo.config.load import make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.core.randomness import draw_seeds
+from neuroevo.networks.architectures import Network
 from neuroevo.sweeps.tune.space import Choice, Space
 
 SEED = "training.seed"
 MAX_TRIALS = 100_000
 _TRIAL_SEEDS = 1000  # a purpose of random numbers that no run draws
+_MOST_NETWORKS = 16  # in one pipeline
 _ATTEMPTS = 100  # at values that a configuration accepts
 _CONTEXTS = 16  # points whose other values a key's ends are tried with
 
@@ -223,3 +226,27 @@ def all_points(space: Space, tables: Mapping[str, Any], search: str, trials: int
     if problems:
         raise ConfigError(problems)
     return points
+
+
+def shared_networks(space: Space, tables: Mapping[str, Any], points: Sequence[Values] | None) -> list[Network]:
+    """Lists the networks of a sweep's trials, so that one pipeline can have them all.
+
+    Args:
+        space: The space.
+        tables: Those of the configuration that all trials share.
+        points: The trials' values; None where a search chooses them as it goes.
+
+    Returns:
+        The networks; none where they are too many, or not known.
+    """
+    own = {key: values for key, values in space.items() if key.startswith("network.")}
+    if points is None:
+        if not all(isinstance(values, Choice) for values in own.values()):
+            return []
+        points = list(grid(own))
+    networks: list[Network] = []
+    for chosen in {repr([values[key] for key in own]): values for values in points}.values():
+        with suppress(ConfigError):  # which no trial has then
+            network = config_of(tables, chosen).network
+            networks += [] if network in networks else [network]
+    return networks if len(networks) <= _MOST_NETWORKS else []

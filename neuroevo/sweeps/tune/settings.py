@@ -70,6 +70,9 @@ class SweepSettings:
     """What schedulers measure a trial's age by."""
     concurrent: Count = 1
     """Trials at a time. The machine's hardware threads are shared out among them."""
+    shared: bool = True
+    """Whether all trials on a machine have their episodes played by one pipeline, which takes less memory and fills the
+    slots that one trial leaves idle, or each trial has a pipeline of its own."""
     set: list[Name] = dataclass_field(default_factory=list)
     """Changes to the configuration, as --set takes them."""
     seed: Seed = 0

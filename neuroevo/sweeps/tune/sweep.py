@@ -96,7 +96,10 @@ def load_sweep(
     if base is None:
         raise ConfigError(problems, str(path))
     at_a_time = concurrent or chosen.concurrent
-    tables = _with_threads(read(source, changes).tables, base, at_a_time)
+    shared = chosen.shared and not base.network.needs_reference  # which every trial has statistics of its own for
+    tables = read(source, changes).tables
+    if not shared:
+        tables = _with_threads(tables, base, at_a_time)
     seed = None if SEED in changed else chosen.seed
     problems += problems_of_sweep(chosen, space, tables, base)
     refuse(problems, str(path))
@@ -109,7 +112,7 @@ def load_sweep(
         points = [with_seed(values, tables, seed, number) for number, values in enumerate(points)]
     metric = chosen.metric or default_metric(base)
     folder = folder_of(path, chosen.out, out).absolute()
-    final = SweepSettings(**{**values_of(chosen), "metric": metric, "concurrent": at_a_time})
+    final = SweepSettings(**{**values_of(chosen), "metric": metric, "concurrent": at_a_time, "shared": shared})
     trials = len(points) if points is not None else chosen.trials or 1
     return Sweep(final, space, tables, seed, points, trials, folder)
 

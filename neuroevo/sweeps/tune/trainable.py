@@ -26,9 +26,10 @@ from ray import tune
 from neuroevo.config.schema import Config
 from neuroevo.config.sources import read
 from neuroevo.core.errors import UserError
+from neuroevo.networks.architectures import Network
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.training_run import make_evaluator
+from neuroevo.runs.training_run import make_evaluator, make_shared_evaluator
 from neuroevo.sweeps.tune.ledger import trial_name
 from neuroevo.sweeps.tune.points import config_of
 from neuroevo.sweeps.tune.trial_folder import begin, go_on_from
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.rollout.evaluator import LocalEvaluator
 
-TRIAL, NUMBER = "trial", "number"  # of Tune's configuration: the values of a sweep's trial, and which trial it is
+# Of Tune's configuration: the values of a sweep's trial, which trial it is, and networks that share a pipeline.
+TRIAL, NUMBER, SHARED = "trial", "number", "shared"
 
 
 class Trainable(tune.Trainable):
@@ -137,6 +139,8 @@ class Trainable(tune.Trainable):
         # Tune goes to a folder of its own; configurations may name files and modules from where the sweep began.
         os.chdir(os.environ.get("TUNE_ORIG_WORKING_DIR", "."))
         self._wanted, self._path = read_trial(config, self.trial_id or "trial")
+        self._number, shared = config.get(TRIAL, {}).get(NUMBER, 0), config.get(SHARED)
+        self._networks = None if shared is None else [Network(**table) for table in shared]
         self._command = config.get("command", ["neuroevo.sweeps.Trainable"])
 
     def _opened(self) -> RunFolder:
@@ -152,13 +156,18 @@ class Trainable(tune.Trainable):
             self._evaluator.close()
             self._evaluator = None
         if self._evaluator is None:
-            self._evaluator, self._plays = make_evaluator(config, folder.reference_batch), plays
+            self._evaluator, self._plays = self._make_evaluator(config, folder.reference_batch), plays
         known = self._evaluator
         extra = {"parameters": known.dimension, "actions": known.num_actions, "device": known.device}
         self._folder = folder.open(self._command, extra)
         self._test = {}
         self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state)
         log.info("a trial on the %s, from generation %d", known.device, folder.state.generation)
+
+    def _make_evaluator(self, config: Config, reference_batch: np.ndarray | None) -> LocalEvaluator | ClusterEvaluator:
+        if self._networks is None or config.network.needs_reference:  # which every trial has its own statistics of
+            return make_evaluator(config, reference_batch)
+        return make_shared_evaluator(config, self._networks, self._number)
 
     def _close_folder(self) -> None:
         if self._generations is not None:

@@ -27,12 +27,13 @@ from neuroevo.runs.folder_lock import lock_folder
 from neuroevo.runs.new_folder import check_free
 from neuroevo.sweeps.section import values_of
 from neuroevo.sweeps.tune.ledger import Ledger, Trial, trial_name
+from neuroevo.sweeps.tune.points import shared_networks
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
 from neuroevo.system.files import write_atomically
 
 SWEEP, STATE = "sweep.json", "tune"  # in a sweep's folder: what it is, and Tune's own folder
-_FREE = ("concurrent", "address", "out")  # settings that may change when a sweep goes on
+_FREE = ("concurrent", "address", "out", "shared")  # settings that may change when a sweep goes on
 _MOST_DEATHS = 3  # of a trial's process; each time the trial goes on from its newest checkpoint
 _LOCK_SECONDS = 15.0  # for the processes of a sweep that was killed to end
 _ENVIRONMENT = {
@@ -141,12 +142,14 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
 def _run(sweep: Sweep, ledger: Ledger, watcher: SweepWatcher) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     from neuroevo.cluster.machines import join, leave
+    from neuroevo.cluster.sharing import end_players
 
     with _environment(_ENVIRONMENT):
         leaves = join(sweep.settings.address)
         try:
             _tune(sweep, ledger, watcher)
         finally:
+            end_players()
             if leaves:
                 leave()
 
@@ -158,10 +161,12 @@ def _tune(sweep: Sweep, ledger: Ledger, watcher: SweepWatcher) -> None:
     from neuroevo.sweeps.tune.progress import LedgerCallback
     from neuroevo.sweeps.tune.schedulers import SchedulerState, make_scheduler
     from neuroevo.sweeps.tune.search import NumberedSearch
-    from neuroevo.sweeps.tune.trainable import NUMBER, TRIAL, Trainable
+    from neuroevo.sweeps.tune.trainable import NUMBER, SHARED, TRIAL, Trainable
 
     chosen = sweep.settings
     config: dict[str, Any] = {"config": dict(sweep.tables), "out": str(sweep.out), "command": sys.argv}
+    if chosen.shared:
+        config[SHARED] = [asdict(network) for network in shared_networks(sweep.space, sweep.tables, sweep.points)]
     options: dict[str, Any] = {}
     if sweep.points is None:
         options = {"search_alg": NumberedSearch(sweep, ledger), "num_samples": sweep.trials}

@@ -1,0 +1,106 @@
+"""Trials that share a pipeline: the results are those of trials with pipelines of their own, whatever happens to it."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray.tune")
+pytest.importorskip("optuna")
+
+from neuroevo.cluster.machines import join, leave  # noqa: E402 (Ray may be missing)
+from neuroevo.networks.architectures import Network  # noqa: E402
+from neuroevo.runs.reader import RunReader  # noqa: E402
+from neuroevo.sweeps.tune.points import shared_networks  # noqa: E402
+from neuroevo.sweeps.tune.tuner import run_sweep  # noqa: E402
+from tests.support.simulated_cluster import processes  # noqa: E402
+from tests.support.sweeps import Listener, load  # noqa: E402
+
+GRID = """
+search = "grid"
+concurrent = 4
+shared = {shared}
+set = ["training.generations=6", "network.activation=relu"]
+"""
+NETWORKS = '"network.hidden" = [[4], [8, 4]]\n"algorithm.sigma" = [0.1, 0.5]\n'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray():
+    """One for the sweeps of this module."""
+    join("local")
+    yield
+    leave()
+
+
+def players():
+    """The processes of players on this machine."""
+    return [pid for pid, words in processes() if "ray::PlayerActor" in words]
+
+
+class Watching(Listener):
+    """Counts the players while trials play, and kills them once if it is to."""
+
+    def __init__(self, kills=False):
+        super().__init__()
+        self.counts, self.kills = set(), kills
+
+    def result(self, trial, row):
+        super().result(trial, row)
+        found = players()
+        self.counts.add(len(found))
+        if self.kills and len(self.rows[trial.number]) == 2:
+            self.kills = False
+            for pid in found:
+                os.kill(pid, signal.SIGKILL)
+
+
+def trained(folder, shared, space=NETWORKS, **options):
+    """The fitness of every generation of every trial, and what the watcher saw."""
+    folder.mkdir()
+    watcher = Watching(**options)
+    trials = run_sweep(load(folder, GRID.format(shared=shared), space), watcher)
+    assert {(trial.status, trial.reason) for trial in trials} == {("finished", "")}
+    rows = [RunReader(Path(trial.folder)).rows() for trial in trials]
+    names = ("fitness", "validation_mean", "test_mean", "steps_total")
+    return [[[row[name] for name in names] for row in own] for own in rows], watcher
+
+
+@pytest.mark.slow
+def test_trials_of_several_networks_share_a_pipeline(tmp_path):
+    expected, watcher = trained(tmp_path / "own", "false")
+    assert watcher.counts == {0}
+    found, watcher = trained(tmp_path / "shared", "true")
+    assert watcher.counts == {1}
+    assert found == expected
+    assert len({str(rows) for rows in found}) == 4 and {len(rows) for rows in found} == {6}
+    found, watcher = trained(tmp_path / "killed", "true", kills=True)
+    assert not watcher.kills
+    assert found == expected
+
+
+@pytest.mark.slow
+def test_trials_that_cannot_share_have_players_of_their_own(tmp_path):
+    """Of other options of the environment."""
+    space = '"algorithm.sigma" = [0.1, 0.5]\n"env.options.kwargs" = [{g = 9.0}, {g = 10.0}]\n'
+    found, watcher = trained(tmp_path / "shared", "true", space)
+    assert max(watcher.counts) == 2
+    assert len({str(rows) for rows in found}) == 4
+    assert found == trained(tmp_path / "own", "false", space)[0]
+
+
+def test_which_networks_share(tmp_path):
+    lists = '"network.hidden" = [[4], [8]]\n"network.activation" = ["tanh", "relu"]\n"algorithm.sigma" = [0.1, 0.2]\n'
+    for search, space, count in [
+        ("grid", lists, 4),
+        ("optuna", lists, 4),
+        ("random", lists, 1),
+        ("optuna", '"network.action_bins" = {integer = [2, 5]}\n', 0),
+        ("grid", '"network.hidden" = [' + ", ".join(f"[{units}]" for units in range(1, 18)) + "]\n", 0),
+    ]:
+        trials = "" if search == "grid" else "trials = 1\n"
+        sweep = load(tmp_path, f'{trials}search = "{search}"', space)
+        networks = shared_networks(sweep.space, sweep.tables, sweep.points)
+        assert len(networks) == len(set(networks)) == count, (search, space)
+        assert all(isinstance(network, Network) for network in networks)
