@@ -6,6 +6,7 @@ player while others wait for results. Its episodes may be several clients': eval
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import socket
 import threading
@@ -19,6 +20,7 @@ import numpy as np
 from neuroevo.cluster.schedule import Piece
 from neuroevo.cluster.table import EpisodeTable, TableReader
 from neuroevo.core.behavior import Behavior
+from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center
@@ -99,7 +101,7 @@ class Report:
     busy_seconds: float
 
 
-class Player:
+class Player(Closing):
     """Plays pieces of batches.
 
     Args:
@@ -120,7 +122,7 @@ class Player:
         fetch: Callable[[Any], tuple[EpisodeTable, Sequence[np.ndarray]]],
     ):
         check_origin(settings.origin)
-        load_tensorflow()
+        load_tensorflow(lean=True)
         from neuroevo.envs import registry
         from neuroevo.rollout.evaluator import LocalEvaluator
 
@@ -143,7 +145,9 @@ class Player:
         self._pieces: dict[Batch, tuple[_Client, Piece]] = {}  # by the evaluator's own batch for it
         self._news = threading.Condition()  # results have come; its lock is of all that is above
         self._failure: BaseException | None = None
-        threading.Thread(target=self._collect, name="results", daemon=True).start()
+        self._collector = threading.Thread(target=self._collect, name="results", daemon=True)
+        self._collector.start()
+        atexit.register(self.close)
 
     def facts(self) -> PlayerFacts:
         """What the driver needs to know."""
@@ -211,6 +215,12 @@ class Player:
         """Raises what has ended this player's evaluator, if anything has."""
         if self._failure is not None:
             raise self._failure
+
+    def close(self) -> None:
+        """Ends the evaluator; the player plays nothing more. May be called more than once."""
+        atexit.unregister(self.close)
+        self._evaluator.close()
+        self._collector.join()
 
     def _collect(self) -> None:
         """Sorts the evaluator's results by client, as long as the process lives."""

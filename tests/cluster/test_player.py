@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,13 @@ def dimension():
         return evaluator.dimension
 
 
+@pytest.fixture
+def make_player():
+    """Makes players that are closed after the test."""
+    with ExitStack() as stack:
+        yield lambda *arguments: stack.enter_context(Player(*arguments))
+
+
 def episodes_of(bases):
     """Two children of each base, two episodes of each child."""
     children = [Genome(base).child(seed, SCALE) for base in bases for seed in (1, 2)]
@@ -43,7 +51,7 @@ def played(player, tables, pieces, client="run"):
     return {number: batch.outcomes for number, batch in batches.items()}
 
 
-def test_pieces_in_any_order_are_the_batch(dimension):
+def test_pieces_in_any_order_are_the_batch(dimension, make_player):
     center = Center(np.random.default_rng(0).normal(size=dimension).astype(np.float32))
     episodes = {0: episodes_of([1, 2]), 1: episodes_of([center, 3])}
     with LocalEvaluator("HardMaze-v0", NETWORK, threads=2) as evaluator:
@@ -54,7 +62,7 @@ def test_pieces_in_any_order_are_the_batch(dimension):
         fetched.append(number)
         return tables[number], [center.vector for _ in tables[number].centers]
 
-    player = Player(SETTINGS, 2, None, fetch)
+    player = make_player(SETTINGS, 2, None, fetch)
     pieces = [Piece(number, np.array(own, np.int32)) for own in ([7, 0], [5], [1, 2, 3], [6, 4]) for number in (1, 0)]
     found = played(player, tables, pieces)
     assert fetched == [1, 0]  # each table and its centers once
@@ -69,9 +77,9 @@ def test_pieces_in_any_order_are_the_batch(dimension):
     assert fetched == [1, 0, 0, 1]  # it had forgotten them
 
 
-def test_new_pieces_reach_a_player_that_waits():
+def test_new_pieces_reach_a_player_that_waits(make_player):
     table = table_of(episodes_of([1]))
-    player = Player(SETTINGS, 1, None, lambda where: (table, []))
+    player = make_player(SETTINGS, 1, None, lambda where: (table, []))
     later = threading.Timer(
         0.2,
         player.submit,
@@ -87,13 +95,13 @@ def test_new_pieces_reach_a_player_that_waits():
     assert time.monotonic() - begun < 60
 
 
-def test_clients_get_their_own_results(dimension):
+def test_clients_get_their_own_results(make_player):
     """Their batches have the same numbers, and they wait at the same time, for different counts."""
     episodes = {name: episodes_of([seed, seed + 10]) for seed, name in enumerate("abc")}
     with LocalEvaluator("HardMaze-v0", NETWORK, threads=1) as evaluator:
         expected = {name: evaluator.evaluate(own) for name, own in episodes.items()}
     tables = {name: table_of(own) for name, own in episodes.items()}
-    player = Player(SETTINGS, 1, None, lambda name: (tables[name], []))
+    player = make_player(SETTINGS, 1, None, lambda name: (tables[name], []))
     found = {name: Batch(len(own)) for name, own in episodes.items()}
 
     def play(name, at_least):
@@ -117,11 +125,11 @@ def test_clients_get_their_own_results(dimension):
     assert player.results("b", 1, 0.0).steps == int(expected["b"].steps.sum())
 
 
-def test_a_failure_reaches_every_client():
+def test_a_failure_reaches_every_client(make_player):
     options = {"workers": 1, "kwargs": {"what": "raise", "at": 2}}
     settings = replace(SETTINGS, env="gymnasium:tests.support.gymnasium_toys:ToyTrouble-v0", env_options=options)
     table = table_of(episodes_of([1]))
-    player = Player(settings, 1, None, lambda where: (table, []))
+    player = make_player(settings, 1, None, lambda where: (table, []))
     player.check()
     player.submit("a", [(Piece(0, np.arange(4, dtype=np.int32)), 0, None)])
     for name in "ab":

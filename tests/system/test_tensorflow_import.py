@@ -1,0 +1,28 @@
+"""Importing TensorFlow without what Keras imports only where it finds it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+from neuroevo.system.tensorflow_import import load_tensorflow
+load_tensorflow(lean=True)
+assert "tensorflow" in sys.modules and "matplotlib" not in sys.modules and "scipy" not in sys.modules
+import matplotlib.pyplot  # is there for who wants it
+from neuroevo.core.episode import Episode
+from neuroevo.core.genome import Genome
+from neuroevo.networks.architectures import Network
+from neuroevo.rollout.evaluator import LocalEvaluator
+with LocalEvaluator("HardMaze-v0", Network(name="mlp", hidden=(4,)), threads=1) as evaluator:
+    print(int(evaluator.evaluate([Episode(Genome(1), 1, 20)]).steps[0]))
+"""
+
+
+@pytest.mark.slow
+def test_a_lean_import_plays_and_hides_nothing_for_good():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("20\n", 0), done.stderr
