@@ -172,8 +172,8 @@ class Dispatcher:
         if player.asked is not None and pieces:
             self._calls[player.machine.actor.submit.remote(client, *self._message(player, pieces))] = number
         elif player.asked is None and (held := self._schedule.held(number)):
-            # Half of what it has ahead may run out before it gets more; where nothing is pending, all.
-            at_least = max(1, self._schedule.ahead(number) // 2) if self._schedule.pending else held
+            # Two thirds of what it has ahead may run out before it gets more; where nothing is pending, all.
+            at_least = max(1, self._schedule.ahead(number) * 2 // 3) if self._schedule.pending else held
             player.asked, message = now, self._message(player, pieces)
             self._calls[player.machine.actor.results.remote(client, at_least, self._report_seconds, *message)] = number
 

@@ -114,7 +114,7 @@ class Schedule:
         for number, batch in self._batches.items():
             pending += batch.pending
             more_urgent += held[number]
-            ahead = min(own.ahead, pending * own.slots // (2 * slots))
+            ahead = min(own.ahead, 2 * pending * own.slots // (3 * slots))
             room = own.slots + ahead - more_urgent  # what is less urgent waits behind it at the player
             if room > 0 and batch.pending:
                 taken = batch.take(room, own.held)
