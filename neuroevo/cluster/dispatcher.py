@@ -29,7 +29,7 @@ _DRIVER_SECONDS_A_CALL = 0.004  # so that the driver spends at most a part of it
 _NEWS_SECONDS = 10.0  # between messages about what is waited for
 _IDLE_AT_A_TIME = 16  # players that are looked at between two waits
 _START_SECONDS = 0.05  # between looks at whether players are ready
-_Message = tuple[bytes, dict[int, Any], list[int]]
+_Message = tuple[int, bytes, dict[int, Any], list[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,7 @@ class _Player:
     """A machine that takes part, and how things stand with it."""
 
     machine: Machine
+    messages: int = 0  # that it has been sent
     known: set[int] = field(default_factory=set)  # batches whose tables it has
     asked: float | None = None  # when, for results; None: it is not asked at present
     silent: bool = False
@@ -178,11 +179,13 @@ class Dispatcher:
             self._calls[player.machine.actor.results.remote(client, at_least, self._report_seconds, *message)] = number
 
     def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> _Message:
-        """Pieces with their priorities, where new tables are, which it may forget, as PlayerActor takes them."""
+        """A number, pieces with priorities, where new tables are, and which are over, as PlayerActor takes them."""
         new = {piece.batch for piece, _ in pieces} - player.known
         over = [number for number in player.known if number not in self._batches]
         player.known = (player.known | new).difference(over)
-        return pickle.dumps(pieces, protocol=5), {number: self._batches[number].where for number in new}, over
+        player.messages += 1
+        where = {number: self._batches[number].where for number in new}
+        return player.messages - 1, pickle.dumps(pieces, protocol=5), where, over
 
     @property
     def _report_seconds(self) -> float:

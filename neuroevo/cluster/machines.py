@@ -16,7 +16,7 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class PlayerActor:
 
     def __init__(self, idle_seconds: float | None = None):
         """Args: after how long without a call it ends itself; None: never."""
-        self._where: dict[str, dict[int, Any]] = {}  # by client and batch
+        self._senders: dict[str, _Sender] = {}  # by client
         self._player: Player | None = None
         self._lock = threading.Lock()  # while the player is made
         self._called = time.monotonic()
@@ -62,35 +62,38 @@ class PlayerActor:
         self._player.check()
         return self._player.facts()
 
-    def submit(self, client: str, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> None:
+    def submit(self, client: str, number: int, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> None:
         """As Player.submit().
 
         Args:
             client: Whose.
+            number: Of the client's message, from 0; Ray's threads may begin with a later one.
             pieces: Each with its priority, pickled, since Ray's own pickling of objects takes the driver longer.
             new: Ray's references to the tables and centers of batches that this player has not heard of, by number.
             over: Batches of which nothing more will come.
         """
         assert self._player is not None, "started"
         self._called = time.monotonic()
-        where = self._where.setdefault(client, {})
-        where |= new
+        sender = self._senders.setdefault(client, _Sender())
         own: list[tuple[Piece, int]] = pickle.loads(pieces)
-        self._player.submit(client, [(piece, priority, where[piece.batch]) for piece, priority in own], over)
-        for number in over:
-            where.pop(number, None)
+        with sender.turn:
+            sender.turn.wait_for(lambda: sender.next == number)
+            try:
+                where = sender.where = {each: at for each, at in {**sender.where, **new}.items() if each not in over}
+                self._player.submit(client, [(piece, priority, where[piece.batch]) for piece, priority in own], over)
+            finally:
+                sender.next += 1
+                sender.turn.notify_all()
 
-    def results(
-        self, client: str, at_least: int, seconds: float, pieces: bytes, new: dict[int, Any], over: Sequence[int]
-    ) -> bytes:
-        """As submit() and then Player.results(), pickled."""
-        self.submit(client, pieces, new, over)
+    def results(self, client: str, at_least: int, seconds: float, *message: Any) -> bytes:
+        """As submit(), whose arguments a message is, and then Player.results(), pickled."""
+        self.submit(client, *message)
         assert self._player is not None, "started"
         return pickle.dumps(self._player.results(client, at_least, seconds), protocol=5)
 
     def forget(self, client: str) -> None:
         """As Player.forget()."""
-        self._where.pop(client, None)
+        self._senders.pop(client, None)
         if self._player is not None:
             self._player.forget(client)
 
@@ -98,6 +101,15 @@ class PlayerActor:
         while time.monotonic() - self._called < seconds:
             time.sleep(1)
         os._exit(0)
+
+
+@dataclass(eq=False)
+class _Sender:
+    """A client, as far as its messages go: which is next, and where the tables are that it has told of, by batch."""
+
+    next: int = 0
+    where: dict[int, Any] = field(default_factory=dict)
+    turn: threading.Condition = field(default_factory=threading.Condition)
 
 
 def make_player(node: str, name: str | None = None, clients: int = 1) -> Any:

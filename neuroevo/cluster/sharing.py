@@ -39,13 +39,13 @@ class SharedMachine:
         turn: Which of the runs this is; machines take turns.
 
     Attributes:
-        client: What the player knows the run by.
+        client: What the player knows the run by; another name for each player that it gets.
     """
 
     def __init__(
         self, settings: PlayerSettings, threads: int | None, reference_batch: np.ndarray | None = None, turn: int = 0
     ):
-        self.client = uuid.uuid4().hex
+        self.client = ""
         self._settings, self._threads, self._reference_batch, self._turn = settings, threads, reference_batch, turn
         self._starting: tuple[str, Any, Any] | None = None  # machine, actor, and Ray's reference to its facts
         self._machine: Machine | None = None
@@ -68,7 +68,7 @@ class SharedMachine:
             log.warning("no player: %s", self._failure)
             kill(actor)
             return []
-        self._failure, self._number = "", self._number + 1
+        self._failure, self._number, self.client = "", self._number + 1, uuid.uuid4().hex
         self._machine = Machine(self._number, node, actor, facts)
         log.info("%s plays: %d threads, %d slots, shared", facts.host, facts.threads, facts.slots)
         return [self._machine]

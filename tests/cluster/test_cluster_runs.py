@@ -1,5 +1,7 @@
 """Runs on a simulated cluster are the runs of one machine, bit for bit."""
 
+import os
+
 import pytest
 
 from tests.support.cluster_runs import train
@@ -21,6 +23,8 @@ RUNS = [  # machines, and what is played; in the order of the machines, since a 
     (3, {**MAZE, "algorithm": {**SMALL_GA, "name": "ga_ns", "k": 3, "archive_probability": 0.3}}),
     (3, {"algorithm": SMALL_GA, "network": {"name": "model", "dtype": "int8"}}),
 ]
+if os.environ.get("NEUROEVO_TEST_MACHINES") == "all":  # each on 1, 2, and 3 machines: a quarter of an hour
+    RUNS = [(machines, changes) for machines in (1, 2, 3) for _, changes in RUNS]
 
 
 @pytest.fixture(scope="module")

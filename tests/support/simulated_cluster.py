@@ -56,8 +56,7 @@ class SimulatedCluster:
 
     def players(self) -> list[int]:
         """The processes of the players, on all nodes."""
-        raylets = {pid for pid, words in processes() if f"--gcs-address={self.address}" in words}
-        return [pid for pid, words in processes() if "PlayerActor" in words and _parent(pid) in raylets]
+        return players_of(self.address)
 
     def kill_players(self, sent: signal.Signals = signal.SIGKILL, most: int = 100) -> int:
         """Sends a signal to at most this number of them, the newest first; returns to how many."""
@@ -78,7 +77,13 @@ class SimulatedCluster:
         return line.strip()
 
 
-def processes() -> list[tuple[int, str]]:
+def players_of(address: str) -> list[int]:
+    """The processes of the players of the cluster at this address, as far as they are on this machine."""
+    raylets = {pid for pid, words in _processes() if f"--gcs-address={address}" in words}
+    return [pid for pid, words in _processes() if "PlayerActor" in words and _parent(pid) in raylets]
+
+
+def _processes() -> list[tuple[int, str]]:
     """Numbers and command lines of all processes, in the order of their numbers."""
     found = []
     for path in Path("/proc").iterdir():

@@ -14,7 +14,7 @@ from neuroevo.networks.architectures import Network  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps.tune.points import shared_networks  # noqa: E402
 from neuroevo.sweeps.tune.tuner import run_sweep  # noqa: E402
-from tests.support.simulated_cluster import processes  # noqa: E402
+from tests.support.simulated_cluster import players_of  # noqa: E402
 from tests.support.sweeps import Listener, load  # noqa: E402
 
 GRID = """
@@ -27,7 +27,7 @@ NETWORKS = '"network.hidden" = [[4], [8, 4]]\n"algorithm.sigma" = [0.1, 0.5]\n'
 
 
 @pytest.fixture(scope="module", autouse=True)
-def ray():
+def cluster():
     """One for the sweeps of this module."""
     join("local")
     yield
@@ -35,8 +35,10 @@ def ray():
 
 
 def players():
-    """The processes of players on this machine."""
-    return [pid for pid, words in processes() if "ray::PlayerActor" in words]
+    """The processes of this module's players."""
+    import ray
+
+    return players_of(ray.get_runtime_context().gcs_address)
 
 
 class Watching(Listener):
