@@ -314,7 +314,9 @@ def join(address: str) -> bool:
         with _own_signal_handlers():
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
-        raise UserError(f"cannot join the Ray cluster at {address!r}: {_first_line(error)}") from error
+        token = "; if it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH as on its machines"
+        hint = "" if address == "local" else token
+        raise UserError(f"cannot join the Ray cluster at {address!r}: {_first_line(error)}{hint}") from error
     return True
 
 
