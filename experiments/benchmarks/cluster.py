@@ -119,7 +119,8 @@ def _on_machines(
 
     from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.cluster.machines import Machines
-    from neuroevo.cluster.player import PlayerSettings, origin
+    from neuroevo.cluster.origin import origin
+    from neuroevo.cluster.player import PlayerSettings
     from neuroevo.config.schema import Cluster
 
     head = {"num_cpus": 0, "object_store_memory": 100 * 2**20, "include_dashboard": False}

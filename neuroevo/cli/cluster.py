@@ -27,7 +27,7 @@ def check(
         from neuroevo.runs.training_run import require_ray
 
         require_ray(address)
-        from neuroevo.cluster.machines import join, leave
+        from neuroevo.cluster.connection import join, leave
         from neuroevo.cluster.probe import probe
 
         leaves = join(address)

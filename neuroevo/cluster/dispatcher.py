@@ -13,7 +13,8 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
-from neuroevo.cluster.machines import Machine, Machines, reason_of
+from neuroevo.cluster.connection import reason_of
+from neuroevo.cluster.machines import Machine, Machines
 from neuroevo.cluster.player import PlayerFacts, Report
 from neuroevo.cluster.schedule import KilledTooOften, Piece, Schedule
 from neuroevo.cluster.sharing import SharedMachine

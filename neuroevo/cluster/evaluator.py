@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import ray
 
+from neuroevo.cluster.connection import join, leave
 from neuroevo.cluster.dispatcher import Dispatcher, Sent
-from neuroevo.cluster.machines import Machines, join, leave
+from neuroevo.cluster.machines import Machines
 from neuroevo.cluster.sharing import SharedMachine
 from neuroevo.cluster.table import table_of
 from neuroevo.config.schema import Cluster

@@ -1,22 +1,21 @@
 """What plays on a machine of the cluster: a local evaluator with all of its cores, fed with pieces of batches.
 
-Nothing here knows Ray: machines.py makes an actor of a Player. Threads of the actor call it, so that new work reaches a
+Nothing here knows Ray: actor.py makes an actor of a Player. Threads of the actor call it, so that new work reaches a
 player while others wait for results. Its episodes may be several clients': evaluators, each with batches of its own.
 """
 
 from __future__ import annotations
 
 import atexit
-import hashlib
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neuroevo.cluster.origin import check_origin
 from neuroevo.cluster.schedule import Piece
 from neuroevo.cluster.table import EpisodeTable, TableReader
 from neuroevo.core.behavior import Behavior
@@ -24,8 +23,6 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center
-from neuroevo.core.version import VERSION
-from neuroevo.native import library
 from neuroevo.networks.architectures import Network
 from neuroevo.system.tensorflow_import import load_tensorflow
 
@@ -263,39 +260,3 @@ class _Client:
     new: int = 0  # episodes among them
     steps: int = 0
     waits_for: int | None = None  # as many episodes, if it waits
-
-
-def origin() -> dict[str, str]:
-    """What has to be the same on all machines, by what it is called."""
-    build = library.build_info()
-    return {
-        "neuroevo": VERSION,
-        "Python sources of neuroevo (SHA-256)": _sources(),
-        **{f"native code's {name}": str(build.get(name)) for name in ("ale", "mujoco", "sanitize")},
-    }
-
-
-def _sources() -> str:
-    """A SHA-256 sum over the package's modules, which tells a checkout of another commit from this one."""
-    digest, package = hashlib.sha256(), Path(__file__).parents[1]
-    for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def check_origin(expected: Mapping[str, str]) -> None:
-    """Whether this machine has what the driver has.
-
-    Args:
-        expected: origin() of the driver's machine.
-
-    Raises:
-        UserError: It has not; the first difference.
-    """
-    found = origin()
-    for name, value in expected.items():
-        if found.get(name) != value:
-            raise UserError(
-                f"{socket.gethostname()} has {name} {found.get(name)}, expected {value} as the driver has; "
-                "install the same on every machine"
-            )

@@ -15,8 +15,8 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from neuroevo.cluster.machines import nodes, reason_of
-from neuroevo.cluster.player import check_origin, origin
+from neuroevo.cluster.connection import nodes, reason_of
+from neuroevo.cluster.origin import check_origin, origin
 from neuroevo.native import library
 
 _ANSWER_SECONDS = 60.0  # a worker process has to start, and imports neuroevo

@@ -19,7 +19,9 @@ import ray
 from ray.exceptions import RayError
 from ray.util import list_named_actors
 
-from neuroevo.cluster.machines import Machine, kill, make_player, nodes, reason_of
+from neuroevo.cluster.actor import kill, make_player
+from neuroevo.cluster.connection import nodes, reason_of
+from neuroevo.cluster.machines import Machine
 from neuroevo.cluster.player import PlayerSettings
 from neuroevo.core.errors import UserError
 

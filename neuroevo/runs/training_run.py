@@ -125,7 +125,8 @@ def make_shared_evaluator(config: Config, networks: Sequence[Network], turn: int
 
 
 def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSettings:
-    from neuroevo.cluster.player import PlayerSettings, origin
+    from neuroevo.cluster.origin import origin
+    from neuroevo.cluster.player import PlayerSettings
 
     hardware, file = config.hardware, config.environment.file
     return PlayerSettings(

@@ -112,5 +112,5 @@ def test_a_run_is_interrupted(cluster, tmp_path, sent, code):
         time.sleep(0.05)
     process.send_signal(sent)
     output, _ = process.communicate(timeout=60)
-    assert process.returncode == code
+    assert process.returncode == code, output
     assert "--resume" in output.splitlines()[-1]

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuroevo.cluster.player import Player, PlayerSettings, origin
+from neuroevo.cluster.origin import origin
+from neuroevo.cluster.player import Player, PlayerSettings
 from neuroevo.cluster.schedule import Piece
 from neuroevo.cluster.table import table_of
 from neuroevo.core.episode import Batch, Episode

@@ -16,7 +16,7 @@ pytest.importorskip("optuna")
 from neuroevo.analysis.evaluation import evaluate_run  # noqa: E402 (Ray may be missing)
 from neuroevo.analysis.network_export import elite_network, to_arrays  # noqa: E402
 from neuroevo.analysis.rendering import choose_players, render  # noqa: E402
-from neuroevo.cluster.machines import join, leave  # noqa: E402
+from neuroevo.cluster.connection import join, leave  # noqa: E402
 from neuroevo.runs.metrics_files import read_rows  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps import Trainable  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("ray.tune")
 pytest.importorskip("optuna")
 
-from neuroevo.cluster.machines import join, leave  # noqa: E402 (Ray may be missing)
+from neuroevo.cluster.connection import join, leave  # noqa: E402 (Ray may be missing)
 from neuroevo.networks.architectures import Network  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps.tune.points import shared_networks  # noqa: E402

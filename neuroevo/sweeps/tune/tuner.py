@@ -141,7 +141,7 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
 
 def _run(sweep: Sweep, ledger: Ledger, watcher: SweepWatcher) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    from neuroevo.cluster.machines import join, leave
+    from neuroevo.cluster.connection import join, leave
     from neuroevo.cluster.sharing import end_players
 
     with _environment(_ENVIRONMENT):
@@ -211,7 +211,7 @@ def cores_per_trial(concurrent: int) -> float:
     Returns:
         How many cores a trial has Ray reserve, so that this many trials fit and no more.
     """
-    from neuroevo.cluster.machines import nodes
+    from neuroevo.cluster.connection import nodes
 
     cores = [node["Resources"].get("CPU", 0.0) for node in nodes() if node["Alive"]]
     cores = [count for count in cores if count]

@@ -1,0 +1,133 @@
+"""Ray's actor with a player: its methods are called by drivers, several at a time."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from neuroevo.cluster.player import Player, PlayerFacts, PlayerSettings
+from neuroevo.cluster.schedule import Piece
+
+_IDLE_SECONDS = 120.0  # without a call, after which a shared player ends itself
+
+
+class PlayerActor:
+    """A Player in a process of its own on one machine. Ray runs several of its methods at a time."""
+
+    def __init__(self, idle_seconds: float | None = None):
+        """Args: after how long without a call it ends itself; None: never."""
+        self._senders: dict[str, _Sender] = {}  # by client
+        self._player: Player | None = None
+        self._lock = threading.Lock()  # while the player is made
+        self._called = time.monotonic()
+        if idle_seconds is not None:
+            threading.Thread(target=self._end_when_idle, args=[idle_seconds], daemon=True).start()
+
+    def start(self, settings: PlayerSettings, threads: int, reference_batch: np.ndarray | None) -> PlayerFacts:
+        """Makes the player, unless there is one; arguments as it has them.
+
+        Raises:
+            EnvironmentFailure: An environment has failed; the player plays nothing more.
+        """
+        with self._lock:
+            self._called = time.monotonic()
+            if self._player is None:
+                self._player = Player(settings, threads, reference_batch, _fetch)
+            self._called = time.monotonic()
+        self._player.check()
+        return self._player.facts()
+
+    def submit(self, client: str, number: int, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> None:
+        """As Player.submit().
+
+        Args:
+            client: Whose.
+            number: Of the client's message, from 0; Ray's threads may begin with a later one.
+            pieces: Each with its priority, pickled, since Ray's own pickling of objects takes the driver longer.
+            new: Ray's references to the tables and centers of batches that this player has not heard of, by number.
+            over: Batches of which nothing more will come.
+        """
+        assert self._player is not None, "started"
+        self._called = time.monotonic()
+        sender = self._senders.setdefault(client, _Sender())
+        own: list[tuple[Piece, int]] = pickle.loads(pieces)
+        with sender.turn:
+            sender.turn.wait_for(lambda: sender.next == number)
+            try:
+                where = sender.where = {each: at for each, at in {**sender.where, **new}.items() if each not in over}
+                self._player.submit(client, [(piece, priority, where[piece.batch]) for piece, priority in own], over)
+            finally:
+                sender.next += 1
+                sender.turn.notify_all()
+
+    def results(self, client: str, at_least: int, seconds: float, *message: Any) -> bytes:
+        """As submit(), whose arguments a message is, and then Player.results(), pickled."""
+        self.submit(client, *message)
+        assert self._player is not None, "started"
+        return pickle.dumps(self._player.results(client, at_least, seconds), protocol=5)
+
+    def forget(self, client: str) -> None:
+        """As Player.forget()."""
+        self._senders.pop(client, None)
+        if self._player is not None:
+            self._player.forget(client)
+
+    def _end_when_idle(self, seconds: float) -> None:
+        while time.monotonic() - self._called < seconds:
+            time.sleep(1)
+        os._exit(0)
+
+
+@dataclass(eq=False)
+class _Sender:
+    """A client, as far as its messages go: which is next, and where the tables are that it has told of, by batch."""
+
+    next: int = 0
+    where: dict[int, Any] = field(default_factory=dict)
+    turn: threading.Condition = field(default_factory=threading.Condition)
+
+
+def make_player(node: str, name: str | None = None, clients: int = 1) -> Any:
+    """Starts the process of a player, or finds the one of this name.
+
+    Args:
+        node: Ray's identifier of the machine.
+        name: What others find it by; it then outlives this process, but not a time without a call. None: nothing.
+        clients: How many there may be at a time.
+
+    Returns:
+        Ray's handle of a PlayerActor, to be started.
+    """
+    shared: dict[str, Any] = {} if name is None else dict(name=name, get_if_exists=True, lifetime="detached")
+    actor = ray.remote(PlayerActor).options(
+        num_cpus=0,  # the machine is this player's; Ray's count of free cores must not keep it waiting
+        max_concurrency=2 * clients,  # each may wait for results while it submits
+        max_restarts=0,
+        max_task_retries=0,
+        scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+        **shared,
+    )
+    return actor.remote(None if name is None else _IDLE_SECONDS)
+
+
+def _fetch(where: tuple[Any, Sequence[Any]]) -> tuple[Any, list[np.ndarray]]:
+    """A table and its centers, which Ray brings to this machine once, however many ask for them."""
+    table, centers = where
+    return ray.get(table), ray.get(list(centers))
+
+
+def kill(actor: Any) -> None:
+    """Ends an actor that may have ended."""
+    with suppress(RayError, ValueError):
+        ray.kill(actor)

@@ -1,0 +1,99 @@
+"""Joins a Ray cluster and leaves it, and says what Ray knows of its machines and why a call has failed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from neuroevo.core.errors import UserError
+from neuroevo.core.settings import host_and_port
+
+_CONNECT_SECONDS = 10.0
+
+
+def join(address: str) -> bool:
+    """Joins a Ray cluster, or starts one of this machine alone.
+
+    Args:
+        address: "local" for a new one, "auto" for the one that runs on this machine, or host:port of its head.
+
+    Returns:
+        Whether this process had not joined before, and so has to leave.
+
+    Raises:
+        UserError: There is none.
+    """
+    if ray.is_initialized():
+        return False
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if address not in ("local", "auto"):
+        _require_a_listener(address)
+    options: dict[str, Any] = {"namespace": f"neuroevo-{uuid.uuid4().hex}"}  # of names of actors
+    if address == "local":
+        options["include_dashboard"] = False
+    try:
+        with _own_signal_handlers():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
+    except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+        token = "; if it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH as on its machines"
+        hint = "" if address == "local" else token
+        raise UserError(f"cannot join the Ray cluster at {address!r}: {_first_line(error)}{hint}") from error
+    return True
+
+
+def nodes() -> list[dict[str, Any]]:
+    """What Ray knows of the cluster's machines, those that it has lost among them."""
+    return list(ray.nodes())  # type: ignore[no-untyped-call]
+
+
+def leave() -> None:
+    """Leaves the cluster; one of this machine alone ends."""
+    with _own_signal_handlers():
+        ray.shutdown()
+
+
+def reason_of(error: Exception) -> str:
+    """Why a call of a player failed, in a line."""
+    if isinstance(error, RayTaskError):
+        cause = error.cause if error.cause is not None else error
+        return _first_line(cause) if isinstance(cause, UserError) else f"{type(cause).__name__}: {_first_line(cause)}"
+    if isinstance(error, RayActorError):
+        return "its process has died or cannot be reached"
+    return f"{type(error).__name__}: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _require_a_listener(address: str) -> None:
+    where = host_and_port(address)
+    if where is None:
+        raise UserError(f"cluster.address is {address!r}, expected local, auto or HOST:PORT")
+    try:
+        socket.create_connection(where, _CONNECT_SECONDS).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise UserError(f"cannot join the Ray cluster at {address!r}: {reason}") from error
+
+
+@contextmanager
+def _own_signal_handlers() -> Iterator[None]:
+    """Keeps this process's signal handlers, which Ray replaces."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            with suppress(ValueError, TypeError):  # not the main thread; a handler that is not Python's
+                signal.signal(number, handler)
