@@ -23,6 +23,7 @@ from neuroevo.core.episode import Batch, Episode
 from neuroevo.core.errors import EnvironmentFailure, UserError
 from neuroevo.core.evaluator import Work
 from neuroevo.system.console import say
+from neuroevo.system.signals import deferred_signals
 
 log = logging.getLogger("neuroevo")
 _REPORT_SECONDS = 0.5  # within which a player answers, with results or without; longer where there are many players
@@ -90,7 +91,8 @@ class Dispatcher:
             UserError: No machine can play.
         """
         while len(self._players) < self._cluster.machines:
-            self._welcome()
+            with deferred_signals():
+                self._welcome()
             failures = self._machines.failures()
             if failures and not self._machines.starting and not self._players:
                 raise UserError(f"no machine of the cluster can play: {failures[0]}")

@@ -22,6 +22,7 @@ from neuroevo.core.episode import Batch, Episode, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center
 from neuroevo.native.weights import NativeWeights
+from neuroevo.system.signals import deferred_signals
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
 _CENTERS = 8  # references that are kept for later batches
@@ -79,7 +80,7 @@ class ClusterEvaluator(Closing):
         batch = Batch(len(episodes), self.behavior_size, self._behavior_dtype)
         if not episodes:
             return batch
-        with self._closed_on_failure():
+        with self._closed_on_failure(), deferred_signals():
             self._require_open()
             bases = (episode.genome.base for episode in episodes)
             centers = {base.name: base for base in bases if isinstance(base, Center)}
@@ -98,7 +99,8 @@ class ClusterEvaluator(Closing):
         with self._closed_on_failure():
             while batch.left and time.perf_counter() < end:
                 self._require_open()
-                self._dispatcher.collect(_WAIT_SECONDS)
+                with deferred_signals():  # Ray's code makes other exceptions of those of handlers, or loses them
+                    self._dispatcher.collect(_WAIT_SECONDS)
                 if on_progress is not None:
                     on_progress(batch.over, int(batch.steps.sum()))
         return batch.outcomes
