@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import NO_VALUE, ConfigError
+from neuroevo.core.problems import NO_VALUE, ConfigError, inline
 from neuroevo.sweeps.tune import tuner
 from neuroevo.sweeps.tune.points import SEED, trial_seed
 from neuroevo.sweeps.tune.settings import SweepSettings
@@ -56,7 +56,11 @@ def test_a_seed_that_the_sweep_itself_sets_is_that_of_all_trials(tmp_path):
 def test_changes_and_threads(tmp_path):
     sweep = load(tmp_path, "trials = 1\nconcurrent = 2", overrides=["training.generations=9"])
     assert sweep.tables["training"]["generations"] == 9
-    assert sweep.tables["hardware"]["threads"] >= 1
+    assert "hardware" not in sweep.tables  # the pipeline that trials share has all threads
+    own = load(tmp_path, "trials = 1\nconcurrent = 2\nshared = false")
+    assert own.tables["hardware"]["threads"] >= 1
+    vbn = load(tmp_path, 'config = "frostbite.toml"\ntrials = 1', overrides=["network.name=virtual_bn"])
+    assert vbn.settings.shared is False  # every trial has statistics of its own
     assert load(tmp_path, "trials = 1", concurrent=2).settings.concurrent == 2
     assert load(tmp_path, 'trials = 1\nconcurrent = 2\nset = ["hardware.threads=3"]').tables["hardware"] == {
         "threads": 3
@@ -180,4 +184,4 @@ def test_the_readme_has_every_key_with_its_default():
     assert set(said) == {field.name for field in fields(SweepSettings)}
     for field in fields(SweepSettings):
         if isinstance(field.default, str | int):
-            assert said[field.name] == str(field.default)
+            assert said[field.name] == inline(field.default).strip('"')
