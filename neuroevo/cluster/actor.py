@@ -17,7 +17,6 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from neuroevo.cluster.player import Player, PlayerFacts, PlayerSettings
-from neuroevo.cluster.schedule import Piece
 
 _IDLE_SECONDS = 120.0  # without a call, after which a shared player ends itself
 
@@ -27,7 +26,7 @@ class PlayerActor:
 
     def __init__(self, idle_seconds: float | None = None):
         """Args: after how long without a call it ends itself; None: never."""
-        self._senders: dict[str, _Sender] = {}  # by client
+        self._turns: dict[str, _Turn] = {}  # by client
         self._player: Player | None = None
         self._lock = threading.Lock()  # while the player is made
         self._called = time.monotonic()
@@ -60,16 +59,14 @@ class PlayerActor:
         """
         assert self._player is not None, "started"
         self._called = time.monotonic()
-        sender = self._senders.setdefault(client, _Sender())
-        own: list[tuple[Piece, int]] = pickle.loads(pieces)
-        with sender.turn:
-            sender.turn.wait_for(lambda: sender.next == number)
+        turn = self._turns.setdefault(client, _Turn())
+        with turn.changed:
+            turn.changed.wait_for(lambda: turn.next == number)
             try:
-                where = sender.where = {each: at for each, at in {**sender.where, **new}.items() if each not in over}
-                self._player.submit(client, [(piece, priority, where[piece.batch]) for piece, priority in own], over)
+                self._player.submit(client, pickle.loads(pieces), new, over)
             finally:
-                sender.next += 1
-                sender.turn.notify_all()
+                turn.next += 1
+                turn.changed.notify_all()
 
     def results(self, client: str, at_least: int, seconds: float, *message: Any) -> bytes:
         """As submit(), whose arguments a message is, and then Player.results(), pickled."""
@@ -79,7 +76,7 @@ class PlayerActor:
 
     def forget(self, client: str) -> None:
         """As Player.forget()."""
-        self._senders.pop(client, None)
+        self._turns.pop(client, None)
         if self._player is not None:
             self._player.forget(client)
 
@@ -90,12 +87,11 @@ class PlayerActor:
 
 
 @dataclass(eq=False)
-class _Sender:
-    """A client, as far as its messages go: which is next, and where the tables are that it has told of, by batch."""
+class _Turn:
+    """Which of a client's messages is next."""
 
     next: int = 0
-    where: dict[int, Any] = field(default_factory=dict)
-    turn: threading.Condition = field(default_factory=threading.Condition)
+    changed: threading.Condition = field(default_factory=threading.Condition)
 
 
 def make_player(node: str, name: str | None = None, clients: int = 1) -> Any:

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -18,6 +18,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.settings import host_and_port
 
 _CONNECT_SECONDS = 10.0
+Node = Mapping[str, Any]  # a machine, as Ray describes it
 
 
 def join(address: str) -> bool:
@@ -51,9 +52,14 @@ def join(address: str) -> bool:
     return True
 
 
-def nodes() -> list[dict[str, Any]]:
+def nodes() -> list[Node]:
     """What Ray knows of the cluster's machines, those that it has lost among them."""
     return list(ray.nodes())  # type: ignore[no-untyped-call]
+
+
+def is_head(node: Node) -> bool:
+    """Whether the cluster's head is there."""
+    return "node:__internal_head__" in node["Resources"]
 
 
 def leave() -> None:

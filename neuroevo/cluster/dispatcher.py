@@ -17,7 +17,6 @@ from neuroevo.cluster.connection import reason_of
 from neuroevo.cluster.machines import Machine, Machines
 from neuroevo.cluster.player import PlayerFacts, Report
 from neuroevo.cluster.schedule import KilledTooOften, Piece, Schedule
-from neuroevo.cluster.sharing import SharedMachine
 from neuroevo.config.schema import Cluster
 from neuroevo.core.episode import Batch, Episode
 from neuroevo.core.errors import EnvironmentFailure, UserError
@@ -74,7 +73,7 @@ class Dispatcher:
         calls: How many calls of players have been answered.
     """
 
-    def __init__(self, cluster: Cluster, machines: Machines | SharedMachine):
+    def __init__(self, cluster: Cluster, machines: Machines):
         self._cluster, self._machines = cluster, machines
         self._schedule = Schedule(cluster.retries)
         self._batches: dict[int, Sent] = {}
@@ -171,7 +170,7 @@ class Dispatcher:
                 self._hand_out_to(number, self._players[number])
 
     def _hand_out_to(self, number: int, player: _Player) -> None:
-        client, now = self._machines.client, time.monotonic()
+        client, now = player.machine.client, time.monotonic()
         pieces = [(piece, self._batches[piece.batch].priority) for piece in self._schedule.take(number, now)]
         if player.asked is not None and pieces:
             self._calls[player.machine.actor.submit.remote(client, *self._message(player, pieces))] = number

@@ -14,7 +14,6 @@ import ray
 from neuroevo.cluster.connection import join, leave
 from neuroevo.cluster.dispatcher import Dispatcher, Sent
 from neuroevo.cluster.machines import Machines
-from neuroevo.cluster.sharing import SharedMachine
 from neuroevo.cluster.table import table_of
 from neuroevo.config.schema import Cluster
 from neuroevo.core.closing import Closing
@@ -44,7 +43,7 @@ class ClusterEvaluator(Closing):
         UserError: There is no cluster, or no machine can play.
     """
 
-    def __init__(self, cluster: Cluster, machines: Machines | SharedMachine, network: int = 0):
+    def __init__(self, cluster: Cluster, machines: Machines, network: int = 0):
         self._machines, self._network = machines, network
         self._dispatcher = Dispatcher(cluster, self._machines)
         self._centers: dict[str, Any] = {}  # Ray's references to the last few, by name

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from neuroevo.cluster.actor import kill, make_player
-from neuroevo.cluster.connection import nodes, reason_of
+from neuroevo.cluster.connection import Node, is_head, nodes, reason_of
 from neuroevo.cluster.player import PlayerFacts, PlayerSettings
 
 log = logging.getLogger("neuroevo")
@@ -33,6 +35,7 @@ class Machine:
         node: Ray's identifier of the machine.
         actor: Ray's handle of the player.
         facts: What is known of it.
+        client: What the player knows this process by.
         steps: Steps of all episodes that it has played so far.
         busy_seconds: What its worker threads have spent on them.
     """
@@ -41,6 +44,7 @@ class Machine:
     node: str
     actor: Any
     facts: PlayerFacts
+    client: str = field(default_factory=lambda: uuid.uuid4().hex)
     steps: int = 0
     busy_seconds: float = 0.0
 
@@ -69,12 +73,7 @@ class Machines:
         reference_batch: Observations for vbn layers; None: the network has none.
         threads: Worker threads of each; None: as many as the machine offers Ray.
         head_plays: Whether the machine of the cluster's head has a player.
-
-    Attributes:
-        client: What the players know this process by.
     """
-
-    client = "run"
 
     def __init__(
         self,
@@ -97,7 +96,7 @@ class Machines:
         now = time.monotonic()
         if now - self._polled >= _POLL_SECONDS:
             self._polled = now
-            for node in nodes():
+            for node in self._able(nodes()):
                 self._start(node, now)
         return [machine for each in list(self._starting.values()) if (machine := self._ready(each)) is not None]
 
@@ -107,7 +106,7 @@ class Machines:
         self._playing.pop(machine.node, None)
         self._waiting[machine.node] = _Waiting()
         self._polled = -_POLL_SECONDS
-        kill(machine.actor)
+        self._let_go(machine)
 
     def failures(self) -> list[str]:
         """Why players could not start, on machines that have none."""
@@ -119,27 +118,40 @@ class Machines:
         return len(self._starting)
 
     def close(self) -> None:
-        """Ends all players."""
+        """Ends all players, or leaves them to others."""
         for machine in self._playing.values():
-            kill(machine.actor)
+            self._let_go(machine)
         for starting in self._starting.values():
             kill(starting.actor)
         self._playing, self._starting = {}, {}
 
-    def _start(self, node: dict[str, Any], now: float) -> None:
-        number = node["NodeID"]
-        if not node["Alive"]:
-            self._waiting.pop(number, None)
-            return
-        cores = node["Resources"].get("CPU", 0)
-        is_head = "node:__internal_head__" in node["Resources"]
-        if number in self._playing or number in self._starting or (is_head and not self._head_plays) or cores < 1:
+    def _able(self, known: Iterable[Node]) -> list[Node]:
+        """The machines that should have a player."""
+        able = []
+        for node in known:
+            if not node["Alive"]:
+                self._waiting.pop(node["NodeID"], None)
+            elif node["Resources"].get("CPU", 0) >= 1 and (self._head_plays or not is_head(node)):
+                able.append(node)
+        return able
+
+    def _start(self, node: Node, now: float) -> None:
+        number, threads = node["NodeID"], self._threads or int(node["Resources"]["CPU"])
+        if number in self._playing or number in self._starting:
             return
         if now < self._waiting.setdefault(number, _Waiting()).at:
             return
-        actor = make_player(number)
-        ready = actor.start.remote(self._settings, self._threads or int(cores), self._reference_batch)
+        actor = self._make(number, threads)
+        ready = actor.start.remote(self._settings, threads, self._reference_batch)
         self._starting[number] = _Starting(number, actor, ready)
+
+    def _make(self, node: str, threads: int) -> Any:
+        """A PlayerActor on a machine, to be started with these threads."""
+        return make_player(node)
+
+    def _let_go(self, machine: Machine) -> None:
+        """Does what is to be done about a player that is no longer needed, or lost."""
+        kill(machine.actor)
 
     def _ready(self, starting: _Starting) -> Machine | None:
         done, _ = ray.wait([starting.ready], timeout=0)

@@ -162,17 +162,23 @@ class Player(Closing):
             behavior_dtype=own.behavior_dtype.str,
         )
 
-    def submit(self, client: str, pieces: Sequence[tuple[Piece, int, Any]], over: Sequence[int] = ()) -> None:
+    def submit(
+        self, client: str, pieces: Sequence[tuple[Piece, int]], new: Mapping[int, Any], over: Sequence[int] = ()
+    ) -> None:
         """Takes pieces and returns at once.
 
         Args:
             client: Whose.
-            pieces: Each with the priority of its batch and what fetch() takes.
+            pieces: Each with the priority of its batch.
+            new: What fetch() takes, by the number of each batch of which these are the first pieces.
             over: Batches of which nothing more will come.
         """
         own = self._clients.setdefault(client, _Client())
-        for piece, priority, where in pieces:
-            reader = self._reader(own, piece.batch, where)
+        for number, where in new.items():
+            table, vectors = self._fetch(where)
+            own.readers[number] = TableReader(table, [Center(vector) for vector in vectors])
+        for piece, priority in pieces:
+            reader = own.readers[piece.batch]
             episodes = reader.episodes(piece.episodes)
             with self._news:  # _collect() waits until its piece is known
                 batch = self._evaluator.submit(episodes, priority, reader.shared_parents(piece.episodes))
@@ -243,12 +249,6 @@ class Player(Closing):
         own.steps += int(results.steps.sum())
         if not batch.left:
             del self._pieces[batch]
-
-    def _reader(self, client: _Client, number: int, where: Any) -> TableReader:
-        if number not in client.readers:
-            table, vectors = self._fetch(where)
-            client.readers[number] = TableReader(table, [Center(vector) for vector in vectors])
-        return client.readers[number]
 
 
 @dataclass(eq=False)

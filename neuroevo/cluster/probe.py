@@ -15,7 +15,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from neuroevo.cluster.connection import nodes, reason_of
+from neuroevo.cluster.connection import is_head, nodes, reason_of
 from neuroevo.cluster.origin import check_origin, origin
 from neuroevo.native import library
 
@@ -59,7 +59,6 @@ def probe() -> list[MachineReport]:
 
 
 def _report(node: Mapping[str, Any], task: Any, answer: Any, expected: Mapping[str, str]) -> MachineReport:
-    is_head = "node:__internal_head__" in node["Resources"]
     host, cores, details, why_not = node["NodeManagerHostname"], int(node["Resources"].get("CPU", 0)), {}, ""
     try:
         details = ray.get(answer, timeout=_ANSWER_SECONDS)
@@ -75,7 +74,7 @@ def _report(node: Mapping[str, Any], task: Any, answer: Any, expected: Mapping[s
         why_not = why_not or "it offers Ray no CPU"
     if details.get("shared_mib", _LEAST_SHARED_MIB) < _LEAST_SHARED_MIB:
         warnings.append(f"/dev/shm has {details['shared_mib']} MiB, expected at least {_LEAST_SHARED_MIB}")
-    return MachineReport(host, is_head, cores, why_not, tuple(warnings), details)
+    return MachineReport(host, is_head(node), cores, why_not, tuple(warnings), details)
 
 
 def _own(expected: Mapping[str, str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from tests.support.cluster_runs import finish, start, train
-from tests.support.runs import results
+from tests.support.runs import count_rows, results
 from tests.support.simulated_cluster import SimulatedCluster
 
 LONG = {
@@ -42,12 +42,6 @@ def wait_until(what, process):
         time.sleep(0.02)
 
 
-def lines(path):
-    with suppress(FileNotFoundError):
-        return (path / "metrics.jsonl").read_bytes().count(b"\n")
-    return 0
-
-
 def on_two(path, cluster, **options):
     return start(path, {**LONG, "cluster": {"machines": 2, "retries": 20}}, cluster.address, **options)
 
@@ -56,12 +50,12 @@ def on_two(path, cluster, **options):
 def test_kills(cluster, expected, tmp_path):
     """Of one player or of all at once, while they start or while they play."""
     process, rng, kills = on_two(tmp_path / "run", cluster), random.Random(0), 0
-    wait_until(lambda: lines(tmp_path / "run") > 1, process)
+    wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
     while kills < KILLS:
         wait_until(cluster.players, process)
         time.sleep(rng.uniform(0, 1.5))
         kills += cluster.kill_players(most=rng.choice([1, 100]))
-    assert lines(tmp_path / "run") < LONG["training"]["generations"]
+    assert count_rows(tmp_path / "run") < LONG["training"]["generations"]
     finish(process)
     assert results(tmp_path / "run") == expected
 
@@ -69,7 +63,7 @@ def test_kills(cluster, expected, tmp_path):
 @pytest.mark.slow
 def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
     process = on_two(tmp_path / "run", cluster)
-    wait_until(lambda: lines(tmp_path / "run") > 1, process)
+    wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
     cluster.remove(1)
     wait_until(lambda: len(cluster.players()) == 1, process)
     cluster.add()
@@ -83,7 +77,7 @@ def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
 @pytest.mark.slow
 def test_a_player_stops_answering(cluster, expected, tmp_path):
     process = on_two(tmp_path / "run", cluster)
-    wait_until(lambda: lines(tmp_path / "run") > 1, process)
+    wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
     stopped = cluster.players()[0]
     os.kill(stopped, signal.SIGSTOP)
     try:
@@ -98,7 +92,7 @@ def test_a_player_stops_answering(cluster, expected, tmp_path):
 @pytest.mark.slow
 def test_the_driver_is_killed_and_goes_on_with_more_machines(cluster, expected, tmp_path):
     process = on_two(tmp_path / "run", cluster)
-    wait_until(lambda: lines(tmp_path / "run") > 1, process)
+    wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
     process.kill()
     process.communicate()
     deadline = time.monotonic() + SECONDS

@@ -45,7 +45,9 @@ def episodes_of(bases):
 def played(player, tables, pieces, client="run"):
     """What comes of a client's pieces, as batches of the sizes of the tables."""
     batches = {number: Batch(len(table)) for number, table in tables.items()}
-    player.submit(client, [(piece, 0, piece.batch) for piece in pieces])
+    new = {piece.batch: piece.batch for piece in pieces}
+    player.submit(client, [(piece, 0) for piece in pieces[:1]], new)
+    player.submit(client, [(piece, 0) for piece in pieces[1:]], {})
     while any(batch.left for batch in batches.values()):
         for number, results in player.results(client, 1, 0.5).results:
             batches[number].book(results)
@@ -73,9 +75,11 @@ def test_pieces_in_any_order_are_the_batch(dimension, make_player):
     done = player.results("run", 1, 0.0)
     assert done.results == [] and done.busy_seconds > 0
     assert done.steps == sum(int(outcomes.steps.sum()) for outcomes in expected.values())
-    player.submit("run", [], over=[0, 1])
+    player.submit("run", [], {}, over=[0, 1])
+    with pytest.raises(KeyError):
+        player.submit("run", [(pieces[0], 0)], {})  # it has forgotten the table
     played(player, tables, [Piece(0, np.arange(8, dtype=np.int32)), *pieces[0::2]])
-    assert fetched == [1, 0, 0, 1]  # it had forgotten them
+    assert fetched == [1, 0, 0, 1]
 
 
 def test_new_pieces_reach_a_player_that_waits(make_player):
@@ -84,10 +88,7 @@ def test_new_pieces_reach_a_player_that_waits(make_player):
     later = threading.Timer(
         0.2,
         player.submit,
-        (
-            "run",
-            [(Piece(0, np.arange(4, dtype=np.int32)), 0, None)],
-        ),
+        ("run", [(Piece(0, np.arange(4, dtype=np.int32)), 0)], {0: None}),
     )
     later.start()
     begun, reports = time.monotonic(), 0
@@ -108,7 +109,7 @@ def test_clients_get_their_own_results(make_player):
     def play(name, at_least):
         for begin in (0, 5):
             piece = Piece(7, np.arange(begin, min(begin + 5, 8), dtype=np.int32))
-            player.submit(name, [(piece, 0, name)])
+            player.submit(name, [(piece, 0)], {7: name} if begin == 0 else {})
         while found[name].left:
             for _, results in player.results(name, min(at_least, found[name].left), 60.0).results:
                 found[name].book(results)
@@ -132,7 +133,7 @@ def test_a_failure_reaches_every_client(make_player):
     table = table_of(episodes_of([1]))
     player = make_player(settings, 1, None, lambda where: (table, []))
     player.check()
-    player.submit("a", [(Piece(0, np.arange(4, dtype=np.int32)), 0, None)])
+    player.submit("a", [(Piece(0, np.arange(4, dtype=np.int32)), 0)], {0: None})
     for name in "ab":
         with pytest.raises(EnvironmentFailure, match="the toy broke"):
             player.results(name, 1, 60.0)

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.support.runs import config
+from tests.support.runs import config, count_rows
 
 ROOT = Path(__file__).parents[2]
 TOY_CLI = (sys.executable, "-m", "tests.support.toy_cli")
@@ -55,7 +55,7 @@ def start_endless(
 def wait_for_rows(path: Path, process: subprocess.Popen[Any], count: int, terminal: int | None = None) -> None:
     """Waits until the run has this number of them; meanwhile a terminal shows what it gets."""
     deadline = time.monotonic() + 60
-    while not (path / "metrics.jsonl").is_file() or (path / "metrics.jsonl").read_bytes().count(b"\n") < count:
+    while count_rows(path) < count:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
         with suppress(BlockingIOError):

@@ -26,9 +26,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from neuroevo import cli
-from neuroevo.runs.paths import METRICS
 from neuroevo.system.tensorflow_import import load_tensorflow
-from tests.support.runs import read_rows, results
+from tests.support.runs import count_rows, read_rows, results
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,19 +52,14 @@ def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, override
         else:
             process = _fork(config, killed, settings)
             _wait_until_it_plays(process)
-            _wait_for_lines(killed, _lines(killed) + rng.randrange(3), process)
+            _wait_for_lines(killed, count_rows(killed) + rng.randrange(3), process)
             time.sleep(rng.uniform(0, generation))
         process.kill()
         stderr = process.communicate()[1]
         assert process.returncode == -9, f"ended before kill {len(lines)}: {process.returncode} {stderr}"
-        lines.append(_lines(killed))
+        lines.append(count_rows(killed))
     _to_the_end(_fork(config, killed, settings))
     return lines
-
-
-def _lines(path: Path) -> int:
-    """How many generations the run's metrics.jsonl has."""
-    return (path / METRICS).read_bytes().count(b"\n") if (path / METRICS).exists() else 0
 
 
 def _to_the_end(process: subprocess.Popen | Fork) -> None:
@@ -137,7 +131,7 @@ def _wait_until_it_plays(process: Fork) -> None:
 
 def _wait_for_lines(path: Path, lines: int, process: Fork) -> None:
     """Waits until metrics.jsonl has so many, or the process has ended."""
-    while _lines(path) < lines and process.running():
+    while count_rows(path) < lines and process.running():
         time.sleep(0.001)
 
 

@@ -7,6 +7,7 @@ from neuroevo.config.load import make_config
 from neuroevo.runs import training_run as run_module
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.runs.paths import METRICS
 from neuroevo.training.loop import Watcher
 from tests.support.toy import ToyEvaluator, call_of
 
@@ -19,6 +20,14 @@ TABLES = {
 
 
 CLOCKED = ("steps_per_s", "idle_share")  # besides seconds_*
+
+
+def count_rows(path):
+    """How many generations a run's metrics.jsonl has; 0 before there is one."""
+    try:
+        return (path / METRICS).read_bytes().count(b"\n")
+    except FileNotFoundError:
+        return 0
 
 
 def config(**changes):

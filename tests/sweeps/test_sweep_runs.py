@@ -25,6 +25,7 @@ from neuroevo.sweeps.tune.report import write_report  # noqa: E402
 from neuroevo.sweeps.tune.status import statuses  # noqa: E402
 from neuroevo.sweeps.tune.trial_folder import folders  # noqa: E402
 from neuroevo.sweeps.tune.tuner import run_sweep  # noqa: E402
+from tests.support.runs import count_rows  # noqa: E402
 from tests.support.sweeps import SIGMA, Listener, load, write  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -157,7 +158,7 @@ def test_a_tuner_of_one_s_own(cluster, tmp_path, monkeypatch):
 
 def generations(out):
     """How many generations each trial's folders have finished by their metrics, by folder."""
-    return {path.parent: path.read_bytes().count(b"\n") for path in out.glob("trial-*/metrics.jsonl")}
+    return {path.parent: count_rows(path.parent) for path in out.glob("trial-*/metrics.jsonl")}
 
 
 def test_after_a_kill_the_same_command_goes_on(tmp_path):
