@@ -45,8 +45,14 @@ def cluster(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     _console.print(table)
     found["driver"] = row = _in_a_process(_driver, rounds)
     title = f"driver, {_GENOMES} genomes, 2 machines"
-    table = Table("ms a generation", "calls", "ms a call", "bytes a genome", title=title)
-    table.add_row(*(f"{row[name]:.2f}" for name in ("ms", "calls", "ms_a_call", "bytes_a_genome")))
+    columns = {
+        "ms": "ms a generation",
+        "calls": "calls",
+        "ms_a_call": "ms a call",
+        "empty_ms": "ms an empty call of Ray",
+    }
+    table = Table(*columns.values(), "bytes a genome", title=title)
+    table.add_row(*(f"{row[name]:.2f}" for name in (*columns, "bytes_a_genome")))
     _console.print(table)
     return found
 
@@ -80,6 +86,7 @@ def _sleeping(machines: int, slots: int, rounds: int) -> dict[str, Any]:
 
 
 def _driver(rounds: int) -> dict[str, float]:
+    """Processor time of a generation, and, in turns, of calls at the same rate whose actors do nothing."""
     from neuroevo.cluster.table import table_of
 
     rng = np.random.default_rng(0)
@@ -95,18 +102,49 @@ def _driver(rounds: int) -> dict[str, float]:
             for number, (mutation, seed) in enumerate(seeds)
         ]
 
-    milliseconds, calls = [], []
+    milliseconds, calls, empty = [], [], []
     with _on_machines(2, 16, "HardMaze-v0", {}, threads=1) as evaluator:
         evaluator.evaluate(generation())  # makes the parents' weights
+        call_idle_actors = _idle_actors(2)
         for _ in range(rounds):
             episodes, before = generation(), evaluator.calls
-            begun = time.process_time()
+            begun, cpu = time.perf_counter(), time.process_time()
             evaluator.evaluate(episodes)
-            milliseconds.append(1000 * (time.process_time() - begun))
+            seconds, cpu = time.perf_counter() - begun, time.process_time() - cpu
+            milliseconds.append(1000 * cpu)
             calls.append(evaluator.calls - before)
+            cpu = time.process_time()
+            call_idle_actors(calls[-1], seconds)
+            empty.append(1000 * (time.process_time() - cpu) / calls[-1])
     ms, count = statistics.median(milliseconds), statistics.median(calls)
     size = len(pickle.dumps(table_of(generation()), protocol=5)) / _GENOMES
-    return {"ms": ms, "calls": count, "ms_a_call": ms / count, "bytes_a_genome": size}
+    row = {"ms": ms, "calls": count, "ms_a_call": float(np.median(np.divide(milliseconds, calls)))}
+    return {**row, "empty_ms": statistics.median(empty), "bytes_a_genome": size}
+
+
+def _idle_actors(number: int) -> Callable[[int, float], None]:
+    """Starts actors; returns what calls them, one call each at a time, so many times in so many seconds."""
+    import ray
+
+    actors = [ray.remote(num_cpus=0)(_Idle).remote() for _ in range(number)]
+    ray.get([actor.wait.remote(0.0) for actor in actors])
+
+    def call(times: int, seconds: float) -> None:
+        a_call = seconds * number / times
+        calls = {actor.wait.remote(a_call): actor for actor in actors}
+        for left in range(times - 1, -1, -1):
+            ready, _ = ray.wait(list(calls), num_returns=1)
+            actor = calls.pop(ready[0])
+            ray.get(ready[0])
+            if left >= number:
+                calls[actor.wait.remote(a_call)] = actor
+
+    return call
+
+
+class _Idle:
+    def wait(self, seconds: float) -> None:
+        time.sleep(seconds)
 
 
 @contextmanager

@@ -112,8 +112,9 @@ def sigterm_raises() -> Iterator[None]:
     """Makes SIGTERM raise Terminated and SIGHUP raise HungUp during the block.
 
     It must be entered in the main thread, where the exceptions are raised. SIGHUP stays ignored if it is ignored, as
-    under nohup.
+    under nohup. Where a library makes a plain KeyboardInterrupt of them, as Ray does, they are raised after all.
     """
+    raised: list[type[Terminated]] = []
     kinds = {signal.SIGTERM: Terminated}
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         kinds[signal.SIGHUP] = HungUp
@@ -122,11 +123,16 @@ def sigterm_raises() -> Iterator[None]:
         # When a terminal closes, both the kernel and the shell send SIGHUP, and some programs send SIGHUP after
         # SIGTERM: the second signal must not interrupt the clean-up that the first one started.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        raise kinds[signal.Signals(number)]
+        raised.append(kinds[signal.Signals(number)])
+        raise raised[-1]
 
     before = {number: signal.signal(number, terminate) for number in kinds}
     try:
         yield
+    except KeyboardInterrupt as interrupt:
+        if raised and not isinstance(interrupt, Terminated):
+            raise raised[0](*interrupt.args) from None
+        raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

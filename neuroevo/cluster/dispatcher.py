@@ -174,11 +174,9 @@ class Dispatcher:
         pieces = [(piece, self._batches[piece.batch].priority) for piece in self._schedule.take(number, now)]
         if player.asked is not None and pieces:
             self._calls[player.machine.actor.submit.remote(client, *self._message(player, pieces))] = number
-        elif player.asked is None and (held := self._schedule.held(number)):
-            # Two thirds of what it has ahead may run out before it gets more; where nothing is pending, all.
-            at_least = max(1, self._schedule.ahead(number) * 2 // 3) if self._schedule.pending else held
+        elif player.asked is None and (enough := self._schedule.enough(number)):
             player.asked, message = now, self._message(player, pieces)
-            self._calls[player.machine.actor.results.remote(client, at_least, self._report_seconds, *message)] = number
+            self._calls[player.machine.actor.results.remote(client, enough, self._report_seconds, *message)] = number
 
     def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> _Message:
         """A number, pieces with priorities, where new tables are, and which are over, as PlayerActor takes them."""

@@ -95,11 +95,11 @@ class ClusterEvaluator(Closing):
         Raises as submit() does.
         """
         end = time.perf_counter() + seconds
-        with self._closed_on_failure():
-            while batch.left and time.perf_counter() < end:
+        # Signals are deferred, as Ray's code makes other exceptions of those of handlers, or loses them.
+        with self._closed_on_failure(), deferred_signals() as arrived:
+            while batch.left and not arrived and time.perf_counter() < end:
                 self._require_open()
-                with deferred_signals():  # Ray's code makes other exceptions of those of handlers, or loses them
-                    self._dispatcher.collect(_WAIT_SECONDS)
+                self._dispatcher.collect(_WAIT_SECONDS)
                 if on_progress is not None:
                     on_progress(batch.over, int(batch.steps.sum()))
         return batch.outcomes

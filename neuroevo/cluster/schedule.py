@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 AHEAD_SECONDS = 0.6  # how long a player's episodes ahead last, at the rate at which it plays them
+_CALL_SECONDS = 0.02  # a player says nothing of less than it plays in this time
 _MOST_AHEAD = 4096
 _SLOWER = 2.0  # an episode is played again elsewhere if its rest takes more than this many times an episode there
 _NEWEST = 0.2  # the weight of the newest episode in the mean time that a player takes over one
@@ -208,10 +209,16 @@ class Schedule:
         """How many episodes a player has."""
         return len(self._players[player].held)
 
-    def ahead(self, player: int) -> int:
-        """How many of these wait for a slot of it."""
-        own = self._players[player]
-        return max(0, len(own.held) - own.slots)
+    def enough(self, player: int) -> int:
+        """How many of its episodes should be over before a player says so; 0: it has none.
+
+        Where more is pending, so many that the call is worth it, and so few that no slot has to wait for long.
+        """
+        own, held = self._players[player], self.held(player)
+        if not self.pending:
+            return held
+        worth = max(1.0, own.ahead * _CALL_SECONDS / AHEAD_SECONDS)
+        return min(held, int(max(worth, (held - own.slots) * 3 / 4)))
 
     @property
     def pending(self) -> int:

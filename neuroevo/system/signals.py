@@ -9,21 +9,24 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def deferred_signals() -> Iterator[None]:
+def deferred_signals() -> Iterator[list[int]]:
     """Defers SIGINT, SIGTERM and SIGHUP: the first one that arrives during the block is handled after it.
 
     Python handles signals in the main thread only, so in other threads this does nothing. Ctrl-C has no effect during
-    the block, which should therefore take only a fraction of a second.
+    the block, which should therefore take only a fraction of a second, or end soon after one has arrived.
+
+    Yields:
+        The numbers of those that have arrived so far; it grows.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     arrived: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield arrived
+        return
     known = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     numbers = [each for each in known if signal.getsignal(each) is not None]  # None: not installed from Python
     before = {number: signal.signal(number, lambda number, _: arrived.append(number)) for number in numbers}
     try:
-        yield
+        yield arrived
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -32,12 +32,34 @@ def test_a_player_gets_its_slots_and_some_ahead_and_at_the_end_none_ahead():
         schedule.finish(0, 0, held[:2])
         schedule.measure(0, 0.05)
         held = held[2:] + [index for _, index in numbers(schedule.take(0))]
-    assert schedule.ahead(0) > 5
+    assert schedule.held(0) > 4 + 5
     while schedule.pending:
         schedule.finish(0, 0, held[:1])
         held = held[1:] + [index for _, index in numbers(schedule.take(0))]
-    assert schedule.ahead(0) <= 1
+    assert schedule.held(0) <= 4 + 1
     assert schedule.take(1) == []
+
+
+def test_a_player_says_what_is_over_before_its_slots_run_dry_and_once_at_the_end():
+    schedule = one_batch(100, [4])
+    assert schedule.enough(0) == 0
+    held = numbers(schedule.take(0))
+    while schedule.pending:
+        assert 1 <= schedule.enough(0) <= max(1, len(held) - 4)
+        schedule.finish(0, 0, [index for _, index in held[:1]])
+        schedule.measure(0, 0.1)
+        held = held[1:] + numbers(schedule.take(0))
+    assert schedule.enough(0) == len(held) > 1
+
+
+def test_short_episodes_are_worth_no_call_each():
+    schedule = one_batch(1000, [1])
+    schedule.take(0)
+    schedule.finish(0, 0, [0])
+    schedule.measure(0, 1e-3)  # 20 episodes in 20 ms
+    schedule.take(0)
+    schedule.finish(0, 0, range(1, 560))
+    assert schedule.enough(0) >= 20
 
 
 def test_what_is_ahead_is_shared_out_by_slots():

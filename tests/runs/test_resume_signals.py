@@ -80,3 +80,14 @@ def test_a_second_hangup_does_not_break_off_what_the_first_began():
             signal.raise_signal(signal.SIGHUP)
     assert raised.type is Terminated
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+
+
+def test_a_signal_of_which_a_library_makes_a_plain_interrupt_is_still_told_apart():
+    with pytest.raises(HungUp, match="^; go on$"), sigterm_raises():
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("; go on") from None
+    with pytest.raises(KeyboardInterrupt) as raised, sigterm_raises():
+        raise KeyboardInterrupt
+    assert raised.type is KeyboardInterrupt
