@@ -12,6 +12,7 @@ import sys
 import typer
 
 from neuroevo.cli import bench, cluster, config, evaluate, export, info, render, suite, sweep, train
+from neuroevo.system.tensorflow_import import be_lean
 
 app = typer.Typer(
     help="Neuroevolution of deep networks: emulators on the CPU, a population of networks beside them.",
@@ -26,6 +27,7 @@ for commands in (train, evaluate, export, render, suite, sweep, cluster, config,
 
 def main() -> None:
     """Runs the command line in sys.argv; the entry point of the console script."""
+    be_lean()
     try:
         app()
     except (SystemExit, KeyboardInterrupt) as end:

@@ -24,7 +24,7 @@ from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center
 from neuroevo.networks.architectures import Network
-from neuroevo.system.tensorflow_import import load_tensorflow
+from neuroevo.system.tensorflow_import import be_lean, load_tensorflow
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ class Player(Closing):
         fetch: Callable[[Any], tuple[EpisodeTable, Sequence[np.ndarray]]],
     ):
         check_origin(settings.origin)
-        load_tensorflow(lean=True)
+        be_lean()
+        load_tensorflow()
         from neuroevo.envs import registry
         from neuroevo.rollout.evaluator import LocalEvaluator
 

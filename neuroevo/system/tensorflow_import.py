@@ -9,14 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _OPTIONAL = ("pandas", "matplotlib", "scipy")  # Keras imports them where they are installed
+_lean = False
 
 
-def load_tensorflow(lean: bool = False) -> None:
+def be_lean() -> None:
+    """Has load_tensorflow() keep from Keras what it only uses where it finds it: 110 MB and a second less.
+
+    For processes that are neuroevo's alone. Whoever imports one of these packages later gets it.
+    """
+    global _lean
+    _lean = True
+
+
+def load_tensorflow() -> None:
     """Imports TensorFlow and shows what it writes to standard error only if the import fails.
-
-    Args:
-        lean: Whether Keras shall do without packages that it only uses where it finds them, which takes 60 MB and a
-            second less: for processes that are neuroevo's alone.
 
     Raises:
         ImportError: TensorFlow cannot be imported.
@@ -29,7 +35,7 @@ def load_tensorflow(lean: bool = False) -> None:
         terminal = os.dup(2)
         os.dup2(remarks.fileno(), 2)
         try:
-            with _hidden(_OPTIONAL if lean else ()):
+            with _hidden(_OPTIONAL if _lean else ()):
                 import tensorflow  # noqa: F401
         except ImportError:
             remarks.seek(0)

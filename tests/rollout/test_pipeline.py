@@ -196,7 +196,8 @@ def test_close_gives_the_memory_back() -> None:
 
 
 def command(code: str) -> list[str]:
-    imports = "from neuroevo.system.tensorflow_import import load_tensorflow; load_tensorflow()\n"
+    imports = "from neuroevo.system.tensorflow_import import be_lean, load_tensorflow\n"
+    imports += "be_lean(); load_tensorflow()\n"
     imports += "from neuroevo.rollout.evaluator import LocalEvaluator\nfrom neuroevo.core.episode import Episode\n"
     imports += "from neuroevo.core.genome import Genome\n"
     return [sys.executable, "-c", imports + textwrap.dedent(code)]

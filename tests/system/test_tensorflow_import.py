@@ -9,8 +9,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys
-from neuroevo.system.tensorflow_import import load_tensorflow
-load_tensorflow(lean=True)
+from neuroevo.system.tensorflow_import import be_lean, load_tensorflow
+be_lean()
+load_tensorflow()
 assert "tensorflow" in sys.modules and "matplotlib" not in sys.modules and "scipy" not in sys.modules
 import matplotlib.pyplot  # is there for who wants it
 from neuroevo.core.episode import Episode
