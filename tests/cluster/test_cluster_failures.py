@@ -27,8 +27,9 @@ def expected(tmp_path_factory):
     return train(tmp_path_factory.mktemp("plain") / "run", LONG)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster():
+    """For all of them: what has died before must not matter to a run."""
     with SimulatedCluster(2) as found:
         yield found
 

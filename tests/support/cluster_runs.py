@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import neuroevo
 from tests.support.runs import config, results
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -38,6 +39,9 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 
 def train(path: Path, changes: dict[str, Any], address: str | None = None) -> dict[str, Any]:
-    """What comes of a run, clocks aside."""
-    finish(start(path, changes, address))
+    """What comes of a run, clocks aside: on the cluster, or in this process."""
+    if address is None:
+        neuroevo.train(config(**changes), path)
+    else:
+        finish(start(path, changes, address))
     return results(path)

@@ -204,7 +204,7 @@ class Killer(Listener):
 
 
 def test_a_trial_whose_process_dies_goes_on_from_its_newest_checkpoint(cluster, tmp_path):
-    sweep = load(tmp_path, 'trials = 1\nset = ["training.generations=40"]')
+    sweep = load(tmp_path, 'trials = 1\nshared = false\nset = ["training.generations=40"]')
     (trial,) = run_sweep(sweep, Killer())
     assert trial.status == "finished"
     assert [row["generation"] for row in read_rows(Path(trial.folder))] == list(range(40))

@@ -1,4 +1,4 @@
-"""Trials that share a pipeline: the results are those of trials with pipelines of their own, whatever happens to it."""
+"""Trials that share a pipeline: the results are those of runs on their own, whatever happens to it."""
 
 import os
 import signal
@@ -9,18 +9,19 @@ import pytest
 pytest.importorskip("ray.tune")
 pytest.importorskip("optuna")
 
-from neuroevo.cluster.connection import join, leave  # noqa: E402 (Ray may be missing)
+import neuroevo  # noqa: E402 (Ray may be missing)
+from neuroevo.cluster.connection import join, leave  # noqa: E402
 from neuroevo.networks.architectures import Network  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps.tune.points import shared_networks  # noqa: E402
 from neuroevo.sweeps.tune.tuner import run_sweep  # noqa: E402
+from tests.support.runs import results  # noqa: E402
 from tests.support.simulated_cluster import players_of  # noqa: E402
 from tests.support.sweeps import Listener, load  # noqa: E402
 
 GRID = """
 search = "grid"
 concurrent = 4
-shared = {shared}
 set = ["training.generations=6", "network.activation=relu"]
 """
 NETWORKS = '"network.hidden" = [[4], [8, 4]]\n"algorithm.sigma" = [0.1, 0.5]\n'
@@ -58,38 +59,45 @@ class Watching(Listener):
                 os.kill(pid, signal.SIGKILL)
 
 
-def trained(folder, shared, space=NETWORKS, **options):
-    """The fitness of every generation of every trial, and what the watcher saw."""
+def trained(folder, space=NETWORKS, **options):
+    """The folders of the trials, and what the watcher saw."""
     folder.mkdir()
     watcher = Watching(**options)
-    trials = run_sweep(load(folder, GRID.format(shared=shared), space), watcher)
+    trials = run_sweep(load(folder, GRID, space), watcher)
     assert {(trial.status, trial.reason) for trial in trials} == {("finished", "")}
-    rows = [RunReader(Path(trial.folder)).rows() for trial in trials]
-    names = ("fitness", "validation_mean", "test_mean", "steps_total")
-    return [[[row[name] for name in names] for row in own] for own in rows], watcher
+    return [Path(trial.folder) for trial in trials], watcher
+
+
+def on_its_own(path, folder):
+    """What comes of a trial's configuration without Tune and Ray."""
+    neuroevo.train(RunReader(path).config, folder / path.name)
+    return results(folder / path.name)
 
 
 @pytest.mark.slow
 def test_trials_of_several_networks_share_a_pipeline(tmp_path):
-    expected, watcher = trained(tmp_path / "own", "false")
-    assert watcher.counts == {0}
-    found, watcher = trained(tmp_path / "shared", "true")
+    shared, watcher = trained(tmp_path / "shared")
     assert watcher.counts == {1}
-    assert found == expected
-    assert len({str(rows) for rows in found}) == 4 and {len(rows) for rows in found} == {6}
-    found, watcher = trained(tmp_path / "killed", "true", kills=True)
+    expected = [on_its_own(path, tmp_path) for path in shared]
+    assert len({str(own["rows"]) for own in expected}) == 4 and {len(own["rows"]) for own in expected} == {6}
+    assert [results(path) for path in shared] == expected
+
+
+@pytest.mark.slow
+def test_a_shared_player_is_killed(tmp_path):
+    paths, watcher = trained(tmp_path / "shared", '"algorithm.sigma" = [0.1, 0.5]\n', kills=True)
     assert not watcher.kills
-    assert found == expected
+    assert [results(path) for path in paths] == [on_its_own(path, tmp_path) for path in paths]
 
 
 @pytest.mark.slow
 def test_trials_that_cannot_share_have_players_of_their_own(tmp_path):
     """Of other options of the environment."""
-    space = '"algorithm.sigma" = [0.1, 0.5]\n"env.options.kwargs" = [{g = 9.0}, {g = 10.0}]\n'
-    found, watcher = trained(tmp_path / "shared", "true", space)
+    paths, watcher = trained(tmp_path / "shared", '"env.options.kwargs" = [{g = 9.0}, {g = 10.0}]\n')
     assert max(watcher.counts) == 2
-    assert len({str(rows) for rows in found}) == 4
-    assert found == trained(tmp_path / "own", "false", space)[0]
+    expected = [on_its_own(path, tmp_path) for path in paths]
+    assert expected[0]["rows"] != expected[1]["rows"]
+    assert [results(path) for path in paths] == expected
 
 
 def test_which_networks_share(tmp_path):
