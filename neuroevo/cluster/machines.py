@@ -106,7 +106,7 @@ class Machines:
         self._playing.pop(machine.node, None)
         self._waiting[machine.node] = _Waiting()
         self._polled = -_POLL_SECONDS
-        self._let_go(machine)
+        self._let_go(machine.actor, machine.client)
 
     def failures(self) -> list[str]:
         """Why players could not start, on machines that have none."""
@@ -120,9 +120,9 @@ class Machines:
     def close(self) -> None:
         """Ends all players, or leaves them to others."""
         for machine in self._playing.values():
-            self._let_go(machine)
+            self._let_go(machine.actor, machine.client)
         for starting in self._starting.values():
-            kill(starting.actor)
+            self._let_go(starting.actor)
         self._playing, self._starting = {}, {}
 
     def _able(self, known: Iterable[Node]) -> list[Node]:
@@ -149,9 +149,9 @@ class Machines:
         """A PlayerActor on a machine, to be started with these threads."""
         return make_player(node)
 
-    def _let_go(self, machine: Machine) -> None:
-        """Does what is to be done about a player that is no longer needed, or lost."""
-        kill(machine.actor)
+    def _let_go(self, actor: Any, client: str | None = None) -> None:
+        """Does what is to be done about a player that is lost or no longer needed; client: None if it did not play."""
+        kill(actor)
 
     def _ready(self, starting: _Starting) -> Machine | None:
         done, _ = ray.wait([starting.ready], timeout=0)

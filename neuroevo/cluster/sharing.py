@@ -18,7 +18,7 @@ from ray.util import list_named_actors
 
 from neuroevo.cluster.actor import kill, make_player
 from neuroevo.cluster.connection import Node
-from neuroevo.cluster.machines import Machine, Machines
+from neuroevo.cluster.machines import Machines
 from neuroevo.cluster.player import PlayerSettings
 
 _NAME = "neuroevo player"
@@ -47,10 +47,11 @@ class SharedMachine(Machines):
         kind = hashlib.sha256(repr((self._settings, threads)).encode()).hexdigest()[:16]
         return make_player(node, f"{_NAME} {kind} on {node}", _CLIENTS)
 
-    def _let_go(self, machine: Machine) -> None:
+    def _let_go(self, actor: Any, client: str | None = None) -> None:
         """Leaves the player to the other runs."""
-        with suppress(RayError):
-            machine.actor.forget.remote(machine.client)
+        if client is not None:
+            with suppress(RayError):
+                actor.forget.remote(client)
 
 
 def end_players() -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ pytest.importorskip("optuna")
 
 import neuroevo  # noqa: E402 (Ray may be missing)
 from neuroevo.cluster.connection import join, leave  # noqa: E402
+from neuroevo.cluster.origin import origin  # noqa: E402
+from neuroevo.cluster.player import PlayerSettings  # noqa: E402
+from neuroevo.cluster.sharing import SharedMachine, end_players  # noqa: E402
 from neuroevo.networks.architectures import Network  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps.tune.points import shared_networks  # noqa: E402
@@ -98,6 +102,23 @@ def test_trials_that_cannot_share_have_players_of_their_own(tmp_path):
     expected = [on_its_own(path, tmp_path) for path in paths]
     assert expected[0]["rows"] != expected[1]["rows"]
     assert [results(path) for path in paths] == expected
+
+
+@pytest.mark.slow
+def test_who_stops_waiting_for_a_player_leaves_it_to_the_others():
+    settings = PlayerSettings("HardMaze-v0", {}, None, (Network("mlp", hidden=(4,)),), origin=origin())
+    first, second = SharedMachine(settings, 1), SharedMachine(settings, 1)
+    for machine in (first, second):
+        machine.poll()
+        assert machine.starting == 1
+    second.close()
+    deadline = time.monotonic() + 120
+    while not (ready := first.poll()):
+        assert time.monotonic() < deadline and not first.failures()
+        time.sleep(0.1)
+    assert ready[0].facts.threads == 1 and len(players()) == 1
+    first.close()
+    end_players()
 
 
 def test_which_networks_share(tmp_path):
