@@ -1,13 +1,13 @@
 # The few places where the emulator is changed before it is compiled, in copies. An edit whose text is not found as
 # often as expected ends the configuration: another version of ALE needs another look.
 
-# ale_edit(FILE TIMES BEFORE AFTER): in ale_generated/, where the edits of a file add up.
+# ale_edit(FILE TIMES BEFORE AFTER): the edits of a file add up.
 function(ale_edit file times before after)
-  get_filename_component(name ${file} NAME)
-  set(copy ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/${name})
-  get_property(edited GLOBAL PROPERTY ALE_EDITED_${file})
-  if(NOT DEFINED edited OR edited STREQUAL "")
+  if(file IN_LIST edited_files)
+    get_property(edited GLOBAL PROPERTY ALE_EDITED_${file})
+  else()
     file(READ ${ale_root}/ale/${file} edited)
+    set(edited_files ${edited_files} ${file} PARENT_SCOPE)
   endif()
   string(REPLACE "${before}" "" without "${edited}")
   string(LENGTH "${edited}" length)
@@ -19,17 +19,9 @@ function(ale_edit file times before after)
   endif()
   string(REPLACE "${before}" "${after}" edited "${edited}")
   set_property(GLOBAL PROPERTY ALE_EDITED_${file} "${edited}")
-  file(CONFIGURE OUTPUT ${copy} CONTENT "@edited@" @ONLY)
-  list(FIND emulator_sources ${ale_root}/ale/${file} place)
-  list(FIND emulator_sources ${copy} copied)
-  if(place EQUAL -1 AND copied EQUAL -1)
-    message(FATAL_ERROR "${ale_root}/ale/${file} is not among the sources that are compiled")
-  elseif(copied EQUAL -1)
-    list(REMOVE_AT emulator_sources ${place})
-    list(APPEND emulator_sources ${copy})
-  endif()
-  set(emulator_sources "${emulator_sources}" PARENT_SCOPE)
 endfunction()
+
+set(edited_files "")
 
 # Scanlines with several objects are drawn many pixels at a time. (The second place is a mode that nothing turns on.)
 ale_edit(emucore/TIA.cxx 1 "#include \"ale/emucore/Sound.hxx\"\n"
@@ -50,3 +42,16 @@ ${loop}")
 # Tables for an average of two frames take 30 ms of every emulator's start; we never ask for that average.
 ale_edit(environment/phosphor_blend.cpp 1 "\n  makeAveragePalette();\n"
          "\n  if(osystem->settings().getBool(\"color_averaging\")) makeAveragePalette();\n")
+
+# Each is written once: one that was written edit by edit would be new, and compiled anew, at every configuration.
+foreach(file ${edited_files})
+  get_filename_component(name ${file} NAME)
+  get_property(edited GLOBAL PROPERTY ALE_EDITED_${file})
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/${name} CONTENT "@edited@" @ONLY)
+  list(FIND emulator_sources ${ale_root}/ale/${file} place)
+  if(place EQUAL -1)
+    message(FATAL_ERROR "${ale_root}/ale/${file} is not among the sources that are compiled")
+  endif()
+  list(REMOVE_AT emulator_sources ${place})
+  list(APPEND emulator_sources ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/${name})
+endforeach()

@@ -16,6 +16,7 @@ from neuroevo.config.load import load_config, make_config
 from neuroevo.core import bounds
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
+from neuroevo.networks.architectures import NETWORKS
 from neuroevo.system.toml import tomllib
 
 PRESETS = Path(__file__).parents[2] / "neuroevo/config/presets"
@@ -145,8 +146,8 @@ def test_an_algorithm_has_its_own_keys():
         ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1}},
          "algorithm.sigma.initial_p: missing, expected a value"),
         ("algorithm", {"sigma": "big"}, 'algorithm.sigma = "big": expected a valid number'),
-        ("network", {"name": "larg_model"}, 'network.name = "larg_model": expected one of model, large_model, '
-         "nature_dqn, virtual_bn, mlp; did you mean large_model?"),
+        ("network", {"name": "larg_model"},
+         f'network.name = "larg_model": expected one of {", ".join(NETWORKS)}; did you mean large_model?'),
         ("network", {"name": 3}, "network.name = 3: expected a valid string"),
         ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1, "initial_p": 1.0, "x": 2}},
          "algorithm.sigma.x = 2: there is no such key"),

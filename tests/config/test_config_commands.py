@@ -14,6 +14,7 @@ from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import SECTIONS
 from neuroevo.envs.atari import AtariOptions
+from neuroevo.networks.architectures import NETWORKS
 from neuroevo.system.toml import tomllib
 
 ROOT = Path(__file__).parents[2]
@@ -126,7 +127,7 @@ def test_no_command_here_needs_tensorflow():
 def test_info_lists_what_a_configuration_can_name():
     lines = CliRunner().invoke(app, ["info"]).stdout.splitlines()
     assert f"algorithms: {', '.join(ALGORITHMS)}" in lines
-    assert "networks: model, large_model, nature_dqn, virtual_bn, mlp" in lines
+    assert f"networks: {', '.join(NETWORKS)}" in lines
     assert "dtypes: float32, int8" in lines
     assert any(line.startswith("presets: ant_ga, es_frostbite, ") for line in lines)
     assert any(line.startswith("games (104): adventure, ") and ", frostbite, " in line for line in lines)

@@ -4,13 +4,16 @@ import re
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.registry import find_algorithm
 from neuroevo.config.load import load_config
 from neuroevo.envs.environment import Environment
 from neuroevo.networks import architectures
 from tests.support.runs import new_run, results
+from tests.support.toy import ToyWeights
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
@@ -39,6 +42,10 @@ def test_the_algorithm_trains(block, tmp_path, monkeypatch):
     rows = results(tmp_path / "run")["rows"]
     assert rows == results(tmp_path / "again")["rows"]
     assert sum(row["improved"] for row in rows) >= 2 and rows[-1]["test_mean"] > rows[0]["test_mean"]
+    climber, weights = find_algorithm(name)(**{"population": 3}), ToyWeights()
+    state = climber.init(0)
+    with pytest.raises(ValueError, match="genome 1 is nan"):
+        climber.tell(state, Played(climber.ask(state, weights), np.array([0.0, np.nan, 0.0]), 1), weights)
 
 
 def test_the_configuration_is_one(block, tmp_path):
