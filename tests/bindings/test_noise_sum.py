@@ -130,7 +130,7 @@ def test_the_gpus_kernel_has_the_cpus_bits(monkeypatch):
 
 
 def test_ctrl_c_ends_a_long_sum():
-    """One that would take minutes. Again every 10 s: Python drops what a signal raises in a callback of its collector."""
+    """One that would take minutes. Again every 10 s: Python drops what a signal raises during a garbage collection."""
     ended = threading.Event()
 
     def interrupt():
