@@ -15,7 +15,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from neuroevo.cluster.connection import is_head, nodes, reason_of
+from neuroevo.cluster.connection import Node, is_head, nodes, reason_of
 from neuroevo.cluster.origin import check_origin, origin
 from neuroevo.native import library
 
@@ -58,7 +58,7 @@ def probe() -> list[MachineReport]:
     return sorted(reports, key=lambda report: (not report.is_head, report.host))
 
 
-def _report(node: Mapping[str, Any], task: Any, answer: Any, expected: Mapping[str, str]) -> MachineReport:
+def _report(node: Node, task: Any, answer: Any, expected: Mapping[str, str]) -> MachineReport:
     host, cores, details, why_not = node["NodeManagerHostname"], int(node["Resources"].get("CPU", 0)), {}, ""
     try:
         details = ray.get(answer, timeout=_ANSWER_SECONDS)

@@ -209,22 +209,19 @@ def run_python(code: str) -> subprocess.CompletedProcess:
     return done
 
 
-MAZE = ("HardMaze-v0", Network("mlp", hidden=(16,)))
-
-
-@pytest.mark.parametrize(("played", "parent_rows"), [(("frostbite", "model"), 1), (MAZE, 2), (MAZE, None)])
-def test_batches_beside_each_other(played, parent_rows):
+@pytest.mark.parametrize("parent_rows", [1, 2, None])
+def test_batches_beside_each_other(parent_rows):
     """What is played beside something more urgent, and its parent's row needed for others meanwhile, is the same."""
     elite = Genome(1).child(2, 0.05)
     background = [Episode(elite.child(k % 2, 0.01), k, 500) for k in range(6)]
     urgent = [[Episode(Genome(7 + g).child(i % 3, 0.1).child(i, 0.1), i, 400) for i in range(9)] for g in range(3)]
     options = {"threads": 2, "lanes": 2, "slots": 1, "parent_rows": parent_rows}
-    with LocalEvaluator(*played, **options) as plain:
+    with LocalEvaluator("frostbite", "model", **options) as plain:
         expected = [plain.evaluate(background), *(plain.evaluate(each) for each in urgent)]
         assert len({value for outcomes in expected for value in outcomes.returns}) > 3  # a wrong network would show
         assert plain.work().steps == sum(int(outcomes.steps.sum()) for outcomes in expected)
         assert plain.work().busy_seconds > 0
-    with LocalEvaluator(*played, **options) as evaluator:
+    with LocalEvaluator("frostbite", "model", **options) as evaluator:
         later = evaluator.submit(background, 5)
         for outcomes, episodes in zip(expected[1:], urgent, strict=True):
             assert_same(evaluator.wait(evaluator.submit(episodes, 2)), outcomes)

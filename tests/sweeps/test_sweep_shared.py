@@ -26,6 +26,7 @@ from tests.support.sweeps import Listener, load  # noqa: E402
 GRID = """
 search = "grid"
 concurrent = 4
+shared = {shared}
 set = ["training.generations=6", "network.activation=relu"]
 """
 NETWORKS = '"network.hidden" = [[4], [8, 4]]\n"algorithm.sigma" = [0.1, 0.5]\n'
@@ -63,11 +64,11 @@ class Watching(Listener):
                 os.kill(pid, signal.SIGKILL)
 
 
-def trained(folder, space=NETWORKS, **options):
+def trained(folder, space=NETWORKS, shared="true", **options):
     """The folders of the trials, and what the watcher saw."""
     folder.mkdir()
     watcher = Watching(**options)
-    trials = run_sweep(load(folder, GRID, space), watcher)
+    trials = run_sweep(load(folder, GRID.format(shared=shared), space), watcher)
     assert {(trial.status, trial.reason) for trial in trials} == {("finished", "")}
     return [Path(trial.folder) for trial in trials], watcher
 
@@ -89,7 +90,7 @@ def test_trials_of_several_networks_share_a_pipeline(tmp_path):
 
 @pytest.mark.slow
 def test_a_shared_player_is_killed(tmp_path):
-    paths, watcher = trained(tmp_path / "shared", '"algorithm.sigma" = [0.1, 0.5]\n', kills=True)
+    paths, watcher = trained(tmp_path / "shared", kills=True)
     assert not watcher.kills
     assert [results(path) for path in paths] == [on_its_own(path, tmp_path) for path in paths]
 
@@ -97,10 +98,14 @@ def test_a_shared_player_is_killed(tmp_path):
 @pytest.mark.slow
 def test_trials_that_cannot_share_have_players_of_their_own(tmp_path):
     """Of other options of the environment."""
-    paths, watcher = trained(tmp_path / "shared", '"env.options.kwargs" = [{g = 9.0}, {g = 10.0}]\n')
+    space = '"algorithm.sigma" = [0.1, 0.5]\n"env.options.kwargs" = [{g = 9.0}, {g = 10.0}]\n'
+    paths, watcher = trained(tmp_path / "shared", space)
     assert max(watcher.counts) == 2
     expected = [on_its_own(path, tmp_path) for path in paths]
-    assert expected[0]["rows"] != expected[1]["rows"]
+    assert len({str(own["rows"]) for own in expected}) == 4
+    assert [results(path) for path in paths] == expected
+    paths, watcher = trained(tmp_path / "own", space, shared="false")
+    assert watcher.counts == {0}
     assert [results(path) for path in paths] == expected
 
 
