@@ -17,6 +17,14 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path not in slow)
 
 
+@pytest.fixture(autouse=True)
+def same_interrupt():
+    """A test that leaves a handler of SIGINT behind fails, not one that is interrupted later."""
+    yield
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert handler is signal.default_int_handler
+
+
 @pytest.fixture(scope="session")
 def toy_command():
     """Runs a command line of neuroevo with a ToyEvaluator in a process of its own, which imports no TensorFlow."""

@@ -132,7 +132,16 @@ def test_population_based_training(environment, cluster, tmp_path):
         assert (tmp_path / "fork.gif").stat().st_size
 
 
-def test_a_tuner_of_one_s_own(cluster, tmp_path, monkeypatch):
+@pytest.fixture
+def signals_kept():
+    """Tune leaves handlers behind, of which the first swallows one Ctrl-C."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGUSR1)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def test_a_tuner_of_one_s_own(cluster, signals_kept, tmp_path, monkeypatch):
     from ray import tune
 
     monkeypatch.setenv("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
