@@ -25,6 +25,12 @@ def same_interrupt():
     assert handler is signal.default_int_handler
 
 
+@pytest.fixture(params=["native", "tensorflow"])
+def engine(request):
+    """Each engine, for tests of what both must do alike."""
+    return request.param
+
+
 @pytest.fixture(scope="session")
 def toy_command():
     """Runs a command line of neuroevo with a ToyEvaluator in a process of its own, which imports no TensorFlow."""

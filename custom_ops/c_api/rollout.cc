@@ -1,6 +1,7 @@
 #include "c_api/rollout.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -10,14 +11,29 @@
 #include "rollout/lane_runner.h"
 #include "rollout/submission.h"
 
+struct neuroevo_rollout {
+  neuroevo_rollout(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
+                   int64_t first_row)
+      : queue(lanes, slots_per_lane, first_row), runner(&pool->object, population->object.get(), &queue) {}
+
+  neuroevo::EpisodeQueue queue;
+  neuroevo::LaneRunner runner;
+};
+
 namespace neuroevo {
 namespace {
+
+constexpr int64_t kLongestWait = 60'000;  // milliseconds, far from where a clock's numbers end
+
+std::chrono::milliseconds Milliseconds(int64_t count) {
+  return std::chrono::milliseconds(std::clamp<int64_t>(count, 0, kLongestWait));
+}
 
 // Results, and the arrays that they point to.
 class OwnedResults : public neuroevo_results {
  public:
-  explicit OwnedResults(std::vector<EpisodeResult> all) : neuroevo_results(), all_(std::move(all)) {
-    std::sort(all_.begin(), all_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  OwnedResults(std::vector<EpisodeResult> all, int64_t steps_so_far) : neuroevo_results(), all_(std::move(all)) {
+    total_steps = steps_so_far;
     count = static_cast<int64_t>(all_.size());
     observation_sums_size = WidthOf(all_, &EpisodeEnd::observation_sums);
     behavior_bytes = WidthOf(all_, &EpisodeEnd::behavior);
@@ -26,11 +42,13 @@ class OwnedResults : public neuroevo_results {
     CopyRows(all_, &EpisodeEnd::observation_sums, sums_.data());
     CopyRows(all_, &EpisodeEnd::behavior, behaviors_.data());
     for (EpisodeResult& result : all_) {
+      ids_.push_back(result.id);
       returns_.push_back(result.total_reward);
       steps_.push_back(result.steps);
       failures_.push_back(result.end.failure.c_str());
       std::vector<uint8_t>().swap(result.end.behavior);  // a trajectory may be megabytes
     }
+    ids = ids_.data();
     returns = returns_.data();
     steps = steps_.data();
     failures = failures_.data();
@@ -43,7 +61,7 @@ class OwnedResults : public neuroevo_results {
  private:
   std::vector<EpisodeResult> all_;  // whose failures are pointed to
   std::vector<double> returns_, sums_;
-  std::vector<int64_t> steps_;
+  std::vector<int64_t> ids_, steps_;
   std::vector<const char*> failures_;
   std::vector<uint8_t> behaviors_;
 };
@@ -51,11 +69,13 @@ class OwnedResults : public neuroevo_results {
 Submission SubmissionOf(const neuroevo_episodes& in) {
   Submission out;
   out.num_episodes = in.num_episodes;
+  out.episode_ids = in.episode_ids;
   out.episode_genomes = in.episode_genomes;
   out.episode_seeds = in.episode_seeds;
   out.episode_max_frames = in.episode_max_frames;
   out.episode_normalizers = in.episode_normalizers;
   out.num_genomes = in.num_genomes;
+  out.genome_ids = in.genome_ids;
   out.genome_networks = in.genome_networks;
   out.genome_sources = in.genome_sources;
   out.genome_seeds = in.genome_seeds;
@@ -75,18 +95,41 @@ Submission SubmissionOf(const neuroevo_episodes& in) {
 
 extern "C" {
 
-int neuroevo_run_lanes(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
-                       int64_t first_row, const neuroevo_episodes* episodes, const neuroevo_results** results) {
+int neuroevo_rollout_start(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes,
+                           int64_t slots_per_lane, int64_t first_row, neuroevo_rollout** rollout) {
+  return neuroevo::Guard([&] { *rollout = new neuroevo_rollout(pool, population, lanes, slots_per_lane, first_row); });
+}
+
+int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* episodes, int64_t priority) {
   return neuroevo::Guard([&] {
-    neuroevo::EpisodeQueue queue(lanes, slots_per_lane, first_row);
-    queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)));
-    *results = new neuroevo::OwnedResults(
-        neuroevo::RunLanes(&pool->object, population->object.get(), &queue, episodes->num_episodes));
+    rollout->runner.RethrowFailure();
+    rollout->queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)), priority);
+  });
+}
+
+int neuroevo_rollout_results(neuroevo_rollout* rollout, int64_t count, int64_t milliseconds,
+                             const neuroevo_results** results) {
+  return neuroevo::Guard([&] {
+    std::vector<neuroevo::EpisodeResult> ended = rollout->queue.Results(count, neuroevo::Milliseconds(milliseconds));
+    rollout->runner.RethrowFailure();
+    *results = new neuroevo::OwnedResults(std::move(ended), rollout->queue.TotalSteps());
   });
 }
 
 void neuroevo_results_free(const neuroevo_results* results) {
   delete static_cast<const neuroevo::OwnedResults*>(results);
 }
+
+int neuroevo_rollout_close(neuroevo_rollout* rollout) {
+  return neuroevo::Guard([&] { rollout->queue.Close(); });
+}
+
+int neuroevo_rollout_wait_for_end(neuroevo_rollout* rollout, int64_t milliseconds, int* ended) {
+  return neuroevo::Guard([&] {
+    *ended = rollout->runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0;
+  });
+}
+
+void neuroevo_rollout_free(neuroevo_rollout* rollout) { delete rollout; }
 
 }  // extern "C"

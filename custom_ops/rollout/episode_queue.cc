@@ -227,6 +227,11 @@ int64_t EpisodeQueue::TotalSteps() {
   return total_steps_;
 }
 
+bool EpisodeQueue::closed() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return closed_;
+}
+
 void EpisodeQueue::Close() {
   std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
   {

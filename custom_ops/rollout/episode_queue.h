@@ -109,6 +109,7 @@ class EpisodeQueue {
 
   // Ends all waiting Takes, and makes later ones return closed; episodes that are running or queued are dropped.
   void Close();
+  bool closed();
 
  private:
   struct Slot {

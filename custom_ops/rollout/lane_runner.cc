@@ -1,9 +1,7 @@
 #include "rollout/lane_runner.h"
 
-#include <condition_variable>
-#include <exception>
-#include <mutex>
-#include <thread>
+#include <pthread.h>
+
 #include <utility>
 
 #include "core/error.h"
@@ -37,9 +35,8 @@ class Lane {
     dones_ = std::make_unique<bool[]>(slots);
   }
 
-  // on_done is called after every step that ended an episode.
-  template <class OnDone>
-  void Run(OnDone on_done) {
+  // Plays until the queue is closed.
+  void Run() {
     LiveSlots live;
     while (FillSlots(&live)) {
       bool refill = false;
@@ -50,7 +47,6 @@ class Lane {
         envs_->Actions(outputs_.data(), count, outputs_size_, actions_.data());
         envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get());
         auto put = PutStep(queue_, envs_, index_, live.slots, rewards_.data(), dones_.get());
-        if (put.live.slots.size() < live.slots.size()) on_done();
         live = std::move(put.live);
         refill = put.refill;
       }
@@ -103,7 +99,8 @@ class Lane {
 
 }  // namespace
 
-std::vector<EpisodeResult> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count) {
+LaneRunner::LaneRunner(EnvPool* envs, Population* population, EpisodeQueue* queue)
+    : envs_(envs), population_(population), queue_(queue) {
   const Network& network = population->networks().front();  // all networks have the same input and output
   CheckOutputs(envs->spec(), network.output_size());
   const DType dtype = InputOf(envs->spec());
@@ -115,48 +112,71 @@ std::vector<EpisodeResult> RunLanes(EnvPool* envs, Population* population, Episo
   if (envs->slots() != queue->lanes() * queue->slots_per_lane()) {
     ThrowInvalid("the env pool has ", envs->slots(), " slots, expected ", queue->lanes() * queue->slots_per_lane());
   }
+  running_ = queue->lanes();
+  try {
+    for (int64_t lane = 0; lane < queue->lanes(); ++lane) {
+      threads_.emplace_back([this, lane] { Run(lane); });
+      pthread_setname_np(threads_.back().native_handle(), "lane");  // for profilers
+    }
+  } catch (...) {  // no more threads; those that there are must be joined
+    Stop();
+    throw;
+  }
+}
 
-  std::mutex mutex;
-  std::condition_variable progress;
-  std::vector<EpisodeResult> results;
-  std::exception_ptr error;
-  int64_t running = 0;
-  auto collect = [&] {
-    std::lock_guard<std::mutex> lock(mutex);
-    for (EpisodeResult& result : queue->Results()) results.push_back(std::move(result));
-    progress.notify_one();
-  };
-  auto run_lane = [&](int64_t index) {
-    std::exception_ptr failure;
-    try {
-      Lane(envs, population, queue, index).Run(collect);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    std::lock_guard<std::mutex> lock(mutex);
-    if (!error) error = failure;
-    --running;
-    progress.notify_one();
-  };
-  auto complete = [&] { return static_cast<int64_t>(results.size()) >= count; };
-  std::vector<std::thread> threads;
+LaneRunner::~LaneRunner() { Stop(); }
+
+void LaneRunner::Stop() {
+  queue_->Close();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void LaneRunner::Run(int64_t lane) {
+  std::exception_ptr failure;
+  try {
+    Lane(envs_, population_, queue_, lane).Run();
+  } catch (...) {
+    failure = std::current_exception();
+  }
   {
-    std::unique_lock<std::mutex> lock(mutex);
-    try {
-      for (int64_t index = 0; index < queue->lanes(); ++index, ++running) threads.emplace_back(run_lane, index);
-    } catch (...) {  // no more threads; those that there are must be joined
-      error = std::current_exception();
-    }
-    progress.wait(lock, [&] { return error || complete() || running == 0; });
-    if (!error && !complete()) {
-      error =
-          std::make_exception_ptr(Error(Error::Kind::kCancelled, Concat("the episode queue was closed after ",
-                                                                        results.size(), " of ", count, " episodes")));
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!failure_) failure_ = failure;
+  }
+  if (failure) queue_->Close();  // whoever waits for results finds the failure
+  std::lock_guard<std::mutex> lock(mutex_);
+  --running_;
+  ended_.notify_all();
+}
+
+void LaneRunner::RethrowFailure() {
+  std::exception_ptr failure;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    failure = failure_;
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+bool LaneRunner::WaitForEnd(std::chrono::milliseconds time) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return ended_.wait_for(lock, time, [&] { return running_ == 0; });
+}
+
+std::vector<EpisodeResult> RunLanes(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t count) {
+  std::vector<EpisodeResult> results;
+  const auto missing = [&] { return count - static_cast<int64_t>(results.size()); };
+  LaneRunner lanes(envs, population, queue);
+  for (bool closed = false; missing() > 0 && !closed;) {
+    closed = queue->closed();  // then what follows are the last results
+    for (EpisodeResult& result : queue->Results(missing(), std::chrono::minutes(1))) {
+      results.push_back(std::move(result));
     }
   }
-  queue->Close();
-  for (std::thread& thread : threads) thread.join();
-  if (error) std::rethrow_exception(error);
+  lanes.RethrowFailure();
+  if (missing() > 0) {
+    throw Error(Error::Kind::kCancelled,
+                Concat("the episode queue was closed after ", results.size(), " of ", count, " episodes"));
+  }
   return results;
 }
 

@@ -20,6 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.benchmarks import rates
+from neuroevo.system.tensorflow_import import load_tensorflow
+
 
 def main() -> None:
     what, options = sys.argv[1], json.loads(sys.argv[2])
@@ -33,13 +36,15 @@ def main() -> None:
 
 def env(name: str, envs: int, threads: int) -> Callable[[float], dict[str, Any]]:
     """Steps environments through the TensorFlow ops."""
-    rates = _rates()
-    return lambda seconds: rates.env(name=name, envs=envs, threads=threads, seconds=seconds)
+    load_tensorflow()
+    from neuroevo.benchmarks import env_rate
+
+    return lambda seconds: env_rate.env(name=name, envs=envs, threads=threads, seconds=seconds)
 
 
 def replay(**options: Any) -> Callable[[float], dict[str, Any]]:
     """Plays recorded actions through the TensorFlow ops; options as those of replay.replay."""
-    _rates()
+    load_tensorflow()
     from experiments.benchmarks import replay
 
     measure = replay.replay(**options)
@@ -49,13 +54,11 @@ def replay(**options: Any) -> Callable[[float], dict[str, Any]]:
 
 def rollout(**options: Any) -> Callable[[float], dict[str, Any]]:
     """Plays random genomes, a different one for every episode; options as benchmarks.rates.rollout takes them."""
-    rates = _rates()
     return lambda seconds: rates.rollout(seconds=seconds, **options)
 
 
 def generations(threads: int) -> Callable[[float], dict[str, Any]]:
     """Goes on with a GA run for two generations, until the last of their tests is over, whatever the seconds."""
-    rates = _rates()
     from neuroevo.config.load import load_config
     from neuroevo.runs.training_run import make_evaluator
     from neuroevo.training.loop import train
@@ -86,7 +89,6 @@ def generations(threads: int) -> Callable[[float], dict[str, Any]]:
 
 def memory(population: int) -> Callable[[float], dict[str, Any]]:
     """What a process holds after two generations of a GA with this number of genomes, playing a step each."""
-    rates = _rates()
     from neuroevo.config.load import load_config
     from neuroevo.runs.training_run import make_evaluator
     from neuroevo.training.loop import train
@@ -158,16 +160,6 @@ def observations_of(game: str, count: int) -> np.ndarray:
                 pool.reset(slots[dones], slots[dones], np.zeros(dones.sum()))
         seen.append(pool.observe(slots))
     return np.concatenate(seen)[:count]
-
-
-def _rates() -> Any:
-    """The module neuroevo.benchmarks.rates, which imports TensorFlow."""
-    from neuroevo.system.tensorflow_import import load_tensorflow
-
-    load_tensorflow()
-    from neuroevo.benchmarks import rates
-
-    return rates
 
 
 if __name__ == "__main__":

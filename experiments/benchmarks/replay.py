@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from neuroevo.envs import registry
 from neuroevo.native import library
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 
 _STEPS_PER_ITERATION = 20  # of the graph's loop, whose own ops take as long as those of a step
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuroevo.benchmarks import rates
+from neuroevo.benchmarks import env_rate, rates
 from neuroevo.core.errors import cannot_write
 from neuroevo.native import library, trace
 
@@ -32,7 +32,7 @@ def pipeline(
         **options: As in RolloutOptions.
 
     Returns:
-        What was measured (bench, game, network, dtype, device, threads, lanes, slots, seconds), and
+        What was measured (bench, game, network, dtype, device, engine, threads, lanes, slots, seconds), and
 
         - steps_per_s, frames_per_s: The rates of the rollouts.
         - env_steps_per_s: The rate of environments alone on the same threads, measured before and after the rollouts.
@@ -44,7 +44,7 @@ def pipeline(
           None on the CPU.
         - forward_rows: Mean number of networks in a forward call.
         - by_lane: For each lane the shares of its time in observe, step, reset and forward, of which gpu is spent in
-          kernels (None on the CPU), and other: the queue, TensorFlow and the making of weights.
+          kernels (None on the CPU), and other: the queue, the lane's loop and the making of weights.
         - dropped_spans: Spans that did not fit into the trace; where it is not 0, the shares are too small.
 
     Raises:
@@ -55,7 +55,7 @@ def pipeline(
         _write("", trace_file, "a")  # reports an unwritable file before measuring; keeps an old trace until then
     with rates.Rollout(game, network, **options) as rollouts:
         setup, threads, lanes, slots = rollouts.setup, rollouts.threads, rollouts.lanes, rollouts.slots
-        alone = [rates.env(game, max(threads, lanes * slots), threads, seconds / 2)]
+        alone = [env_rate.env(game, max(threads, lanes * slots), threads, seconds / 2)]
         rollouts.play(rates.WARM_UP_SECONDS)
         trace.start()
         try:
@@ -66,21 +66,21 @@ def pipeline(
             rollouts.play(_MARGIN_SECONDS)
         finally:
             recorded = trace.stop()
-    alone.append(rates.env(game, max(threads, lanes * slots), threads, seconds / 2))
+    alone.append(env_rate.env(game, max(threads, lanes * slots), threads, seconds / 2))
     window = int(began * 1e9), int(ended * 1e9)
     if trace_file is not None:
         shown = max(window[0], window[1] - int(_SHOWN_SECONDS * 1e9)), window[1]
         _write(json.dumps(trace.chrome_json(recorded, lanes, slots, *shown)), trace_file, "w")
     rate = (steps - steps_before) / (ended - began)
-    env_rate = sum(each["steps_per_s"] for each in alone) / len(alone)
+    alone_rate = sum(each["steps_per_s"] for each in alone) / len(alone)
     return {
         "bench": "pipeline",
         **setup,
         "seconds": round(ended - began, 2),
         "steps_per_s": round(rate, 1),
         "frames_per_s": round(rate * rollouts.frame_skip, 1),
-        "env_steps_per_s": round(env_rate, 1),
-        "vs_env": round(rate / env_rate, 4),
+        "env_steps_per_s": round(alone_rate, 1),
+        "vs_env": round(rate / alone_rate, 4),
         "worker_busy": round(busy / (threads * (ended - began)), 4),
         **shares(recorded, lanes, slots, *window),
         "dropped_spans": recorded.dropped,

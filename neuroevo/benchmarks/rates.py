@@ -1,17 +1,12 @@
-"""Measure the rates of whole rollouts and of environments alone on this machine: `bench rollout` and `bench env`."""
+"""Measure the rate of whole rollouts on this machine: `bench rollout`."""
 
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-import numpy as np
-import tensorflow as tf
-
-from neuroevo.benchmarks.random_play import random_play
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
@@ -20,9 +15,9 @@ from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import DTYPES, check, named
+from neuroevo.rollout.engine import chosen_engine, make_engine
 from neuroevo.rollout.evaluator import default_layout
-from neuroevo.rollout.pipeline import Pipeline, make_env_pool
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -43,6 +38,7 @@ class RolloutOptions(TypedDict, total=False):
         dtype: Arithmetic of the networks, "float32" (the default) or "int8".
         device: Where networks are evaluated: "auto" (the default), "cpu" or "gpu".
         backend: The population's backend; None for that of the device.
+        engine: What runs the lanes: "auto" (the default), "native" or "tensorflow".
     """
 
     threads: int | None
@@ -52,6 +48,7 @@ class RolloutOptions(TypedDict, total=False):
     dtype: str
     device: str
     backend: str | None
+    engine: str
 
 
 class Rollout:
@@ -67,9 +64,10 @@ class Rollout:
         dtype: Arithmetic of the networks, "float32" or "int8".
         device: Where networks are evaluated: "auto", "cpu" or "gpu".
         backend: The population's backend; None for that of the device.
+        engine: What runs the lanes: "auto", "native" or "tensorflow".
 
     Attributes:
-        setup: What is played and how: game, network, dtype, device, threads, lanes and slots.
+        setup: What is played and how: game, network, dtype, device, engine, threads, lanes and slots.
         threads: Worker threads.
         lanes: Number of lanes.
         slots: Slots per lane.
@@ -91,6 +89,7 @@ class Rollout:
         dtype: str = "float32",
         device: str = "auto",
         backend: str | None = None,
+        engine: str = "auto",
     ):
         if dtype not in DTYPES:
             known = ", ".join(DTYPES)
@@ -111,6 +110,7 @@ class Rollout:
             "network": network,
             "dtype": dtype,
             "device": chosen,
+            "engine": chosen_engine(engine, chosen),
             "threads": self.threads,
             "lanes": self.lanes,
             "slots": self.slots,
@@ -122,6 +122,7 @@ class Rollout:
             slots=self.slots,
             parent_rows=1,
             backend=backend or library.BACKENDS[chosen],
+            engine=make_engine(engine, chosen, self.lanes),
         )
         self.frame_skip = self._pipeline.frame_skip
         self._seed, self._submitted = seed, 0
@@ -167,15 +168,15 @@ def rollout(game: str, network: str, seconds: float, **options: Unpack[RolloutOp
         **options: As in RolloutOptions.
 
     Returns:
-        What was measured (bench, game, network, dtype, device, threads, lanes, slots, seconds), and
+        What was measured (bench, game, network, dtype, device, engine, threads, lanes, slots, seconds), and
 
         - frames_per_s, steps_per_s: The rates.
         - idle_share: The share of the worker threads' time without work.
-        - outside_us: Processor time per step outside environments and networks (TensorFlow's loop, the queue, Python,
+        - outside_us: Processor time per step outside environments and networks (the lanes' loop, the queue, Python,
           GPU calls), in microseconds; None where it cannot be measured, see outside().
         - outside_share: Its share of all processor time; None likewise.
         - resident_mb: Memory of the process at the end, in 10^6 bytes.
-        - resident_mb_before: The same with TensorFlow imported and nothing else made yet.
+        - resident_mb_before: The same before anything is made, TensorFlow included.
 
     Raises:
         UserError: The game, the network or an option is unknown or cannot be used here.
@@ -218,75 +219,6 @@ def outside(processor: float, busy: float, steps: int) -> dict[str, float | None
         return {"outside_us": None, "outside_share": None}
     left = processor - busy
     return {"outside_us": round(1e6 * left / steps, 2), "outside_share": round(left / processor, 4)}
-
-
-def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0) -> dict[str, Any]:
-    """Measures how fast the ops step and observe environments with random actions.
-
-    As in a rollout, lanes step their part of the environments in graph loops; there are at most as many as threads.
-
-    Args:
-        name: Name of the environment.
-        envs: Number of environments that are stepped at once.
-        threads: Worker threads; None for one per core.
-        seconds: Wall time to measure, after a warm-up.
-        seed: Seed of episodes and actions.
-
-    Returns:
-        What was measured (bench, env, envs, threads, seconds), frames_per_s and steps_per_s, and resident_mb: the
-        memory of the process at the end, in 10^6 bytes.
-
-    Raises:
-        UserError: There is no such environment, or its actions have no finite bounds to draw within.
-    """
-    made_of = registry.resolve(name)
-    if threads is not None:
-        library.set_threads(threads)
-    native, threads = load_ops(), library.get_threads()
-    with tf.device("/cpu:0"):
-        pool = make_env_pool(made_of, envs)
-        spec = native.env_pool_spec(pool)
-        none = np.zeros(0, np.int64)
-        native.env_reset(pool, np.arange(envs), np.arange(envs) + seed, np.zeros(envs, np.int64), none)
-    shape = tuple(spec.observation_shape.numpy().tolist())
-    low, high = spec.action_low.numpy().tolist(), spec.action_high.numpy().tolist()
-    if not np.isfinite([low, high]).all():
-        raise UserError(
-            f"an action of {made_of.name} lies between {low} and {high}, expected finite bounds to draw within"
-        )
-    bounds = (tuple(low), tuple(high)) if low else None
-    play_lane = random_play(spec.observation_dtype.numpy().decode(), shape, int(spec.num_actions), bounds)
-    lanes = [slots for slots in np.array_split(np.arange(envs), min(threads, envs)) if len(slots)]
-    with tf.device("/cpu:0"):
-        lanes = [tf.constant(slots) for slots in lanes]
-        seeds = [tf.constant(seed + lane, tf.int64) for lane in range(len(lanes))]
-        end = tf.Variable(0.0, dtype=tf.float64)  # compared with tf.timestamp()
-    with ThreadPoolExecutor(len(lanes)) as executor:
-
-        def play(duration: float) -> float:
-            """Steps all lanes for `duration` seconds and returns the steps per second."""
-            began = time.perf_counter()
-            end.assign(time.time() + duration)
-            try:
-                same = [pool] * len(lanes), lanes, seeds, [end] * len(lanes)
-                steps = sum(int(each) for each in executor.map(play_lane, *same))
-            except BaseException:  # mostly an interrupt, which has to end the lanes
-                end.assign(0.0)
-                raise
-            return steps / (time.perf_counter() - began)
-
-        play(min(WARM_UP_SECONDS, seconds))
-        rate = play(seconds)
-    return {
-        "bench": "env",
-        "env": made_of.name,
-        "envs": envs,
-        "threads": threads,
-        "seconds": seconds,
-        "frames_per_s": round(rate * int(spec.frame_skip), 1),
-        "steps_per_s": round(rate, 1),
-        "resident_mb": resident_mb(),
-    }
 
 
 def resident_mb() -> float:

@@ -15,6 +15,7 @@ Game = Annotated[str, typer.Option(help="The game to play.")]
 Network = Annotated[str, typer.Option(help="The network that plays it.")]
 DType = Annotated[Literal["float32", "int8"], typer.Option(help="Arithmetic of the network.")]
 Device = Annotated[Literal["auto", "cpu", "gpu"], typer.Option(help="Where the network is evaluated.")]
+Engine = Annotated[Literal["auto", "native", "tensorflow"], typer.Option(help="What runs the lanes.")]
 Seconds = Annotated[float, typer.Option(min=0.1, callback=finite, help="Wall time to measure, in seconds.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")]
 Lanes = Annotated[int | None, typer.Option(min=1, help="Number of lanes.")]
@@ -36,6 +37,7 @@ def rollout(
     network: Network = "large_model",
     dtype: DType = "float32",
     device: Device = "auto",
+    engine: Engine = "auto",
     seconds: Seconds = 10.0,
     threads: Threads = None,
     lanes: Lanes = None,
@@ -46,9 +48,6 @@ def rollout(
 ) -> None:
     """Measure whole rollouts of random genomes: emulators and networks together."""
     with reported_errors(debug):
-        from neuroevo.system.tensorflow_import import load_tensorflow
-
-        load_tensorflow()
         from neuroevo.benchmarks import rates
 
         result = rates.rollout(
@@ -57,6 +56,7 @@ def rollout(
             seconds=seconds,
             dtype=dtype,
             device=device,
+            engine=engine,
             threads=threads,
             lanes=lanes,
             slots=slots,
@@ -70,6 +70,7 @@ def pipeline(
     network: Network = "large_model",
     dtype: DType = "float32",
     device: Device = "auto",
+    engine: Engine = "auto",
     seconds: Seconds = 10.0,
     threads: Threads = None,
     lanes: Lanes = None,
@@ -95,6 +96,7 @@ def pipeline(
             trace,
             dtype=dtype,
             device=device,
+            engine=engine,
             threads=threads,
             lanes=lanes,
             slots=slots,
@@ -123,9 +125,9 @@ def env(
         from neuroevo.system.tensorflow_import import load_tensorflow
 
         load_tensorflow()
-        from neuroevo.benchmarks import rates
+        from neuroevo.benchmarks import env_rate
 
-        _print_result(rates.env(name=env, envs=envs, threads=threads, seconds=seconds), as_json)
+        _print_result(env_rate.env(name=env, envs=envs, threads=threads, seconds=seconds), as_json)
 
 
 def _print_result(result: dict[str, Any], as_json: bool) -> None:

@@ -24,7 +24,7 @@ from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center
 from neuroevo.networks.architectures import Network
-from neuroevo.system.tensorflow_import import be_lean, load_tensorflow
+from neuroevo.system.tensorflow_import import be_lean
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class PlayerSettings:
         behavior: What to record of each episode; None: nothing.
         lanes: Lanes of each player; None: chosen from its machine.
         slots: Slots of each lane, likewise.
+        engine: What runs the lanes: "auto", "native" or "tensorflow".
         origin: What the driver's machine has, as origin() gives it.
     """
 
@@ -51,6 +52,7 @@ class PlayerSettings:
     behavior: Behavior | None = None
     lanes: int | None = None
     slots: int | None = None
+    engine: str = "auto"
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -120,7 +122,6 @@ class Player(Closing):
     ):
         check_origin(settings.origin)
         be_lean()
-        load_tensorflow()
         from neuroevo.envs import registry
         from neuroevo.rollout.evaluator import LocalEvaluator
 
@@ -135,6 +136,7 @@ class Player(Closing):
             threads=threads,
             lanes=settings.lanes,
             slots=settings.slots,
+            engine=settings.engine,
             behavior=settings.behavior,
             reference_batch=reference_batch,
         )

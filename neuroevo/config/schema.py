@@ -118,6 +118,9 @@ class Hardware:
     """Lanes: groups of slots that take turns, one's networks beside another's emulators."""
     slots: Slots | None = None
     """Slots (environments) per lane."""
+    engine: Annotated[str, one_of(("auto", "native", "tensorflow"))] = "auto"
+    """What runs the lanes: the native core, or TensorFlow graphs, which take seconds and 0.5 GB to start. "auto" takes
+    TensorFlow for networks on the GPU."""
 
     def __post_init__(self) -> None:
         lanes, slots = self.lanes or 1, self.slots or 1

@@ -162,6 +162,8 @@ class Batch:
         Args:
             results: What came of them; ids are their indices in the batch, each once.
         """
+        if not len(results):
+            return
         self.returns[results.ids], self.steps[results.ids] = results.returns, results.steps
         self.over += len(results)
         self._is_over[results.ids] = True

@@ -17,6 +17,10 @@ class NativeError(RuntimeError):
     """Something in the native core failed; the message is the core's own."""
 
 
+class NativeArgumentError(NativeError):
+    """The native core was asked for something that is not valid or that there is not."""
+
+
 class EnvironmentFailure(NativeError):
     """An environment of Gymnasium raised something, did not answer in time, or ended its process (exit code 1).
 

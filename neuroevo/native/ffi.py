@@ -13,7 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from neuroevo.core.errors import EnvironmentFailure, NativeError
+from neuroevo.core.errors import EnvironmentFailure, NativeArgumentError, NativeError
 
 ref = ctypes.byref
 
@@ -37,9 +37,17 @@ def error_of(kind: ErrorKind, words: str) -> NativeError:
         words: The core's message.
 
     Returns:
-        EnvironmentFailure where an environment failed, else NativeError.
+        EnvironmentFailure where an environment failed, NativeArgumentError where an argument is invalid or names what
+        there is not, else NativeError.
     """
-    return (EnvironmentFailure if kind == ErrorKind.ENVIRONMENT else NativeError)(words)
+    return _ERRORS.get(kind, NativeError)(words)
+
+
+_ERRORS: Mapping[ErrorKind, type[NativeError]] = {
+    ErrorKind.INVALID_ARGUMENT: NativeArgumentError,
+    ErrorKind.NOT_FOUND: NativeArgumentError,
+    ErrorKind.ENVIRONMENT: EnvironmentFailure,
+}
 
 
 class EnvSpec(ctypes.Structure):
@@ -68,11 +76,13 @@ class Episodes(ctypes.Structure):
 
     _fields_ = (
         ("num_episodes", c_int64),
+        ("episode_ids", c_void_p),
         ("episode_genomes", c_void_p),
         ("episode_seeds", c_void_p),
         ("episode_max_frames", c_void_p),
         ("episode_normalizers", c_void_p),
         ("num_genomes", c_int64),
+        ("genome_ids", c_void_p),
         ("genome_networks", c_void_p),
         ("genome_sources", c_void_p),
         ("genome_seeds", c_void_p),
@@ -92,6 +102,7 @@ class Results(ctypes.Structure):
 
     _fields_ = (
         ("count", c_int64),
+        ("ids", ctypes.POINTER(c_int64)),
         ("returns", ctypes.POINTER(c_double)),
         ("steps", ctypes.POINTER(c_int64)),
         ("failures", ctypes.POINTER(c_char_p)),
@@ -99,6 +110,7 @@ class Results(ctypes.Structure):
         ("observation_sums", ctypes.POINTER(c_double)),
         ("behavior_bytes", c_int64),
         ("behaviors", ctypes.POINTER(ctypes.c_uint8)),
+        ("total_steps", c_int64),
     )
 
 
@@ -158,8 +170,13 @@ CORE: Mapping[str, tuple] = {
     "population_set_reference": (c_int, c_void_p, Pointer, c_int64),
     "population_prepare": (c_int, *_SLOTS),
     "population_statistics": (c_int, c_void_p, c_int64, Pointer, c_int64, Pointer),
-    "run_lanes": (c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, Pointer, Pointer),
+    "rollout_start": (c_int, c_void_p, c_void_p, c_int64, c_int64, c_int64, Pointer),
+    "rollout_submit": (c_int, c_void_p, Pointer, c_int64),
+    "rollout_results": (c_int, c_void_p, c_int64, c_int64, Pointer),
     "results_free": (None, Pointer),
+    "rollout_close": (c_int, c_void_p),
+    "rollout_wait_for_end": (c_int, c_void_p, c_int64, Pointer),
+    "rollout_free": (None, c_void_p),
     "noise_sum": (c_int, Pointer, Pointer, c_int64, c_int64, c_int64, Pointer),
     "vector_make": (c_int, c_char_p, Pointer, c_int64, c_int64, c_char_p, c_int64, c_int32, Pointer),
     "vector_free": (None, c_void_p),

@@ -1,4 +1,4 @@
-"""Episodes played by the native lane runner, without TensorFlow: bit for bit those of the TensorFlow graph."""
+"""Rollouts by the native core without TensorFlow: lanes that play episodes from a queue, one thread each."""
 
 from __future__ import annotations
 
@@ -13,10 +13,99 @@ from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.ffi import Results, ref
-from neuroevo.native.library import call, core
+from neuroevo.native.library import call, core, end_stuck_environments
 from neuroevo.native.population import Population
 from neuroevo.native.submission import Submission, pack
 from neuroevo.networks.architectures import network_text
+
+_PATIENCE = 2.0  # seconds that a step may take once the queue is closed, if a process can be ended for it
+_WAIT_SECONDS = 0.05  # how long run_episodes() waits without a look at signals
+
+
+class Rollout:
+    """Lanes of slots that play what is submitted, until close(). Several threads may use it.
+
+    Attributes:
+        total_steps: Steps of all lanes so far, unfinished episodes included; as of the last results().
+    """
+
+    def __init__(self, pool: EnvPool, population: Population, *, lanes: int, slots: int, first_row: int = 0):
+        """Starts the lanes. They wait, without using a core, until episodes are submitted.
+
+        Args:
+            pool: Has an environment for each slot.
+            population: Has a row for each slot from first_row on.
+            lanes: Threads that step slots.
+            slots: Of each lane.
+            first_row: Rows before it may be what genomes start from.
+
+        Raises:
+            NativeError: These do not fit each other.
+        """
+        self._handle = ctypes.c_void_p()
+        self._pool, self._population = pool, population  # which must live as long
+        call("rollout_start", pool.handle, population.handle, lanes, slots, first_row, ref(self._handle))
+        self.total_steps = 0
+
+    def __del__(self) -> None:
+        """Frees it once no thread is in one of its methods."""
+        if self._handle.value:
+            core().neuroevo_rollout_free(self._handle)
+
+    def submit(self, submission: Submission, priority: int = 0) -> None:
+        """Appends episodes to the queue.
+
+        Args:
+            submission: The episodes, with ids that none has had before.
+            priority: Episodes of a lower number are played first.
+
+        Raises:
+            NativeError: Something in them is not possible; or what stopped a lane, if something did.
+        """
+        call("rollout_submit", self._handle, ref(submission.for_c()), priority)
+
+    def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
+        """The results of the episodes that have ended since the last call.
+
+        Waits until there are `count` of them or the time is over; no signal is handled meanwhile.
+
+        Args:
+            count: How many to wait for.
+            seconds: How long to wait, at most a minute.
+
+        Returns:
+            Results in the order in which the episodes ended.
+
+        Raises:
+            NativeError: What stopped a lane, if something did.
+        """
+        pointer = ctypes.POINTER(Results)()
+        call("rollout_results", self._handle, count, int(1000 * seconds), ref(pointer))
+        try:
+            results = pointer.contents
+            count, sums, behavior = results.count, results.observation_sums_size, results.behavior_bytes
+            self.total_steps = results.total_steps
+            dtype, behaviors = self._pool.behavior_dtype, _copied(results.behaviors, (count, behavior), np.uint8)
+            return EpisodeResults(
+                _copied(results.ids, (count,), np.int64),
+                _copied(results.returns, (count,), np.float64),
+                _copied(results.steps, (count,), np.int64),
+                [failure.decode() for failure in results.failures[:count]],
+                _copied(results.observation_sums, (count, sums), np.float64),
+                behaviors.view(dtype) if behavior else np.zeros((count, 0), dtype),
+            )
+        finally:
+            core().neuroevo_results_free(pointer)
+
+    def close(self) -> None:
+        """Ends the lanes within a step, dropping what they play. Environments that do not end a step are ended."""
+        call("rollout_close", self._handle)
+        ended = ctypes.c_int()
+        while True:
+            call("rollout_wait_for_end", self._handle, int(1000 * _PATIENCE), ref(ended))
+            if ended.value:
+                break
+            end_stuck_environments(_PATIENCE)
 
 
 def run_episodes(
@@ -31,7 +120,7 @@ def run_episodes(
     behavior: Behavior | None = None,
     reference_batch: np.ndarray | None = None,
 ) -> Outcomes:
-    """Plays episodes with the lane runner; every genome is made from its chain.
+    """Plays episodes; every genome is made from its chain.
 
     Args:
         env: Recipe of the environment.
@@ -65,48 +154,15 @@ def run_episodes(
     if reference_batch is not None:
         population.set_reference(reference_batch)
     submission = pack(episodes, frame_skip=pool.frame_skip, dimensions=population.dimensions, normalizers=normalizers)
-    results = run_lanes(pool, population, submission, lanes=lanes, slots=slots)
-    batch = Batch(len(episodes), results.behaviors.shape[1], results.behaviors.dtype)
-    batch.book(results)
-    return batch.outcomes
-
-
-def run_lanes(
-    pool: EnvPool, population: Population, submission: Submission, *, lanes: int, slots: int, first_row: int = 0
-) -> EpisodeResults:
-    """Plays a submission to its end.
-
-    Args:
-        pool: Has an environment for each slot.
-        population: Has a row for each slot from first_row on.
-        submission: What to play; ids are not looked at.
-        lanes: Threads that step slots.
-        slots: Of each lane.
-        first_row: Rows before it may be what genomes start from.
-
-    Returns:
-        The results in the order of the episodes, whose ids are their indices.
-
-    Raises:
-        NativeError: Something in it is not possible, or broke.
-    """
-    pointer = ctypes.POINTER(Results)()
-    episodes = submission.for_c()
-    call("run_lanes", pool.handle, population.handle, lanes, slots, first_row, ref(episodes), ref(pointer))
+    batch = Batch(len(episodes), pool.behavior_size, pool.behavior_dtype)
+    rollout = Rollout(pool, population, lanes=lanes, slots=slots)
     try:
-        results = pointer.contents
-        count, sums, behavior = results.count, results.observation_sums_size, results.behavior_bytes
-        behaviors = _copied(results.behaviors, (count, behavior), np.uint8)
-        return EpisodeResults(
-            np.arange(count),
-            _copied(results.returns, (count,), np.float64),
-            _copied(results.steps, (count,), np.int64),
-            [failure.decode() for failure in results.failures[:count]],
-            _copied(results.observation_sums, (count, sums), np.float64),
-            behaviors.view(pool.behavior_dtype) if behavior else np.zeros((count, 0), pool.behavior_dtype),
-        )
+        rollout.submit(submission)
+        while batch.left:
+            batch.book(rollout.results(batch.left, _WAIT_SECONDS))
     finally:
-        core().neuroevo_results_free(pointer)
+        rollout.close()
+    return batch.outcomes
 
 
 def _copied(pointer: ctypes._Pointer, shape: tuple[int, ...], dtype: type) -> np.ndarray:

@@ -54,11 +54,11 @@ class Submission:
     thetas: np.ndarray
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All of them, by name: inputs of the EpisodeQueueSubmit op."""
+        """All of them, by name: inputs of the EpisodeQueueSubmit op, and what for_c() points to."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def for_c(self) -> Episodes:
-        """For neuroevo_run_lanes, which knows episodes and genomes by their indices. Points to these arrays.
+        """For neuroevo_rollout_submit. Points to these arrays.
 
         Raises:
             ValueError: An array has not the length that the others imply.
@@ -75,7 +75,6 @@ class Submission:
             if array.dtype != dtype or not array.flags.c_contiguous:
                 raise ValueError(f"{name} is {array.dtype}, expected a contiguous array of {np.dtype(dtype)}")
             places[name] = shaped(name, array, dtype, shape).ctypes.data
-        del places["episode_ids"], places["genome_ids"]
         return Episodes(
             num_episodes=counts["episode"],
             num_genomes=counts["genome"],

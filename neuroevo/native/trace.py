@@ -160,9 +160,9 @@ def stop() -> Spans:
 def chrome_json(spans: Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, Any]:
     """Converts spans to the JSON that chrome://tracing and Perfetto display.
 
-    There is a track for each lane, with its gaps named "other" (the queue, TensorFlow, new weights); a track for each
-    thread, with the tasks of the pool and the calls that make weights; and, if the GPU was used, a track for the
-    kernels of each lane.
+    There is a track for each lane, with its gaps named "other" (the queue, the loop itself, new weights); a track
+    for each thread, with the tasks of the pool and the calls that make weights; and, if the GPU was used, a track for
+    the kernels of each lane.
 
     Args:
         spans: The recording.

@@ -25,6 +25,7 @@ from neuroevo.native import library
 from neuroevo.native.submission import pack
 from neuroevo.native.weights import NativeWeights, vector_of
 from neuroevo.networks.architectures import Network, check, named
+from neuroevo.rollout.engine import make_engine
 from neuroevo.rollout.parent_cache import ParentRows
 from neuroevo.rollout.pipeline import Pipeline
 
@@ -48,6 +49,8 @@ class LocalEvaluator(Closing):
         slots: Slots of each lane; likewise.
         parent_rows: How many genomes to keep as rows of weights, so that their offspring are one perturbation away.
         backend: Of the population, instead of the device's.
+        engine: What runs the lanes: "native", "tensorflow", or "auto", which is the native core on the CPU; outcomes
+            are the same.
         behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
         reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default the evaluator
             plays 128 itself, at random from seed 0.
@@ -74,6 +77,7 @@ class LocalEvaluator(Closing):
         parent_rows: int | None = None,
         device: str = "auto",
         backend: str | None = None,
+        engine: str = "auto",
         behavior: Behavior | None = None,
         reference_batch: np.ndarray | None = None,
     ):
@@ -97,6 +101,7 @@ class LocalEvaluator(Closing):
             slots=self.slots,
             parent_rows=parent_rows,
             backend=backend or library.BACKENDS[self.device],
+            engine=make_engine(engine, self.device, self.lanes),
             behavior=behavior,
             reference_batch=reference_batch,
         )
@@ -131,7 +136,7 @@ class LocalEvaluator(Closing):
             The batch, which wait() takes.
 
         Raises:
-            EnvironmentFailure: An environment failed. This, what an op raised, and KeyboardInterrupt leave the
+            EnvironmentFailure: An environment failed. This, what the engine raised, and KeyboardInterrupt leave the
                 evaluator closed.
         """
         with self._closed_on_failure():

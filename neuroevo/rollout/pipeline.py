@@ -1,34 +1,32 @@
 """Lanes of slots that play episodes: environments, population, and the queue that feeds them.
 
-A lane is one graph loop (lane_graph.py) that runs in a thread of its own (lane_threads.py) until the queue is closed.
-While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool of worker threads.
+Each lane has a thread of its own that steps its slots until the queue is closed, in the native core or as a TensorFlow
+graph (engine.py). While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool of
+worker threads.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
-import tensorflow as tf
 
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.episode import EpisodeResults
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import NativeArgumentError, UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.submission import Submission
 from neuroevo.networks.architectures import Network, check, network_text
-from neuroevo.rollout.lane_graph import lane_function
-from neuroevo.rollout.lane_threads import LaneThreads
+from neuroevo.rollout.engine import Engine, EnginePool, EnginePopulation, EngineRollout, NativeEngine
 from neuroevo.rollout.reference_batch import draw_reference_batch
-from neuroevo.rollout.tf_ops import core_words, in_core_words, load_ops
-from neuroevo.system.signals import deferred_signals
 
+_Made = TypeVar("_Made")
 _PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
 _MAX_PARENT_ROWS = 2048
-_CHAIN_PIECE = 200  # mutations in one op, which nothing interrupts: about half a second of LargeModel on 2 cores
+_CHAIN_PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
 
 
 class Pipeline:
@@ -42,11 +40,15 @@ class Pipeline:
         parent_rows: Rows [0, parent_rows) of the population are the caller's; by default as many as 600 MB hold, at
             least 2.
         backend: "cpu", "reference", or "cuda" for a GPU.
-        population_device: TensorFlow's device of the population's ops. On "/gpu:0", with "cuda", observations and
-            outputs are tensors of the GPU, and rows are in TensorFlow's part of its memory.
+        engine: What runs the lanes; by default the native core.
         behavior: What to record of each episode; None: nothing.
         reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default of random play
             from seed 0. Networks without such layers need none.
+
+    Attributes:
+        pool: The environments; None after close().
+        population: The networks' weights, likewise.
+        total_steps: Of all lanes so far, unfinished episodes included; as of the last results().
 
     Raises:
         UserError: There is no such mode of the environment, a network cannot be evaluated in integers, or the like.
@@ -61,7 +63,7 @@ class Pipeline:
         slots: int,
         parent_rows: int | None = None,
         backend: str = "cpu",
-        population_device: str = "/cpu:0",
+        engine: Engine | None = None,
         behavior: Behavior | None = None,
         reference_batch: np.ndarray | None = None,
     ):
@@ -69,53 +71,49 @@ class Pipeline:
         if len(dtypes) > 1:
             raise UserError(f"networks are evaluated in {' and '.join(sorted(dtypes))}, expected one of these for all")
         (dtype,) = dtypes
-        ops = load_ops()
-        self._threads = LaneThreads(lanes)
-        self._population_device = population_device
-        with tf.device("/cpu:0"):
-            self.env_pool = make_env_pool(env, lanes * slots)
-            spec = ops.env_pool_spec(self.env_pool)
-            observation_dtype = tf.as_dtype(spec.observation_dtype.numpy().decode())
-            self.observation_dtype = tf.float32 if observation_dtype.is_floating else observation_dtype
-            self._action_dtype = tf.as_dtype(spec.action_dtype.numpy().decode())
-            self.observation_shape = tuple(spec.observation_shape.numpy().tolist())
-            self.num_actions = int(spec.num_actions)
-            self.frame_skip = int(spec.frame_skip)
-            self.behavior_dtype = np.dtype(spec.behavior_dtype.numpy().decode())
-            self.behavior_size = 0  # B, numbers recorded of an episode
-            if behavior is not None:
-                self._record(behavior, env.name, spec.behavior_shape.numpy())
-            self._check_networks(networks, env.name)
-            continuous = self._action_dtype == tf.float32
-            for bins in {network.action_bins for network in networks if continuous}:
-                self._check_outputs(self.num_actions * (bins or 1))
-            shown = self.observation_dtype.name, self.observation_shape, self.num_actions
-            layers = [functools.partial(network.layers, continuous_actions=continuous) for network in networks]
-            self.network_texts = [network_text(each, *shown) for each in layers]
-            self._prepares = any(network.needs_reference for network in networks)
-            if self._prepares:
-                reference_batch = self._checked_reference(
-                    draw_reference_batch(env, 0) if reference_batch is None else reference_batch
-                )
-            networks_alone = self._make_population(backend, dtype, rows=1)
-            with tf.device(population_device):
-                self.dimensions = ops.population_dimensions(networks_alone).numpy().tolist()
-            self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype)
-            # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
-            rows = self.parent_rows + lanes * slots
-            self.population = self._make_population(backend, dtype, rows=rows, float_rows=self.parent_rows)
-            if self._prepares:
-                with tf.device(population_device):
-                    ops.population_set_reference(self.population, reference_batch)
-            self.queue = ops.episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=self.parent_rows)
-        self.total_steps = 0  # of all lanes so far, unfinished episodes included; as of the last results()
+        self._engine: Engine = NativeEngine() if engine is None else engine
+        self._layout = lanes, slots
+        pool = _done(env.name, lambda: self._engine.make_env_pool(env, lanes * slots))
+        self.pool: EnginePool | None = pool
+        pixels = pool.observation_dtype == np.uint8
+        self.observation_dtype = np.dtype(np.uint8 if pixels else np.float32)  # that networks see
+        self.observation_shape = pool.observation_shape
+        self.num_actions, self.frame_skip = pool.num_actions, pool.frame_skip
+        if behavior is not None:
+            every, samples = behavior.every, behavior.samples
+            _done(f"behaviors of {env.name}", lambda: pool.record_behaviors(every, samples), "recorded")
+        self.behavior_dtype, self.behavior_size = pool.behavior_dtype, pool.behavior_size
+        self._check_networks(networks, env.name)
+        continuous = pool.action_dtype == np.float32
+        for bins in {network.action_bins for network in networks if continuous}:
+            # Bins need bounds, which an action may not have.
+            none = np.zeros((0, self.num_actions * (bins or 1)), np.float32)
+            _done("the networks' actions", functools.partial(pool.actions, none))
+        shown = self.observation_dtype.name, self.observation_shape, self.num_actions
+        layers = [functools.partial(network.layers, continuous_actions=continuous) for network in networks]
+        self.network_texts = [network_text(each, *shown) for each in layers]
+        prepares = any(network.needs_reference for network in networks)
+        if prepares:
+            reference_batch = self._checked_reference(
+                draw_reference_batch(env, 0) if reference_batch is None else reference_batch
+            )
+        make = functools.partial(self._engine.make_population, self.network_texts, backend=backend, dtype=dtype)
+        self.dimensions = _done("the population", lambda: make(1)).dimensions
+        self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype)
+        # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
+        rows = self.parent_rows + lanes * slots
+        population = _done("the population", lambda: make(rows, float_rows=self.parent_rows))
+        if prepares and reference_batch is not None:
+            population.set_reference(reference_batch)
+        self.population: EnginePopulation | None = population
+        self._rollout: EngineRollout | None = None
+        self._prepares = prepares
+        self.total_steps = 0
 
     def start(self) -> None:
         """Starts the lanes. They wait, without using a core, until episodes are submitted."""
-        played = self.observation_dtype, self.observation_shape, self._action_dtype
-        with deferred_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
-            run = lane_function(*played, self._population_device, self._prepares)
-        self._threads.start(run, self.env_pool, self.population, self.queue)
+        pool, population = self._parts()
+        self._rollout = self._engine.start(pool, population, *self._layout, first_row=self.parent_rows)
 
     def submit(self, submission: Submission, priority: int = 0) -> None:
         """Appends episodes to the queue.
@@ -125,12 +123,11 @@ class Pipeline:
             priority: Episodes of a lower number are played first.
 
         Raises:
-            tf.errors.OpError: Something in them is not possible.
+            NativeError: Something in them is not possible.
+            BaseException: What stopped a lane, if something did.
             RuntimeError: The pipeline is closed.
         """
-        self._check_lanes()
-        with tf.device("/cpu:0"):
-            load_ops().episode_queue_submit(self.queue, **submission.arrays(), priority=_int64(priority))
+        self._lanes().submit(submission, priority)
 
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
         """The results of the episodes that have ended since the last call.
@@ -148,144 +145,91 @@ class Pipeline:
             BaseException: What stopped a lane, if something did.
             RuntimeError: The pipeline is closed.
         """
-        self._check_lanes()
-        with tf.device("/cpu:0"):
-            results = load_ops().episode_queue_results(self.queue, _int64(count), _int64(1000 * seconds))
-            ids, returns, steps, failures, sums, behaviors, total_steps = (out.numpy() for out in results)
-        self.total_steps = int(total_steps)
-        behaviors = behaviors.view(self.behavior_dtype).reshape(len(ids), -1 if behaviors.size else 0)
-        return EpisodeResults(ids, returns, steps, [failure.decode() for failure in failures], sums, behaviors)
+        lanes = self._lanes()
+        results = lanes.results(count, seconds)
+        self.total_steps = lanes.total_steps
+        return results
 
     def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
         """Makes a normalizer known to the environments under a number; mean, std float64 [n]."""
-        self._check_open()
-        with tf.device("/cpu:0"):
-            load_ops().env_set_normalizer(self.env_pool, _int64(number), mean, std)
+        self._parts()[0].set_normalizer(number, mean, std)
 
     def drop_normalizers(self, numbers: Sequence[int]) -> None:
         """Forgets normalizers; episodes that play with one keep it."""
-        self._check_open()
-        with tf.device("/cpu:0"):
-            load_ops().env_drop_normalizers(self.env_pool, _int64(numbers))
+        self._parts()[0].drop_normalizers(numbers)
 
     def init_row(self, row: int, network: int, seed: int) -> None:
         """Fills one of the caller's rows with initial weights."""
-        self._check_open()
-        with tf.device(self._population_device):
-            load_ops().population_init(self.population, [row], [network], _int64([seed]))
+        self._parts()[1].init([row], [network], [seed])
 
     def assign_row(self, row: int, network: int, vector: np.ndarray) -> None:
         """Fills one of the caller's rows with given weights, float32 [D]."""
-        self._check_open()
         theta = np.zeros((1, max(self.dimensions)), np.float32)
         theta[0, : len(vector)] = vector
-        with tf.device(self._population_device):
-            load_ops().population_assign(self.population, [row], [network], theta)
+        self._parts()[1].assign([row], [network], theta)
 
     def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
         """Theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
 
         Signals are handled between pieces of the chain; an exception then leaves dst with some of the mutations.
         """
-        self._check_open()
         for start in range(0, len(chain), _CHAIN_PIECE):
             piece = chain[start : start + _CHAIN_PIECE]
-            with tf.device(self._population_device):
-                load_ops().population_perturb(
-                    self.population,
-                    _int64([dst] * len(piece)),
-                    _int64([dst if start else src] + [dst] * (len(piece) - 1)),
-                    _int64([seed for seed, _ in piece]),
-                    np.asarray([scale for _, scale in piece], np.float32),
-                )
+            sources = [dst if start else src] + [dst] * (len(piece) - 1)
+            seeds, scales = [seed for seed, _ in piece], [scale for _, scale in piece]
+            self._parts()[1].perturb([dst] * len(piece), sources, seeds, scales)
 
     def prepare_rows(self, rows: Sequence[int]) -> None:
         """Has the vbn layers of rows that are to be played in place take their statistics, where they have not yet."""
-        self._check_open()
+        _, population = self._parts()
         if self._prepares:
-            with tf.device(self._population_device):
-                load_ops().population_prepare(self.population, _int64(rows))
+            population.prepare(rows)
 
     def close(self) -> None:
         """Ends the lanes within a step, dropping what they play, and frees the native objects."""
-        if self.queue is None:
-            return
-        with tf.device("/cpu:0"):
-            load_ops().episode_queue_close(self.queue)
-        self._threads.join()
-        self.queue = self.population = self.env_pool = None
-
-    def _make_population(self, backend: str, dtype: str, rows: int, float_rows: int = -1) -> tf.Tensor:
-        kind = {"networks": self.network_texts, "backend": backend, "dtype": dtype}
-        with tf.device(self._population_device):
-            return _in_core_words(
-                "the population", lambda: load_ops().population_make(**kind, rows=rows, float_rows=float_rows)
-            )
+        if self._rollout is not None:
+            self._rollout.close()
+        self._rollout = self.population = self.pool = None
 
     def _checked_reference(self, reference_batch: np.ndarray) -> np.ndarray:
         """UserError: it is not a batch of what the networks see."""
-        dtype, shape = self.observation_dtype.as_numpy_dtype, self.observation_shape
+        dtype, shape = self.observation_dtype, self.observation_shape
         if reference_batch.dtype != dtype or reference_batch.shape[1:] != shape or not len(reference_batch):
             raise UserError(
                 f"the reference batch has dtype {reference_batch.dtype} and shape {list(reference_batch.shape)}, "
-                f"expected {np.dtype(dtype)} and {['B', *shape]} as the environment's observations have"
+                f"expected {dtype} and {['B', *shape]} as the environment's observations have"
             )
         return reference_batch
 
     def _check_networks(self, networks: Sequence[Network], env: str) -> None:
         """UserError: one cannot see what the environment shows, which of some is known only once they are made."""
-        shape, pixels = self.observation_shape, self.observation_dtype == tf.uint8
+        shape, pixels = self.observation_shape, self.observation_dtype == np.uint8
         images = None if len(shape) == 3 and not pixels else pixels  # images of floats are for any network
         for problem in (problem for each in networks for problem in check(each, env, images, shape=shape)):
             raise ConfigError([problem])
 
-    def _record(self, behavior: Behavior, env: str, shape: np.ndarray) -> None:
-        every, samples = _int64(behavior.every), _int64(behavior.samples)
-        record = functools.partial(load_ops().env_record_behaviors, self.env_pool, every, samples)
-        _in_core_words(f"behaviors of {env}", record, "recorded")
-        self.behavior_size = math.prod(shape.tolist()) * (behavior.samples if behavior.every else 1)
-
-    def _check_outputs(self, width: int) -> None:
-        """UserError: such networks cannot act, since bins need bounds and the action has none."""
-        none = tf.zeros([0, width])
-        act = functools.partial(load_ops().env_actions, self.env_pool, none, T=self._action_dtype)
-        _in_core_words("the networks' actions", act)
-
-    def _check_lanes(self) -> None:
-        """Raises what stopped a lane, which has closed the queue for the others; RuntimeError: close() was called."""
-        self._check_open()
-        if self._threads.failure is not None:
-            raise self._threads.failure
-
-    def _check_open(self) -> None:
-        if self.queue is None:
+    def _parts(self) -> tuple[EnginePool, EnginePopulation]:
+        """RuntimeError: close() was called."""
+        if self.pool is None or self.population is None:
             raise RuntimeError("the pipeline is closed: an evaluator plays nothing after close() or a failure")
+        return self.pool, self.population
+
+    def _lanes(self) -> EngineRollout:
+        """RuntimeError: close() was called, or start() was not."""
+        self._parts()
+        if self._rollout is None:
+            raise RuntimeError("the pipeline has not been started")
+        return self._rollout
 
 
-def make_env_pool(env: EnvSpec, slots: int) -> tf.Tensor:
-    """The handle of a pool. UserError: the environment has no such option, mode or the like."""
-    make = load_ops().env_pool_make
-    return _in_core_words(env.name, lambda: make(family=env.family, options=list(env.options), slots=slots))
-
-
-def _in_core_words(what: str, make: Callable[[], tf.Tensor], done: str = "made") -> tf.Tensor:
-    """What `make` makes.
-
-    UserError: the core's words, without what TensorFlow puts around them, on why it cannot be. EnvironmentFailure: an
-    environment's process did not start. NativeError: something else went wrong.
-    """
+def _done(what: str, do: Callable[[], _Made], done: str = "made") -> _Made:
+    """What `do` returns. UserError: the core's words on why it cannot be, where it was asked for what is not valid."""
     try:
-        return make()
-    except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError) as error:
-        raise UserError(f"{what} cannot be {done}: {core_words(error)}") from None
-    except tf.errors.OpError as error:
-        raise in_core_words(error) from error
+        return do()
+    except NativeArgumentError as error:
+        raise UserError(f"{what} cannot be {done}: {error}") from None
 
 
 def _default_parent_rows(dimension: int, dtype: str) -> int:
     weight_bytes = 4 if dtype == "float32" else 5  # a parent's float32 weights stay beside its integers
     return max(2, min(_MAX_PARENT_ROWS, int(_PARENT_BYTES / (weight_bytes * dimension))))
-
-
-def _int64(values: Sequence[int] | float) -> np.ndarray:
-    return np.asarray(values, np.int64)

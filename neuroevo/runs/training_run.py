@@ -13,7 +13,6 @@ from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.reader import RunReader
-from neuroevo.system.tensorflow_import import load_tensorflow
 from neuroevo.training import loop
 from neuroevo.training.loop import TrainState, Watcher, spent
 from neuroevo.training.record import Record
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
 def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> LocalEvaluator | ClusterEvaluator:
     """Makes the evaluator that a configuration describes: of this machine, or of the cluster that it names.
 
-    The first call in a process imports TensorFlow, which takes seconds. Use the evaluator as a context manager, or
-    close() it, since it holds threads, emulators and memory.
+    Use it as a context manager, or close() it, since it holds threads, emulators and memory. One with hardware.engine =
+    "tensorflow" imports TensorFlow, which takes seconds.
 
     Args:
         config: The configuration; its sections [env], [network] and [hardware] count, and of [algorithm] the behavior
@@ -58,7 +57,6 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
     """
     if config.cluster.address != "none":
         return _cluster_evaluator(config, reference_batch)
-    load_tensorflow()
     from neuroevo.rollout.evaluator import LocalEvaluator
 
     return LocalEvaluator(
@@ -68,6 +66,7 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
+        engine=config.hardware.engine,
         behavior=config.algorithm.behavior,
         reference_batch=reference_batch,
     )
@@ -138,6 +137,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         behavior=config.algorithm.behavior,
         lanes=hardware.lanes,
         slots=hardware.slots,
+        engine=hardware.engine,
         origin=origin(),
     )
 

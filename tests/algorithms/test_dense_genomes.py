@@ -22,7 +22,7 @@ from neuroevo.networks import architectures
 from neuroevo.networks.architectures import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.parent_cache import ParentRows
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 
 LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots of each, threads
 SIGMA = float(np.float32(0.05))
@@ -104,9 +104,9 @@ def test_the_lane_runner(centered, expected, dtype: str, lanes: int, slots: int,
 
 @pytest.mark.parametrize(("lanes", "slots", "threads"), LAYOUTS)
 @pytest.mark.parametrize("parent_rows", [1, 2, None])  # of which three bases and two children want one
-def test_the_graph(centered, expected, dtype: str, lanes: int, slots: int, threads: int, parent_rows: int) -> None:
+def test_the_engines(centered, expected, dtype, lanes, slots, threads, parent_rows, engine) -> None:
     layout = {"lanes": lanes, "slots": slots, "threads": threads, "parent_rows": parent_rows, "behavior": RAM}
-    with LocalEvaluator("frostbite", Network("model", dtype=dtype), **layout) as evaluator:
+    with LocalEvaluator("frostbite", Network("model", dtype=dtype), engine=engine, **layout) as evaluator:
         assert_same(evaluator.evaluate(episodes_of(centered)), expected)
         assert_same(evaluator.evaluate(episodes_of(centered)), expected)  # with parents still in their rows from before
         mixed = [one if i % 2 else other for i, (one, other) in enumerate(zip(GENOMES, centered, strict=True))]
@@ -119,29 +119,31 @@ def test_the_reference_backend(centered, dtype: str) -> None:
     assert_same(run(centered[few], dtype, 1, 2, "reference"), run(GENOMES[few], dtype, 2, 1))
 
 
-def test_networks_of_different_sizes_and_the_order_of_the_queue() -> None:
+def test_networks_of_different_sizes_and_the_order_of_the_queue(engine: str) -> None:
     names = ["model", "nature_dqn"]
     seeded = [Genome(i // 2, ((i, 0.01),) * (i % 3), network=i % 2) for i in range(10)]
     centered = [dense(genome, names) for genome in seeded]
     assert len({len(genome.base.vector) for genome in centered}) == 2
-    with LocalEvaluator("frostbite", names, lanes=2, slots=2, behavior=RAM) as evaluator:
+    with LocalEvaluator("frostbite", names, lanes=2, slots=2, behavior=RAM, engine=engine) as evaluator:
         expected = evaluator.evaluate(episodes_of(seeded))
         later = evaluator.submit(episodes_of(centered), 7)
         assert_same(evaluator.evaluate(episodes_of(centered[::-1])), evaluator.evaluate(episodes_of(seeded[::-1])))
         assert_same(evaluator.wait(later), expected)
 
 
-def test_rows_of_the_caller(dtype: str) -> None:
+def test_rows_of_the_caller(dtype: str, engine: str) -> None:
     """assign_row() fills a row as init_row() does, and what grows from it is the same."""
+    from neuroevo.rollout.engine import make_engine
     from neuroevo.rollout.pipeline import Pipeline
 
     center = dense(Genome(5)).base
-    pipeline = Pipeline(registry.resolve("frostbite"), [Network("model", dtype=dtype)], lanes=1, slots=1, parent_rows=4)
+    options = {"lanes": 1, "slots": 1, "parent_rows": 4, "engine": make_engine(engine, "cpu", 1)}
+    pipeline = Pipeline(registry.resolve("frostbite"), [Network("model", dtype=dtype)], **options)
     pipeline.init_row(0, 0, 5)
     pipeline.assign_row(1, 0, center.vector)
     for row in (0, 1):
         pipeline.perturb_row(row + 2, row, [(3, SIGMA), (4, -SIGMA)])
-    made = load_ops().population_read(pipeline.population, [0, 1, 2, 3]).numpy()
+    made = pipeline.population.read([0, 1, 2, 3])
     assert np.array_equal(made[0], made[1]) and np.array_equal(made[2], made[3])
     assert not np.array_equal(made[0], made[2])
 

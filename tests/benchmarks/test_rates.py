@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from experiments.benchmarks.replay import replay
-from neuroevo.benchmarks import rates
+from neuroevo.benchmarks import env_rate, rates
 from neuroevo.native import library
 from tests.support.mujoco_reference import make
 
@@ -16,7 +16,7 @@ from tests.support.mujoco_reference import make
 def test_environments_are_stepped_until_the_time_is_over(envs):
     # A random game of Frostbite is over after some 350 steps: a slot that was not reset would be an error.
     began = time.perf_counter()
-    found = rates.env("frostbite", envs=envs, threads=None, seconds=0.5)
+    found = env_rate.env("frostbite", envs=envs, threads=None, seconds=0.5)
     assert time.perf_counter() - began >= 0.5
     assert found["envs"] == envs
     assert found["steps_per_s"] > 0
@@ -25,7 +25,7 @@ def test_environments_are_stepped_until_the_time_is_over(envs):
 
 def test_environments_that_take_vectors_are_stepped_too():
     # A random InvertedPendulum falls after some 6 steps.
-    found = rates.env("InvertedPendulum-v5", envs=3, threads=None, seconds=0.3)
+    found = env_rate.env("InvertedPendulum-v5", envs=3, threads=None, seconds=0.3)
     assert (found["env"], found["envs"]) == ("InvertedPendulum-v5", 3)
     assert found["steps_per_s"] > 0
     assert found["frames_per_s"] == pytest.approx(2 * found["steps_per_s"], rel=1e-3)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from neuroevo.core.errors import EnvironmentFailure, NativeError
+from neuroevo.core.errors import EnvironmentFailure, NativeArgumentError, NativeError
 from neuroevo.envs import registry
 from neuroevo.native import ffi
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.ffi import ErrorKind, error_of
 from neuroevo.native.library import call
-from neuroevo.rollout.tf_ops import in_core_words, kind_of, load_ops
+from neuroevo.rollout.tensorflow.ops import in_core_words, kind_of, load_ops
 
 HEADERS = Path(__file__).parents[2] / "custom_ops" / "c_api"
 
@@ -45,7 +45,8 @@ def test_kinds_have_the_numbers_of_the_header() -> None:
 @pytest.mark.parametrize("kind", ErrorKind)
 def test_what_is_raised_depends_on_the_kind_alone(kind: ErrorKind) -> None:
     error = error_of(kind, "gymnasium environment 'x' is only a word")
-    assert type(error) is (EnvironmentFailure if kind == ErrorKind.ENVIRONMENT else NativeError)
+    asked_for = {ErrorKind.INVALID_ARGUMENT: NativeArgumentError, ErrorKind.NOT_FOUND: NativeArgumentError}
+    assert type(error) is {ErrorKind.ENVIRONMENT: EnvironmentFailure, **asked_for}.get(kind, NativeError)
 
 
 def test_a_kind_crosses_the_c_interface() -> None:

@@ -15,10 +15,10 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
-from neuroevo.native.rollout import run_lanes
+from neuroevo.native.rollout import Rollout
 from neuroevo.native.submission import Submission, pack
 from neuroevo.networks.architectures import mlp, network_text
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 
 NORMALIZER = Normalizer(5, np.zeros(11), np.ones(11))
 CENTER = Center(np.arange(7.0))
@@ -100,8 +100,10 @@ def test_bad_values(bad: str) -> None:
         load_ops().episode_queue_submit(queue, **submission.arrays(), priority=0)
     pool = EnvPool(registry.resolve("hard_maze"), 2)
     text = network_text(mlp, pool.observation_dtype.name, pool.observation_shape, pool.num_actions)
+    rollout = Rollout(pool, Population([text], 4), lanes=1, slots=2, first_row=2)
     with pytest.raises(NativeError, match=message):
-        run_lanes(pool, Population([text], 4), submission, lanes=1, slots=2, first_row=2)
+        rollout.submit(submission)
+    rollout.close()
 
 
 @pytest.mark.parametrize(

@@ -217,15 +217,18 @@ def test_a_real_sigint(config, tmp_path):
 def test_bench_ends_with_one_json_line(monkeypatch):
     rates = types.ModuleType("neuroevo.benchmarks.rates")
     rates.rollout = lambda **options: {"frames_per_s": 4.0, "options": options}
-    rates.env = lambda **options: {"frames_per_s": 8.0, "options": options}
-    monkeypatch.setitem(sys.modules, "neuroevo.benchmarks.rates", rates)
-    monkeypatch.setattr(neuroevo.benchmarks, "rates", rates, raising=False)
+    env_rate = types.ModuleType("neuroevo.benchmarks.env_rate")
+    env_rate.env = lambda **options: {"frames_per_s": 8.0, "options": options}
+    for name, module in (("rates", rates), ("env_rate", env_rate)):
+        monkeypatch.setitem(sys.modules, f"neuroevo.benchmarks.{name}", module)
+        monkeypatch.setattr(neuroevo.benchmarks, name, module, raising=False)
     monkeypatch.setattr("neuroevo.system.tensorflow_import.load_tensorflow", lambda: None)
-    result, _ = invoke(monkeypatch, "bench", "rollout", "--game", "pong", "--dtype", "int8", "--seconds", "2", "--json")
+    options = "--engine native --game pong --dtype int8 --seconds 2 --json"
+    result, _ = invoke(monkeypatch, "bench", "rollout", *options.split())
     assert json.loads(result.stdout.splitlines()[-1]) == {
         "frames_per_s": 4.0,
         "options": {"game": "pong", "network": "large_model", "seconds": 2.0, "dtype": "int8", "device": "auto",
-                    "threads": None, "lanes": None, "slots": None, "seed": 0},
+                    "engine": "native", "threads": None, "lanes": None, "slots": None, "seed": 0},
     }  # fmt: skip
     result, _ = invoke(monkeypatch, "bench", "env", "--env", "pong", "--envs", "3", "--threads", "2", "--json")
     assert json.loads(result.stdout.splitlines()[-1]) == {
@@ -286,7 +289,6 @@ def test_what_a_shared_machine_cannot_measure(monkeypatch, tmp_path):
     rates.rollout = lambda **options: {"outside_us": None, "outside_share": None, "steps_per_s": 8.0}
     monkeypatch.setitem(sys.modules, "neuroevo.benchmarks.rates", rates)
     monkeypatch.setattr(neuroevo.benchmarks, "rates", rates, raising=False)
-    monkeypatch.setattr("neuroevo.system.tensorflow_import.load_tensorflow", lambda: None)
     result, _ = invoke(monkeypatch, "bench", "rollout")
     why = "not measurable: other programs used the cores"
     assert result.stdout.splitlines() == [f"outside_us: {why}", f"outside_share: {why}", "steps_per_s: 8.0"]

@@ -7,7 +7,7 @@ import tensorflow as tf
 from neuroevo.core.errors import UserError
 from neuroevo.envs import atari, registry
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.atari_reference import ReferenceEnv, noops_of, resize, stacks
 
 # A paddle that must FIRE; ball and paddle by joystick; all 18 actions (two); FIRE without it being a start button; no

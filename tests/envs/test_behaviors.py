@@ -20,7 +20,7 @@ from neuroevo.native.rollout import run_episodes
 from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import Network, input_line, model, to_text
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.atari_reference import ReferenceEnv
 
 LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 4)]  # lanes, slots of each, threads
@@ -72,10 +72,11 @@ def maze_states() -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_positions_in_the_maze_in_any_layout(maze_states: list[np.ndarray], plan: Behavior) -> None:
+def test_positions_in_the_maze_in_any_layout(maze_states: list[np.ndarray], plan: Behavior, engine: str) -> None:
     expected = np.stack([sampled(states, plan) for states in maze_states])
     for lanes, slots, threads in LAYOUTS:
-        with LocalEvaluator("hard_maze", "mlp", lanes=lanes, slots=slots, threads=threads, behavior=plan) as evaluator:
+        layout = {"lanes": lanes, "slots": slots, "threads": threads}
+        with LocalEvaluator("hard_maze", "mlp", behavior=plan, engine=engine, **layout) as evaluator:
             assert evaluator.behavior_size == expected.shape[1]
             for _ in range(2):
                 graph = evaluator.evaluate(maze_episodes()).behaviors
@@ -89,7 +90,7 @@ def test_positions_in_the_maze_in_any_layout(maze_states: list[np.ndarray], plan
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
-def test_memory_of_the_console_is_that_of_ale_py(dtype: str) -> None:
+def test_memory_of_the_console_is_that_of_ale_py(dtype: str, engine: str) -> None:
     """A trajectory of RAM beyond the end of some episodes, against ale-py that is given the same actions."""
     episodes = [Episode(Genome(seed), seed, 12 + 9 * seed) for seed in range(4)]
     pool, game = EnvPool(registry.resolve("frostbite"), 1), ReferenceEnv("frostbite")
@@ -110,18 +111,18 @@ def test_memory_of_the_console_is_that_of_ale_py(dtype: str) -> None:
         expected.append(sampled(np.array(rams), Behavior(8, 4)))
     assert len(np.unique(np.array(expected), axis=0)) == 4
     network = Network("model", dtype=dtype)
-    with LocalEvaluator("frostbite", network, lanes=2, slots=2, behavior=Behavior(8, 4)) as evaluator:
+    with LocalEvaluator("frostbite", network, lanes=2, slots=2, behavior=Behavior(8, 4), engine=engine) as evaluator:
         assert evaluator.behavior_size == 4 * 128
         behaviors = evaluator.evaluate(episodes).behaviors
     assert behaviors.dtype == np.uint8 and np.array_equal(behaviors, expected)
 
 
-def test_episodes_that_fail_and_batches_beside_each_other() -> None:
+def test_episodes_that_fail_and_batches_beside_each_other(engine: str) -> None:
     bad = Genome(0, ((1, 3e38), (2, 3e38), (3, 3e38)))  # some outputs are not numbers
     first = [Episode(bad if i % 4 == 1 else Genome(i), i, 10 + i) for i in range(12)]
     urgent = [Episode(Genome(50 + i), i, 5) for i in range(6)]
     states = stepped("Hopper-v5", [e for e in first if e.genome != bad] + urgent)
-    with LocalEvaluator("Hopper-v5", "mlp", lanes=2, slots=2, behavior=Behavior(2, 3)) as evaluator:
+    with LocalEvaluator("Hopper-v5", "mlp", lanes=2, slots=2, behavior=Behavior(2, 3), engine=engine) as evaluator:
         later = evaluator.submit(first, 5)
         soon = evaluator.wait(evaluator.submit(urgent, 1))
         later = evaluator.wait(later)
@@ -151,9 +152,9 @@ def test_nothing_is_recorded_unasked() -> None:
         ("freeway", Behavior(4, 131073), "samples is 131073, expected 1 to 131072 of 128 bytes each"),
     ],
 )
-def test_what_cannot_be_recorded(env: str, plan: Behavior, message: str) -> None:
+def test_what_cannot_be_recorded(env: str, plan: Behavior, message: str, engine: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)):
-        LocalEvaluator(env, "model" if env == "freeway" else "mlp", lanes=1, slots=1, behavior=plan)
+        LocalEvaluator(env, "model" if env == "freeway" else "mlp", lanes=1, slots=1, behavior=plan, engine=engine)
     with pytest.raises(NativeError, match=re.escape(message.split(": ")[-1])):
         EnvPool(registry.resolve(env), 1).record_behaviors(plan.every, plan.samples)
 

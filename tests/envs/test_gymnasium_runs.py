@@ -121,12 +121,12 @@ def test_debug_shows_where_a_graph_failed(tmp_path):
         ("ToyLong", {"action_bins": 3}, "network.action_bins = 3: expected 0 where an action is one of 3"),
     ],
 )
-def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, network, message):
+def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, network, message, engine):
     from neuroevo.networks.architectures import Network
     from neuroevo.rollout.evaluator import LocalEvaluator
 
     with pytest.raises(UserError, match=message):
-        LocalEvaluator(f"gymnasium:{TOYS}{toy}-v0", Network("mlp", **network), lanes=1, slots=1)
+        LocalEvaluator(f"gymnasium:{TOYS}{toy}-v0", Network("mlp", **network), lanes=1, slots=1, engine=engine)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,15 @@ def test_networks_for_screens_name_one_for_numbers(tmp_path, name, network, shap
 
 
 def test_what_bench_cannot_measure():
-    from neuroevo.benchmarks import rates
+    from neuroevo.benchmarks import env_rate
 
     with pytest.raises(UserError, match=r"ToyHalf-v0 .*\[-1.0, -2.0\] .*\[1.0, inf\].* finite"):
-        rates.env(f"gymnasium:{TOYS}ToyHalf-v0", 1, None, 0.1)
+        env_rate.env(f"gymnasium:{TOYS}ToyHalf-v0", 1, None, 0.1)
     with pytest.raises(UserError, match="gymnasium:nothing:Nothing-v0 .*No module named 'nothing'"):
-        rates.env("gymnasium:nothing:Nothing-v0", 1, None, 0.1)
+        env_rate.env("gymnasium:nothing:Nothing-v0", 1, None, 0.1)
 
 
-def test_the_graph_and_the_lane_runner_play_the_same():
+def test_the_engines_and_the_lane_runner_play_the_same(engine):
     from neuroevo.core.episode import Episode
     from neuroevo.core.genome import Genome
     from neuroevo.native.rollout import run_episodes
@@ -164,7 +164,7 @@ def test_the_graph_and_the_lane_runner_play_the_same():
 
     genomes = [Genome(base, ((base + 1, 0.1),)) for base in range(4)]
     episodes = [Episode(genome, seed, 100) for genome in genomes for seed in (1, 2)]
-    with LocalEvaluator("gymnasium:CartPole-v1", "mlp", lanes=2, slots=2) as evaluator:
+    with LocalEvaluator("gymnasium:CartPole-v1", "mlp", lanes=2, slots=2, engine=engine) as evaluator:
         played = evaluator.evaluate(episodes)
     expected = run_episodes(registry.resolve("gymnasium:CartPole-v1"), [architectures.mlp], episodes, lanes=1, slots=3)
     assert np.array_equal(played.returns, expected.returns)

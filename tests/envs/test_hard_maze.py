@@ -18,7 +18,7 @@ from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.envs import hard_maze, mujoco, registry
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.hard_maze_reference import GOAL_RADIUS, RADIUS, ReferenceMaze
 
 NAMES = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}

@@ -17,7 +17,7 @@ from neuroevo.core.errors import NativeError, UserError
 from neuroevo.envs import atari, mujoco, registry
 from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.mujoco_reference import GymnasiumTask, make
 
 

@@ -26,7 +26,7 @@ from neuroevo.native.rollout import run_episodes
 from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import Network, input_line, to_text
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 
 ERRORS = (tf.errors.InvalidArgumentError, tf.errors.NotFoundError)
 NONE = np.zeros(0, np.int64)
@@ -367,25 +367,26 @@ def threads():
 
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize(("lanes", "slots", "threads_used"), [(1, 1, 1), (2, 3, 2), (2, 3, 4)])
-def test_the_graph_and_the_lane_runner_play_the_same(name, lanes, slots, threads_used, threads):
+def test_the_engines_and_the_lane_runner_play_the_same(name, lanes, slots, threads_used, threads, engine):
     network = TASKS[name][0]
-    with LocalEvaluator(name, network, lanes=lanes, slots=slots, threads=threads_used, device="cpu") as evaluator:
+    layout = {"lanes": lanes, "slots": slots, "threads": threads_used}
+    with LocalEvaluator(name, network, **layout, device="cpu", engine=engine) as evaluator:
         assert_played(name, evaluator.evaluate(episodes_of(name)))
         assert_played(name, evaluator.evaluate(episodes_of(name)))  # with the rows and slots that were used before
     layers = functools.partial(network.layers, continuous_actions=True)
     assert_played(name, run_episodes(registry.resolve(name), [layers], episodes_of(name), lanes=lanes, slots=slots))
 
 
-def test_normalizers_are_set_beside_the_lanes(threads):
+def test_normalizers_are_set_beside_the_lanes(threads, engine):
     name, (network, _) = "InvertedPendulum-v5", TASKS["InvertedPendulum-v5"]
-    with LocalEvaluator(name, network, lanes=2, slots=2, threads=2, device="cpu") as evaluator:
-        pool, over = evaluator._pipeline.env_pool, threading.Event()
+    with LocalEvaluator(name, network, lanes=2, slots=2, threads=2, device="cpu", engine=engine) as evaluator:
+        pool, over = evaluator._pipeline.pool, threading.Event()
 
         def set_others():
             number = 1_000_000
             while not over.is_set():
-                load_ops().env_set_normalizer(pool, number, np.zeros(4), np.ones(4))
-                load_ops().env_drop_normalizers(pool, int64(number))
+                pool.set_normalizer(number, np.zeros(4), np.ones(4))
+                pool.drop_normalizers([number])
                 number += 1
 
         other = threading.Thread(target=set_others)

@@ -11,7 +11,7 @@ from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 
 SLOTS = 3
 ERRORS = (tf.errors.InvalidArgumentError, tf.errors.NotFoundError)

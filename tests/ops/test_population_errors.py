@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from neuroevo.core.errors import NativeError
 from neuroevo.native.population import Population
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.population_reference import OpPopulation, bits
 
 NETWORK = "input float32 3; dense 5 1.0; bias; tanh; dense 2 0.1; bias"  # D = 32

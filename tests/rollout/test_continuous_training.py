@@ -319,10 +319,10 @@ def test_layers_of_a_policy():
 BAD = Genome(0, ((1, 3e38),))  # infinite weights: what it does is NaN
 
 
-def test_a_failed_episode_is_told_of_and_leaves_the_others_alone():
+def test_a_failed_episode_is_told_of_and_leaves_the_others_alone(engine):
     good = [Episode(Genome(i), i, 50) for i in range(6)]
     mixed = [episode for one in good for episode in (one, Episode(BAD, one.seed, 50))]
-    with LocalEvaluator("Hopper-v5", "mlp", lanes=2, slots=2) as evaluator:
+    with LocalEvaluator("Hopper-v5", "mlp", lanes=2, slots=2, engine=engine) as evaluator:
         expected, outcomes = evaluator.evaluate(good), evaluator.evaluate(mixed)
         again = evaluator.evaluate(good)
     assert outcomes.failures == {2 * i + 1: "action[0] is nan, expected a finite number" for i in range(6)}
@@ -358,9 +358,9 @@ def test_a_run_in_which_all_fail_says_so(tmp_path):
     assert len(read_rows(tmp_path / "run")) <= 1 and RunFolder.resume(tmp_path / "run").state.generation == 1
 
 
-def test_normalizers_are_dropped_with_their_batches():
+def test_normalizers_are_dropped_with_their_batches(engine):
     one, other = (Normalizer(0, np.full(11, mean), np.full(11, 2.0)) for mean in (0.0, 0.5))
-    with LocalEvaluator("Hopper-v5", "mlp", lanes=1, slots=2) as evaluator:
+    with LocalEvaluator("Hopper-v5", "mlp", lanes=1, slots=2, engine=engine) as evaluator:
         for _ in range(3):
             outcomes = evaluator.evaluate([Episode(Genome(0), 1, 20, each) for each in (one, other, None)])
             assert len(set(outcomes.returns)) == 3

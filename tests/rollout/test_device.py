@@ -8,11 +8,11 @@ import sys
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from typer.testing import CliRunner
 
 from neuroevo.benchmarks.rates import Rollout
 from neuroevo.cli import app
+from neuroevo.core.behavior import Behavior
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
@@ -23,7 +23,6 @@ from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.rollout import evaluator
 from neuroevo.rollout.evaluator import LocalEvaluator, default_layout
-from neuroevo.rollout.tf_ops import load_ops
 from neuroevo.runs.provenance import machine
 from tests.support import cuda_emulated
 
@@ -140,37 +139,38 @@ def test_the_machine_s_gpus_are_listed():
     assert not library.gpu().usable or any(library.gpu().name.startswith(model) for model in machine()["gpus"])
 
 
-def memories(backend: str, dtype: str, steps: int, episodes: int = 4) -> tuple[list[bytes], list, list]:
+def memories(
+    backend: str, dtype: str, steps: int, engine: str = "native", episodes: int = 4
+) -> tuple[list[bytes], list, list]:
     """The emulators' memory after one episode of each of several networks from the same start, on two lanes of two
     slots; returns and steps. Nothing but the networks' actions tells the memories apart."""
     played = [Episode(Genome(0, ((i, 0.5),)), 3, steps) for i in range(episodes)]
     network = architectures.Network("model", dtype=dtype)
-    with LocalEvaluator("frostbite", network, lanes=2, slots=episodes // 2, threads=2, backend=backend) as one:
+    layout = {"lanes": 2, "slots": episodes // 2, "threads": 2, "behavior": Behavior()}
+    with LocalEvaluator("frostbite", network, backend=backend, engine=engine, **layout) as one:
         outcomes = one.evaluate(played)
-        spec = one._pipeline.env_pool
-        with tf.device("/cpu:0"):
-            rams = load_ops().env_behavior(spec, np.arange(episodes), dtype=tf.uint8, shape=[128]).numpy()
-    return sorted(ram.tobytes() for ram in rams), outcomes.returns.tolist(), outcomes.steps.tolist()
+    return sorted(ram.tobytes() for ram in outcomes.behaviors), outcomes.returns.tolist(), outcomes.steps.tolist()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
-def test_emulated_kernels_play_the_same_episodes_as_the_cpu(dtype):
+def test_emulated_kernels_play_the_same_episodes_as_the_cpu(dtype, engine):
     """To the last bit of every emulator, with weights made from a parent's row and calls of both lanes at once."""
     cuda_emulated.load()
     expected = memories("cpu", dtype, steps=16)
     assert len(set(expected[0])) > 1  # networks are told apart
-    assert memories("cuda_emulated", dtype, steps=16) == expected
+    assert memories("cuda_emulated", dtype, steps=16, engine=engine) == expected
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not library.gpu().usable, reason=f"no GPU: {library.gpu().why_not}")
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("network", ["model", "large_model"])
-def test_a_gpu_plays_the_same_episodes_as_the_cpu(dtype, network):
+def test_a_gpu_plays_the_same_episodes_as_the_cpu(dtype, network, engine):
     episodes = [Episode(Genome(i // 4, ((i, 0.05),)), i, 400) for i in range(48)]
     outcomes = []
     for device in ("cpu", "gpu"):
-        with LocalEvaluator("frostbite", architectures.Network(network, dtype=dtype), device=device) as one:
+        played = architectures.Network(network, dtype=dtype)
+        with LocalEvaluator("frostbite", played, device=device, engine=engine) as one:
             assert one.device == device
             outcomes.append(one.evaluate(episodes))
     np.testing.assert_array_equal(outcomes[0].returns, outcomes[1].returns)

@@ -17,7 +17,8 @@ from neuroevo.native import library
 from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import NETWORKS, Network, input_line, to_text
 from neuroevo.rollout.pipeline import Pipeline
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.engine import TensorFlowEngine
+from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.population_reference import OpPopulation, bits
 
 GPU = "/gpu:0"
@@ -180,7 +181,7 @@ def play(dtype, backend, device):
     """Ids, returns and steps of 24 episodes of 8 offspring, sorted by id."""
     pipeline = Pipeline(
         registry.resolve("frostbite"), [Network("large_model", dtype=dtype)], lanes=2, slots=4, parent_rows=2,
-        backend=backend, population_device=device,
+        backend=backend, engine=TensorFlowEngine(2, device),
     )  # fmt: skip
     pipeline.init_row(1, 0, 5)
     pipeline.perturb_row(1, 1, [(6, 0.02), (7, 0.02)])

@@ -125,8 +125,8 @@ def expected():
 
 @pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)
 @pytest.mark.parametrize("threads", [1, 3])
-def test_episodes_are_the_same_in_any_layout(expected, lanes, slots, threads):
-    assert_same(play(int8("model"), EPISODES, lanes, slots, threads=threads), expected)
+def test_episodes_are_the_same_in_any_layout(expected, lanes, slots, threads, engine):
+    assert_same(play(int8("model"), EPISODES, lanes, slots, threads=threads, engine=engine), expected)
     library.set_threads(threads)
     options = {"lanes": lanes, "slots": slots, "dtype": "int8"}
     assert_same(run_episodes(registry.resolve("frostbite"), [architectures.model], EPISODES, **options), expected)

@@ -156,20 +156,21 @@ def test_what_parents_share_is_made_once(capacity: int) -> None:
     assert (simulated.inits, simulated.mutations) == (1, 500 + 20 * 30 + 20)
 
 
-def test_signals_are_handled_between_pieces_of_a_chain() -> None:
+def test_signals_are_handled_between_pieces_of_a_chain(engine) -> None:
     """An alarm in the middle of 2,000 mutations ends them; whole or in pieces, a chain makes the same weights."""
     from neuroevo.envs import registry
     from neuroevo.native.population import Population
     from neuroevo.networks.architectures import Network
+    from neuroevo.rollout.engine import make_engine
     from neuroevo.rollout.pipeline import Pipeline
-    from neuroevo.rollout.tf_ops import load_ops
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     chain = [(seed, 0.01) for seed in range(2000)]
     seeds = list(range(2000))
-    pipeline = Pipeline(registry.resolve("frostbite"), [Network("model")], lanes=1, slots=1, parent_rows=3)
+    options = {"lanes": 1, "slots": 1, "parent_rows": 3, "engine": make_engine(engine, "cpu", 1)}
+    pipeline = Pipeline(registry.resolve("frostbite"), [Network("model")], **options)
     previous = signal.signal(signal.SIGALRM, stop)
     try:
         pipeline.init_row(0, 0, 5)
@@ -178,7 +179,7 @@ def test_signals_are_handled_between_pieces_of_a_chain() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, 0.02)
             pipeline.perturb_row(2, 2, chain)
-        whole, begun = load_ops().population_read(pipeline.population, [1, 2]).numpy()
+        whole, begun = pipeline.population.read([1, 2])
         oracle = Population(pipeline.network_texts, 2)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

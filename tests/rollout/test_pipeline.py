@@ -65,8 +65,8 @@ def test_the_oracle_tells_episodes_apart(expected: Outcomes) -> None:
 
 @pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)
 @pytest.mark.parametrize("threads", [1, 2, 4])
-def test_graph_equals_the_oracle(episodes, expected, lanes: int, slots: int, threads: int) -> None:
-    assert_same(play("model", episodes, lanes, slots, threads=threads), expected)
+def test_every_layout_equals_the_oracle(episodes, expected, lanes: int, slots: int, threads: int, engine: str) -> None:
+    assert_same(play("model", episodes, lanes, slots, threads=threads, engine=engine), expected)
 
 
 @pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)
@@ -76,37 +76,38 @@ def test_runner_without_tensorflow_equals_the_oracle(episodes, expected, lanes: 
     assert_same(run_episodes(recipe, [architectures.model], episodes, lanes=lanes, slots=slots), expected)
 
 
-def test_order_and_rows_of_parents_do_not_matter(episodes, expected) -> None:
+def test_order_and_rows_of_parents_do_not_matter(episodes, expected, engine) -> None:
     order = random.Random(1).sample(range(len(episodes)), len(episodes))
     for parent_rows in (1, 2, 40):
-        shuffled = play("model", [episodes[i] for i in order], 2, 3, threads=2, parent_rows=parent_rows)
+        options = {"threads": 2, "parent_rows": parent_rows, "engine": engine}
+        shuffled = play("model", [episodes[i] for i in order], 2, 3, **options)
         np.testing.assert_array_equal(shuffled.returns, expected.returns[order])
         np.testing.assert_array_equal(shuffled.steps, expected.steps[order])
 
 
-def test_reference_backend_and_large_model() -> None:
+def test_reference_backend_and_large_model(engine) -> None:
     few = some_episodes(8, max_steps=12)
     library.set_threads(2)
     oracle = run_episodes(
         registry.resolve("frostbite"), [architectures.large_model], few, lanes=1, slots=2, backend="reference"
     )
-    assert_same(play("large_model", few, 2, 2), oracle)
+    assert_same(play("large_model", few, 2, 2, engine=engine), oracle)
 
 
-def test_two_networks_in_one_evaluator_play_as_each_alone() -> None:
+def test_two_networks_in_one_evaluator_play_as_each_alone(engine) -> None:
     both = [Episode(Genome(i // 2, ((i, 0.01),), network=i % 2), i, 80) for i in range(12)]
-    together = play(["model", "nature_dqn"], both, 2, 3)
+    together = play(["model", "nature_dqn"], both, 2, 3, engine=engine)
     for network, name in enumerate(["model", "nature_dqn"]):
         own = [Episode(Genome(e.genome.base, e.genome.chain), e.seed, 80) for e in both if e.genome.network == network]
-        alone = play(name, own, 1, 2)
+        alone = play(name, own, 1, 2, engine=engine)
         np.testing.assert_array_equal(together.returns[network::2], alone.returns)
         np.testing.assert_array_equal(together.steps[network::2], alone.steps)
 
 
-def test_evaluator_again_and_beside_another(episodes, expected) -> None:
+def test_evaluator_again_and_beside_another(episodes, expected, engine) -> None:
     with (
-        LocalEvaluator("frostbite", "model", lanes=2, slots=2) as one,
-        LocalEvaluator("pong", "model", lanes=1) as other,
+        LocalEvaluator("frostbite", "model", lanes=2, slots=2, engine=engine) as one,
+        LocalEvaluator("pong", "model", lanes=1, engine=engine) as other,
     ):
         seen = []
         first = one.evaluate(episodes[:9], lambda finished, steps: seen.append((finished, steps)))
@@ -125,10 +126,10 @@ def test_evaluator_again_and_beside_another(episodes, expected) -> None:
         ("Genome(0, ((1, float('nan')),))", "scale 0 is nan, expected a finite number"),
     ],
 )
-def test_a_failure_in_a_lane_reaches_the_caller(genome: str, message: str) -> None:
+def test_a_failure_in_a_lane_reaches_the_caller(genome: str, message: str, engine: str) -> None:
     code = f"""
         import re
-        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2)
+        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2, engine="{engine}")
         try:
             evaluator.evaluate([Episode(Genome(i), i, 50) for i in range(6)] + [Episode({genome}, 0, 50)])
         except Exception as error:
@@ -152,9 +153,9 @@ def test_threads_out_of_range(threads):
     assert library.get_threads() == before
 
 
-def test_ctrl_c_ends_an_evaluation() -> None:
-    code = """
-        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2)
+def test_ctrl_c_ends_an_evaluation(engine) -> None:
+    code = f"""
+        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2, engine="{engine}")
         try:
             episodes = [Episode(Genome(i), i, 0 if i else 1) for i in range(10_000)]
             evaluator.evaluate(episodes, lambda finished, steps: print("playing", flush=True))
@@ -171,21 +172,21 @@ def test_ctrl_c_ends_an_evaluation() -> None:
     assert (output.replace("playing\n", ""), process.returncode) == ("interrupted\n", 0)
 
 
-def test_leaving_without_close_is_clean() -> None:
-    done = run_python("""
-        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2)
+def test_leaving_without_close_is_clean(engine) -> None:
+    done = run_python(f"""
+        evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2, engine="{engine}")
         print(evaluator.evaluate([Episode(Genome(0), 0, 20)]).steps)
         """)
     assert done.stdout == "[20]\n"
 
 
-def test_close_gives_the_memory_back() -> None:
-    done = run_python("""
+def test_close_gives_the_memory_back(engine) -> None:
+    done = run_python(f"""
         def resident_mb():
             return int(open("/proc/self/statm").read().split()[1]) * 4096 / 1e6
         sizes = []
         for i in range(5):
-            evaluator = LocalEvaluator("frostbite", "large_model", lanes=1, slots=4)
+            evaluator = LocalEvaluator("frostbite", "large_model", lanes=1, slots=4, engine="{engine}")
             evaluator.evaluate([Episode(Genome(j, ((k, 0.1),)), k, 3) for j in range(6) for k in range(2)])
             sizes.append(resident_mb())  # 10 rows of 16 MB are filled
             evaluator.close()
@@ -196,8 +197,7 @@ def test_close_gives_the_memory_back() -> None:
 
 
 def command(code: str) -> list[str]:
-    imports = "from neuroevo.system.tensorflow_import import be_lean, load_tensorflow\n"
-    imports += "be_lean(); load_tensorflow()\n"
+    imports = "from neuroevo.system.tensorflow_import import be_lean\nbe_lean()\n"
     imports += "from neuroevo.rollout.evaluator import LocalEvaluator\nfrom neuroevo.core.episode import Episode\n"
     imports += "from neuroevo.core.genome import Genome\n"
     return [sys.executable, "-c", imports + textwrap.dedent(code)]
@@ -210,12 +210,12 @@ def run_python(code: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.parametrize("parent_rows", [1, 2, None])
-def test_batches_beside_each_other(parent_rows):
+def test_batches_beside_each_other(parent_rows, engine):
     """What is played beside something more urgent, and its parent's row needed for others meanwhile, is the same."""
     elite = Genome(1).child(2, 0.05)
     background = [Episode(elite.child(k % 2, 0.01), k, 500) for k in range(6)]
     urgent = [[Episode(Genome(7 + g).child(i % 3, 0.1).child(i, 0.1), i, 400) for i in range(9)] for g in range(3)]
-    options = {"threads": 2, "lanes": 2, "slots": 1, "parent_rows": parent_rows}
+    options = {"threads": 2, "lanes": 2, "slots": 1, "parent_rows": parent_rows, "engine": engine}
     with LocalEvaluator("frostbite", "model", **options) as plain:
         expected = [plain.evaluate(background), *(plain.evaluate(each) for each in urgent)]
         assert len({value for outcomes in expected for value in outcomes.returns}) > 3  # a wrong network would show
@@ -230,8 +230,8 @@ def test_batches_beside_each_other(parent_rows):
         assert evaluator.submit([]).left == 0
 
 
-def test_urgent_episodes_do_not_wait_for_others():
-    with LocalEvaluator("frostbite", "model", threads=1, lanes=1, slots=1) as evaluator:
+def test_urgent_episodes_do_not_wait_for_others(engine):
+    with LocalEvaluator("frostbite", "model", threads=1, lanes=1, slots=1, engine=engine) as evaluator:
         later = evaluator.submit([Episode(Genome(i), i, 20) for i in range(50)], 9)
         evaluator.evaluate([Episode(Genome(100), 0, 20)])
         assert later.left >= 40

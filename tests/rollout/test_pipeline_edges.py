@@ -1,6 +1,7 @@
 """Odd episodes through the whole pipeline, and what is left after something went wrong."""
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,29 +17,33 @@ from neuroevo.rollout.evaluator import LocalEvaluator
 HUGE = 6e11  # a mutation after which some activations are infinite and some outputs are not numbers
 
 
-def evaluator(**options):
-    return LocalEvaluator("freeway", "model", **{"lanes": 2, "slots": 2, **options})
+@pytest.fixture
+def evaluator(engine):
+    """Makes evaluators of each engine."""
+    return lambda **options: LocalEvaluator("freeway", "model", **{"lanes": 2, "slots": 2, "engine": engine, **options})
 
 
 def lanes():
-    """The threads that play; a test must leave none behind."""
-    return [thread for thread in threading.enumerate() if thread.name.startswith("lane ")]
+    """The names of the threads that play, Python's and the native core's; a test must leave none behind."""
+    native = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    names = [thread.name for thread in threading.enumerate()] + native
+    return sorted(name for name in names if name == "lane" or name.startswith("lane "))
 
 
-def test_outputs_that_are_not_numbers_choose_alike_everywhere():
+def test_outputs_that_are_not_numbers_choose_alike_everywhere(engine):
     # NaN compares like nothing else: the graph's argmax and the runner's must agree on it. The first two are seeds with
     # which a maximum that cannot leave a NaN in the first place gets another return.
     episodes = [Episode(Genome(seed, ((seed, HUGE),)), seed, 100) for seed in (19, 29, 1, 2)]
     episodes += [Episode(Genome(0, ((1, 3e38), (2, 3e38), (3, -3e38))), 0, 20)]
     expected = run_episodes(registry.resolve("space_invaders"), [architectures.model], episodes, lanes=1, slots=1)
     for lane_count, slots in ((1, 1), (2, 3)):
-        with LocalEvaluator("space_invaders", "model", lanes=lane_count, slots=slots) as graph:
-            outcomes = graph.evaluate(episodes)
+        with LocalEvaluator("space_invaders", "model", lanes=lane_count, slots=slots, engine=engine) as made:
+            outcomes = made.evaluate(episodes)
         assert np.array_equal(outcomes.returns, expected.returns)
         assert np.array_equal(outcomes.steps, expected.steps)
 
 
-def test_more_slots_than_episodes_and_episodes_of_one_step():
+def test_more_slots_than_episodes_and_episodes_of_one_step(evaluator):
     with evaluator(lanes=3, slots=4) as many:
         outcomes = many.evaluate([Episode(Genome(0), 0, 1)])
         assert (outcomes.returns.tolist(), outcomes.steps.tolist()) == ([0.0], [1])
@@ -60,7 +65,7 @@ def test_more_slots_than_episodes_and_episodes_of_one_step():
         (Episode(Genome(0, (), -1), 0, 1), Exception, "network of genome 2 is -1"),
     ],
 )
-def test_bad_episodes_close_the_evaluator_and_leave_no_thread(episode, error, message):
+def test_bad_episodes_close_the_evaluator_and_leave_no_thread(evaluator, episode, error, message):
     before = lanes()
     failing = evaluator()
     assert len(lanes()) == len(before) + 2
@@ -74,7 +79,7 @@ def test_bad_episodes_close_the_evaluator_and_leave_no_thread(episode, error, me
     failing.close()
 
 
-def test_a_bad_parent_is_told_as_well():
+def test_a_bad_parent_is_told_as_well(evaluator):
     before = lanes()
     siblings = [Episode(Genome(0, ((0, float("nan")), (seed, 0.1))), 0, 5) for seed in range(3)]
     with pytest.raises(Exception, match="scale 0 is nan"):
@@ -82,7 +87,7 @@ def test_a_bad_parent_is_told_as_well():
     assert lanes() == before
 
 
-def test_an_exception_of_on_progress_reaches_the_caller():
+def test_an_exception_of_on_progress_reaches_the_caller(evaluator):
     def fail(finished, steps):
         raise LookupError(f"{finished} finished")
 
@@ -92,7 +97,7 @@ def test_an_exception_of_on_progress_reaches_the_caller():
     assert lanes() == before
 
 
-def test_progress_is_told_of_while_no_episode_ends():
+def test_progress_is_told_of_while_no_episode_ends(evaluator):
     heard = []
     with evaluator(lanes=1, slots=1) as plays:
         outcomes = plays.evaluate([Episode(Genome(1), 1, 2000)], lambda *told: heard.append(told))
@@ -100,7 +105,7 @@ def test_progress_is_told_of_while_no_episode_ends():
     assert heard[-1] == (1, int(outcomes.steps[0]))
 
 
-def test_mistakes_in_the_arguments():
+def test_mistakes_in_the_arguments(evaluator):
     before = lanes()
     for options, message in (
         ({"env": "freewy"}, "did you mean freeway?"),
@@ -109,6 +114,7 @@ def test_mistakes_in_the_arguments():
         ({"lanes": -1}, "lanes is -1, expected at least 1"),
         ({"slots": 0}, "slots is 0, expected at least 1"),
         ({"parent_rows": 0}, "parent_rows is 0, expected at least 1"),
+        ({"engine": "tensrflow"}, "engine 'tensrflow' is unknown; did you mean tensorflow?"),
     ):
         with pytest.raises(UserError) as caught:
             LocalEvaluator(**{"env": "freeway", "network": "model", **options})

@@ -16,7 +16,7 @@ from neuroevo.native import library, trace
 from neuroevo.native.population import Population
 from neuroevo.networks.architectures import NETWORKS, Network, check, input_line, to_text, virtual_bn
 from neuroevo.networks.layers import take_apart
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.ops.test_population_ops import observations_for, thetas_for
 from tests.support import cuda_emulated
 from tests.support.population_reference import OpPopulation, ReferenceNetwork, bits

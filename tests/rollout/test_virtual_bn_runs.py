@@ -9,6 +9,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from typer.testing import CliRunner
 
 from neuroevo.analysis.evaluation import evaluate
@@ -23,11 +24,10 @@ from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
-from neuroevo.networks.architectures import Network, input_line, model, to_text, virtual_bn
+from neuroevo.networks.architectures import input_line, model, to_text, virtual_bn
 from neuroevo.rollout import reference_batch
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.rollout.lane_graph import lane_function
-from neuroevo.rollout.pipeline import Pipeline
+from neuroevo.rollout.tensorflow.lane_graph import lane_function
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_rows
 from neuroevo.runs.reader import RunReader
@@ -160,31 +160,27 @@ def assert_played(outcomes, expected):
 
 
 @pytest.mark.parametrize(("lanes", "slots", "threads_used"), [(1, 1, 1), (2, 3, 2), (3, 5, 4)])
-def test_graph_lane_runner_and_numpy_play_the_same(episodes, batch, expected, lanes, slots, threads_used):
+def test_engines_lane_runner_and_numpy_play_the_same(episodes, batch, expected, lanes, slots, threads_used, engine):
     layout = {"lanes": lanes, "slots": slots}
-    made = LocalEvaluator(
-        "frostbite", "virtual_bn", threads=threads_used, reference_batch=batch, device="cpu", **layout
-    )
-    with made as evaluator:
+    options = {"threads": threads_used, "device": "cpu", "engine": engine, **layout}
+    with LocalEvaluator("frostbite", "virtual_bn", reference_batch=batch, **options) as evaluator:
         assert_played(evaluator.evaluate(episodes), expected)
         assert_played(evaluator.evaluate(episodes[::-1]), expected[::-1])  # with rows that were used before
     runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference_batch=batch, **layout)
     assert_played(runner, expected)
 
 
-def test_beside_a_network_without_it(batch):
+def test_beside_a_network_without_it(batch, engine):
     both = [Episode(Genome(i // 2, ((i, 0.01),), network=i % 2), i, 30) for i in range(8)]
-    layout = {"lanes": 2, "slots": 2}
-    with LocalEvaluator(
-        "frostbite", ["virtual_bn", "model"], reference_batch=batch, device="cpu", **layout
-    ) as evaluator:
+    options = {"lanes": 2, "slots": 2, "device": "cpu", "engine": engine}
+    with LocalEvaluator("frostbite", ["virtual_bn", "model"], reference_batch=batch, **options) as evaluator:
         together = evaluator.evaluate(both)
     runner = run_episodes(FROSTBITE, [virtual_bn, model], both, reference_batch=batch, lanes=1, slots=3)
     assert_played(together, list(zip(runner.returns.tolist(), runner.steps.tolist(), strict=True)))
 
 
-def test_without_a_batch_the_evaluator_plays_one_from_seed_0(episodes):
-    with LocalEvaluator("frostbite", "virtual_bn", lanes=2, slots=1, device="cpu") as evaluator:
+def test_without_a_batch_the_evaluator_plays_one_from_seed_0(episodes, engine):
+    with LocalEvaluator("frostbite", "virtual_bn", lanes=2, slots=1, device="cpu", engine=engine) as evaluator:
         own = evaluator.evaluate(episodes)
     given = reference_batch.draw_reference_batch(FROSTBITE, 0)
     runner = run_episodes(FROSTBITE, [virtual_bn], episodes, reference_batch=given, lanes=1, slots=4)
@@ -201,10 +197,8 @@ def test_only_graphs_with_vbn_prepare():
 
 
 def _shown():
-    pipeline = Pipeline(FROSTBITE, [Network("model")], lanes=1, slots=1, parent_rows=1)
-    played = pipeline.observation_dtype, pipeline.observation_shape, pipeline._action_dtype
-    pipeline.close()
-    return played
+    pool = EnvPool(FROSTBITE, 1)
+    return tf.as_dtype(pool.observation_dtype), pool.observation_shape, tf.as_dtype(pool.action_dtype)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,6 @@ from typing import Annotated, NoReturn
 import typer
 
 from neuroevo import cli
-from neuroevo.system.tensorflow_import import be_lean, load_tensorflow
 from tests.support.runs import count_rows, read_rows, results
 
 ROOT = Path(__file__).parents[2]
@@ -73,8 +72,6 @@ def _start(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
 
 
 def _fork(config: Path, path: Path, settings: list[str]) -> Fork:
-    be_lean()
-    load_tensorflow()
     for module in ("neuroevo.rollout.evaluator", "neuroevo.cli.progress", "gymnasium"):  # and what else it will need
         importlib.import_module(module)
     return Fork(["train", str(config), "--resume", str(path), *settings])

@@ -104,7 +104,7 @@ class OpPopulation:
     def __init__(
         self, networks: list[str], rows: int, backend: str = "cpu", dtype: str = "float32", float_rows: int = -1
     ):
-        from neuroevo.rollout.tf_ops import load_ops
+        from neuroevo.rollout.tensorflow.ops import load_ops
 
         self._ops = load_ops()
         self.handle = self._ops.population_make(

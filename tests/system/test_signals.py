@@ -9,7 +9,9 @@ import pytest
 
 from neuroevo.envs.registry import resolve
 from neuroevo.networks.architectures import named
-from neuroevo.rollout import pipeline
+from neuroevo.rollout.pipeline import Pipeline
+from neuroevo.rollout.tensorflow import rollout
+from neuroevo.rollout.tensorflow.engine import TensorFlowEngine
 from neuroevo.system.signals import deferred_signals
 
 HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -74,15 +76,15 @@ def test_other_threads_hold_nothing():
 
 def test_a_graph_is_traced_to_its_end(monkeypatch):
     """TensorFlow 2.21 loses some of what is raised meanwhile: a Ctrl-C then had no effect, or ended with code 1."""
-    lane_function, traced = pipeline.lane_function, []
+    lane_function, traced = rollout.lane_function, []
 
     def interrupted(*arguments):
         signal.raise_signal(signal.SIGINT)
         traced.append(lane_function(*arguments))
         return traced[0]
 
-    monkeypatch.setattr(pipeline, "lane_function", interrupted)
-    lanes = pipeline.Pipeline(resolve("HardMaze-v0"), [named("mlp")], lanes=1, slots=1)
+    monkeypatch.setattr(rollout, "lane_function", interrupted)
+    lanes = Pipeline(resolve("HardMaze-v0"), [named("mlp")], lanes=1, slots=1, engine=TensorFlowEngine(1))
     try:
         with handled(signal.SIGINT), pytest.raises(Raised):
             lanes.start()

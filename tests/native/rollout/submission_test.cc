@@ -7,6 +7,8 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -91,11 +93,13 @@ struct Arrays {
 
   Arrays()
       : episodes{7,
+                 nullptr,
                  episode_genomes.data(),
                  episode_seeds.data(),
                  episode_max_frames.data(),
                  episode_normalizers.data(),
                  4,
+                 nullptr,
                  genome_networks.data(),
                  genome_sources.data(),
                  genome_seeds.data(),
@@ -162,7 +166,12 @@ struct Native {
 
   int Run(const neuroevo_episodes& episodes, const neuroevo_results** results, int64_t lanes = kLanes,
           int64_t slots = kSlots) const {
-    return neuroevo_run_lanes(envs, population, lanes, slots, kParents, &episodes, results);
+    neuroevo_rollout* rollout = nullptr;
+    int code = neuroevo_rollout_start(envs, population, lanes, slots, kParents, &rollout);
+    if (code == NEUROEVO_OK) code = neuroevo_rollout_submit(rollout, &episodes, 0);
+    if (code == NEUROEVO_OK) code = neuroevo_rollout_results(rollout, episodes.num_episodes, 60'000, results);
+    neuroevo_rollout_free(rollout);
+    return code;
   }
 };
 
@@ -227,21 +236,85 @@ TEST(TheCInterfacePlaysThem) {
   const auto expected = RunLanes(&envs, population.get(), &queue, 7);  // one slot: they end in their order
 
   CHECK(results->count == 7 && results->observation_sums_size == 5 && results->behavior_bytes == 16);
-  for (int64_t e = 0; e < 7; ++e) {
+  int64_t steps = 0;
+  std::set<int64_t> ids;
+  for (int64_t i = 0; i < 7; ++i) {
+    const int64_t e = results->ids[i];  // they come as they end
+    CHECK(e >= 0 && e < 7 && ids.insert(e).second);
     const EpisodeEnd& end = expected[e].end;
     CHECK_EQ(expected[e].id, e);
-    CHECK_EQ(results->returns[e], expected[e].total_reward);
-    CHECK_EQ(results->steps[e], expected[e].steps);
-    CHECK_EQ(std::string(results->failures[e]), end.failure);
+    CHECK_EQ(results->returns[i], expected[e].total_reward);
+    CHECK_EQ(results->steps[i], expected[e].steps);
+    CHECK_EQ(std::string(results->failures[i]), end.failure);
+    steps += expected[e].steps;
     CHECK_EQ(end.failure, e == 3 ? "the tally broke" : "");
     const bool normalized = arrays.episode_normalizers[e] == 3;
     CHECK_EQ(end.observation_sums.size(), normalized ? 5 : 0);
-    const double* sums = results->observation_sums + 5 * e;
+    const double* sums = results->observation_sums + 5 * i;
     CHECK_EQ(std::vector<double>(sums, sums + 5), normalized ? end.observation_sums : std::vector<double>(5));
-    const uint8_t* behavior = results->behaviors + 16 * e;
+    const uint8_t* behavior = results->behaviors + 16 * i;
     CHECK_EQ(std::vector<uint8_t>(behavior, behavior + 16), end.behavior);
   }
+  CHECK_EQ(results->total_steps, steps);
   neuroevo_results_free(nullptr);
+  neuroevo_rollout_free(nullptr);
+}
+
+TEST(ARolloutTakesEpisodesUntilItIsClosed) {
+  Arrays arrays;
+  const Native native;
+  neuroevo_rollout* rollout = nullptr;
+  CHECK_EQ(neuroevo_rollout_start(native.envs, native.population, kLanes, kSlots, kParents, &rollout), NEUROEVO_OK);
+  const std::unique_ptr<neuroevo_rollout, void (*)(neuroevo_rollout*)> owner(rollout, neuroevo_rollout_free);
+  std::vector<int64_t> ids(7), genome_ids(arrays.episodes.num_genomes);
+  arrays.episodes.episode_ids = ids.data();
+  arrays.episodes.genome_ids = genome_ids.data();
+  int64_t over = 0;
+  const auto await = [&](int64_t count) {
+    while (over < count) {
+      const neuroevo_results* results = nullptr;
+      CHECK_EQ(neuroevo_rollout_results(rollout, count - over, 60'000, &results), NEUROEVO_OK);
+      over += results->count;
+      neuroevo_results_free(results);
+    }
+  };
+  for (int64_t round = 0; round < 20; ++round) {  // ids that none has had before
+    std::iota(ids.begin(), ids.end(), 100 * round);
+    std::iota(genome_ids.begin(), genome_ids.end(), 100 * round + 50);
+    CHECK_EQ(neuroevo_rollout_submit(rollout, &arrays.episodes, 20 - round), NEUROEVO_OK);
+  }
+  await(140);
+  CHECK_EQ(over, 140);
+  const neuroevo_results* none = nullptr;
+  CHECK_EQ(neuroevo_rollout_results(rollout, 1, 1, &none), NEUROEVO_OK);  // the time is over
+  CHECK_EQ(none->count, 0);
+  neuroevo_results_free(none);
+
+  int ended = 1;
+  CHECK_EQ(neuroevo_rollout_wait_for_end(rollout, 1, &ended), NEUROEVO_OK);
+  CHECK_EQ(ended, 0);
+  CHECK_EQ(neuroevo_rollout_close(rollout), NEUROEVO_OK);
+  CHECK_EQ(neuroevo_rollout_wait_for_end(rollout, 60'000, &ended), NEUROEVO_OK);
+  CHECK_EQ(ended, 1);
+  CHECK_EQ(neuroevo_rollout_submit(rollout, &arrays.episodes, 0), NEUROEVO_CANCELLED);
+  CHECK_EQ(std::string(neuroevo_last_error()), "the episode queue is closed");
+}
+
+TEST(WhatALaneFailsOfReachesEveryCall) {
+  Arrays arrays;
+  arrays.genome_networks[0] = 1;
+  const Native native;
+  neuroevo_rollout* rollout = nullptr;
+  CHECK_EQ(neuroevo_rollout_start(native.envs, native.population, kLanes, kSlots, kParents, &rollout), NEUROEVO_OK);
+  const std::unique_ptr<neuroevo_rollout, void (*)(neuroevo_rollout*)> owner(rollout, neuroevo_rollout_free);
+  CHECK_EQ(neuroevo_rollout_submit(rollout, &arrays.episodes, 0), NEUROEVO_OK);
+  const std::string expected = "network 1 is out of range [0, 1)";
+  const neuroevo_results* results = nullptr;
+  CHECK_EQ(neuroevo_rollout_results(rollout, 7, 60'000, &results), NEUROEVO_OUT_OF_RANGE);
+  CHECK_EQ(std::string(neuroevo_last_error()), expected);
+  CHECK_EQ(neuroevo_rollout_submit(rollout, &arrays.episodes, 0), NEUROEVO_OUT_OF_RANGE);
+  CHECK_EQ(std::string(neuroevo_last_error()), expected);
+  CHECK(results == nullptr);
 }
 
 TEST(EveryBadValueIsAnError) {

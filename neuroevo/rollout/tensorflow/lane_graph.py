@@ -10,7 +10,7 @@ import functools
 
 import tensorflow as tf
 
-from neuroevo.rollout.tf_ops import load_ops
+from neuroevo.rollout.tensorflow.ops import load_ops
 
 
 @functools.cache

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import ModuleType
+from typing import ParamSpec, TypeVar
 
+import numpy as np
 import tensorflow as tf
 
 from neuroevo.native.ffi import ErrorKind, error_of
 from neuroevo.native.library import core, cuda, library_path
 
+_Arguments = ParamSpec("_Arguments")
+_Returned = TypeVar("_Returned")
 _KIND = b"neuroevo.kind"  # the payload in which custom_ops/tf/kernel_util.cc puts an error's kind
 
 # Around the words of an op: of one that Python called, and of one in a graph, with where each of its nodes was made.
@@ -56,6 +61,28 @@ def in_core_words(error: BaseException) -> BaseException:
     own = error_of(kind_of(error), core_words(error))
     own.__cause__ = error
     return own
+
+
+def raises_native_errors(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
+    """The function, but what TensorFlow raises in it is an error of the core, as in_core_words() makes it.
+
+    Args:
+        function: Calls ops.
+    """
+
+    @functools.wraps(function)
+    def run(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Returned:
+        try:
+            return function(*args, **kwargs)
+        except tf.errors.OpError as error:
+            raise in_core_words(error) from error
+
+    return run
+
+
+def int64(values: Sequence[int] | np.ndarray | float) -> np.ndarray:
+    """What ops take as int64; a number with a fraction is cut off."""
+    return np.asarray(values, np.int64)
 
 
 @functools.cache

@@ -1,0 +1,94 @@
+"""Rows of weights through TensorFlow's ops, as far as a pipeline needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from neuroevo.rollout.tensorflow.ops import int64, load_ops, raises_native_errors
+
+Ints = Sequence[int] | np.ndarray
+
+
+class OpPopulation:
+    """As native.population.Population, whose methods say more.
+
+    Args:
+        networks: Layer lists in text form.
+        rows: R.
+        backend: "cpu", "reference", or "cuda" for a GPU.
+        dtype: What networks are evaluated in.
+        float_rows: Rows from this one on keep no float32 weights beside their integers; None: all keep them.
+        device: TensorFlow's device of the ops. On "/gpu:0", with "cuda", observations and outputs are tensors of the
+            GPU, and rows are in TensorFlow's part of its memory.
+
+    Attributes:
+        handle: For the ops.
+        dimensions: D of each network.
+        has_reference: Whether networks have vbn layers, which take their statistics of a reference batch.
+    """
+
+    @raises_native_errors
+    def __init__(
+        self,
+        networks: Sequence[str],
+        rows: int,
+        backend: str = "cpu",
+        dtype: str = "float32",
+        float_rows: int | None = None,
+        device: str = "/cpu:0",
+    ):
+        self.device, self.has_reference = device, False
+        floats = -1 if float_rows is None else float_rows
+        with tf.device(device):
+            self.handle = load_ops().population_make(
+                networks=list(networks), rows=rows, backend=backend, dtype=dtype, float_rows=floats
+            )
+            self.dimensions: list[int] = load_ops().population_dimensions(self.handle).numpy().tolist()
+
+    @raises_native_errors
+    def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
+        """Puts initial weights into rows [K]."""
+        with tf.device(self.device):
+            load_ops().population_init(self.handle, int64(rows), np.array(networks, np.int32), int64(seeds))
+
+    @raises_native_errors
+    def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
+        """Puts thetas [K, max D] into rows [K]."""
+        with tf.device(self.device):
+            load_ops().population_assign(self.handle, int64(rows), np.array(networks, np.int32), thetas)
+
+    @raises_native_errors
+    def read(self, rows: Ints) -> np.ndarray:
+        """The weights of rows [K], float32 [K, max D]."""
+        with tf.device(self.device):
+            return load_ops().population_read(self.handle, int64(rows)).numpy()
+
+    @raises_native_errors
+    def perturb(self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray) -> None:
+        """In order: theta of dst = theta of src + scale * noise(seed); all [K]."""
+        with tf.device(self.device):
+            load_ops().population_perturb(
+                self.handle, int64(dst), int64(src), int64(seeds), np.asarray(scales, np.float32)
+            )
+
+    @raises_native_errors
+    def forward(self, rows: Ints, observations: np.ndarray) -> np.ndarray:
+        """What the networks of rows [K] make of observations [K, ...]."""
+        with tf.device(self.device):
+            return load_ops().population_forward(self.handle, int64(rows), observations).numpy()
+
+    @raises_native_errors
+    def set_reference(self, observations: np.ndarray) -> None:
+        """Says what vbn layers take their statistics of, once; [B, ...]."""
+        with tf.device(self.device):
+            load_ops().population_set_reference(self.handle, observations)
+        self.has_reference = True
+
+    @raises_native_errors
+    def prepare(self, rows: Ints) -> None:
+        """Makes the statistics of rows' vbn layers."""
+        with tf.device(self.device):
+            load_ops().population_prepare(self.handle, int64(rows))

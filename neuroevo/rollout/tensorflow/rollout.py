@@ -1,0 +1,93 @@
+"""Lanes as TensorFlow graphs: a thread for each runs the graph of lane_graph.py until the episode queue is closed."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import tensorflow as tf
+
+from neuroevo.core.episode import EpisodeResults
+from neuroevo.native.library import end_stuck_environments
+from neuroevo.native.submission import Submission
+from neuroevo.rollout.tensorflow.env_pool import OpEnvPool
+from neuroevo.rollout.tensorflow.lane_graph import lane_function
+from neuroevo.rollout.tensorflow.ops import in_core_words, int64, load_ops, raises_native_errors
+from neuroevo.rollout.tensorflow.population import OpPopulation
+from neuroevo.system.signals import deferred_signals
+
+_PATIENCE = 2.0  # seconds that a step may take once the queue is closed, if a process can be ended for it
+
+
+class GraphRollout:
+    """As native.rollout.Rollout, whose methods say more.
+
+    Args:
+        pool: Has an environment for each slot.
+        population: Has a row for each slot from first_row on.
+        lanes: How many graphs run at once.
+        slots: Of each lane.
+        first_row: Rows before it may be what genomes start from.
+    """
+
+    @raises_native_errors
+    def __init__(self, pool: OpEnvPool, population: OpPopulation, *, lanes: int, slots: int, first_row: int):
+        self.total_steps = 0
+        self._failure: BaseException | None = None  # what stopped the first lane that was stopped
+        self._behavior_dtype = pool.behavior_dtype
+        with tf.device("/cpu:0"):
+            self._queue = load_ops().episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=first_row)
+        self._handles: tuple[tf.Tensor, ...] = pool.handle, population.handle, self._queue
+        numbers = pool.observation_dtype != np.uint8
+        dtypes = tf.float32 if numbers else tf.uint8, pool.observation_shape, tf.as_dtype(pool.action_dtype)
+        with deferred_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
+            run = lane_function(*dtypes, population.device, population.has_reference)
+        self._threads: list[threading.Thread] = []
+        for lane in range(lanes):
+            thread = threading.Thread(target=self._run, args=(run, lane), name=f"lane {lane}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    @raises_native_errors
+    def submit(self, submission: Submission, priority: int = 0) -> None:
+        """Appends episodes. NativeError: something in them is not possible; or what stopped a lane."""
+        self._check()
+        with tf.device("/cpu:0"):
+            load_ops().episode_queue_submit(self._queue, **submission.arrays(), priority=int64(priority))
+
+    @raises_native_errors
+    def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
+        """What has ended since the last call. BaseException: what stopped a lane."""
+        with tf.device("/cpu:0"):
+            results = load_ops().episode_queue_results(self._queue, int64(count), int64(1000 * seconds))
+        self._check()
+        ids, returns, steps, failures, sums, behaviors, total_steps = (out.numpy() for out in results)
+        self.total_steps = int(total_steps)
+        behaviors = behaviors.view(self._behavior_dtype).reshape(len(ids), -1 if behaviors.size else 0)
+        return EpisodeResults(ids, returns, steps, [failure.decode() for failure in failures], sums, behaviors)
+
+    def close(self) -> None:
+        """Ends the lanes within a step. Environments that do not end a step are ended."""
+        with tf.device("/cpu:0"):
+            load_ops().episode_queue_close(self._queue)
+        for thread in self._threads:
+            thread.join(_PATIENCE)
+            while thread.is_alive():
+                end_stuck_environments(_PATIENCE)
+                thread.join(_PATIENCE)
+        self._threads, self._handles = [], ()
+
+    def _check(self) -> None:
+        """Raises what stopped a lane, which has closed the queue for the others."""
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self, run: tf.types.experimental.ConcreteFunction, lane: int) -> None:
+        # The handles are no variables here: a failure's traceback would keep what they stand for.
+        try:
+            with tf.device("/cpu:0"):
+                run(tf.constant(lane, tf.int64), *self._handles)
+        except BaseException as failure:  # reaches the pipeline's caller
+            self._failure = self._failure or in_core_words(failure)
+            with tf.device("/cpu:0"):
+                load_ops().episode_queue_close(self._queue)

@@ -1,0 +1,68 @@
+"""Whole runs are the same whatever runs the lanes, and TensorFlow is imported for its own engine only."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import neuroevo
+from neuroevo.core.errors import UserError
+from neuroevo.rollout.engine import NativeEngine, chosen_engine, make_engine
+from tests.support.kinds_of_runs import KINDS, assert_three_generations
+from tests.support.runs import config, results
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+import neuroevo
+from neuroevo.runs.training_run import make_evaluator
+run = neuroevo.train(neuroevo.load_config({file!r}), {out!r})
+assert len(run.rows()) == 2
+print("tensorflow" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_runs_are_the_same(kind, tmp_path):
+    found = {}
+    for engine in ("native", "tensorflow"):
+        neuroevo.train(config(**KINDS[kind], hardware={"engine": engine}), tmp_path / engine)
+        found[engine] = results(tmp_path / engine)
+    assert_three_generations(found["native"])
+    assert found["native"] == found["tensorflow"]
+
+
+def test_a_run_goes_on_with_the_other_engine(tmp_path):
+    kind = {**KINDS["ga_ns"], "hardware": {"engine": "tensorflow"}}
+    neuroevo.train(config(**kind), tmp_path / "whole")
+    begun = {**kind, "training": {**kind["training"], "generations": 1}}
+    neuroevo.train(config(**begun), tmp_path / "parts")
+    changed = ["--set", "hardware.engine=native", "--set", "training.generations=3"]
+    command = [sys.executable, "-m", "neuroevo", "train", "--resume", str(tmp_path / "parts"), *changed]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert results(tmp_path / "parts") == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("engine", "imported"), [("auto", False), ("native", False), ("tensorflow", True)])
+def test_what_a_run_imports(engine, imported, tmp_path):
+    kind = KINDS["ga_ns"]
+    changes = {
+        **kind,
+        "training": {**kind["training"], "generations": 2},
+        "hardware": {"engine": engine, "device": "cpu"},
+    }
+    file = tmp_path / "run.toml"
+    file.write_text(config(**changes).toml())
+    program = PROGRAM.format(file=str(file), out=str(tmp_path / "run"))
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    assert (done.stdout.splitlines()[-1:], done.returncode) == ([str(imported)], 0), done.stderr
+
+
+def test_which_is_chosen():
+    assert (chosen_engine("auto", "cpu"), chosen_engine("auto", "gpu")) == ("native", "tensorflow")
+    assert (chosen_engine("tensorflow", "cpu"), chosen_engine("native", "gpu")) == ("tensorflow", "native")
+    assert isinstance(make_engine("auto", "cpu", 2), NativeEngine)
+    with pytest.raises(UserError, match="engine 'nativ' is unknown; did you mean native\\?, expected auto, native or"):
+        chosen_engine("nativ", "cpu")
