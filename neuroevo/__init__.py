@@ -1,4 +1,4 @@
-"""Neuroevolution of deep networks on one desktop, through TensorFlow custom ops.
+"""Neuroevolution of deep networks on one desktop.
 
 The functions that scripts need are here, and each is loaded when it is first used:
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.benchmarks.cluster import cluster
+from experiments.benchmarks.engines import engines
 from experiments.benchmarks.mujoco import mujoco
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, native, ours, peer
 from experiments.benchmarks.sharing import sharing
@@ -171,7 +172,7 @@ def generation(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 
     Two generations, the wait for the last tests included; steady: a new random genome for every episode.
     Both on Frostbite with LargeModel; rates are steps/s. idle: share of the worker threads' time without work. outside:
-    processor time a step that TensorFlow, the queue and Python take.
+    processor time a step that the lanes' loop, the queue and Python take.
     """
     table = Table("what", "steps/s", "idle", "outside us", "of a step's time", title="GA generations")
     with (
@@ -264,6 +265,7 @@ SECTIONS = {
     "forward": forward,
     "rollout": rollout,
     "layout": layout,
+    "engines": engines,
     "generation": generation,
     "memory": memory,
     "cluster": cluster,

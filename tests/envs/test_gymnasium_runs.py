@@ -85,9 +85,10 @@ def train_tired(folder, *arguments):
 
 
 @pytest.mark.parametrize("hang", ["false", "true"])
-def test_what_an_environment_says_comes_first(tmp_path, hang):
+def test_what_an_environment_says_comes_first(tmp_path, hang, engine):
     """Its reason and its traceback, without TensorFlow's; finished generations are kept."""
-    done, out = train_tired(tmp_path, f"--set=env.options.kwargs.hang={hang}"), tmp_path / "run"
+    settings = f"--set=env.options.kwargs.hang={hang}", f"--set=hardware.engine={engine}"
+    done, out = train_tired(tmp_path, *settings), tmp_path / "run"
     assert done.exit_code == 1
     first, *others = done.stderr.splitlines()
     reason = "no answer within 3 s" if hang == "true" else "OverflowError: tired"
@@ -106,7 +107,7 @@ def test_what_an_environment_says_comes_first(tmp_path, hang):
 
 
 def test_debug_shows_where_a_graph_failed(tmp_path):
-    done = train_tired(tmp_path, "--debug")
+    done = train_tired(tmp_path, "--debug", "--set", "hardware.engine=tensorflow")
     assert done.exit_code == 1
     assert "Graph execution error" in done.stderr and "lane_graph.py" in done.stderr
     assert "neuroevo: gymnasium environment" in done.stderr.split("Graph execution error")[-1]

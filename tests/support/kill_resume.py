@@ -2,10 +2,10 @@
 
     python -m tests.support.kill_resume CONFIG --kills 50 [--seed S] [--set KEY=VALUE ...]
 
-A fifth of the kills come at a random moment of a process's first 3 seconds, in which it starts; the others once it has
-finished 0, 1, or 2 generations, at a random moment of the time that one takes: in the generation, or in the files that
-it writes after one. These others are forks of this process, which has imported TensorFlow by then: starting Python and
-importing it took most of the time.
+A fifth of the kills come while a process starts, at a random moment of the time that this took the run that is left
+alone, or soon after; the others once it has finished 0, 1, or 2 generations, at a random moment of the time that one
+takes: in the generation, or in the files that it writes after one. These others are forks of this process, which has
+imported what they need by then.
 """
 
 from __future__ import annotations
@@ -40,14 +40,18 @@ def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, override
     rng = random.Random(seed)
     killed, whole = out / "killed", out / "whole"
     settings = [argument for override in overrides for argument in ("--set", override)]
+    began = time.monotonic()
     _to_the_end(_start(config, whole, settings))
-    rows = read_rows(whole)
+    rows, took = read_rows(whole), time.monotonic() - began
     generation = rows[-1]["seconds_total"] / len(rows)
+    start = took - rows[-1]["seconds_total"]
     lines: list[int] = []
     while len(lines) < kills:
         if rng.random() < 0.2:
             process = _start(config, killed, settings)
-            time.sleep(rng.uniform(0, 3))
+            moment, lines_then = time.monotonic() + rng.uniform(0, start + generation), count_rows(killed) + 2
+            while time.monotonic() < moment and count_rows(killed) < lines_then:
+                time.sleep(0.001)
         else:
             process = _fork(config, killed, settings)
             _wait_until_it_plays(process)

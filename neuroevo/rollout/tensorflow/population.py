@@ -75,12 +75,6 @@ class OpPopulation:
             )
 
     @raises_native_errors
-    def forward(self, rows: Ints, observations: np.ndarray) -> np.ndarray:
-        """What the networks of rows [K] make of observations [K, ...]."""
-        with tf.device(self.device):
-            return load_ops().population_forward(self.handle, int64(rows), observations).numpy()
-
-    @raises_native_errors
     def set_reference(self, observations: np.ndarray) -> None:
         """Says what vbn layers take their statistics of, once; [B, ...]."""
         with tf.device(self.device):
