@@ -125,9 +125,7 @@ int neuroevo_rollout_close(neuroevo_rollout* rollout) {
 }
 
 int neuroevo_rollout_wait_for_end(neuroevo_rollout* rollout, int64_t milliseconds, int* ended) {
-  return neuroevo::Guard([&] {
-    *ended = rollout->runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0;
-  });
+  return neuroevo::Guard([&] { *ended = rollout->runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0; });
 }
 
 void neuroevo_rollout_free(neuroevo_rollout* rollout) { delete rollout; }

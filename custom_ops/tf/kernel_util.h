@@ -18,7 +18,8 @@
 
 namespace neuroevo::tf_ops {
 
-// An Error's kind goes along as a payload, whose key and values neuroevo/rollout/tensorflow/ops.py knows: the kind's number.
+// An Error's kind goes along as a payload, whose key and values neuroevo/rollout/tensorflow/ops.py knows: the kind's
+// number.
 absl::Status ToStatus(const std::exception_ptr& error);
 tensorflow::DataType ToTf(DType dtype);
 
