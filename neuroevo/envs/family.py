@@ -55,6 +55,8 @@ class EnvFamily(ABC):
         free_options: The options that results do not depend on.
         tried_at_preflight: Whether an environment is made once, before a run starts, to see that it can be; only where
             that takes well below a second.
+        accelerated: Whether its simulators run on the accelerator, together with the networks; then
+            neuroevo/accelerated plays them, and the native core does not.
     """
 
     name: ClassVar[str]
@@ -62,6 +64,7 @@ class EnvFamily(ABC):
     file_option: ClassVar[str | None] = None
     free_options: ClassVar[Sequence[str]] = ()
     tried_at_preflight: ClassVar[bool] = True
+    accelerated: ClassVar[bool] = False
 
     @abstractmethod
     def find(self, given_name: str) -> str | None:

@@ -20,6 +20,7 @@ class Layer:
             float32 [inputs, units]; otherwise None.
         bias: float32 [channels], added to the output of the kernel. A layer of kind "bias" has no kernel: it is one
             that does not follow a conv or dense layer.
+        deviation: Of a kernel's initial weights, float32: their noise is multiplied by it; that of biases by 0.
         stride: Stride of a conv layer.
         padding: Padding of a conv layer, "same" or "valid".
         mean: Of a vbn layer, which computes (x - mean) * factor: float32 [channels]; None if it is unknown.
@@ -30,6 +31,7 @@ class Layer:
     kind: str
     kernel: np.ndarray | None = None
     bias: np.ndarray | None = None
+    deviation: np.float32 = np.float32(0)
     stride: int = 1
     padding: str = "valid"
     mean: np.ndarray | None = None
@@ -93,11 +95,14 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
         layer = Layer(f"{kind}_{numbers[kind]}", kind)
         if kind == "conv":
             filters, height, width, stride = map(int, words[:4])
-            layer = replace(layer, kernel=take(height, width, shape[2], filters), stride=stride, padding=words[4])
+            deviation = _deviation(words[5], height * width * shape[2])
+            kernel = take(height, width, shape[2], filters)
+            layer = replace(layer, kernel=kernel, deviation=deviation, stride=stride, padding=words[4])
             sides = shape[:2] if words[4] == "same" else (shape[0] - height + 1, shape[1] - width + 1)
             shape = (*(-(-side // stride) for side in sides), filters)
         elif kind == "dense":
-            layer = replace(layer, kernel=take(math.prod(shape), int(words[0])))
+            kernel = take(math.prod(shape), int(words[0]))
+            layer = replace(layer, kernel=kernel, deviation=_deviation(words[1], math.prod(shape)))
             shape = (int(words[0]),)
         elif kind == "bias":
             layer = replace(layer, bias=take(shape[-1]))
@@ -110,3 +115,7 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
     if statistics is not None and known != len(statistics):
         raise ValueError(f"statistics has {len(statistics):,} numbers, the network '{text}' takes {known:,}")
     return Layers(dtype, input_shape, math.prod(shape), tuple(layers))
+
+
+def _deviation(std: str, fan_in: int) -> np.float32:
+    return np.float32(float(std) / math.sqrt(fan_in))

@@ -48,8 +48,11 @@ def check(config: Config, source: str) -> None:
 
 def _try_environment(config: Config) -> None:
     """Makes the environment once. UserError: the native code refuses an option."""
+    family = config.environment.family
+    if family.accelerated:
+        return
     spec = config.environment.spec
-    if not config.environment.family.tried_at_preflight:
+    if not family.tried_at_preflight:
         return
     try:
         EnvPool(spec, 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Cluster, Config
 from neuroevo.core.evaluator import Evaluator
-from neuroevo.core.problems import ConfigError, Problem
+from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.reader import RunReader
 from neuroevo.training import loop
@@ -20,13 +20,16 @@ from neuroevo.training.record import Record
 if TYPE_CHECKING:
     import numpy as np
 
+    from neuroevo.accelerated.evaluator import AcceleratedEvaluator
     from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.cluster.player import PlayerSettings
     from neuroevo.networks.architectures import Network
     from neuroevo.rollout.evaluator import LocalEvaluator
 
+    AnyEvaluator = LocalEvaluator | ClusterEvaluator | AcceleratedEvaluator
 
-def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> LocalEvaluator | ClusterEvaluator:
+
+def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> AnyEvaluator:
     """Makes the evaluator that a configuration describes: of this machine, or of the cluster that it names.
 
     Use it as a context manager, or close() it, since it holds threads, emulators and memory. One with hardware.engine =
@@ -55,6 +58,8 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
         ...     outcomes = evaluator.evaluate(episodes)
         >>> outcomes.returns.mean()
     """
+    if config.environment.family.accelerated:
+        return _accelerated_evaluator(config)
     if config.cluster.address != "none":
         return _cluster_evaluator(config, reference_batch)
     from neuroevo.rollout.evaluator import LocalEvaluator
@@ -84,6 +89,20 @@ def require_ray(address: str) -> None:
     if importlib.util.find_spec("ray") is None:
         reason = "Ray is not installed; `pip install neuroevo[cluster]` installs it"
         raise ConfigError([Problem("cluster.address", reason, address)])
+
+
+def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
+    problems: list[Problem] = []
+    if config.cluster.address != "none":
+        reason = "Ray's players have no accelerator yet, expected none"
+        problems.append(Problem("cluster.address", reason, config.cluster.address))
+    if config.algorithm.behavior is not None:
+        reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
+        problems.append(Problem("algorithm.name", reason, config.algorithm_name))
+    refuse(problems)
+    from neuroevo.accelerated.start import make_evaluator
+
+    return make_evaluator(config.environment, config.network)
 
 
 def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> ClusterEvaluator:

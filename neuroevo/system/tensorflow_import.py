@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OPTIONAL = ("pandas", "matplotlib", "scipy")  # Keras imports them where they are installed
+_OPTIONAL = ("pandas", "matplotlib", "scipy", "jax")  # Keras and others import them where they are installed
 _lean = False
 
 

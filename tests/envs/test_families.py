@@ -9,6 +9,7 @@ import pytest
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Env
 from neuroevo.core.env_spec import EnvSpec
+from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.core.settings import settings
 from neuroevo.envs import registry
@@ -16,7 +17,13 @@ from neuroevo.envs.environment import Environment
 from neuroevo.envs.family import EnvFamily
 from neuroevo.runs import preflight
 
-NAMES = {"atari": "pong", "mujoco": "Hopper-v5", "hard_maze": "HardMaze-v0", "gymnasium": "gymnasium:CartPole-v1"}
+NAMES = {
+    "atari": "pong",
+    "mujoco": "Hopper-v5",
+    "hard_maze": "HardMaze-v0",
+    "gymnasium": "gymnasium:CartPole-v1",
+    "brax": "brax:ant",
+}
 
 
 @settings
@@ -71,11 +78,16 @@ def test_every_family(family):
     name = NAMES[family.name]
     environment, problems = registry.check(f" {name} ", {})
     assert problems == []
-    assert (environment.family, environment.name, environment.spec.family) == (family, name, family.name)
-    assert registry.resolve(name) == environment.spec
+    assert (environment.family, environment.name) == (family, name)
+    if family.accelerated:
+        with pytest.raises(UserError, match="the native core"):
+            registry.resolve(name)
+    else:
+        assert environment.spec.family == family.name
+        assert registry.resolve(name) == environment.spec
     assert environment.options_type() == environment.options_type(**environment.values)
     assert name in family.listing() or family.name == "gymnasium"
-    assert set(family.gymnasium_ids().values()) >= ({name} if family.name != "gymnasium" else set())
+    assert set(family.gymnasium_ids().values()) >= ({name} if family.name not in ("gymnasium", "brax") else set())
     assert set(family.free_options) <= set(environment.options_type().__pydantic_fields__)
     assert {family.file_option} - {None} <= set(environment.options_type().__pydantic_fields__)
 

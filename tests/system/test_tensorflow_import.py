@@ -12,7 +12,7 @@ import sys
 from neuroevo.system.tensorflow_import import be_lean, load_tensorflow
 be_lean()
 load_tensorflow()
-assert "tensorflow" in sys.modules and "matplotlib" not in sys.modules and "scipy" not in sys.modules
+assert "tensorflow" in sys.modules and not sys.modules.keys() & {"matplotlib", "scipy", "jax"}
 import matplotlib.pyplot  # is there for who wants it
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome

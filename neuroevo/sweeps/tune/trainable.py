@@ -39,8 +39,7 @@ from neuroevo.training.record import Record
 if TYPE_CHECKING:
     import numpy as np
 
-    from neuroevo.cluster.evaluator import ClusterEvaluator
-    from neuroevo.rollout.evaluator import LocalEvaluator
+    from neuroevo.runs.training_run import AnyEvaluator
 
 # Of Tune's configuration: the values of a sweep's trial, which trial it is, and networks that share a pipeline.
 TRIAL, NUMBER, SHARED = "trial", "number", "shared"
@@ -65,7 +64,7 @@ class Trainable(tune.Trainable):
         """
         self._read(config)
         self._folder: RunFolder | None = None
-        self._evaluator: LocalEvaluator | ClusterEvaluator | None = None
+        self._evaluator: AnyEvaluator | None = None
         self._plays: tuple[Any, ...] = ()
         self._generations: Iterator[tuple[loop.TrainState, list[Record]]] | None = None
         self._test: dict[str, Any] = {}
@@ -164,8 +163,9 @@ class Trainable(tune.Trainable):
         self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state)
         log.info("a trial on the %s, from generation %d", known.device, folder.state.generation)
 
-    def _make_evaluator(self, config: Config, reference_batch: np.ndarray | None) -> LocalEvaluator | ClusterEvaluator:
-        if self._networks is None or config.network.needs_reference:  # which every trial has its own statistics of
+    def _make_evaluator(self, config: Config, reference_batch: np.ndarray | None) -> AnyEvaluator:
+        # Every trial has its own statistics of a reference batch, and players have no accelerator.
+        if self._networks is None or config.network.needs_reference or config.environment.family.accelerated:
             return make_evaluator(config, reference_batch)
         return make_shared_evaluator(config, self._networks, self._number)
 

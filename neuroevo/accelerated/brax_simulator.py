@@ -1,0 +1,50 @@
+"""Brax's environments (Freeman et al. 2021, https://arxiv.org/abs/2106.13281), on Brax's own physics or on MJX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from brax import envs
+from jax import lax
+
+
+class BraxSimulator:
+    """An environment of Brax; satisfies the Simulator protocol.
+
+    Attributes:
+        environment: Brax's.
+        observation_size: n.
+        action_size: How many numbers an action has.
+    """
+
+    def __init__(self, name: str, backend: str):
+        """Makes the environment.
+
+        Args:
+            name: Brax's name of it, such as "ant".
+            backend: "mjx", "generalized", "spring" or "positional".
+        """
+        self.environment = envs.get_environment(name, backend=backend)
+        state = jax.eval_shape(self.environment.reset, jnp.zeros(2, jnp.uint32))
+        self._dtypes = jax.tree.map(lambda leaf: leaf.dtype, state)
+        self.observation_size = state.obs.shape[-1]
+        self.action_size = self.environment.action_size
+
+    def reset(self, key: jax.Array) -> Any:
+        """See Simulator."""
+        return self._strong(self.environment.reset(key))
+
+    def observation(self, state: Any) -> jax.Array:
+        """See Simulator."""
+        return state.obs
+
+    def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
+        """See Simulator."""
+        after = self._strong(self.environment.step(state, action))
+        return after, after.reward, after.done > 0
+
+    def _strong(self, state: Any) -> Any:
+        """The same with one dtype for each array, at the start as after steps, and none that JAX calls weak."""
+        return jax.tree.map(lax.convert_element_type, state, self._dtypes)

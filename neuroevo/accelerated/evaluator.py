@@ -1,0 +1,253 @@
+"""The evaluator of simulators that run on the accelerator: plays episodes with networks and simulators in one program.
+
+Batches are played one after another, so that an episode's lane, which the last bits of some simulators depend on,
+follows from its batch alone. Batches that were submitted earlier but nobody waits for, those of elites' tests, are
+played together once they fill the lanes several times over.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import jax
+import numpy as np
+
+from neuroevo.accelerated.lanes import Lanes
+from neuroevo.accelerated.networks import initial_scales, policy
+from neuroevo.accelerated.program import NO_EPISODE, Stock
+from neuroevo.accelerated.simulator import Simulator
+from neuroevo.accelerated.weights import GenomeRows
+from neuroevo.core.closing import Closing
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
+from neuroevo.core.errors import UserError
+from neuroevo.core.evaluator import Progress, Work
+from neuroevo.native.weights import NativeWeights
+from neuroevo.networks.architectures import Network, network_text
+
+_FAILED = "the simulation gave numbers that are not finite"
+_WORTH_PLAYING = 4  # times the lanes: so many episodes that nobody waits for
+
+
+class AcceleratedEvaluator(Closing):
+    """Plays episodes on what JAX computes with; satisfies the Evaluator protocol.
+
+    Attributes:
+        device: "cpu" or "gpu", or what else JAX calls it.
+        dimension: D.
+        num_actions: How many numbers an action has.
+        lanes: How many episodes are played side by side.
+        useful_share: Of all steps of lanes so far those of lanes with an episode, in [0, 1].
+    """
+
+    frame_skip = 1
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        network: Network,
+        *,
+        max_episode_steps: int,
+        lanes: int,
+        devices: int | None = None,
+        steps: int = 64,
+    ):
+        """Makes the programs, which are compiled when the first episodes are played.
+
+        Args:
+            simulator: What is played.
+            network: Who plays.
+            max_episode_steps: The environment's own limit.
+            lanes: How many episodes are played side by side.
+            devices: On how many of JAX's devices; None for all.
+            steps: Between looks at signals and progress.
+
+        Raises:
+            UserError: There are not so many devices, or lanes cannot be shared among them.
+        """
+        there = jax.devices()
+        if devices is not None and not 1 <= devices <= len(there):
+            raise UserError(f"devices is {devices}, expected one in [1, {len(there)}], as JAX has")
+        used = there[:devices]
+        if lanes < 2 * len(used) or lanes % len(used):  # XLA compiles a single lane in another way, to other bits
+            raise UserError(f"lanes is {lanes}, expected a multiple of the {len(used)} devices, at least 2 for each")
+        self.device, self.lanes, self.observation_size = used[0].platform, lanes, simulator.observation_size
+        self.num_actions = simulator.action_size
+        layers = network_text(
+            lambda line, outputs: network.layers(line, outputs, True),
+            "float32",
+            (self.observation_size,),
+            self.num_actions,
+        )
+        self.network_texts = [layers]
+        self.weights = NativeWeights(self.network_texts)
+        self.dimension = self.weights.dimensions[0]
+        self._rows = GenomeRows(initial_scales(layers, self.dimension))
+        self._programs = Lanes(
+            simulator,
+            policy(layers, network.action_bins),
+            self.dimension,
+            lanes=lanes,
+            devices=used,
+            steps=steps,
+            normalized=network.normalize_observations,
+        )
+        self._max_episode_steps = max_episode_steps
+        self._queue: deque[_Queued] = deque()
+        self._group: _Group | None = None
+        self._steps = self._all_steps = 0
+        self._busy = 0.0
+
+    @property
+    def useful_share(self) -> float:
+        """See the class; 1 before the first step."""
+        return self._steps / self._all_steps if self._all_steps else 1.0
+
+    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:  # noqa: ARG002
+        """Queues episodes; see the Evaluator protocol. What is waited for is played first, whatever its priority."""
+        batch = Batch(len(episodes))
+        if episodes:
+            self._queue.append(_Queued(batch, list(episodes)))
+        return batch
+
+    def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
+        """The outcomes of a batch; see the Evaluator protocol."""
+        end = time.perf_counter() + seconds
+        with self._closed_on_failure():
+            while batch.left and time.perf_counter() < end:
+                if self._group is None:
+                    self._group = self._next_group(batch)
+                if self._advance(self._group):
+                    self._group = None
+                if on_progress is not None:
+                    on_progress(batch.over, int(batch.steps.sum()))
+        return batch.outcomes
+
+    def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
+        """Plays episodes: submit(), then wait()."""
+        return self.wait(self.submit(episodes), on_progress)
+
+    def work(self) -> Work:
+        """See the Evaluator protocol; each device counts as a thread, which works as far as its lanes have episodes."""
+        return Work(self._steps, self._busy * self._programs.devices, self._programs.devices)
+
+    def close(self) -> None:
+        """Forgets what is queued."""
+        self._queue.clear()
+        self._group = None
+
+    def _next_group(self, wanted: Batch) -> _Group:
+        """The earlier batches, if they are worth it, or the wanted one and those after it."""
+        place = next(place for place, queued in enumerate(self._queue) if queued.batch is wanted)
+        earlier = [self._queue[index] for index in range(place)]
+        if sum(len(queued.episodes) for queued in earlier) >= _WORTH_PLAYING * self.lanes:
+            chosen = earlier
+        else:
+            chosen = [self._queue[index] for index in range(place, len(self._queue))]
+        for queued in chosen:
+            self._queue.remove(queued)
+        return _Group(chosen, self._programs.devices)
+
+    def _advance(self, group: _Group) -> bool:
+        """Plays a group for some steps; True: it is over."""
+        begun = time.perf_counter()
+        programs = self._programs
+        renew = (programs.in_stock == 0) & group.more
+        if renew.any():
+            self._stock_up(group, renew)
+        played = programs.run(group.more)
+        share = played.lane_steps / max(played.all_lane_steps, 1)
+        self._busy += share * (time.perf_counter() - begun)
+        self._steps += played.lane_steps
+        self._all_steps += played.all_lane_steps
+        group.book(played.episode, played.steps, played.returns, played.sums, played.failed)
+        return not group.left
+
+    def _stock_up(self, group: _Group, renew: np.ndarray) -> None:
+        programs = self._programs
+        stock = programs.stock // programs.devices
+        taken = [group.take(device, stock) if renew[device] else [] for device in range(programs.devices)]
+        table = np.full((programs.devices, stock), NO_EPISODE, np.int32)
+        for device, own in enumerate(taken):
+            table[device, : len(own)] = own
+        numbers = table.reshape(-1)
+        episodes = [None if number == NO_EPISODE else group.episodes[number] for number in numbers]
+        keys = np.array([(0, 0) if each is None else divmod(each.seed, 1 << 32) for each in episodes], np.uint32)
+        limits = np.array([0 if each is None else self._limit(each) for each in episodes], np.int32)
+        thetas = self._rows.rows([None if each is None else each.genome for each in episodes])
+        mean, std = self._views(episodes)
+        programs.stock_up(renew, keys, Stock(thetas, numbers, limits, mean, std))
+
+    def _limit(self, episode: Episode) -> int:
+        return min(episode.max_steps or self._max_episode_steps, self._max_episode_steps)
+
+    def _views(self, episodes: Sequence[Episode | None]) -> tuple[np.ndarray, np.ndarray]:
+        """What episodes' networks subtract and divide by, float32 [F, n] each, or [F, 0]."""
+        if not self._programs.normalized:
+            return (np.zeros((len(episodes), 0), np.float32),) * 2
+        mean = np.zeros((len(episodes), self.observation_size), np.float32)
+        std = np.ones_like(mean)
+        for index, episode in enumerate(episodes):
+            if episode is not None and episode.normalizer is not None:
+                mean[index], std[index] = episode.normalizer.mean, episode.normalizer.std
+        return mean, std
+
+
+@dataclass(frozen=True)
+class _Queued:
+    """A batch and its episodes."""
+
+    batch: Batch
+    episodes: list[Episode]
+
+
+@dataclass
+class _Group:
+    """Batches that are played together; their episodes in order, those of each device every so many."""
+
+    queued: list[_Queued]
+    devices: int
+    episodes: list[Episode] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.episodes = [episode for queued in self.queued for episode in queued.episodes]
+        self._next = list(range(self.devices))
+        self._firsts = np.cumsum([0, *(len(queued.episodes) for queued in self.queued)])
+
+    @property
+    def more(self) -> np.ndarray:
+        """Which devices have episodes that were not taken, bool [devices]."""
+        return np.array([number < len(self.episodes) for number in self._next])
+
+    @property
+    def left(self) -> int:
+        """How many episodes are not over."""
+        return sum(queued.batch.left for queued in self.queued)
+
+    def take(self, device: int, most: int) -> list[int]:
+        """The numbers of a device's next episodes."""
+        first = self._next[device]
+        own = list(range(first, len(self.episodes), self.devices))[:most]
+        self._next[device] = first + len(own) * self.devices
+        return own
+
+    def book(
+        self, numbers: np.ndarray, steps: np.ndarray, returns: np.ndarray, sums: np.ndarray, failed: np.ndarray
+    ) -> None:
+        """Notes episodes that are over in their batches."""
+        if not len(numbers):
+            return
+        counts = steps[:, None].astype(np.float64) if sums.shape[1] else np.zeros((len(numbers), 0))
+        results = EpisodeResults(
+            numbers,
+            returns,
+            steps,
+            [_FAILED if each else "" for each in failed],
+            np.concatenate([counts, sums], axis=1),
+            np.zeros((len(numbers), 0)),
+        )
+        for queued, first in zip(self.queued, self._firsts, strict=False):
+            queued.batch.book(results.of(int(first), len(queued.episodes)))

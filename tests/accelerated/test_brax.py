@@ -1,0 +1,142 @@
+"""Runs on Brax's environments: episodes are those of Brax's own functions, and runs do not depend on how they go on."""
+
+import importlib.util
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import neuroevo
+from neuroevo.config.load import load_config, make_config
+from neuroevo.core.episode import Episode
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
+from neuroevo.core.problems import ConfigError
+from neuroevo.native.weights import NativeWeights
+from neuroevo.networks.architectures import Network
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.training_run import make_evaluator, run
+from neuroevo.training.loop import Watcher
+from tests.support.runs import results
+
+ENV = {"name": "brax:inverted_pendulum", "options": {"lanes": 16, "max_episode_steps": 200}}
+MLP = {"name": "mlp", "hidden": [8]}
+TRAINING = {"seed": 3, "generations": 3, "validation_episodes": 2, "test_episodes": 3}
+GA = {"name": "ga", "population": 24, "parents": 4, "sigma": 0.5, "validation_candidates": 2}
+ES = {"name": "es", "population": 16, "sigma": 0.2}
+
+
+def config(**changes):
+    tables = {"env": ENV, "network": MLP, "algorithm": GA, "training": TRAINING}
+    return make_config({**tables, **changes})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_once(tmp_path_factory):
+    """What one test has compiled, the others load."""
+    jax = pytest.importorskip("jax")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", "")  # so that nothing is written to the user's
+        jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("jax")))
+        yield
+        jax.config.update("jax_compilation_cache_dir", None)
+
+
+def test_episodes_are_those_of_brax_s_own_functions():
+    import jax
+    from brax import envs
+
+    network = Network("mlp", hidden=(8,))
+    asked = [Episode(Genome(seed), 2**33 + seed, max_steps) for seed, max_steps in enumerate([0] * 10 + [3] * 10)]
+    with make_evaluator(config()) as evaluator:
+        outcomes = evaluator.evaluate(asked)
+        thetas = [NativeWeights(evaluator.network_texts).theta(each.genome) for each in asked]
+    environment = envs.get_environment("inverted_pendulum", backend="mjx")
+    reset, step = jax.jit(environment.reset), jax.jit(environment.step)
+    assert network.hidden == (8,)
+    for index, (episode, theta) in enumerate(zip(asked, thetas, strict=True)):
+        state, total, steps = reset(np.array(divmod(episode.seed, 2**32), np.uint32)), 0.0, 0
+        while not state.done and steps < (episode.max_steps or 200):
+            hidden = np.tanh(np.asarray(state.obs) @ theta[:32].reshape(4, 8) + theta[32:40])
+            action = np.tanh(hidden @ theta[40:48].reshape(8, 1) + theta[48:])
+            state = step(state, action)
+            total, steps = total + float(state.reward), steps + 1
+        assert (outcomes.steps[index], outcomes.returns[index]) == (steps, pytest.approx(total, rel=1e-5))
+    assert len(set(outcomes.steps)) > 3
+
+
+@pytest.mark.parametrize("algorithm", [GA, ES], ids=["ga", "es"])
+def test_a_run_that_goes_on_is_the_same(algorithm, tmp_path):
+    neuroevo.train(config(algorithm=algorithm), tmp_path / "whole")
+    rows = neuroevo.open_run(tmp_path / "whole").rows()
+    assert len(rows) == 3 and len({tuple(row["fitness"]) for row in rows}) == 3
+    neuroevo.train(config(algorithm=algorithm, training={**TRAINING, "generations": 1}), tmp_path / "parts")
+    folder = RunFolder.resume(tmp_path / "parts", overrides=["training.generations=3"])
+    with make_evaluator(folder.config) as evaluator, folder.open(["test"]):
+        run(folder.config, evaluator, folder, Watcher())
+    assert results(tmp_path / "parts") == results(tmp_path / "whole")
+    _, elite = neuroevo.open_run(tmp_path / "whole").elite()
+    evaluation = neuroevo.evaluate(tmp_path / "whole", episodes=4)
+    with make_evaluator(config()) as evaluator:
+        again = evaluator.evaluate([Episode(elite.genome, seed) for seed in evaluation.seeds])
+    np.testing.assert_array_equal(evaluation.outcomes.returns, again.returns)
+
+
+def test_lanes_do_not_matter_here():
+    asked = [Episode(Genome(1, ((seed, 0.5),)), seed) for seed in range(40)]
+    returns = []
+    for lanes in (16, 6):
+        with make_evaluator(config(env={**ENV, "options": {**ENV["options"], "lanes": lanes}})) as evaluator:
+            returns.append(evaluator.evaluate(asked).returns)
+    np.testing.assert_array_equal(*returns)
+    assert len(set(returns[0])) > 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"env": {"name": "brax:antt"}}, "env.name"),
+        ({"env": {"name": "brax:ant", "options": {"backend": "mujoco"}}}, "env.options.backend"),
+        ({"env": {"name": "brax:ant", "options": {"lanes": 9, "devices": 2}}}, "env.options.lanes"),
+        ({"network": {"name": "large_model"}}, "network.name"),
+        ({"network": {**MLP, "dtype": "int8"}}, "network.dtype"),
+    ],
+)
+def test_mistakes_in_a_configuration(changes, key):
+    with pytest.raises(ConfigError) as caught:
+        config(**changes)
+    assert [problem.key for problem in caught.value.problems] == [key]
+
+
+def test_what_has_no_accelerator(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        make_evaluator(config(cluster={"address": "local"}))
+    assert [problem.key for problem in caught.value.problems] == ["cluster.address"]
+    with pytest.raises(UserError, match="no_such_module"):
+        make_evaluator(config(env={"name": "brax:no_such_module:walker"}))
+
+
+def test_without_the_extra_one_line_names_it(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "brax" else find_spec(name))
+    with pytest.raises(ConfigError) as caught:
+        config()
+    (problem,) = caught.value.problems
+    assert "neuroevo[accelerated]" in problem.reason
+
+
+def test_nothing_else_imports_jax(tmp_path):
+    import subprocess
+
+    (tmp_path / "run.toml").write_text(
+        '[env]\nname = "InvertedPendulum"\n[network]\nname = "mlp"\n[algorithm]\nname = "ga"\npopulation = 4\n'
+        "parents = 2\nvalidation_candidates = 2\n[training]\ngenerations = 1\nvalidation_episodes = 1\n"
+    )
+    program = (
+        "import sys, neuroevo; neuroevo.train(sys.argv[1], sys.argv[2]); "
+        "print([name for name in ('jax', 'brax', 'flax') if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "run.toml"), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert load_config(tmp_path / "run.toml").environment.family.name == "mujoco"
