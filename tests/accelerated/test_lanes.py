@@ -10,11 +10,6 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import Network
 
-jax = pytest.importorskip("jax")
-jnp = jax.numpy
-
-from neuroevo.accelerated.evaluator import AcceleratedEvaluator  # noqa: E402
-
 LIMIT = 60
 NORMALIZER = Normalizer(1, np.array([0.1, -0.2]), np.array([0.5, 2.0]))
 
@@ -28,12 +23,16 @@ class Slide:
         self.breaks_at = breaks_at
 
     def reset(self, key):
-        return jax.random.uniform(key, (2,), jnp.float32, -0.5, 0.5)
+        import jax  # not at the top, where every process that collects tests would start JAX's threads
+
+        return jax.random.uniform(key, (2,), np.float32, -0.5, 0.5)
 
     def observation(self, state):
         return state
 
     def step(self, state, action):
+        import jax.numpy as jnp
+
         speed = state[1] + 0.125 * action[0] + 0.0625 * state[0]
         place = state[0] + 0.25 * speed
         place = jnp.where(place > self.breaks_at, jnp.nan, place)
@@ -43,7 +42,7 @@ class Slide:
 def played_in_numpy(theta, seed, max_steps, normalizer=None, breaks_at=np.inf):
     """Return, steps, observation sums and whether it failed, in float64, by a loop over one episode."""
     kernels = theta[:8].reshape(2, 4), theta[12:16].reshape(4, 1)
-    place, speed = np.asarray(Slide().reset(jnp.array(divmod(seed, 2**32), jnp.uint32)), np.float64)
+    place, speed = np.asarray(Slide().reset(np.array(divmod(seed, 2**32), np.uint32)), np.float64)
     total, sums, steps = 0.0, np.zeros(4), 0
     while True:
         seen = np.array([place, speed])
@@ -62,6 +61,8 @@ def played_in_numpy(theta, seed, max_steps, normalizer=None, breaks_at=np.inf):
 
 
 def make(lanes, simulator=None, normalized=False, **options):
+    from neuroevo.accelerated.evaluator import AcceleratedEvaluator
+
     network = Network("mlp", hidden=(4,), normalize_observations=normalized)
     return AcceleratedEvaluator(simulator or Slide(), network, max_episode_steps=LIMIT, lanes=lanes, **options)
 

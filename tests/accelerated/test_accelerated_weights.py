@@ -13,12 +13,7 @@ from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import NETWORKS, Network, network_text
 
-jax = pytest.importorskip("jax")
-
-from neuroevo.accelerated import noise  # noqa: E402
-from neuroevo.accelerated.networks import forward, initial_scales  # noqa: E402
-from neuroevo.accelerated.weights import GenomeRows  # noqa: E402
-
+# JAX is imported by the tests that use it, not by every process that collects them: it starts threads.
 SEEDS = st.integers(0, 2**63 - 1)
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-1e6, max_value=1e6)
 
@@ -31,6 +26,9 @@ def text_of(name):
 
 
 def rows_of(text):
+    from neuroevo.accelerated.networks import initial_scales
+    from neuroevo.accelerated.weights import GenomeRows
+
     dimension = NativeWeights([text]).dimensions[0]
     return GenomeRows(initial_scales(text, dimension))
 
@@ -62,6 +60,8 @@ def test_rows_of_all_kinds_of_genomes():
 
 @given(SEEDS, st.integers(1, 300))
 def test_noise_is_that_of_the_native_core(seed, count):
+    from neuroevo.accelerated import noise
+
     native = noise_sum([seed], [1.0], count)
     ones = np.ones(300, np.float32)
     np.testing.assert_array_equal(bits(noise.initial([seed], ones)[0, :count]), bits(native))
@@ -86,6 +86,10 @@ def test_a_multiply_add_near_halves(a, b, c):
 
 
 def _check_fma(a, b, c):
+    import jax
+
+    from neuroevo.accelerated import noise
+
     with jax.experimental.enable_x64():
         arrays = (jax.numpy.asarray([value], jax.numpy.float32) for value in (a, b, c))
         found = Fraction(float(jax.jit(noise.fma)(*arrays)[0]))
@@ -102,6 +106,10 @@ def _check_fma(a, b, c):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_outputs_are_those_of_the_native_core(name):
+    import jax
+
+    from neuroevo.accelerated.networks import forward
+
     text = text_of(name)
     population = Population([text], rows=1)
     random = np.random.default_rng(4)
