@@ -15,6 +15,7 @@ class BraxSimulator:
 
     Attributes:
         environment: Brax's.
+        state: Shapes and dtypes of a state.
         observation_size: n.
         action_size: How many numbers an action has.
     """
@@ -28,7 +29,8 @@ class BraxSimulator:
         """
         self.environment = envs.get_environment(name, backend=backend)
         state = jax.eval_shape(self.environment.reset, jnp.zeros(2, jnp.uint32))
-        self._dtypes = jax.tree.map(lambda leaf: leaf.dtype, state)
+        # With strong dtypes, so that the state has the same ones at the start as after steps.
+        self.state = jax.tree.map(_strong_shape, state)
         self.observation_size = state.obs.shape[-1]
         self.action_size = self.environment.action_size
 
@@ -46,5 +48,9 @@ class BraxSimulator:
         return after, after.reward, after.done > 0
 
     def _strong(self, state: Any) -> Any:
-        """The same with one dtype for each array, at the start as after steps, and none that JAX calls weak."""
-        return jax.tree.map(lax.convert_element_type, state, self._dtypes)
+        """The same with the dtypes of self.state, none of which JAX calls weak."""
+        return jax.tree.map(lambda leaf, like: lax.convert_element_type(leaf, like.dtype), state, self.state)
+
+
+def _strong_shape(leaf: Any) -> Any:
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)  # type: ignore[no-untyped-call]

@@ -26,7 +26,7 @@ from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.architectures import Network, network_text
+from neuroevo.networks.architectures import Network
 
 _FAILED = "the simulation gave numbers that are not finite"
 _WORTH_PLAYING = 4  # times the lanes: so many episodes that nobody waits for
@@ -40,7 +40,8 @@ class AcceleratedEvaluator(Closing):
         dimension: D.
         num_actions: How many numbers an action has.
         lanes: How many episodes are played side by side.
-        useful_share: Of all steps of lanes so far those of lanes with an episode, in [0, 1].
+        lane_steps: Steps of all lanes so far, with an episode or without.
+        useful_share: How many of them had one, in [0, 1].
     """
 
     frame_skip = 1
@@ -76,12 +77,7 @@ class AcceleratedEvaluator(Closing):
             raise UserError(f"lanes is {lanes}, expected a multiple of the {len(used)} devices, at least 2 for each")
         self.device, self.lanes, self.observation_size = used[0].platform, lanes, simulator.observation_size
         self.num_actions = simulator.action_size
-        layers = network_text(
-            lambda line, outputs: network.layers(line, outputs, True),
-            "float32",
-            (self.observation_size,),
-            self.num_actions,
-        )
+        layers = network.vector_text(self.observation_size, self.num_actions)
         self.network_texts = [layers]
         self.weights = NativeWeights(self.network_texts)
         self.dimension = self.weights.dimensions[0]
@@ -98,13 +94,13 @@ class AcceleratedEvaluator(Closing):
         self._max_episode_steps = max_episode_steps
         self._queue: deque[_Queued] = deque()
         self._group: _Group | None = None
-        self._steps = self._all_steps = 0
+        self._steps = self.lane_steps = 0
         self._busy = 0.0
 
     @property
     def useful_share(self) -> float:
         """See the class; 1 before the first step."""
-        return self._steps / self._all_steps if self._all_steps else 1.0
+        return self._steps / self.lane_steps if self.lane_steps else 1.0
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:  # noqa: ARG002
         """Queues episodes; see the Evaluator protocol. What is waited for is played first, whatever its priority."""
@@ -162,7 +158,7 @@ class AcceleratedEvaluator(Closing):
         share = played.lane_steps / max(played.all_lane_steps, 1)
         self._busy += share * (time.perf_counter() - begun)
         self._steps += played.lane_steps
-        self._all_steps += played.all_lane_steps
+        self.lane_steps += played.all_lane_steps
         group.book(played.episode, played.steps, played.returns, played.sums, played.failed)
         return not group.left
 

@@ -80,10 +80,10 @@ class Lanes:
         self._sharded = NamedSharding(mesh, _EACH)
         self._steps = np.full(len(devices), steps, np.int32)
         programs = _compiled(simulator, forward, mesh)  # type: ignore[arg-type] # it is hashable
-        self._stock_up, self._run, shapes = programs
+        self._stock_up, self._run = programs
         numbers = 2 * simulator.observation_size if normalized else 0
-        state = first_state(shapes, dimension, lanes, len(devices), numbers)
-        self._state = jax.device_put(state, self._sharded)
+        make = partial(first_state, simulator.state, dimension, lanes, len(devices), numbers)
+        self._state = jax.jit(make, out_shardings=self._sharded)()  # one program instead of a hundred small ones
         self.in_stock: np.ndarray = np.zeros(self.devices, np.int64)
         self._stocked: np.ndarray = self.in_stock
 
@@ -134,12 +134,11 @@ class Lanes:
 
 
 @lru_cache(maxsize=8)  # evaluators of the same environment and network share what was compiled
-def _compiled(simulator: Any, forward: Forward, mesh: Mesh) -> tuple[Any, Any, Any]:
-    """Functions of stock_up() and run() for all devices, and the shapes and dtypes of a simulator's state."""
+def _compiled(simulator: Any, forward: Forward, mesh: Mesh) -> tuple[Any, Any]:
+    """Functions of stock_up() and run() for all devices."""
 
     def compiled(program: Any) -> Any:
         each = jax.shard_map(program, mesh=mesh, in_specs=_EACH, out_specs=_EACH, check_vma=False)
         return jax.jit(each, donate_argnums=0)
 
-    shapes = jax.eval_shape(simulator.reset, np.zeros(2, np.uint32))
-    return compiled(partial(stock_up, simulator)), compiled(partial(run, simulator, forward)), shapes
+    return compiled(partial(stock_up, simulator)), compiled(partial(run, simulator, forward))

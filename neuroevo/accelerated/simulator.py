@@ -11,10 +11,12 @@ class Simulator(Protocol):
     """Functions that JAX can compile and vmap.
 
     Attributes:
+        state: Shapes and dtypes of a state, a tree of jax.ShapeDtypeStruct.
         observation_size: n.
         action_size: How many numbers an action has.
     """
 
+    state: Any
     observation_size: int
     action_size: int
 

@@ -14,6 +14,7 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.native.weights import vector_of
 
 _KEPT_BYTES = 512e6
+_NO_PLACE = -1
 
 
 class GenomeRows:
@@ -42,24 +43,26 @@ class GenomeRows:
         Raises:
             UserError: A genome's center has another size.
         """
-        origins = [None if each is None else (each.parent or each) for each in genomes]
-        self._make_seeded([each for each in origins if each is not None], len(genomes))
-        known = {each: self._row(each) for each in dict.fromkeys(origins) if each is not None}
-        nothing = jnp.zeros(self._dimension, jnp.float32)
-        starts = jnp.stack([nothing if each is None else known[each] for each in origins])
+        starts = self._random(genomes)
+        origins = [None if _is_random(each) or each is None else (each.parent or each) for each in genomes]
+        places = {each: place for place, each in enumerate(dict.fromkeys(each for each in origins if each is not None))}
+        if places:
+            table = [self._row(each) for each in places]
+            padded = 1 << (len(table) - 1).bit_length()  # so that few programs are compiled
+            table += table[-1:] * (padded - len(table))
+            chosen = np.array([_NO_PLACE if each is None else places[each] for each in origins], np.int32)
+            starts = _chosen(starts, jnp.stack(table), chosen)
         chains = [() if each is None else each.chain[-1:] for each in genomes]
         seeds = np.array([chain[0][0] if chain else 0 for chain in chains], np.uint64)
         factors = np.array([chain[0][1] if chain else 0 for chain in chains], np.float32)
         return noise.perturbed(starts, seeds, factors) if factors.any() else starts
 
-    def _make_seeded(self, genomes: list[Genome], count: int) -> None:
-        """Makes those that are a seed alone at once, as a population of random networks would else be made singly."""
-        seeds = {each: each.base for each in genomes if not each.chain and not isinstance(each.base, Center)}
-        missing = [each for each in seeds if each not in self._kept]
-        if len(missing) > 1:
-            padded = [seeds[each] for each in missing] + [0] * (count - len(missing))
-            for genome, row in zip(missing, noise.initial(np.array(padded, np.uint64), self._scales), strict=False):
-                self._keep(genome, row)
+    def _random(self, genomes: Sequence[Genome | None]) -> jax.Array:
+        """The weights of those that are a seed alone, made at once; anything for the others."""
+        seeds = [each.base if _is_random(each) and each is not None else None for each in genomes]
+        if all(each is None for each in seeds):
+            return jnp.zeros((len(genomes), self._dimension), jnp.float32)
+        return noise.initial(np.array([each or 0 for each in seeds], np.uint64), self._scales)
 
     def _row(self, genome: Genome) -> jax.Array:
         """The weights of one, by way of its nearest ancestor that is kept."""
@@ -83,3 +86,14 @@ class GenomeRows:
         self._kept.move_to_end(genome)
         while len(self._kept) > self._most_kept:
             self._kept.popitem(last=False)
+
+
+def _is_random(genome: Genome | None) -> bool:
+    """Whether it is a seed alone."""
+    return genome is not None and not genome.chain and not isinstance(genome.base, Center)
+
+
+@jax.jit
+def _chosen(rows: jax.Array, table: jax.Array, places: jax.Array) -> jax.Array:
+    """Rows [K, D], those from a table [P, D] that have a place there."""
+    return jnp.where((places == _NO_PLACE)[:, None], rows, table[places])

@@ -157,6 +157,15 @@ class Network:
             layers = NETWORKS[self.name](observation, outputs)
         return [*layers, "tanh"] if continuous_actions and not self.action_bins else layers
 
+    def vector_text(self, numbers: int, actions: int) -> str:
+        """The text form for observations and actions that are vectors.
+
+        Args:
+            numbers: How many an observation has.
+            actions: How many an action has.
+        """
+        return network_text(lambda line, outputs: self.layers(line, outputs, True), "float32", (numbers,), actions)
+
 
 def named(network: str | Network) -> Network:
     """A network, or the one of that name with the defaults of its settings.
