@@ -111,6 +111,8 @@ def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.n
     Raises:
         UserError: There is no such environment.
     """
+    if config.environment.family.accelerated:
+        return _accelerated_network(config, elite, name)
     replay = Replay(config, [elite.genome], reference_batch=reference_batch)
     vector = replay.pool.action_dtype == np.float32
     return Exported(
@@ -127,6 +129,27 @@ def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.n
         action_bins=config.network.action_bins,
         statistics=replay.population.statistics(0),
     )
+
+
+def _accelerated_network(config: Config, elite: Elite, name: str) -> Exported:
+    """Of an environment whose simulator runs on the accelerator: there all actions lie in [-1, 1]."""
+    from neuroevo.accelerated.start import make_evaluator
+
+    with make_evaluator(config.environment, config.network) as evaluator:
+        one = np.ones(evaluator.num_actions, np.float32)
+        return Exported(
+            name,
+            evaluator.network_texts[0],
+            evaluator.weights.theta(elite.genome),
+            elite.genome,
+            config.env.name,
+            config.network.dtype,
+            observations="float32",
+            normalizer=elite.normalizer,
+            action_low=-one,
+            action_high=one,
+            action_bins=config.network.action_bins,
+        )
 
 
 def how_to_act(network: Exported) -> str:

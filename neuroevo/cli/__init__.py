@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from neuroevo.cli import bench, cluster, config, evaluate, export, info, render, suite, sweep, train
+from neuroevo.cli import bench, cluster, compare, config, evaluate, export, info, render, suite, sweep, train
 from neuroevo.system.tensorflow_import import be_lean
 
 app = typer.Typer(
@@ -21,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (train, evaluate, export, render, suite, sweep, cluster, config, info, bench):
+for commands in (train, evaluate, export, render, suite, sweep, compare, cluster, config, info, bench):
     commands.register(app)
 
 

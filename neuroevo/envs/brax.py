@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -32,6 +33,36 @@ TASKS = (
     "walker2d",
 )
 _PREFIX = "brax:"
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """Gymnasium's task of the same robot, which the native core plays.
+
+    Attributes:
+        name: Its name.
+        model: The file of Brax's model of the robot.
+        alike: How many numbers of both observations are the same, from the first on.
+    """
+
+    name: str
+    model: str
+    alike: int
+
+
+COUNTERPARTS = {
+    "ant": Counterpart("Ant-v5", "ant.xml", 27),  # ours goes on with contact forces
+    "halfcheetah": Counterpart("HalfCheetah-v5", "half_cheetah.xml", 17),
+    "hopper": Counterpart("Hopper-v5", "hopper.xml", 11),
+    "humanoid": Counterpart("Humanoid-v5", "humanoid.xml", 45),  # both go on, with inertias of other frames
+    "inverted_double_pendulum": Counterpart("InvertedDoublePendulum-v5", "inverted_double_pendulum.xml", 8),
+    "inverted_pendulum": Counterpart("InvertedPendulum-v5", "inverted_pendulum.xml", 4),
+    "pusher": Counterpart("Pusher-v5", "pusher.xml", 23),
+    "reacher": Counterpart("Reacher-v5", "reacher.xml", 6),  # then Brax has the tip's speed, ours that of the joints
+    "swimmer": Counterpart("Swimmer-v5", "swimmer.xml", 8),
+    "walker2d": Counterpart("Walker2d-v5", "walker2d.xml", 17),
+}
+"""By Brax's names."""
 
 
 @settings

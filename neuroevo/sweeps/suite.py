@@ -29,7 +29,8 @@ from neuroevo.sweeps.section import beside, collected, folder_of, read_section
 _MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check first
 
 
-def _checked_seeds(value: object) -> list[int]:
+def checked_seeds(value: object) -> list[int]:
+    """Reads how many seeds, from 0 on, or a list of them. ValueError: it is neither."""
     value = whole(value)
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_SEEDS:
         return list(range(value))
@@ -48,7 +49,7 @@ class SuiteSettings:
     """Configurations: files, looked for beside the suite's file first, and presets."""
     games: Annotated[list[Name], Field(min_length=1)] | None = None
     """The games that every configuration plays; left out, each plays its own env.name."""
-    seeds: Annotated[list[int], PlainValidator(_checked_seeds)] = dataclass_field(default_factory=lambda: [0])
+    seeds: Annotated[list[int], PlainValidator(checked_seeds)] = dataclass_field(default_factory=lambda: [0])
     """How many, from 0 on, or a list of them."""
     set: list[Name] = dataclass_field(default_factory=list)
     """Changes to every configuration, as --set takes them: "training.total_steps=1e6"."""

@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 import neuroevo
+from neuroevo.analysis.network_export import elite_network, to_arrays
 from neuroevo.config.load import load_config, make_config
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
+from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import Network
 from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.training_run import make_evaluator, run
 from neuroevo.training.loop import Watcher
 from tests.support.runs import results
@@ -47,14 +50,12 @@ def test_episodes_are_those_of_brax_s_own_functions():
     import jax
     from brax import envs
 
-    network = Network("mlp", hidden=(8,))
     asked = [Episode(Genome(seed), 2**33 + seed, max_steps) for seed, max_steps in enumerate([0] * 10 + [3] * 10)]
     with make_evaluator(config()) as evaluator:
         outcomes = evaluator.evaluate(asked)
         thetas = [NativeWeights(evaluator.network_texts).theta(each.genome) for each in asked]
     environment = envs.get_environment("inverted_pendulum", backend="mjx")
     reset, step = jax.jit(environment.reset), jax.jit(environment.step)
-    assert network.hidden == (8,)
     for index, (episode, theta) in enumerate(zip(asked, thetas, strict=True)):
         state, total, steps = reset(np.array(divmod(episode.seed, 2**32), np.uint32)), 0.0, 0
         while not state.done and steps < (episode.max_steps or 200):
@@ -140,3 +141,13 @@ def test_nothing_else_imports_jax(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
     assert load_config(tmp_path / "run.toml").environment.family.name == "mujoco"
+
+
+def test_an_elite_is_exported():
+    made = config(network={**MLP, "normalize_observations": True})
+    elite = Elite(Genome(5), Normalizer(0, np.arange(4.0), np.arange(1.0, 5.0)))
+    arrays = to_arrays(elite_network(made, elite, "pendulum"))
+    theta = NativeWeights([Network("mlp", hidden=(8,)).vector_text(4, 1)]).theta(Genome(5))
+    np.testing.assert_array_equal(arrays["dense_1.kernel"], theta[:32].reshape(4, 8))
+    np.testing.assert_array_equal(arrays["normalizer.mean"], elite.normalizer.mean)
+    assert (arrays["action_low"].tolist(), arrays["action_high"].tolist()) == ([-1], [1])

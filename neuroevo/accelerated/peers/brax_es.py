@@ -1,0 +1,102 @@
+"""Brax's own evolution strategy, brax.training.agents.es, with the package's network in place of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+from brax.training import distribution, networks
+from brax.training.agents.es import networks as es_networks
+from brax.training.agents.es import train as es
+from flax import linen
+
+from neuroevo.accelerated.brax_simulator import BraxSimulator
+from neuroevo.accelerated.compile_clock import CompileClock
+from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
+from neuroevo.accelerated.peers.same_network import kernel_initializer
+
+_MANY = 10**12  # steps, and tests: more than a comparison has
+
+
+class _Enough(Exception):
+    """Ends Brax's training, which counts steps, after a number of generations."""
+
+
+class _Tanh(distribution.ParametricDistribution):  # type: ignore[misc] # Brax has no types
+    """Actions that are the outputs' tanh, not samples."""
+
+    def __init__(self, action_size: int):
+        super().__init__(action_size, postprocessor=distribution.TanhBijector(), event_ndims=1, reparametrizable=True)
+
+    def create_dist(self, parameters: Any) -> Any:
+        """What has a mode and a sample."""
+        return _Point(parameters)
+
+
+class _Point:
+    def __init__(self, value: Any):
+        self._value = value
+
+    def sample(self, seed: Any) -> Any:  # noqa: ARG002 - there is nothing to draw
+        return self._value
+
+    def mode(self) -> Any:
+        return self._value
+
+
+def evolve(experiment: Experiment, report: Report) -> None:
+    """Runs an experiment.
+
+    Args:
+        experiment: What is evolved.
+        report: Called after each generation.
+    """
+    environment = BraxSimulator(experiment.task, experiment.backend).environment
+
+    def make_networks(
+        observation_size: int, action_size: int, preprocess_observations_fn: Any
+    ) -> es_networks.ESNetworks:
+        policy = networks.make_policy_network(
+            action_size,
+            observation_size,
+            preprocess_observations_fn=preprocess_observations_fn,
+            hidden_layer_sizes=experiment.hidden,
+            activation=linen.tanh,
+            kernel_init=kernel_initializer(experiment, observation_size, action_size),
+        )
+        return es_networks.ESNetworks(policy, _Tanh(action_size))
+
+    clock = CompileClock()
+    begun = time.perf_counter()
+    tests = test_steps = 0
+
+    def on_test(steps: int, metrics: dict[str, Any]) -> None:
+        nonlocal tests, test_steps
+        test_steps += round(float(metrics["eval/avg_episode_length"]) * experiment.test_episodes)
+        if tests:  # the first is of the initial center
+            seconds = time.perf_counter() - begun
+            mean = float(metrics["eval/episode_reward"])
+            report(Generation(tests, mean, steps, test_steps, seconds, clock.seconds()))
+        tests += 1
+        if tests > experiment.generations:
+            raise _Enough
+
+    with contextlib.suppress(_Enough):
+        es.train(
+            environment,
+            num_timesteps=_MANY,
+            episode_length=experiment.episode_length,
+            max_devices_per_host=experiment.devices,
+            population_size=experiment.population // 2,
+            learning_rate=experiment.learning_rate,
+            fitness_shaping=es.FitnessShaping.CENTERED_RANK,
+            num_eval_envs=experiment.test_episodes,
+            perturbation_std=experiment.sigma,
+            seed=experiment.seed,
+            normalize_observations=experiment.normalize_observations,
+            num_evals=_MANY,
+            deterministic_eval=True,
+            network_factory=make_networks,
+            progress_fn=on_test,
+        )

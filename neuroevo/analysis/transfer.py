@@ -1,0 +1,124 @@
+"""A run's network in another environment, of the same robot in another simulator: `neuroevo evaluate RUN --env ...`.
+
+Where the first numbers of both observations mean the same and the others do not, the network loses the weights of its
+other inputs, as if it saw their mean, and gets none for what it never saw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuroevo.config.schema import Config, Env
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Center, Genome
+from neuroevo.core.observation_statistics import Normalizer
+from neuroevo.envs.brax import COUNTERPARTS
+from neuroevo.envs.environment import Environment
+from neuroevo.networks.layers import take_apart
+from neuroevo.runs.metrics_files import Elite
+from neuroevo.runs.training_run import make_evaluator
+
+if TYPE_CHECKING:
+    from neuroevo.runs.training_run import AnyEvaluator
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """An elite of a run in another environment.
+
+    Attributes:
+        config: The run's, with the other environment.
+        evaluator: Of that environment; whoever asked for it closes it.
+        elite: With the network that plays there.
+        note: What its network sees there, a phrase.
+    """
+
+    config: Config
+    evaluator: AnyEvaluator
+    elite: Elite
+    note: str
+
+
+def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
+    """Takes an elite to another environment.
+
+    Args:
+        config: The run's.
+        elite: Of the run.
+        env: The other environment.
+
+    Raises:
+        UserError: There is no such environment, or it is not known to be the same robot with the same actions.
+    """
+    there = replace(config, env=env).on_this_machine()
+    alike = _alike(config.environment, there.environment)
+    with make_evaluator(config.on_this_machine()) as home:
+        before, actions = home.observation_size, home.num_actions
+        theta = home.weights.theta(elite.genome)
+    evaluator = make_evaluator(there)
+    try:
+        after = evaluator.observation_size
+        if evaluator.num_actions != actions:
+            numbers = evaluator.num_actions
+            raise UserError(f"an action of {env.name} has {numbers} numbers, expected {actions} as in the run")
+        same = min(before, after) if alike is None else min(alike, before, after)
+        if alike is None and before != after:
+            raise UserError(f"an observation of {env.name} has {after} numbers, expected {before} as in the run")
+        note = _note(before, after, same)
+        if same < before or after != before:
+            theta = _with_inputs(config.network.vector_text(before, actions), theta, after, same)
+            elite = Elite(Genome(Center(theta)), _seen(elite.normalizer, after, same))
+    except BaseException:
+        evaluator.close()
+        raise
+    return Transfer(there, evaluator, elite, note)
+
+
+def _alike(here: Environment, there: Environment) -> int | None:
+    """How many of the first numbers of both observations mean the same; None: all, if there are as many of them."""
+    if here.name == there.name and here.continuous_actions:
+        return None
+    tasks = {f"brax:{task}": (each.name, each.alike) for task, each in COUNTERPARTS.items()}
+    for one, other in ((here, there), (there, here)):
+        if one.name in tasks and tasks[one.name][0] == other.name:
+            return tasks[one.name][1]
+    if not here.continuous_actions:
+        raise UserError(f"{here.given_name} plays in no other simulator, expected a run on a robot")
+    own = tasks.get(here.name, (next((task for task, each in tasks.items() if each[0] == here.name), None),))[0]
+    expected = f"{here.name} or {own}" if own else here.name
+    raise UserError(f"--env is {there.given_name!r}, expected one of the run's robot: {expected}")
+
+
+def _note(before: int, after: int, same: int) -> str:
+    if before == after == same:
+        return f"the {same} numbers of an observation mean the same there"
+    unseen = f"; its other {before - same} inputs are left out" if before > same else ""
+    unknown = f"; {after - same} more that are observed there it does not see" if after > same else ""
+    return f"the network sees the first {same} numbers, which mean the same there{unseen}{unknown}"
+
+
+def _with_inputs(text: str, theta: np.ndarray, inputs: int, same: int) -> np.ndarray:
+    """The weights of the network with other inputs, of which the first ones are the same."""
+    layers = take_apart(text, theta).layers
+    parts: list[np.ndarray] = []
+    for layer in layers:
+        if layer.kernel is not None:
+            kernel = layer.kernel
+            if not parts:
+                kernel = np.zeros((inputs, kernel.shape[1]), np.float32)
+                kernel[:same] = layer.kernel[:same]
+            parts.append(kernel.reshape(-1))
+        if layer.bias is not None:
+            parts.append(layer.bias)
+    return np.concatenate(parts)
+
+
+def _seen(normalizer: Normalizer | None, inputs: int, same: int) -> Normalizer | None:
+    if normalizer is None:
+        return None
+    mean, std = np.zeros(inputs), np.ones(inputs)
+    mean[:same], std[:same] = normalizer.mean[:same], normalizer.std[:same]
+    return Normalizer(normalizer.number, mean, std)

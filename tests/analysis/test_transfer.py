@@ -1,0 +1,114 @@
+"""An elite in another simulator of its robot: real Brax, real MuJoCo."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neuroevo
+from neuroevo.analysis.evaluation import evaluate
+from neuroevo.analysis.transfer import transfer
+from neuroevo.config.load import make_config
+from neuroevo.config.schema import Env
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
+from neuroevo.core.observation_statistics import Normalizer
+from neuroevo.native.weights import NativeWeights
+from neuroevo.networks.architectures import Network
+from neuroevo.runs.metrics_files import Elite
+
+MLP = {"name": "mlp", "hidden": [8]}
+ES = {"name": "es", "population": 16, "sigma": 0.2}
+BRAX = Env("brax:inverted_pendulum", {"lanes": 4, "max_episode_steps": 150})
+
+
+def config(env, **network):
+    tables = {"env": {"name": env}, "network": {**MLP, **network}, "algorithm": ES, "training": {"generations": 1}}
+    return make_config(tables)
+
+
+def command(*words):
+    return subprocess.run([sys.executable, "-m", "neuroevo", *words], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def balancing(tmp_path_factory):
+    """A run on our pendulum with Brax's model, whose elite balances it."""
+    brax = pytest.importorskip("brax")
+    model = Path(brax.__file__).parent / "envs" / "assets" / "inverted_pendulum.xml"
+    env = {"name": "InvertedPendulum-v5", "options": {"max_episode_steps": 150, "xml_file": str(model)}}
+    training = {"generations": 8, "test_episodes": 4, "validation_episodes": 5}
+    algorithm = {"name": "ga", "population": 100, "parents": 10, "sigma": 0.5, "validation_candidates": 5}
+    tables = {"env": env, "network": MLP, "algorithm": algorithm, "training": training}
+    return neuroevo.train(tables, tmp_path_factory.mktemp("run") / "native")
+
+
+def test_what_balances_here_balances_there_and_back(balancing):
+    _, elite = balancing.elite()
+    own = neuroevo.evaluate(balancing, episodes=4).summary.mean
+    there = transfer(balancing.config, elite, BRAX)
+    with there.evaluator as evaluator:
+        assert evaluate(evaluator, there.elite, range(4)).summary.mean == pytest.approx(own, abs=30)
+    assert (there.elite, there.config.env) == (elite, BRAX)
+    assert "the 4 numbers of an observation mean the same" in there.note
+    assert own > 100
+    back = transfer(there.config, elite, balancing.config.env)
+    with back.evaluator as evaluator:
+        assert evaluate(evaluator, back.elite, range(4)).summary.mean == pytest.approx(own, abs=30)
+
+
+def test_inputs_that_mean_something_else_there_are_left_out():
+    """Reacher's first six numbers are alike, and then Brax's 11 are others than our 10."""
+    pytest.importorskip("brax")
+    rng = np.random.default_rng(0)
+    normalizer = Normalizer(3, rng.normal(size=10), rng.uniform(1, 2, 10))
+    moved = transfer(
+        config("Reacher-v5", normalize_observations=True), Elite(Genome(5), normalizer), Env("brax:reacher")
+    )
+    moved.evaluator.close()
+    before = NativeWeights([Network("mlp", hidden=(8,)).vector_text(10, 2)]).theta(Genome(5))
+    after = moved.elite.genome.base.vector
+    assert len(after) == len(before) + 8
+    np.testing.assert_array_equal(after[:48], before[:48])  # the weights of six inputs
+    assert not after[48:88].any()  # those of the other five
+    np.testing.assert_array_equal(after[88:], before[80:])
+    np.testing.assert_array_equal(moved.elite.normalizer.mean, [*normalizer.mean[:6], *[0] * 5])
+    np.testing.assert_array_equal(moved.elite.normalizer.std, [*normalizer.std[:6], *[1] * 5])
+    assert "the first 6 numbers" in moved.note and "5 more" in moved.note
+
+
+def test_atari_has_no_other_simulator():
+    tables = {"env": {"name": "Frostbite"}, "network": {"name": "model"}, "training": {"generations": 1}}
+    with pytest.raises(UserError, match="Frostbite plays in no other simulator, expected a run on a robot"):
+        transfer(make_config({**tables, "algorithm": ES}), Elite(Genome(1)), Env("Hopper-v5"))
+
+
+@pytest.mark.parametrize(
+    ("env", "other", "reason"),
+    [
+        ("Hopper-v5", "brax:ant", "expected one of the run's robot: Hopper-v5 or brax:hopper"),
+        ("Hopper-v5", "Walker2d-v5", "expected one of the run's robot"),
+        ("hard_maze", "Hopper-v5", "expected one of the run's robot: HardMaze-v0"),
+        ("Hopper-v5", "Hoper-v5", "did you mean Hopper-v5"),
+    ],
+)
+def test_other_environments_are_refused(env, other, reason):
+    with pytest.raises(UserError, match=reason):
+        transfer(config(env), Elite(Genome(1)), Env(other))
+
+
+def test_the_command_says_what_is_seen(balancing):
+    other = ["--env", BRAX.name, "--set", "env.options.lanes=4", "--set", "env.options.max_episode_steps=150"]
+    run = command("evaluate", str(balancing.path), *other, "--episodes", "4", "--json")
+    row = json.loads(run.stdout)
+    assert (row["env"], row["trained_on"]) == ("brax:inverted_pendulum", "InvertedPendulum-v5")
+    assert row["mean"] > 100
+    assert "mean the same" in row["observations"]
+
+
+def test_the_command_takes_options_of_the_environment_alone(balancing):
+    run = command("evaluate", str(balancing.path), "--set", "training.seed=2")
+    assert run.returncode == 2 and "expected an option of the environment" in run.stderr
