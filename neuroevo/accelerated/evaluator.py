@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import jax
 import numpy as np
 
-from neuroevo.accelerated.lanes import Lanes
+from neuroevo.accelerated.lanes import Lanes, Look
 from neuroevo.accelerated.networks import initial_scales, policy
 from neuroevo.accelerated.program import NO_EPISODE, Stock
 from neuroevo.accelerated.simulator import Simulator
@@ -112,15 +113,23 @@ class AcceleratedEvaluator(Closing):
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
         """The outcomes of a batch; see the Evaluator protocol."""
         end = time.perf_counter() + seconds
-        with self._closed_on_failure():
-            while batch.left and time.perf_counter() < end:
-                if self._group is None:
-                    self._group = self._next_group(batch)
-                if self._advance(self._group):
-                    self._group = None
-                if on_progress is not None:
-                    on_progress(batch.over, int(batch.steps.sum()))
+        while batch.left and time.perf_counter() < end:
+            self.advance(batch)
+            if on_progress is not None:
+                on_progress(batch.over, int(batch.steps.sum()))
         return batch.outcomes
+
+    def advance(self, batch: Batch) -> None:
+        """Plays for at most `steps` steps; what is wanted is a batch that is not over."""
+        with self._closed_on_failure():
+            if self._group is None:
+                self._group = self._next_group(batch)
+            if self._advance(self._group):
+                self._group = None
+
+    def look(self, what: Callable[[Any], Any]) -> Look:
+        """What there is to see of the lanes, and of the episodes that began last; see Lanes.look."""
+        return self._programs.look(what)
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
         """Plays episodes: submit(), then wait()."""

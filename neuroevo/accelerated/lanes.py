@@ -5,6 +5,7 @@ With several devices each has its own lanes, stock and episodes and runs the loo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -42,6 +43,23 @@ class Played:
     failed: np.ndarray
     lane_steps: int
     all_lane_steps: int
+
+
+@dataclass(frozen=True)
+class Look:
+    """States of simulators, as the host sees them.
+
+    Attributes:
+        playing: The number of each lane's episode, int32 [L], or NO_EPISODE.
+        now: What was asked for of the lanes' states, arrays [L, ...].
+        stocked: Likewise of the stock, [F], those that have begun included.
+        start: What was asked for of its states, the episodes' first, arrays [F, ...].
+    """
+
+    playing: np.ndarray
+    now: Any
+    stocked: np.ndarray
+    start: Any
 
 
 class Lanes:
@@ -131,6 +149,15 @@ class Lanes:
             int(work[:, 0].sum()),
             int(work[:, 1].sum()),
         )
+
+    def look(self, what: Callable[[Any], Any]) -> Look:
+        """Takes something of all states to the host.
+
+        Args:
+            what: The part of a simulator's state.
+        """
+        playing, stock = self._state.playing, self._state.stock
+        return Look(*jax.device_get((playing.episode, what(playing.simulation), stock.episode, what(stock.simulation))))
 
 
 @lru_cache(maxsize=8)  # evaluators of the same environment and network share what was compiled

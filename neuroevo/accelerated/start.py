@@ -8,21 +8,24 @@ import os
 import warnings
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
-from neuroevo.accelerated.simulator import Simulator
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.envs.brax import BraxOptions
 from neuroevo.envs.environment import Environment
 from neuroevo.networks.architectures import Network, check
 
+if TYPE_CHECKING:
+    from neuroevo.accelerated.brax_simulator import BraxSimulator
+
 _CACHE = "JAX_COMPILATION_CACHE_DIR"
 
 
-def make_evaluator(env: Environment, network: Network) -> AcceleratedEvaluator:
+def make_evaluator(env: Environment, network: Network, steps: int = 64) -> AcceleratedEvaluator:
     """Makes the evaluator of an environment whose simulator runs on the accelerator.
 
     Programs are compiled when the first episodes are played, which takes up to a minute. What was compiled is kept
@@ -31,6 +34,7 @@ def make_evaluator(env: Environment, network: Network) -> AcceleratedEvaluator:
     Args:
         env: The environment.
         network: Who plays.
+        steps: Between looks at signals and progress.
 
     Raises:
         UserError: There is no such environment or device.
@@ -46,6 +50,7 @@ def make_evaluator(env: Environment, network: Network) -> AcceleratedEvaluator:
         max_episode_steps=options.max_episode_steps,
         lanes=options.lanes,
         devices=options.devices,
+        steps=steps,
     )
 
 
@@ -64,7 +69,7 @@ def start_jax(devices: int) -> None:
         _set("jax_num_cpu_devices", devices)
 
 
-def make_simulator(env: Environment, options: BraxOptions) -> Simulator:
+def make_simulator(env: Environment, options: BraxOptions) -> BraxSimulator:
     """Makes Brax's environment, or returns the one that was made before.
 
     Args:
@@ -85,8 +90,13 @@ def make_simulator(env: Environment, options: BraxOptions) -> Simulator:
         raise ConfigError([Problem("env.name", reason, env.given_name)]) from None
 
 
+def brax_environment(env: Environment) -> Any:
+    """Brax's own object of an environment; raises what make_simulator() does."""
+    return make_simulator(env, BraxOptions(**env.values)).environment
+
+
 @lru_cache(maxsize=4)  # JAX finds again what it has compiled of the same object
-def _simulator(task: str, backend: str) -> Simulator:
+def _simulator(task: str, backend: str) -> BraxSimulator:
     with contextlib.redirect_stdout(io.StringIO()):  # MJX prints which optional packages it does not find
         from neuroevo.accelerated.brax_simulator import BraxSimulator
     with warnings.catch_warnings():

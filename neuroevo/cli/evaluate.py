@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,7 +15,9 @@ from neuroevo.core.bounds import MAX_COUNT, MAX_THREADS
 from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroevo.config.schema import Env
+    from neuroevo.config.schema import Config
+    from neuroevo.runs.metrics_files import Elite
+    from neuroevo.runs.training_run import AnyEvaluator
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +46,9 @@ def evaluate(
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="An option of --env, such as env.options.backend=spring."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="An option of the environment, such as env.options.backend=spring."
+        ),
     ] = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -55,68 +60,116 @@ def evaluate(
     limit.
 
     With --env the elite plays the same robot in another simulator: a run on Hopper-v5 on brax:hopper, or the reverse.
+    Instead of a run a file of a policy may be given that brax.io.model.save_params wrote; --set network.activation
+    says what follows its hidden layers, by default relu as in Brax's es.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds
         from neuroevo.analysis.evaluation import evaluate as play
-        from neuroevo.analysis.transfer import transfer
-        from neuroevo.runs import training_run as runs
-        from neuroevo.runs.reader import RunReader
 
-        reader = RunReader(run)
-        generation, elite = reader.elite(generation)
-        config = reader.config
-        hardware = config.hardware
-        if device is not None:
-            hardware = replace(hardware, device=device)
-        if threads is not None:
-            hardware = replace(hardware, threads=threads)
-        here = replace(config, hardware=hardware).on_this_machine()
-        mutations, note = len(elite.genome.chain), None
-        if env is None and not overrides:
-            evaluator = runs.make_evaluator(here, reader.reference_batch())
+        if run.is_file():
+            chosen = _of_policy(run, env, overrides or [], device, threads)
         else:
-            moved = transfer(here, elite, _other(here.env, env, overrides or []))
-            evaluator, elite, here, note = moved.evaluator, moved.elite, moved.config, moved.note
+            chosen = _of_run(run, generation, env, overrides or [], device, threads)
         try:
             if not as_json:
-                print(
-                    f"elite of generation {generation}: {config.network} ({evaluator.dimension:,} weights, "
-                    f"mutations: {mutations}) on {here.env.name}" + (f"; {note}" if note else ""),
-                    flush=True,
-                )
+                print(f"{chosen.title} on {chosen.config.env.name}{chosen.note and f'; {chosen.note}'}", flush=True)
             with progress_bar(episodes) as bar:
                 evaluation = play(
-                    evaluator,
-                    elite,
+                    chosen.evaluator,
+                    chosen.elite,
                     episode_seeds(episodes, seed),
                     max_episode_steps,
                     lambda finished, steps: bar(finished, f", {steps:,} steps"),
                 )
         finally:
-            evaluator.close()
+            chosen.evaluator.close()
         if as_json:
-            who = {
-                "generation": generation,
-                "env": here.env.name,
-                **({} if note is None else {"trained_on": config.env.name, "observations": note}),
-                "network": config.network.name,
-                "dtype": config.network.dtype,
-            }
-            print(json.dumps({**who, "mutations": mutations, **evaluation.row()}), flush=True)
+            print(json.dumps({**chosen.facts, **evaluation.row()}), flush=True)
         else:
             print("\n".join(evaluation.lines()), flush=True)
 
 
-def _other(section: Env, name: str | None, overrides: list[str]) -> Env:
-    """The environment to play in instead of the run's; its options are the run's only where its name is."""
+@dataclass(frozen=True)
+class _Chosen:
+    """Who plays where; facts are what JSON says of it."""
+
+    config: Config
+    evaluator: AnyEvaluator
+    elite: Elite
+    title: str
+    facts: dict[str, Any]
+    note: str = ""
+
+
+def _of_run(
+    run: Path, generation: int | None, env: str | None, overrides: list[str], device: str | None, threads: int | None
+) -> _Chosen:
+    from neuroevo.analysis.transfer import transfer
     from neuroevo.config.schema import Env
+    from neuroevo.runs.reader import RunReader
+    from neuroevo.runs.training_run import make_evaluator
+
+    reader = RunReader(run)
+    generation, elite = reader.elite(generation)
+    config, network = _here(reader.config, device, threads), reader.config.network
+    mutations, note = len(elite.genome.chain), ""
+    facts: dict[str, Any] = {"generation": generation}
+    if env is None and not overrides:
+        evaluator = make_evaluator(config, reader.reference_batch())
+    else:
+        same = env in (None, config.env.name)
+        tables: dict[str, Any] = {
+            "env": {"name": env or config.env.name, "options": dict(config.env.options) if same else {}}
+        }
+        _apply(tables, overrides, ("env.options.",))
+        moved = transfer(config, elite, Env(**tables["env"]))
+        evaluator, elite, config, note = moved.evaluator, moved.elite, moved.config, moved.note
+        facts |= {"trained_on": reader.config.env.name, "observations": note}
+    facts |= {"env": config.env.name, "network": network.name, "dtype": network.dtype, "mutations": mutations}
+    title = f"elite of generation {generation}: {network} ({evaluator.dimension:,} weights, mutations: {mutations})"
+    return _Chosen(config, evaluator, elite, title, facts, note)
+
+
+def _of_policy(path: Path, env: str | None, overrides: list[str], device: str | None, threads: int | None) -> _Chosen:
+    from neuroevo.analysis.brax_policy import read_policy
+    from neuroevo.config.load import make_config
+    from neuroevo.runs.training_run import make_evaluator
+
+    if env is None:
+        raise UserError(
+            f"{path} is a policy of Brax, which does not say where it plays: expected --env, such as brax:ant"
+        )
+    policy = read_policy(path)
+    tables = policy.tables(env)
+    _apply(tables, overrides, ("env.options.", "network.activation"))
+    config = _here(make_config(tables), device, threads)
+    evaluator = make_evaluator(config)
+    try:
+        elite = policy.elite(evaluator.observation_size, evaluator.num_actions)
+    except BaseException:
+        evaluator.close()
+        raise
+    hidden = " and ".join(map(str, policy.hidden))
+    title = f"{path.name}: hidden layers of {hidden} with {config.network.activation} ({evaluator.dimension:,} weights)"
+    facts = {"policy": str(path), "env": config.env.name, "network": "mlp", "activation": config.network.activation}
+    return _Chosen(config, evaluator, elite, title, facts)
+
+
+def _here(config: Config, device: str | None, threads: int | None) -> Config:
+    hardware = config.hardware
+    if device is not None:
+        hardware = replace(hardware, device=device)
+    if threads is not None:
+        hardware = replace(hardware, threads=threads)
+    return replace(config, hardware=hardware).on_this_machine()
+
+
+def _apply(tables: dict[str, Any], overrides: list[str], allowed: tuple[str, ...]) -> None:
     from neuroevo.config.sources import apply, key_of
 
-    options = dict(section.options) if name in (None, section.name) else {}
-    tables: dict[str, Any] = {"env": {"name": name or section.name, "options": options}}
     for override in overrides:
-        if not key_of(override).startswith("env.options."):
-            raise UserError(f"--set {override}: expected an option of the environment, env.options.KEY=VALUE")
+        if not key_of(override).startswith(allowed):
+            expected = " or ".join(f"{key}KEY" if key.endswith(".") else key for key in allowed)
+            raise UserError(f"--set {override}: expected {expected}=VALUE, as nothing else counts here")
         apply(tables, override)
-    return Env(**tables["env"])

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from neuroevo.cli.common import Debug, finite, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Force, Generation, RunPath, Seed, progress_bar
 from neuroevo.core.bounds import MAX_COUNT
+from neuroevo.core.errors import UserError
+
+if TYPE_CHECKING:
+    from neuroevo.core.episode import Outcomes
+    from neuroevo.runs.reader import RunReader
 
 
 def register(app: typer.Typer) -> None:
@@ -19,7 +25,10 @@ def register(app: typer.Typer) -> None:
 
 def render(
     run: RunPath,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The video to write, FILE.mp4 or FILE.gif.")],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="The video to write, FILE.mp4 or FILE.gif; of a run on Brax, FILE.html."),
+    ],
     generation: Generation = None,
     members: Annotated[
         int,
@@ -51,7 +60,8 @@ def render(
     """Make a video of an elite at play, alone or beside the next best members of its generation.
 
     The elite's returns are those of `neuroevo evaluate` with the same seeds and cut-off. Other members can only be
-    shown as long as the run keeps the checkpoint from before their generation.
+    shown as long as the run keeps the checkpoint from before their generation. Of a run on Brax a page for a browser is
+    made, with the elite alone, in Brax's viewer, which the page loads from the Internet.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds
@@ -61,8 +71,14 @@ def render(
         from neuroevo.runs.reader import RunReader
         from neuroevo.system.files import written_aside
 
-        check_format(out)
         reader = RunReader(run)
+        if reader.config.environment.family.accelerated:
+            given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
+            for option in (option for option, chosen in given.items() if chosen):
+                raise UserError(f"--{option} is for videos; of a run on Brax a page with the elite alone is made")
+            _page(reader, generation, episode_seeds(episodes, seed), out, max_episode_steps, force)
+            return
+        check_format(out)
         generation, players = choose_players(reader, generation, members)
         reference_batch = reader.reference_batch()
         with written_aside(out, force) as aside, progress_bar(episodes) as bar:
@@ -81,12 +97,37 @@ def render(
             )
         for number, outcomes in enumerate(rendered.outcomes, start=1):
             for m, player in enumerate(players):
-                failed = f", then it failed: {outcomes.failures[m]}" if m in outcomes.failures else ""
-                played = f"return {outcomes.returns[m]:,.1f} in {outcomes.steps[m]:,} steps"
-                print(f"episode {number}, {player.name}: {played}{failed}")
+                print(f"episode {number}, {player.name}: {_played(outcomes, m)}")
         width, height = rendered.size
         print(
             f"wrote {out}: generation {generation} on {reader.config.env.name}, {rendered.frames:,} frames of "
             f"{width}x{height}, {rendered.fps:g} a second",
             flush=True,
         )
+
+
+def _page(
+    reader: RunReader, generation: int | None, seeds: Sequence[int], out: Path, max_episode_steps: int, force: bool
+) -> None:
+    from neuroevo.analysis.web_page import check_name, write_page
+    from neuroevo.system.files import written_aside
+
+    check_name(out)
+    generation, elite = reader.elite(generation)
+    with written_aside(out, force) as aside, progress_bar(len(seeds)) as bar:
+        made = write_page(
+            reader.config,
+            elite,
+            seeds,
+            aside,
+            max_episode_steps=max_episode_steps,
+            on_progress=lambda finished, steps: bar(finished, f", {steps:,} steps"),
+        )
+    for number in range(len(seeds)):
+        print(f"episode {number + 1}: {_played(made.outcomes, number)}")
+    print(f"wrote {out}: generation {generation} on {reader.config.env.name}, {made.frames:,} moments", flush=True)
+
+
+def _played(outcomes: Outcomes, index: int) -> str:
+    failed = f", then it failed: {outcomes.failures[index]}" if index in outcomes.failures else ""
+    return f"return {outcomes.returns[index]:,.1f} in {outcomes.steps[index]:,} steps{failed}"

@@ -82,8 +82,10 @@ def _accelerated_rate(job: Job, width: int, devices: int) -> float:
 
     simulator = BraxSimulator(job.experiment.task, job.experiment.backend)
     if job.contender == "bare":
-        return rates.bare_rate(simulator, width, devices, job.seconds)
-    return rates.lane_rate(simulator, network_of(job.experiment), width, devices, job.seconds)
+        rate = rates.bare(simulator, width, devices)
+    else:
+        rate = rates.lanes(simulator, network_of(job.experiment), width, devices)
+    return rates.median_rate(rate, job.seconds)
 
 
 def _differences(job: Job) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,14 @@
 """Runs on Brax's environments: episodes are those of Brax's own functions, and runs do not depend on how they go on."""
 
+import base64
 import importlib.util
+import json
+import os
+import re
+import subprocess
 import sys
+import time
+import zlib
 from importlib.util import find_spec
 
 import numpy as np
@@ -9,6 +16,7 @@ import pytest
 
 import neuroevo
 from neuroevo.analysis.network_export import elite_network, to_arrays
+from neuroevo.analysis.web_page import write_page
 from neuroevo.config.load import load_config, make_config
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
@@ -21,7 +29,7 @@ from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.training_run import make_evaluator, run
 from neuroevo.training.loop import Watcher
-from tests.support.runs import results
+from tests.support.runs import count_rows, results
 
 ENV = {"name": "brax:inverted_pendulum", "options": {"lanes": 16, "max_episode_steps": 200}}
 MLP = {"name": "mlp", "hidden": [8]}
@@ -151,3 +159,71 @@ def test_an_elite_is_exported():
     np.testing.assert_array_equal(arrays["dense_1.kernel"], theta[:32].reshape(4, 8))
     np.testing.assert_array_equal(arrays["normalizer.mean"], elite.normalizer.mean)
     assert (arrays["action_low"].tolist(), arrays["action_high"].tolist()) == ([-1], [1])
+
+
+def test_a_page_shows_the_episodes_that_are_evaluated(tmp_path):
+    from brax import envs
+
+    neuroevo.train(config(training={**TRAINING, "generations": 1}), tmp_path / "run")
+    evaluation = neuroevo.evaluate(tmp_path / "run", episodes=20)  # more than there are lanes
+    reader = neuroevo.open_run(tmp_path / "run")
+    elite = reader.elite()[1]
+    made = write_page(reader.config, elite, evaluation.seeds, tmp_path / "elite.html", max_episode_steps=0)
+    np.testing.assert_array_equal(made.outcomes.returns, evaluation.outcomes.returns)
+    np.testing.assert_array_equal(made.outcomes.steps, evaluation.outcomes.steps)
+    assert made.frames == evaluation.steps + 20
+    packed = re.search('var system = "(.*?)"', (tmp_path / "elite.html").read_text()).group(1)
+    shown = json.loads(zlib.decompress(base64.b64decode(packed)))
+    assert shown["opt"]["timestep"] == pytest.approx(0.04)
+    angles = 2 * np.arcsin([frame["rot"][1][2] for frame in shown["states"]["x"]])  # of the pole
+    assert len(angles) == made.frames
+    ends = np.cumsum(evaluation.outcomes.steps + 1) - 1
+    fallen = evaluation.outcomes.steps < 200
+    assert fallen.any()
+    assert (
+        np.abs(angles[ends[fallen]]).min() > 0.1
+    )  # it ends beyond 0.2; MJX's positions are those of a physics step before
+    assert np.abs(np.delete(angles, ends)).max() <= 0.2
+    environment = envs.get_environment("inverted_pendulum", backend="mjx")
+    starts = [0, *ends[:-1] + 1]
+    for seed, start in zip(evaluation.seeds[:3], starts, strict=False):
+        state = environment.reset(np.array(divmod(seed, 2**32), np.uint32))
+        np.testing.assert_allclose(shown["states"]["x"][start]["rot"], state.pipeline_state.x.rot, atol=1e-6)
+
+
+def test_pages_and_videos_are_not_mixed_up(tmp_path):
+    neuroevo.train(config(training={**TRAINING, "generations": 1}), tmp_path / "run")
+    for options, reason in (
+        (["--out", "elite.mp4"], "expected a name that ends in .html"),
+        (["--out", "elite.html", "--members", "2"], "--members is for videos"),
+    ):
+        command = [sys.executable, "-m", "neuroevo", "render", str(tmp_path / "run"), *options]
+        run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+        assert run.returncode == 2 and reason in run.stderr
+
+
+def test_a_run_that_is_killed_goes_on_to_the_same(tmp_path):
+    made = config(algorithm=ES, training={"generations": 20, "test_episodes": 64})  # so many are played at once
+    neuroevo.train(made, tmp_path / "whole")
+    (tmp_path / "run.toml").write_text(made.toml())
+    train = [
+        sys.executable,
+        "-m",
+        "neuroevo",
+        "train",
+        str(tmp_path / "run.toml"),
+        "--resume",
+        str(tmp_path / "killed"),
+    ]
+    cache = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "jax")}
+    for lines in (1, 6):
+        with subprocess.Popen(
+            train, env=cache, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            while count_rows(tmp_path / "killed") < lines and process.poll() is None:
+                time.sleep(0.001)
+            process.kill()
+            assert process.wait() == -9, process.stderr.read()
+    assert 6 <= count_rows(tmp_path / "killed") < 20
+    assert subprocess.run(train, env=cache, stdout=subprocess.DEVNULL).returncode == 0
+    assert results(tmp_path / "killed") == results(tmp_path / "whole")

@@ -111,4 +111,4 @@ def test_the_command_says_what_is_seen(balancing):
 
 def test_the_command_takes_options_of_the_environment_alone(balancing):
     run = command("evaluate", str(balancing.path), "--set", "training.seed=2")
-    assert run.returncode == 2 and "expected an option of the environment" in run.stderr
+    assert run.returncode == 2 and "expected env.options.KEY=VALUE" in run.stderr

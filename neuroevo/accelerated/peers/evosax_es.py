@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -59,33 +60,39 @@ def evolve(experiment: Experiment, report: Report) -> None:
     state = algorithm.init(init_key, center, params)
     problem_state = training.init(init_key)
 
-    # Within these functions XLA leaves out what nobody reads of the states of all steps, which evosax returns.
-    @jax.jit
-    def play(key: jax.Array, population: Any, problem_state: Any) -> Any:
-        fitness, problem_state, extra = training.eval(key, population, problem_state)
-        return fitness, problem_state, _steps(extra["env_states"].done)
-
-    @jax.jit
-    def test(key: jax.Array, center: Any, problem_state: Any) -> Any:
-        fitness, _, extra = testing.eval(key, jax.tree.map(lambda leaf: leaf[None], center), problem_state)
-        return fitness[0], _steps(extra["env_states"].done)
-
-    mesh = Mesh(np.array(jax.devices()[: experiment.devices]), ("devices",))
-    shared = NamedSharding(mesh, PartitionSpec("devices"))  # type: ignore[no-untyped-call]
+    play, test = player(training, experiment.devices), player(testing, 1)
     steps = test_steps = 0
     for generation in range(1, experiment.generations + 1):
         key, ask_key, play_key, tell_key, test_key = jax.random.split(key, 5)
         population, state = algorithm.ask(ask_key, state, params)
-        fitness, problem_state, played = play(play_key, jax.device_put(population, shared), problem_state)
+        fitness, problem_state, played = play(play_key, population, problem_state)
         state, _ = algorithm.tell(tell_key, population, -fitness, state, params)  # it minimizes
-        mean, tested = test(test_key, algorithm.get_mean(state), problem_state)
-        steps += int(played)
-        test_steps += int(tested)
+        center = jax.tree.map(lambda leaf: leaf[None], algorithm.get_mean(state))
+        mean, _, tested = test(test_key, center, problem_state)
+        steps += int(played.sum())
+        test_steps += int(tested.sum())
         seconds = time.perf_counter() - begun
-        report(Generation(generation, float(mean), steps, test_steps, seconds, clock.seconds()))
+        report(Generation(generation, float(mean[0]), steps, test_steps, seconds, clock.seconds()))
 
 
-def _steps(done: jax.Array) -> jax.Array:
-    """Steps to the ends of the first episodes, of done [..., T]."""
-    before = jnp.cumsum(done > 0, axis=-1) - (done > 0)  # ends before each step
-    return jnp.sum(before == 0)
+def player(problem: BraxProblem, devices: int) -> Callable[[jax.Array, Any, Any], Any]:
+    """Compiles the evaluation of a population.
+
+    Args:
+        problem: What is played.
+        devices: How many of JAX's devices share the population.
+
+    Returns:
+        A function of a key, the population's parameters and the problem's state, that gives fitness [N], the state
+        after it, and the steps of all episodes, [N, R].
+    """
+    sharded = NamedSharding(Mesh(np.array(jax.devices()[:devices]), ("devices",)), PartitionSpec("devices"))  # type: ignore
+
+    @jax.jit  # within it XLA leaves out what nobody reads of the states of all steps, which evosax returns
+    def play(key: jax.Array, population: Any, state: Any) -> Any:
+        fitness, state, extra = problem.eval(key, population, state)
+        done = extra["env_states"].done > 0
+        ends_before = jnp.cumsum(done, axis=-1) - done
+        return fitness, state, jnp.sum(ends_before == 0, axis=-1)
+
+    return lambda key, population, state: play(key, jax.device_put(population, sharded), state)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,17 +20,21 @@ from neuroevo.core.genome import Genome
 from neuroevo.networks.architectures import Network
 
 _CHUNK = 8192  # steps of all lanes between looks at the clock
+_MANY = 200  # episodes for each lane: more than end while a rate is measured
 _PARTS = 3  # measured one after another; the middle one counts
 
 
-def bare_rate(simulator: BraxSimulator, width: int, devices: int, seconds: float) -> float:
-    """Steps of all simulators per second, with an action that costs nothing.
+Rate = Callable[[float], float]
+"""Measures for about so many seconds: steps of all lanes or simulators per second."""
+
+
+def bare(simulator: BraxSimulator, width: int, devices: int) -> Rate:
+    """Compiles the step of all simulators, with an action that costs nothing.
 
     Args:
         simulator: What is stepped.
         width: Simulators side by side, a multiple of the number of devices.
         devices: How many of JAX's devices to use.
-        seconds: About how long to measure, without compiling.
     """
     each = PartitionSpec("devices")  # type: ignore[no-untyped-call]
     mesh = Mesh(np.array(jax.devices()[:devices]), ("devices",))
@@ -50,31 +55,39 @@ def bare_rate(simulator: BraxSimulator, width: int, devices: int, seconds: float
         return time.perf_counter() - begun
 
     run(1)
-    count = max(1, int(seconds / _PARTS / max(run(2) / 2, 1e-6)))
-    return statistics.median(count * width / run(count) for _ in range(_PARTS))
+    a_step = run(2) / 2
+
+    def rate(seconds: float) -> float:
+        count = max(1, int(seconds / max(a_step, 1e-6)))
+        return count * width / run(count)
+
+    return rate
 
 
-def lane_rate(simulator: BraxSimulator, network: Network, width: int, devices: int, seconds: float) -> float:
-    """Steps of all lanes per second, where each plays a network of its own.
+def lanes(simulator: BraxSimulator, network: Network, width: int, devices: int) -> Rate:
+    """Compiles our lanes, where each plays a network of its own.
 
     Args:
         simulator: What is stepped.
         network: Who plays.
         width: Lanes, at least two for each device.
         devices: How many of JAX's devices to use.
-        seconds: About how long to measure, without compiling.
     """
     few = max(2, _CHUNK // width)
-    with AcceleratedEvaluator(
+    evaluator = AcceleratedEvaluator(
         simulator, network, max_episode_steps=10**6, lanes=width, devices=devices, steps=few
-    ) as evaluator:
-        episodes = [Episode(Genome(seed), seed) for seed in range(100 * width)]
-        batch = evaluator.submit(episodes)
-        while not evaluator.lane_steps:
-            evaluator.wait(batch, seconds=1e-3)  # compiles
-        rates = []
-        for _ in range(_PARTS):
-            before, begun = evaluator.lane_steps, time.perf_counter()
-            evaluator.wait(batch, seconds=seconds / _PARTS)
-            rates.append((evaluator.lane_steps - before) / (time.perf_counter() - begun))
-    return statistics.median(rates)
+    )
+    batch = evaluator.submit([Episode(Genome(seed), seed) for seed in range(_MANY * width)])
+    evaluator.advance(batch)
+
+    def rate(seconds: float) -> float:
+        before, begun = evaluator.lane_steps, time.perf_counter()
+        evaluator.wait(batch, seconds=seconds)
+        return (evaluator.lane_steps - before) / (time.perf_counter() - begun)
+
+    return rate
+
+
+def median_rate(rate: Rate, seconds: float) -> float:
+    """The middle one of a few parts of so many seconds."""
+    return statistics.median(rate(seconds / _PARTS) for _ in range(_PARTS))

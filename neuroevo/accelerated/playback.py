@@ -1,0 +1,73 @@
+"""Episodes watched step by step, in the very program that plays them unwatched, so that not a bit is different."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+from brax.io import html
+
+from neuroevo.accelerated.evaluator import AcceleratedEvaluator
+from neuroevo.accelerated.program import NO_EPISODE
+from neuroevo.core.episode import Episode, Outcomes
+from neuroevo.core.evaluator import Progress
+
+
+def watch(
+    evaluator: AcceleratedEvaluator,
+    episodes: Sequence[Episode],
+    what: Callable[[Any], Any],
+    on_progress: Progress | None = None,
+) -> tuple[Outcomes, list[list[Any]]]:
+    """Plays episodes and keeps something of every state.
+
+    Args:
+        evaluator: Which returns after each step.
+        episodes: What is played, N of them.
+        what: The part of a simulator's state that is kept.
+        on_progress: See the Evaluator protocol.
+
+    Returns:
+        What came of them, and for each a list of that part: at its start and after its steps. An episode that ends with
+        its first step has its start alone.
+    """
+    kept: list[list[Any]] = [[] for _ in episodes]
+    lanes = np.full(evaluator.lanes, NO_EPISODE)
+    batch = evaluator.submit(episodes)
+    while batch.left:
+        evaluator.advance(batch)
+        seen = evaluator.look(what)
+        for place in np.flatnonzero(seen.stocked != NO_EPISODE):
+            if not kept[seen.stocked[place]]:
+                kept[seen.stocked[place]].append(_of(seen.start, place))
+        # An episode that has ended has left its lane, which shows its last state nevertheless.
+        played = np.where(seen.playing != NO_EPISODE, seen.playing, lanes)
+        for lane in np.flatnonzero(played != NO_EPISODE):
+            kept[played[lane]].append(_of(seen.now, lane))
+        lanes = seen.playing
+        if on_progress is not None:
+            on_progress(batch.over, int(batch.steps.sum()))
+    return batch.outcomes, kept
+
+
+def positions(state: Any) -> Any:
+    """Where the bodies of a robot of Brax are, and how they are turned."""
+    return state.pipeline_state.x
+
+
+def page(environment: Any, frames: Sequence[Any]) -> str:
+    """A page of HTML that shows a robot, by Brax's viewer, which the page loads from the Internet.
+
+    Args:
+        environment: Brax's.
+        frames: Its positions, one after another.
+    """
+    system = environment.sys.tree_replace({"opt.timestep": environment.dt})
+    return html.render(system, [SimpleNamespace(x=frame) for frame in frames], colab=False)
+
+
+def _of(tree: Any, index: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[index], tree)
