@@ -3,9 +3,10 @@
     python -m experiments.benchmarks [--only SECTION] [--task TASK] [--seconds S] [--rounds N] [--threads T]
         [--json FILE]
 
-Sections: limits, env, vector, mujoco, forward, rollout, layout, engines, generation, memory, cluster, sharing. The
-peers (EnvPool, ale-py's vector environment, Gymnasium, PyTorch) live in build/peers, which `make bench` makes. Close
-other programs: what they take is taken from some rounds and not from others.
+Sections: limits, env, vector, mujoco, forward, rollout, layout, engines, generation, memory, cluster, sharing,
+accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium, PyTorch) live in build/peers, which
+`make bench` makes; evosax is in the package's own extra `compare`. Close other programs: what they take is taken from
+some rounds and not from others.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from experiments.benchmarks.accelerated import accelerated
 from experiments.benchmarks.cluster import cluster
 from experiments.benchmarks.engines import engines
 from experiments.benchmarks.mujoco import mujoco
@@ -270,4 +271,5 @@ SECTIONS = {
     "memory": memory,
     "cluster": cluster,
     "sharing": sharing,
+    "accelerated": accelerated,
 }

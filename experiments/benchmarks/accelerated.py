@@ -1,0 +1,80 @@
+"""Lanes on the accelerator beside a bare loop of Brax's step, and beside evosax, which never ends episodes early."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from experiments.benchmarks.programs import in_turns, median_ratio
+
+_TASK, _STEPS = "hopper", 500
+_WIDTH = 64  # simulators side by side
+_POPULATION = 256
+_SIGMA = 0.05
+_GENERATIONS = 15  # of the strategy whose center has learned to stand
+
+
+def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
+    """Brax's Hopper on MJX. Raw: steps/s of our lanes, resets and networks included, against a bare loop of Brax's step
+    that does neither. Useful: one population, an episode of each genome, by our lanes and by evosax."""
+    from neuroevo.accelerated.start import start_jax
+
+    start_jax(threads)  # before anything of Brax is imported
+    from neuroevo.accelerated.brax_simulator import BraxSimulator
+    from neuroevo.accelerated.peers import rates
+    from neuroevo.accelerated.peers.same_network import network_of
+    from neuroevo.accelerated.peers.same_population import SamePopulation
+    from neuroevo.core.genome import Center, Genome
+
+    experiment = _experiment(threads)
+    simulator = BraxSimulator(experiment.task, experiment.backend)
+    measure = {
+        "ours": rates.lanes(simulator, network_of(experiment), _WIDTH, threads),
+        "bare": rates.bare(simulator, _WIDTH, threads),
+    }
+    raw = in_turns({name: lambda rate=rate: rate(2 * seconds) for name, rate in measure.items()}, rounds)
+    found: dict[str, Any] = {"raw": raw}
+    table = Table("population", "mean steps", "ours, /s", "theirs, /s", "ratio", title=f"{_TASK}, {threads} devices")
+    table.add_row(f"raw, {_WIDTH} lanes, bare loop", "", *_cells(raw["ours"], raw["bare"]))
+    both = SamePopulation(experiment, _WIDTH)
+    with tempfile.TemporaryDirectory() as folder:
+        centers = {"fresh": Genome(0), "trained": _trained(Path(folder))}
+    for name, center in centers.items():
+        if center.chain or not isinstance(center.base, Center):
+            center = Genome(Center(both.theta(center)))
+        genomes = [
+            center.child(seed // 2, float(np.float32(_SIGMA)) * (1 - seed % 2 * 2)) for seed in range(_POPULATION)
+        ]
+        who = {"ours": lambda own=genomes: both.ours(own), "evosax": lambda own=genomes: both.evosax(own)}
+        for each in who.values():
+            each()  # compiles
+        found[name] = rows = in_turns(who, rounds)
+        useful = {key: [row["useful_per_s"] for row in own] for key, own in rows.items()}
+        steps = " and ".join(f"{own[0]['mean_steps']:.0f}" for own in rows.values())
+        table.add_row(f"useful, {name} center, evosax", steps, *_cells(*useful.values()))
+    Console(width=120, highlight=False).print(table)
+    return found
+
+
+def _cells(ours: list[float], theirs: list[float]) -> list[str]:
+    return [f"{np.median(ours):,.0f}", f"{np.median(theirs):,.0f}", f"{median_ratio(ours, theirs):.2f}"]
+
+
+def _experiment(devices: int) -> Any:
+    from neuroevo.accelerated.peers.experiment import Experiment
+
+    return Experiment(_TASK, "mjx", 1, 64, _SIGMA, 0.05, (32, 32), False, _STEPS, _GENERATIONS, 4, devices)
+
+
+def _trained(folder: Path) -> Any:
+    """The center of a strategy that was trained on our C++ lanes with Brax's model, which carries over."""
+    from neuroevo.comparison import ours
+    from neuroevo.runs.training_run import train
+
+    run = train(ours.configuration("same_model", _experiment(1), folder), folder / "run")
+    return run.elite()[1].genome
