@@ -84,7 +84,7 @@ def make_simulator(env: Environment, options: BraxOptions) -> BraxSimulator:
     if module:
         _import(module, env.given_name)
     try:
-        return _simulator(task, options.backend)
+        return shared_simulator(task, options.backend)
     except KeyError:
         reason = f"{module or 'Brax'} registers no environment '{task}'"
         raise ConfigError([Problem("env.name", reason, env.given_name)]) from None
@@ -95,8 +95,17 @@ def brax_environment(env: Environment) -> Any:
     return make_simulator(env, BraxOptions(**env.values)).environment
 
 
-@lru_cache(maxsize=4)  # JAX finds again what it has compiled of the same object
-def _simulator(task: str, backend: str) -> BraxSimulator:
+@lru_cache(maxsize=4)
+def shared_simulator(task: str, backend: str) -> BraxSimulator:
+    """Brax's environment, the same object whenever it is asked for, of which JAX finds again what it has compiled.
+
+    Args:
+        task: Brax's name of it.
+        backend: Its physics.
+
+    Raises:
+        KeyError: Brax has none of that name.
+    """
     with contextlib.redirect_stdout(io.StringIO()):  # MJX prints which optional packages it does not find
         from neuroevo.accelerated.brax_simulator import BraxSimulator
     with warnings.catch_warnings():

@@ -206,8 +206,9 @@ def _page(comparison: Comparison, evolved: Sequence[JobResult], rates: Sequence[
             "return: mean over seeds of the last center's mean test return, each in its own environment, with",
             "Student's interval. steps: of the population's episodes, to their ends. useful steps/s: these and the",
             "tests' steps by the wall time without compiling; median over seeds. wall time: of training without",
-            "compiling, median. compiling: tracing and compiling of the first seed; the others find it in JAX's cache.",
-            "memory: the largest resident.",
+            "compiling, median. compiling: tracing and compiling of the first seed; the others, in the same process,",
+            "find most of it done. Brax's ES and evosax get Brax's environment with its reset and its step compiled by",
+            "themselves, which halves their compiling. memory: the largest resident.",
             "",
             *ratios(evolved),
         ]

@@ -1,12 +1,9 @@
-"""Does the jobs of a comparison one after another, each in a process of its own. What was done is not done again."""
+"""Does the jobs of a comparison one after another. What was done is not done again."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,13 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.comparison.energy import gpu_joules
+from neuroevo.comparison.processes import ProcessEnded, Processes
 from neuroevo.comparison.settings import Comparison, Job
 from neuroevo.core.errors import cannot_write
 from neuroevo.system.files import write_atomically
-
-WORKER = (sys.executable, "-m", "neuroevo.comparison.worker")
-_STOP_SECONDS = 10
-_LAST_LINES = 5
 
 
 @dataclass(frozen=True)
@@ -30,8 +24,8 @@ class JobResult:
     Attributes:
         job: The job.
         rows: What its process wrote, a table for each generation, batch size or difference.
-        seconds: Wall time of the process, its start included.
-        memory_mb: The largest memory that it had resident, in 10^6 bytes.
+        seconds: Wall time; of its process's first job, the start included.
+        memory_mb: The largest memory that its process had resident until then, in 10^6 bytes.
         joules: What GPUs used meanwhile; None where nobody counts it.
     """
 
@@ -92,47 +86,39 @@ def run_jobs(
     Raises:
         UserError: The folder cannot be written.
         DiskError: The disk is full or broken.
-        KeyboardInterrupt: After the process has ended.
+        KeyboardInterrupt: After all processes have ended.
     """
     failures: list[JobFailure] = []
-    for job in comparison.jobs:
-        if result_of(job, comparison.out) is not None:
-            continue
-        on_start(job)
-        try:
-            end = _do(job, comparison.out)
-        except OSError as error:
-            raise cannot_write(f"to the comparison's folder {comparison.out}", error) from error
-        if isinstance(end, JobFailure):
-            failures.append(end)
-        on_end(end)
+    to_do = [job for job in comparison.jobs if result_of(job, comparison.out) is None]
+    try:
+        (comparison.out / "jobs").mkdir(parents=True, exist_ok=True)
+        with Processes(comparison.out) as processes:
+            for place, job in enumerate(to_do):
+                on_start(job)
+                end = _do(job, comparison.out, processes)
+                if job.group not in {later.group for later in to_do[place + 1 :]}:
+                    processes.end(job.group)
+                if isinstance(end, JobFailure):
+                    failures.append(end)
+                on_end(end)
+    except OSError as error:
+        raise cannot_write(f"to the comparison's folder {comparison.out}", error) from error
     return failures
 
 
-def _do(job: Job, out: Path) -> JobResult | JobFailure:
-    jobs = out / "jobs"
-    jobs.mkdir(parents=True, exist_ok=True)
-    told, rows, output = (jobs / f"{job.name}.{suffix}" for suffix in ("job", "rows", "out"))
+def _do(job: Job, out: Path, processes: Processes) -> JobResult | JobFailure:
+    rows = out / "jobs" / f"{job.name}.rows"
     run = rows.with_suffix(".run")
     if run.exists():
         shutil.rmtree(run)  # of a job that was interrupted, or was another one
-    write_atomically(told, json.dumps(job.table()).encode())
-    # What JAX compiles for one seed is there for the next, and nothing that was compiled before the comparison.
-    env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str((out / "jax").absolute())}
-    command = [*WORKER, str(os.getpid()), str(told), str(rows)]
     joules, begun = gpu_joules(), time.perf_counter()
-    with output.open("wb") as file:
-        process = subprocess.Popen(
-            command, env=env, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
-        )
-        code, kilobytes = _wait(process)
+    try:
+        memory_mb = processes.do(job, rows)
+    except ProcessEnded as end:
+        return JobFailure(job, end.reason, end.output)
     seconds, after = time.perf_counter() - begun, gpu_joules()
-    if code:
-        reason = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        lines = [line for line in output.read_text(errors="replace").splitlines() if line.strip()]
-        return JobFailure(job, reason, lines[-_LAST_LINES:])
     used = None if joules is None or after is None else after - joules
-    result = JobResult(job, _rows(rows), seconds, kilobytes * 1024 / 1e6, used)
+    result = JobResult(job, _rows(rows), seconds, memory_mb, used)
     table = {
         "job": job.table(),
         "rows": result.rows,
@@ -142,22 +128,6 @@ def _do(job: Job, out: Path) -> JobResult | JobFailure:
     }
     write_atomically(_file(job, out), json.dumps(table, indent=1).encode())
     return result
-
-
-def _wait(process: subprocess.Popen[bytes]) -> tuple[int, int]:
-    """The exit code, and the largest resident memory in KiB; an interrupt ends the process first."""
-    try:
-        _, status, usage = os.wait4(process.pid, 0)
-    except BaseException:
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        raise
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

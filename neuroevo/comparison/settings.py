@@ -100,7 +100,7 @@ class CompareSettings:
 
 @dataclass(frozen=True)
 class Job:
-    """A process of its own.
+    """What is done and measured by itself.
 
     Attributes:
         kind: "evolve", "throughput" or "differences".
@@ -121,6 +121,11 @@ class Job:
         """What it is called, also the name of its files."""
         seed = f"-seed-{self.experiment.seed}" if self.kind == "evolve" else ""
         return f"{self.kind}-{self.experiment.task}-{self.contender}{seed}"
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Jobs of the same group may be done by the same process."""
+        return self.experiment.task, self.contender
 
     def table(self) -> dict[str, Any]:
         """The job as values that JSON has."""

@@ -1,12 +1,15 @@
-"""One job of a comparison in a process of its own: `python -m neuroevo.comparison.worker PARENT JOB RESULT`.
+"""A process of a comparison: `python -m neuroevo.comparison.worker PARENT`.
 
-JOB is a file with a Job as JSON; RESULT gets a line of JSON for each generation, batch size or fact, as soon as it is
-known.
+It reads a line of JSON for each job, [JOB, ROWS]: a file with a Job as JSON, and a file to make, which gets a line of
+JSON for each generation, batch size or fact as soon as it is known. When the job is done it writes a line, too. It ends
+with its input. What libraries print goes to the standard error.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import resource
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -18,30 +21,43 @@ from neuroevo.comparison.settings import Job
 from neuroevo.system.parent import end_with
 
 
-def main(parent: int, job: Path, result: Path) -> None:
-    """Does the job.
+def main(parent: int) -> None:
+    """Does jobs.
 
     Args:
         parent: The id of the process that this one shall not outlive.
-        job: A file.
-        result: Another, which is made.
     """
     end_with(parent)
-    chosen = Job.of(json.loads(job.read_text()))
-    with result.open("w", encoding="utf-8") as file:
+    with os.fdopen(os.dup(sys.stdout.fileno()), "w") as answers:
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        for line in sys.stdin:
+            told, rows = map(Path, json.loads(line))
+            do(Job.of(json.loads(told.read_text())), rows)
+            answers.write(json.dumps({"memory_kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}) + "\n")
+            answers.flush()
+
+
+def do(job: Job, rows: Path) -> None:
+    """Does a job.
+
+    Args:
+        job: The job.
+        rows: Its file.
+    """
+    with rows.open("w", encoding="utf-8") as file:
 
         def write(row: dict[str, Any]) -> None:
             file.write(json.dumps(row) + "\n")
             file.flush()
 
-        if chosen.contender in ("accelerated", "brax", "evosax", "bare"):
+        if job.contender in ("accelerated", "brax", "evosax", "bare"):
             from neuroevo.accelerated.start import start_jax
 
-            start_jax(chosen.experiment.devices)
-        if chosen.kind == "evolve":
-            _evolve(chosen, result.with_suffix(".run"), lambda generation: write(asdict(generation)))
+            start_jax(job.experiment.devices)
+        if job.kind == "evolve":
+            _evolve(job, rows.with_suffix(".run"), lambda generation: write(asdict(generation)))
         else:
-            for row in _throughput(chosen, result.parent) if chosen.kind == "throughput" else _differences(chosen):
+            for row in _throughput(job, rows.parent) if job.kind == "throughput" else _differences(job):
                 write(row)
 
 
@@ -76,11 +92,11 @@ def _throughput(job: Job, models: Path) -> Iterator[dict[str, Any]]:
 
 
 def _accelerated_rate(job: Job, width: int, devices: int) -> float:
-    from neuroevo.accelerated.brax_simulator import BraxSimulator
     from neuroevo.accelerated.peers import rates
     from neuroevo.accelerated.peers.same_network import network_of
+    from neuroevo.accelerated.start import shared_simulator
 
-    simulator = BraxSimulator(job.experiment.task, job.experiment.backend)
+    simulator = shared_simulator(job.experiment.task, job.experiment.backend)
     if job.contender == "bare":
         rate = rates.bare(simulator, width, devices)
     else:
@@ -96,4 +112,4 @@ def _differences(job: Job) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))
+    main(int(sys.argv[1]))

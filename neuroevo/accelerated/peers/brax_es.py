@@ -11,8 +11,8 @@ from brax.training.agents.es import networks as es_networks
 from brax.training.agents.es import train as es
 from flax import linen
 
-from neuroevo.accelerated.brax_simulator import BraxSimulator
 from neuroevo.accelerated.compile_clock import CompileClock
+from neuroevo.accelerated.peers.compiled_environment import compiled_environment
 from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
 from neuroevo.accelerated.peers.same_network import kernel_initializer
 
@@ -52,7 +52,7 @@ def evolve(experiment: Experiment, report: Report) -> None:
         experiment: What is evolved.
         report: Called after each generation.
     """
-    environment = BraxSimulator(experiment.task, experiment.backend).environment
+    environment = compiled_environment(experiment.task, experiment.backend)
 
     def make_networks(
         observation_size: int, action_size: int, preprocess_observations_fn: Any

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -17,8 +19,12 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from neuroevo.accelerated.brax_simulator import BraxSimulator
 from neuroevo.accelerated.compile_clock import CompileClock
+from neuroevo.accelerated.peers.compiled_environment import registered
 from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
 from neuroevo.accelerated.peers.same_network import kernel_initializer
+
+Player = Callable[[jax.Array, Any, Any], Any]
+"""See player()."""
 
 
 def evolve(experiment: Experiment, report: Report) -> None:
@@ -30,24 +36,7 @@ def evolve(experiment: Experiment, report: Report) -> None:
     """
     clock = CompileClock()
     begun = time.perf_counter()
-    sizes = BraxSimulator(experiment.task, experiment.backend)
-    network = MLP(
-        layer_sizes=(*experiment.hidden, sizes.action_size),
-        kernel_init=kernel_initializer(experiment, sizes.observation_size, sizes.action_size),
-        output_fn=tanh_output_fn,
-    )
-
-    def problem(rollouts: int) -> Any:
-        return BraxProblem(
-            experiment.task,
-            network,
-            episode_length=experiment.episode_length,
-            num_rollouts=rollouts,
-            use_normalize_obs=experiment.normalize_observations,
-            env_kwargs={"backend": experiment.backend},
-        )
-
-    training, testing = problem(1), problem(experiment.test_episodes)
+    training, play, test = _problems(replace(experiment, seed=0))
     key, init_key, network_key = jax.random.split(jax.random.key(experiment.seed), 3)
     center = training.sample(network_key)
     algorithm = Open_ES(
@@ -60,7 +49,6 @@ def evolve(experiment: Experiment, report: Report) -> None:
     state = algorithm.init(init_key, center, params)
     problem_state = training.init(init_key)
 
-    play, test = player(training, experiment.devices), player(testing, 1)
     steps = test_steps = 0
     for generation in range(1, experiment.generations + 1):
         key, ask_key, play_key, tell_key, test_key = jax.random.split(key, 5)
@@ -75,7 +63,31 @@ def evolve(experiment: Experiment, report: Report) -> None:
         report(Generation(generation, float(mean[0]), steps, test_steps, seconds, clock.seconds()))
 
 
-def player(problem: BraxProblem, devices: int) -> Callable[[jax.Array, Any, Any], Any]:
+@lru_cache(maxsize=1)
+def _problems(experiment: Experiment) -> tuple[BraxProblem, Player, Player]:
+    """What is played for training, who plays it, and who plays the test; the same for all seeds, compiled once."""
+    sizes = BraxSimulator(experiment.task, experiment.backend)
+    network = MLP(
+        layer_sizes=(*experiment.hidden, sizes.action_size),
+        kernel_init=kernel_initializer(experiment, sizes.observation_size, sizes.action_size),
+        output_fn=tanh_output_fn,
+    )
+
+    def problem(rollouts: int) -> BraxProblem:
+        return BraxProblem(
+            registered(experiment.task, experiment.backend),
+            network,
+            episode_length=experiment.episode_length,
+            num_rollouts=rollouts,
+            use_normalize_obs=experiment.normalize_observations,
+            env_kwargs={},
+        )
+
+    training = problem(1)
+    return training, player(training, experiment.devices), player(problem(experiment.test_episodes), 1)
+
+
+def player(problem: BraxProblem, devices: int) -> Player:
     """Compiles the evaluation of a population.
 
     Args:
@@ -86,7 +98,8 @@ def player(problem: BraxProblem, devices: int) -> Callable[[jax.Array, Any, Any]
         A function of a key, the population's parameters and the problem's state, that gives fitness [N], the state
         after it, and the steps of all episodes, [N, R].
     """
-    sharded = NamedSharding(Mesh(np.array(jax.devices()[:devices]), ("devices",)), PartitionSpec("devices"))  # type: ignore
+    mesh = Mesh(np.array(jax.devices()[:devices]), ("devices",))
+    sharded, everywhere = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("devices",), ()))  # type: ignore
 
     @jax.jit  # within it XLA leaves out what nobody reads of the states of all steps, which evosax returns
     def play(key: jax.Array, population: Any, state: Any) -> Any:
@@ -95,4 +108,8 @@ def player(problem: BraxProblem, devices: int) -> Callable[[jax.Array, Any, Any]
         ends_before = jnp.cumsum(done, axis=-1) - done
         return fitness, state, jnp.sum(ends_before == 0, axis=-1)
 
-    return lambda key, population, state: play(key, jax.device_put(population, sharded), state)
+    def put_and_play(key: jax.Array, population: Any, state: Any) -> Any:
+        key, state = jax.device_put((key, state), everywhere)  # of a player with other devices, perhaps
+        return play(key, jax.device_put(population, sharded), state)
+
+    return put_and_play
