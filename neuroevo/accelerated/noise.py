@@ -9,6 +9,8 @@ functions here switch on for themselves alone.
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -45,28 +47,40 @@ _ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
 def noise(seeds: jax.Array, dimension: int) -> jax.Array:
     """The noise of positions 0 to D - 1.
 
+    Three programs one after another: in a single one XLA computes the words and the logarithms, which weights share,
+    for each weight anew.
+
     Args:
-        seeds: uint64 [...], made under enable_x64.
+        seeds: uint64 [K], made under enable_x64.
         dimension: D.
 
     Returns:
-        float32 [..., D].
+        float32 [K, D].
     """
-    counters = jnp.arange(-(-dimension // 4), dtype=jnp.uint64)
-    words = _philox(seeds[..., None], counters)
-    pairs = [_normals(words[0], words[1]), _normals(words[2], words[3])]
-    values = jnp.stack([*pairs[0], *pairs[1]], axis=-1)
-    return values.reshape((*seeds.shape, -1))[..., :dimension]
+    words = _words(seeds, -(-dimension // 4))
+    return _in_order(*_normals(words[0], words[1]), *_normals(words[2], words[3]), dimension)
+
+
+@partial(jax.jit, static_argnums=1)
+def _words(seeds: jax.Array, counters: int) -> list[jax.Array]:
+    words = _philox(seeds[:, None], jnp.arange(counters, dtype=jnp.uint64))
+    return [word.astype(jnp.uint32) for word in words]
+
+
+@partial(jax.jit, static_argnums=4)
+def _in_order(a: jax.Array, b: jax.Array, c: jax.Array, d: jax.Array, dimension: int) -> jax.Array:
+    values = jnp.stack([a, b, c, d], axis=-1)
+    return values.reshape((len(a), -1))[:, :dimension]
 
 
 @jax.jit
-def _initial(seeds: jax.Array, scales: jax.Array) -> jax.Array:
-    return jnp.where(scales == 0, jnp.float32(0), noise(seeds, scales.shape[-1]) * scales)  # never -0
+def _scaled(values: jax.Array, scales: jax.Array) -> jax.Array:
+    return jnp.where(scales == 0, jnp.float32(0), values * scales)  # never -0
 
 
 @jax.jit
-def _perturbed(thetas: jax.Array, seeds: jax.Array, scales: jax.Array) -> jax.Array:
-    return fma(scales[..., None], noise(seeds, thetas.shape[-1]), thetas)
+def _added(thetas: jax.Array, values: jax.Array, scales: jax.Array) -> jax.Array:
+    return fma(scales[:, None], values, thetas)
 
 
 def initial(seeds: object, scales: jax.Array) -> jax.Array:
@@ -80,7 +94,7 @@ def initial(seeds: object, scales: jax.Array) -> jax.Array:
         float32 [K, D].
     """
     with enable_x64():
-        return _initial(jnp.asarray(seeds, jnp.uint64), scales)
+        return _scaled(noise(jnp.asarray(seeds, jnp.uint64), scales.shape[-1]), scales)
 
 
 def perturbed(thetas: jax.Array, seeds: object, scales: object) -> jax.Array:
@@ -95,7 +109,8 @@ def perturbed(thetas: jax.Array, seeds: object, scales: object) -> jax.Array:
         float32 [K, D].
     """
     with enable_x64():
-        return _perturbed(thetas, jnp.asarray(seeds, jnp.uint64), jnp.asarray(scales, jnp.float32))
+        values = noise(jnp.asarray(seeds, jnp.uint64), thetas.shape[-1])
+        return _added(thetas, values, jnp.asarray(scales, jnp.float32))
 
 
 def fma(a: jax.Array, b: jax.Array, c: jax.Array) -> jax.Array:
@@ -128,12 +143,13 @@ def _philox(seeds: jax.Array, counters: jax.Array) -> list[jax.Array]:
     return words
 
 
+@jax.jit
 def _normals(radius: jax.Array, angle: jax.Array) -> tuple[jax.Array, jax.Array]:
     u = fma(radius.astype(jnp.float32), jnp.float32(2.0**-32), jnp.float32(2.0**-33))
     # A float64 square root of a float32 rounds to the float32 one; a float32 one may be approximate on a GPU.
     root = jnp.sqrt(_minus_two_log(u).astype(jnp.float64))
     length = lax.reduce_precision(root, exponent_bits=8, mantissa_bits=23).astype(jnp.float32)
-    sin, cos = _sin_cos(angle.astype(jnp.uint32))
+    sin, cos = _sin_cos(angle)
     return length * cos, length * sin
 
 

@@ -220,7 +220,7 @@ def _page(comparison: Comparison, evolved: Sequence[JobResult], rates: Sequence[
             *markdown(throughput_table(rates)),
             "",
             "batch: environments side by side. neuroevo's columns include a network of its own for each environment;",
-            f"'{BARE}' has a fixed action.",
+            f"'{BARE}' has random actions, and goes back to its first state where an episode is over.",
         ]
     if missing:
         text += ["", f"{missing} of {len(comparison.jobs)} jobs are not done."]

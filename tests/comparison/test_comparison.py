@@ -166,13 +166,18 @@ def test_mistakes_are_named_by_their_key(tmp_path, change, key):
 
 @pytest.mark.parametrize("library", ["brax", "evosax"])
 def test_other_libraries_evolve_what_the_experiment_says(tmp_path, library):
-    """On Brax's trivial environment "fast", which compiles quickly and whose episodes end at the cut-off alone."""
-    experiment = Experiment("fast", "positional", 0, 6, 0.1, 0.1, (4,), False, 10, 3, 2, 1)
+    """On Brax's trivial environment "fast", which compiles quickly and whose episodes end at the cut-off alone.
+
+    On two devices: what one function gives on both, the next must take on one.
+    """
+    experiment = Experiment("fast", "positional", 0, 6, 0.1, 0.1, (4,), False, 10, 3, 2, 2)
     program = (
         "import sys, json\n"
         "from dataclasses import asdict\n"
         "from importlib import import_module\n"
         "from neuroevo.accelerated.peers.experiment import Experiment\n"
+        "from neuroevo.accelerated.start import start_jax\n"
+        "start_jax(2)\n"
         f"evolve = import_module('neuroevo.accelerated.peers.{library}_es').evolve\n"
         f"evolve({experiment!r}, lambda row: print(json.dumps(asdict(row)), flush=True))\n"
     )

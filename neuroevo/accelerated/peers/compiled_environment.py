@@ -1,7 +1,7 @@
 """Environments of Brax for other libraries, each compiled by itself.
 
-Libraries trace an environment's step anew in each program, and evosax takes one step without any. On MJX, whose step has
-thousands of operations, that takes half a minute each time; a step that was compiled by itself is traced once.
+Libraries trace an environment's step anew in each program, and evosax takes a step outside of any. On MJX, whose step
+has thousands of operations, that takes half a minute each time; a step that was compiled by itself is traced once.
 """
 
 from __future__ import annotations
