@@ -1,5 +1,6 @@
 """Tests interrupt themselves and their children, also where that is ignored, as in background jobs and under nohup."""
 
+import os
 import signal
 
 import pytest
@@ -23,6 +24,17 @@ def same_interrupt():
     yield
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     assert handler is signal.default_int_handler
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_once(tmp_path_factory):
+    """What JAX compiles for one test the others load, in whatever process; nothing is written to the user's folder."""
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(base / "jax"))
+        yield
 
 
 @pytest.fixture(params=["native", "tensorflow"])

@@ -14,33 +14,33 @@ from experiments.benchmarks.programs import in_turns, median_ratio
 
 _TASK, _STEPS = "hopper", 500
 _WIDTH = 64  # simulators side by side
-_POPULATION = 256
+_POPULATION = 1024
 _SIGMA = 0.05
 _GENERATIONS = 15  # of the strategy whose center has learned to stand
 
 
 def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     """Brax's Hopper on MJX. Raw: steps/s of our lanes, resets and networks included, against a bare loop of Brax's step
-    that does neither. Useful: one population, an episode of each genome, by our lanes and by evosax."""
-    from neuroevo.accelerated.start import start_jax
+    that does neither. Useful steps/s: one population, an episode of each genome, by our lanes and by evosax."""
+    from neuroevo.accelerated.start import shared_simulator, start_jax
 
     start_jax(threads)  # before anything of Brax is imported
-    from neuroevo.accelerated.brax_simulator import BraxSimulator
     from neuroevo.accelerated.peers import rates
     from neuroevo.accelerated.peers.same_network import network_of
     from neuroevo.accelerated.peers.same_population import SamePopulation
     from neuroevo.core.genome import Center, Genome
 
     experiment = _experiment(threads)
-    simulator = BraxSimulator(experiment.task, experiment.backend)
+    simulator = shared_simulator(experiment.task, experiment.backend)
     measure = {
         "ours": rates.lanes(simulator, network_of(experiment), _WIDTH, threads),
         "bare": rates.bare(simulator, _WIDTH, threads),
     }
     raw = in_turns({name: lambda rate=rate: rate(2 * seconds) for name, rate in measure.items()}, rounds)
     found: dict[str, Any] = {"raw": raw}
-    table = Table("population", "mean steps", "ours, /s", "theirs, /s", "ratio", title=f"{_TASK}, {threads} devices")
-    table.add_row(f"raw, {_WIDTH} lanes, bare loop", "", *_cells(raw["ours"], raw["bare"]))
+    columns = "population", "mean steps", "ours, /s", "theirs, /s", "ratio", "useful share, ours and theirs"
+    table = Table(*columns, title=f"{_TASK}, {threads} devices, {_WIDTH} lanes")
+    table.add_row("raw, and a bare loop", "", *_cells(raw["ours"], raw["bare"]), "")
     both = SamePopulation(experiment, _WIDTH)
     with tempfile.TemporaryDirectory() as folder:
         centers = {"fresh": Genome(0), "trained": _trained(Path(folder))}
@@ -56,7 +56,8 @@ def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
         found[name] = rows = in_turns(who, rounds)
         useful = {key: [row["useful_per_s"] for row in own] for key, own in rows.items()}
         steps = " and ".join(f"{own[0]['mean_steps']:.0f}" for own in rows.values())
-        table.add_row(f"useful, {name} center, evosax", steps, *_cells(*useful.values()))
+        shares = " and ".join(f"{own[0]['useful_share']:.2f}" for own in rows.values())
+        table.add_row(f"{_POPULATION:,} around a {name} center, and evosax", steps, *_cells(*useful.values()), shares)
     Console(width=120, highlight=False).print(table)
     return found
 

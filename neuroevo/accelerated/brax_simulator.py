@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from brax import envs
+from brax.envs import Env
 from jax import lax
 
 
@@ -20,14 +20,13 @@ class BraxSimulator:
         action_size: How many numbers an action has.
     """
 
-    def __init__(self, name: str, backend: str):
-        """Makes the environment.
+    def __init__(self, environment: Env):
+        """Looks at the environment's shapes.
 
         Args:
-            name: Brax's name of it, such as "ant".
-            backend: "mjx", "generalized", "spring" or "positional".
+            environment: One of Brax.
         """
-        self.environment = envs.get_environment(name, backend=backend)
+        self.environment = environment
         state = jax.eval_shape(self.environment.reset, jnp.zeros(2, jnp.uint32))
         # With strong dtypes, so that the state has the same ones at the start as after steps.
         self.state = jax.tree.map(_strong_shape, state)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import os
 import warnings
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +17,9 @@ import jax
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem
-from neuroevo.envs.brax import BraxOptions
+from neuroevo.envs.brax import PREFIX
 from neuroevo.envs.environment import Environment
+from neuroevo.envs.mjx import MjxOptions
 from neuroevo.networks.architectures import Network, check
 
 if TYPE_CHECKING:
@@ -37,15 +40,15 @@ def make_evaluator(env: Environment, network: Network, steps: int = 64) -> Accel
         steps: Between looks at signals and progress.
 
     Raises:
-        UserError: There is no such environment or device.
-        ConfigError: The network cannot play it.
+        UserError: There is no such environment or device, or a model cannot be simulated.
+        ConfigError: The network cannot play it, or the model lacks what options name.
     """
     for problem in check(network, env.given_name, env.image_observations, env.continuous_actions):
         raise ConfigError([problem])
-    options = BraxOptions(**env.values)
+    options = env.options_type(**env.values)
     start_jax(options.devices)
     return AcceleratedEvaluator(
-        make_simulator(env, options),
+        make_simulator(env),
         network,
         max_episode_steps=options.max_episode_steps,
         lanes=options.lanes,
@@ -69,18 +72,20 @@ def start_jax(devices: int) -> None:
         _set("jax_num_cpu_devices", devices)
 
 
-def make_simulator(env: Environment, options: BraxOptions) -> BraxSimulator:
-    """Makes Brax's environment, or returns the one that was made before.
+def make_simulator(env: Environment) -> BraxSimulator:
+    """Makes an environment's simulator, or returns the one that was made before.
 
     Args:
         env: The environment.
-        options: Its options.
 
     Raises:
-        UserError: A module cannot be imported.
-        ConfigError: It registers no such environment.
+        UserError: A module cannot be imported, or a model not simulated.
+        ConfigError: The module registers no such environment, or the model lacks what options name.
     """
-    module, _, task = env.name.removeprefix("brax:").rpartition(":")
+    options = env.options_type(**env.values)
+    if isinstance(options, MjxOptions):
+        return _mjx_simulator(options)
+    module, _, task = env.name.removeprefix(PREFIX).rpartition(":")
     if module:
         _import(module, env.given_name)
     try:
@@ -92,7 +97,7 @@ def make_simulator(env: Environment, options: BraxOptions) -> BraxSimulator:
 
 def brax_environment(env: Environment) -> Any:
     """Brax's own object of an environment; raises what make_simulator() does."""
-    return make_simulator(env, BraxOptions(**env.values)).environment
+    return make_simulator(env).environment
 
 
 @lru_cache(maxsize=4)
@@ -106,16 +111,32 @@ def shared_simulator(task: str, backend: str) -> BraxSimulator:
     Raises:
         KeyError: Brax has none of that name.
     """
-    with contextlib.redirect_stdout(io.StringIO()):  # MJX prints which optional packages it does not find
+    with _quiet():
+        from brax import envs
+
         from neuroevo.accelerated.brax_simulator import BraxSimulator
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that Brax is no longer developed, as docs/brax.md says
-        return BraxSimulator(task, backend)
+
+        return BraxSimulator(envs.get_environment(task, backend=backend))
+
+
+@lru_cache(maxsize=4)
+def _mjx_simulator(options: MjxOptions) -> BraxSimulator:
+    with _quiet():
+        from neuroevo.accelerated.brax_simulator import BraxSimulator
+        from neuroevo.accelerated.mjx_task import MjxTask
+
+        return BraxSimulator(MjxTask(options))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what MJX prints of optional packages, and the warning that Brax is no longer developed (docs/brax.md)."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def _import(module: str, name: str) -> None:
-    import importlib
-
     try:
         importlib.import_module(module)
     except ImportError as error:

@@ -68,6 +68,8 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
         if alike is None and before != after:
             raise UserError(f"an observation of {env.name} has {after} numbers, expected {before} as in the run")
         note = _note(before, after, same)
+        if config.environment.name != there.environment.name and alike is None:
+            note = f"{same} numbers are observed there, as in the run"
         if same < before or after != before:
             theta = _with_inputs(config.network.vector_text(before, actions), theta, after, same)
             elite = Elite(Genome(Center(theta)), _seen(elite.normalizer, after, same))
@@ -78,8 +80,11 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
 
 
 def _alike(here: Environment, there: Environment) -> int | None:
-    """How many of the first numbers of both observations mean the same; None: all, if there are as many of them."""
-    if here.name == there.name and here.continuous_actions:
+    """How many of the first numbers of both observations mean the same; None: all, if there are as many of them.
+
+    Of a robot of the user's own the user knows whether they do.
+    """
+    if here.continuous_actions and (here.name == there.name or _is_users_own(here) or _is_users_own(there)):
         return None
     tasks = {f"brax:{task}": (each.name, each.alike) for task, each in COUNTERPARTS.items()}
     for one, other in ((here, there), (there, here)):
@@ -90,6 +95,10 @@ def _alike(here: Environment, there: Environment) -> int | None:
     own = tasks.get(here.name, (next((task for task, each in tasks.items() if each[0] == here.name), None),))[0]
     expected = f"{here.name} or {own}" if own else here.name
     raise UserError(f"--env is {there.given_name!r}, expected one of the run's robot: {expected}")
+
+
+def _is_users_own(env: Environment) -> bool:
+    return env.family.name == "mjx"
 
 
 def _note(before: int, after: int, same: int) -> str:

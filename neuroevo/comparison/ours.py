@@ -120,9 +120,9 @@ def environment(contender: str, experiment: Experiment, models: Path) -> dict[st
 
 
 def lanes_of(experiment: Experiment) -> int:
-    """How many lanes the accelerated evaluator gets: one for each genome of the population, at least two a device."""
+    """How many lanes the accelerated evaluator gets: as many as are asked for, and a multiple of the devices."""
     devices = experiment.devices
-    return max(2, -(-experiment.population // devices)) * devices
+    return max(2, -(-(experiment.lanes or experiment.population) // devices)) * devices
 
 
 def brax_asset(file: str) -> Path:

@@ -197,6 +197,8 @@ def _page(comparison: Comparison, evolved: Sequence[JobResult], rates: Sequence[
         + ", ".join(f"{each.name} {each.episode_length:,} and {each.generations}" for each in chosen.tasks)
         + ".",
         "Initial weights are of one law but other draws, and episodes start from other draws, so single seeds differ.",
+        f"neuroevo on Brax plays {chosen.lanes or chosen.population} episodes side by side, and the next where one",
+        "ends; the others play all at once.",
     ]
     if evolved:
         text += [

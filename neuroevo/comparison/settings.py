@@ -88,6 +88,9 @@ class CompareSettings:
     """Episodes of the center after each generation."""
     devices: Count | None = None
     """How many devices, or cores, everybody uses; left out: all cores."""
+    lanes: Count | None = None
+    """How many episodes neuroevo's evaluator on Brax plays side by side; left out: as many as there are genomes. With
+    fewer, lanes are refilled as episodes end; the other libraries cannot do that."""
     throughput: list[Annotated[int, BeforeValidator(whole), Field(ge=1, le=1 << 20)]] = dataclass_field(
         default_factory=list
     )
@@ -204,4 +207,5 @@ def _experiment(chosen: CompareSettings, task: TaskSettings, seed: int, devices:
         generations=task.generations,
         test_episodes=chosen.test_episodes,
         devices=devices,
+        lanes=chosen.lanes,
     )

@@ -19,6 +19,7 @@ total_steps = 250e6      # at least one of total_steps, generations and minutes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from dataclasses import field as dataclass_field
@@ -199,7 +200,7 @@ class Config:
         tables = self.tables()
         training = {key: value for key, value in tables["training"].items() if key not in BUDGETS}
         return {
-            "env": _plain({**tables["env"], **self.environment.deciding()}),
+            "env": _as_json({**tables["env"], **self.environment.deciding()}),
             "network": tables["network"],
             "algorithm": tables["algorithm"],
             "training": training,
@@ -220,6 +221,15 @@ SECTIONS = {
     "checkpoints": CheckpointSettings,
     "cluster": Cluster,
 }
+
+
+def _as_json(value: Any) -> Any:
+    """A table's values as JSON can say them: infinities, which ranges may end in, become texts."""
+    if isinstance(value, Mapping):
+        return {key: _as_json(each) for key, each in _plain(value).items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(each) for each in value]
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 def _plain(table: Mapping[str, Any]) -> dict[str, Any]:

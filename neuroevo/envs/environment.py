@@ -49,6 +49,7 @@ class Environment:
             The environment, of which nothing but its names, family and options, and what follows from these, may be
             asked where there are problems; and the problems.
         """
+        options = {**family.named_options(given_name), **options}
         values, wrong = check_options(family.options_type(name), options)
         problems = family.problems(name, given_name, values) + wrong
         file = None if problems else family.user_file(options)

@@ -74,6 +74,10 @@ class EnvFamily(ABC):
     def options_type(self, name: str) -> type:
         """The class of an environment's options, made by neuroevo.core.settings.settings."""
 
+    def named_options(self, given_name: str) -> Mapping[str, Any]:  # noqa: ARG002
+        """The options that the name itself has; an option that is given goes before."""
+        return {}
+
     @abstractmethod
     def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
         """What the native family takes, as texts "key=value".

@@ -43,7 +43,7 @@ _Terminate = Annotated[bool, Field(description="Whether the episode ends when th
 _Exclude = Annotated[bool, Field(description="Whether the place along x, and y where there is one, is not observed.")]
 _Include = Annotated[bool, Field(description="Whether these numbers, of each body, are observed.")]
 _Range = Annotated[tuple[float, float], PlainValidator(_range)]
-_HealthyRange = Annotated[_Range, Field(description="Where the robot is healthy; either end may be infinite.")]
+HealthyRange = Annotated[_Range, Field(description="Where the robot is healthy; either end may be infinite.")]
 _ForceRange = Annotated[_Range, Field(description="Contact forces are cut off at these ends.")]
 _CostRange = Annotated[_Range, Field(description="The cost of contacts is cut off at these ends.")]
 _Body = Annotated[int | str, PlainValidator(_body), Field(description="The body whose speed counts: name or number.")]
@@ -86,9 +86,9 @@ class HopperOptions:
     ctrl_cost_weight: _Control = 1e-3
     healthy_reward: _Healthy = 1.0
     terminate_when_unhealthy: _Terminate = True
-    healthy_state_range: _HealthyRange = (-100.0, 100.0)
-    healthy_z_range: _HealthyRange = (0.7, float("inf"))
-    healthy_angle_range: _HealthyRange = (-0.2, 0.2)
+    healthy_state_range: HealthyRange = (-100.0, 100.0)
+    healthy_z_range: HealthyRange = (0.7, float("inf"))
+    healthy_angle_range: HealthyRange = (-0.2, 0.2)
     reset_noise_scale: _Noise = 5e-3
     exclude_current_positions_from_observation: _Exclude = True
 
@@ -104,8 +104,8 @@ class Walker2dOptions:
     ctrl_cost_weight: _Control = 1e-3
     healthy_reward: _Healthy = 1.0
     terminate_when_unhealthy: _Terminate = True
-    healthy_z_range: _HealthyRange = (0.8, 2.0)
-    healthy_angle_range: _HealthyRange = (-1.0, 1.0)
+    healthy_z_range: HealthyRange = (0.8, 2.0)
+    healthy_angle_range: HealthyRange = (-1.0, 1.0)
     reset_noise_scale: _Noise = 5e-3
     exclude_current_positions_from_observation: _Exclude = True
 
@@ -123,7 +123,7 @@ class AntOptions:
     healthy_reward: _Healthy = 1.0
     main_body: _Body = 1
     terminate_when_unhealthy: _Terminate = True
-    healthy_z_range: _HealthyRange = (0.2, 1.0)
+    healthy_z_range: HealthyRange = (0.2, 1.0)
     contact_force_range: _ForceRange = (-1.0, 1.0)
     reset_noise_scale: _Noise = 0.1
     exclude_current_positions_from_observation: _Exclude = True
@@ -143,7 +143,7 @@ class HumanoidOptions:
     contact_cost_range: _CostRange = (-float("inf"), 10.0)
     healthy_reward: _Healthy = 5.0
     terminate_when_unhealthy: _Terminate = True
-    healthy_z_range: _HealthyRange = (1.0, 2.0)
+    healthy_z_range: HealthyRange = (1.0, 2.0)
     reset_noise_scale: _Noise = 1e-2
     exclude_current_positions_from_observation: _Exclude = True
     include_cinert_in_observation: _Include = True

@@ -14,10 +14,18 @@ from neuroevo.envs.environment import Environment, check_options
 from neuroevo.envs.family import EnvFamily
 from neuroevo.envs.gymnasium.family import GymnasiumFamily
 from neuroevo.envs.hard_maze import HardMazeFamily
+from neuroevo.envs.mjx import MjxFamily
 from neuroevo.envs.mujoco import MujocoFamily
 
 # The first that finds a name has it; those with the most environments, which are listed first, are asked last.
-FAMILIES: tuple[EnvFamily, ...] = (BraxFamily(), GymnasiumFamily(), HardMazeFamily(), MujocoFamily(), AtariFamily())
+FAMILIES: tuple[EnvFamily, ...] = (
+    BraxFamily(),
+    MjxFamily(),
+    GymnasiumFamily(),
+    HardMazeFamily(),
+    MujocoFamily(),
+    AtariFamily(),
+)
 
 
 def family_of(name: str) -> tuple[EnvFamily, str] | None:
@@ -55,7 +63,8 @@ def find(name: str, options: Mapping[str, Any] | None = None) -> Environment:
     Args:
         name: Any usual name: of a game frostbite, Frostbite, ALE/Frostbite-v5 or FrostbiteNoFrameskip-v4; of a MuJoCo
             task HalfCheetah-v5, HalfCheetah or half_cheetah; of a maze HardMaze-v0, HardMaze or hard_maze; of any
-            environment of Gymnasium gymnasium:CartPole-v1; of one of Brax brax:ant.
+            environment of Gymnasium gymnasium:CartPole-v1; of one of Brax brax:ant; of a robot of one's own
+            mjx:robot.xml.
         options: Its options by name; one that is None counts as left out.
 
     Raises:

@@ -23,6 +23,7 @@ NAMES = {
     "hard_maze": "HardMaze-v0",
     "gymnasium": "gymnasium:CartPole-v1",
     "brax": "brax:ant",
+    "mjx": f"mjx:{__file__}",  # any file that is there
 }
 
 
@@ -85,9 +86,11 @@ def test_every_family(family):
     else:
         assert environment.spec.family == family.name
         assert registry.resolve(name) == environment.spec
-    assert environment.options_type() == environment.options_type(**environment.values)
-    assert name in family.listing() or family.name == "gymnasium"
-    assert set(family.gymnasium_ids().values()) >= ({name} if family.name not in ("gymnasium", "brax") else set())
+    assert environment.options_type(**family.named_options(name)) == environment.options_type(**environment.values)
+    assert name in family.listing() or family.name in ("gymnasium", "mjx")
+    assert set(family.gymnasium_ids().values()) >= (
+        set() if family.accelerated or family.name == "gymnasium" else {name}
+    )
     assert set(family.free_options) <= set(environment.options_type().__pydantic_fields__)
     assert {family.file_option} - {None} <= set(environment.options_type().__pydantic_fields__)
 

@@ -12,7 +12,7 @@ import jax
 from brax import envs
 from brax.envs.base import Wrapper
 
-from neuroevo.accelerated.brax_simulator import BraxSimulator
+from neuroevo.accelerated.start import shared_simulator
 
 
 class CompiledEnvironment(Wrapper):  # type: ignore[misc] # Brax has no types
@@ -32,7 +32,7 @@ def compiled_environment(task: str, backend: str) -> envs.Env:
         task: Brax's name of it.
         backend: Its physics.
     """
-    return CompiledEnvironment(BraxSimulator(task, backend).environment)
+    return CompiledEnvironment(shared_simulator(task, backend).environment)
 
 
 @lru_cache(maxsize=8)

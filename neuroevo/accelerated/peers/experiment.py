@@ -23,6 +23,7 @@ class Experiment:
         generations: G.
         test_episodes: Episodes of the center after each generation.
         devices: How many of JAX's devices to use; where there is no GPU, cores.
+        lanes: How many episodes our evaluator plays side by side; None: one for each genome.
     """
 
     task: str
@@ -37,6 +38,7 @@ class Experiment:
     generations: int
     test_episodes: int
     devices: int
+    lanes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuroevo.accelerated.brax_simulator import BraxSimulator
+from neuroevo.accelerated.start import shared_simulator
 
 
 def facts(task: str, backend: str) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def facts(task: str, backend: str) -> dict[str, Any]:
         model (MuJoCo's, as Brax compiled it: mujoco.MjModel), physics_steps per step, observation_size, action_size,
         and options: the numbers of the environment's reward, ends and start, under Gymnasium's names.
     """
-    simulator = BraxSimulator(task, backend)
+    simulator = shared_simulator(task, backend)
     environment = simulator.environment
     named = {key.removeprefix("_"): value for key, value in vars(environment).items()}
     return {

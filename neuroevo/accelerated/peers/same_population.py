@@ -12,11 +12,11 @@ import numpy as np
 from evosax.problems import BraxProblem
 from evosax.problems.networks import MLP, tanh_output_fn
 
-from neuroevo.accelerated.brax_simulator import BraxSimulator
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 from neuroevo.accelerated.peers.evosax_es import player
 from neuroevo.accelerated.peers.experiment import Experiment
 from neuroevo.accelerated.peers.same_network import network_of
+from neuroevo.accelerated.start import shared_simulator
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
 from neuroevo.native.weights import NativeWeights
@@ -33,7 +33,7 @@ class SamePopulation:
             experiment: Its task, backend, network, episode length and devices count.
             lanes: How many episodes we play side by side.
         """
-        simulator = BraxSimulator(experiment.task, experiment.backend)
+        simulator = shared_simulator(experiment.task, experiment.backend)
         network = network_of(experiment)
         self.text = network.vector_text(simulator.observation_size, simulator.action_size)
         self._weights = NativeWeights([self.text])
@@ -60,11 +60,13 @@ class SamePopulation:
             genomes: Who plays.
 
         Returns:
-            useful_per_s, steps up to the ends of episodes by the wall time; seconds; mean_steps and mean_return.
+            useful_per_s, steps up to the ends of episodes by the wall time; useful_share, these steps by all that were
+            simulated; seconds; mean_steps and mean_return.
         """
-        begun = time.perf_counter()
+        before, begun = self._evaluator.lane_steps, time.perf_counter()
         outcomes = self._evaluator.evaluate([Episode(genome, seed) for seed, genome in enumerate(genomes)])
-        return _row(outcomes.steps, outcomes.returns, time.perf_counter() - begun)
+        seconds = time.perf_counter() - begun
+        return _row(outcomes.steps, outcomes.returns, seconds, self._evaluator.lane_steps - before)
 
     def evosax(self, genomes: Sequence[Genome]) -> dict[str, float]:
         """Plays them with evosax; weights are made beforehand. See ours()."""
@@ -73,7 +75,8 @@ class SamePopulation:
         jax.block_until_ready(population)  # type: ignore[no-untyped-call]
         begun = time.perf_counter()
         fitness, _, steps = self._play(jax.random.key(1), population, self._state)
-        return _row(np.asarray(steps), np.asarray(fitness), time.perf_counter() - begun)
+        played, returns = np.asarray(steps), np.asarray(fitness)
+        return _row(played, returns, time.perf_counter() - begun, played.size * self._problem.episode_length)
 
     def _parameters(self, theta: np.ndarray) -> Any:
         """As Flax names them."""
@@ -81,9 +84,10 @@ class SamePopulation:
         return {"params": {f"Dense_{i}": {"kernel": layer.kernel, "bias": layer.bias} for i, layer in enumerate(dense)}}
 
 
-def _row(steps: np.ndarray, returns: np.ndarray, seconds: float) -> dict[str, float]:
+def _row(steps: np.ndarray, returns: np.ndarray, seconds: float, simulated: int) -> dict[str, float]:
     return {
         "useful_per_s": float(steps.sum() / seconds),
+        "useful_share": float(steps.sum() / simulated),
         "seconds": seconds,
         "mean_steps": float(steps.mean()),
         "mean_return": float(returns.mean()),
