@@ -84,7 +84,7 @@ def make_simulator(env: Environment) -> BraxSimulator:
     """
     options = env.options_type(**env.values)
     if isinstance(options, MjxOptions):
-        return _mjx_simulator(options)
+        return _mjx_simulator(options, "" if env.file is None else env.file.sha256())
     module, _, task = env.name.removeprefix(PREFIX).rpartition(":")
     if module:
         _import(module, env.given_name)
@@ -120,7 +120,7 @@ def shared_simulator(task: str, backend: str) -> BraxSimulator:
 
 
 @lru_cache(maxsize=4)
-def _mjx_simulator(options: MjxOptions) -> BraxSimulator:
+def _mjx_simulator(options: MjxOptions, sha256: str) -> BraxSimulator:  # noqa: ARG001 - a changed file is another
     with _quiet():
         from neuroevo.accelerated.brax_simulator import BraxSimulator
         from neuroevo.accelerated.mjx_task import MjxTask

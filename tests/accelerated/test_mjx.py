@@ -132,6 +132,19 @@ def test_a_run_is_replayed_and_shown(trained, tmp_path):
     assert "var system" in page.read_text()
 
 
+def test_a_model_that_changed_is_another(tmp_path):
+    from neuroevo.accelerated.start import make_simulator
+
+    own = tmp_path / "own.xml"
+    masses = []
+    for size in ("0.05", "0.06"):
+        own.write_text(CRAWLER.replace('size="0.05"', f'size="{size}"'))
+        simulator = make_simulator(config(own).environment)
+        assert make_simulator(config(own).environment) is simulator
+        masses.append(float(simulator.environment.sys.mj_model.body_mass[1]))
+    assert masses[0] < masses[1]
+
+
 def test_a_run_keeps_to_its_model(trained):
     own = trained.path.parent / "own.xml"
     own.write_text(CRAWLER.replace('gear="5"', 'gear="6"'))
