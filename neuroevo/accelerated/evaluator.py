@@ -19,7 +19,7 @@ import numpy as np
 
 from neuroevo.accelerated.lanes import Lanes, Look
 from neuroevo.accelerated.networks import initial_scales, policy
-from neuroevo.accelerated.program import NO_EPISODE, Stock
+from neuroevo.accelerated.program_state import NO_EPISODE, Stock
 from neuroevo.accelerated.simulator import Simulator
 from neuroevo.accelerated.weights import GenomeRows
 from neuroevo.core.closing import Closing

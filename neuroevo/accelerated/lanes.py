@@ -15,7 +15,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from neuroevo.accelerated.networks import Forward
-from neuroevo.accelerated.program import NO_EPISODE, Stock, first_state, run, stock_up
+from neuroevo.accelerated.program import run, stock_up
+from neuroevo.accelerated.program_state import NO_EPISODE, Stock, first_state
 from neuroevo.accelerated.simulator import Simulator
 
 _AXIS = "devices"
@@ -50,13 +51,15 @@ class Look:
     """States of simulators, as the host sees them.
 
     Attributes:
-        playing: The number of each lane's episode, int32 [L], or NO_EPISODE.
+        played: The number of the episode whose state a lane has, int32 [L], or NO_EPISODE.
+        over: Whether that is over, or there is none, bool [L].
         now: What was asked for of the lanes' states, arrays [L, ...].
         stocked: Likewise of the stock, [F], those that have begun included.
         start: What was asked for of its states, the episodes' first, arrays [F, ...].
     """
 
-    playing: np.ndarray
+    played: np.ndarray
+    over: np.ndarray
     now: Any
     stocked: np.ndarray
     start: Any
@@ -156,8 +159,9 @@ class Lanes:
         Args:
             what: The part of a simulator's state.
         """
-        playing, stock = self._state.playing, self._state.stock
-        return Look(*jax.device_get((playing.episode, what(playing.simulation), stock.episode, what(stock.simulation))))
+        playing, idle, _, stock, _ = self._state
+        seen = playing.episode, idle, what(playing.simulation), stock.episode, what(stock.simulation)
+        return Look(*jax.device_get(seen))
 
 
 @lru_cache(maxsize=8)  # evaluators of the same environment and network share what was compiled

@@ -11,7 +11,7 @@ import numpy as np
 from brax.io import html
 
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
-from neuroevo.accelerated.program import NO_EPISODE
+from neuroevo.accelerated.program_state import NO_EPISODE
 from neuroevo.core.episode import Episode, Outcomes
 from neuroevo.core.evaluator import Progress
 
@@ -35,7 +35,7 @@ def watch(
         its first step has its start alone.
     """
     kept: list[list[Any]] = [[] for _ in episodes]
-    lanes = np.full(evaluator.lanes, NO_EPISODE)
+    finished: set[int] = set()
     batch = evaluator.submit(episodes)
     while batch.left:
         evaluator.advance(batch)
@@ -43,11 +43,13 @@ def watch(
         for place in np.flatnonzero(seen.stocked != NO_EPISODE):
             if not kept[seen.stocked[place]]:
                 kept[seen.stocked[place]].append(_of(seen.start, place))
-        # An episode that has ended has left its lane, which shows its last state nevertheless.
-        played = np.where(seen.playing != NO_EPISODE, seen.playing, lanes)
-        for lane in np.flatnonzero(played != NO_EPISODE):
-            kept[played[lane]].append(_of(seen.now, lane))
-        lanes = seen.playing
+        # A lane shows the last state of an episode that is over until it takes another.
+        for lane in np.flatnonzero(seen.played != NO_EPISODE):
+            number = int(seen.played[lane])
+            if number not in finished:
+                kept[number].append(_of(seen.now, lane))
+            if seen.over[lane]:
+                finished.add(number)
         if on_progress is not None:
             on_progress(batch.over, int(batch.steps.sum()))
     return batch.outcomes, kept

@@ -151,6 +151,27 @@ def test_little_is_idle():
         assert evaluator.useful_share > 0.9
 
 
+def test_the_longest_are_played_by_half_of_the_lanes(evaluator):
+    before = evaluator.lane_steps
+    steps = np.sort(evaluator.evaluate(episodes(8)).steps)
+    assert steps[3] < steps[7]
+    assert evaluator.lane_steps - before == 8 * steps[3] + 4 * (steps[7] - steps[3])
+
+
+def test_watched_episodes_show_every_state():
+    from neuroevo.accelerated.playback import watch
+
+    asked = episodes(20)
+    with make(8, steps=1) as evaluator:
+        unwatched = evaluator.evaluate(asked[::-1])
+        outcomes, states = watch(evaluator, asked, lambda state: state)
+        np.testing.assert_array_equal(outcomes.returns, unwatched.returns[::-1])
+        for steps, seen in zip(outcomes.steps, states, strict=True):
+            assert len(seen) == steps + 1
+            places, speeds = np.array(seen).T
+            np.testing.assert_array_equal(places[1:], places[:-1] + np.float32(0.25) * speeds[1:])
+
+
 def test_lanes_are_shared_out_among_devices():
     with pytest.raises(UserError, match="devices is 99, expected one in"):
         make(8, devices=99)
