@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CACHE = "JAX_COMPILATION_CACHE_DIR"
 
 
-def make_evaluator(env: Environment, network: Network, steps: int = 64) -> AcceleratedEvaluator:
+def make_evaluator(env: Environment, network: Network, device: str = "auto", steps: int = 64) -> AcceleratedEvaluator:
     """Makes the evaluator of an environment whose simulator runs on the accelerator.
 
     Programs are compiled when the first episodes are played, which takes up to a minute. What was compiled is kept
@@ -37,6 +37,7 @@ def make_evaluator(env: Environment, network: Network, steps: int = 64) -> Accel
     Args:
         env: The environment.
         network: Who plays.
+        device: "auto" for what JAX takes, "cpu" or "gpu".
         steps: Between looks at signals and progress.
 
     Raises:
@@ -46,7 +47,7 @@ def make_evaluator(env: Environment, network: Network, steps: int = 64) -> Accel
     for problem in check(network, env.given_name, env.image_observations, env.continuous_actions):
         raise ConfigError([problem])
     options = env.options_type(**env.values)
-    start_jax(options.devices)
+    start_jax(options.devices, device)
     return AcceleratedEvaluator(
         make_simulator(env),
         network,
@@ -57,11 +58,15 @@ def make_evaluator(env: Environment, network: Network, steps: int = 64) -> Accel
     )
 
 
-def start_jax(devices: int) -> None:
+def start_jax(devices: int, device: str = "auto") -> None:
     """Sets JAX up, before it has been used in this process.
 
     Args:
         devices: How many there should be where the processor is all there is.
+        device: "auto" for what JAX takes, "cpu" or "gpu".
+
+    Raises:
+        ConfigError: JAX has no such device, or has begun with another in this process.
     """
     if _CACHE not in os.environ:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "neuroevo" / "jax"
@@ -70,6 +75,13 @@ def start_jax(devices: int) -> None:
     # Where JAX has been used already, its devices are what they are; the evaluator says so if they are too few.
     with contextlib.suppress(RuntimeError):
         _set("jax_num_cpu_devices", devices)
+    if device == "auto":
+        return
+    if device == "cpu":
+        _set("jax_platforms", "cpu")  # without effect where another has been used
+    there = jax.default_backend()
+    if there != device:
+        raise ConfigError([Problem("hardware.device", f"JAX computes on {there} here, expected that or auto", device)])
 
 
 def make_simulator(env: Environment) -> BraxSimulator:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuroevo.config.schema import Config, Env
+from neuroevo.config.schema import Config, Env, Hardware
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.observation_statistics import Normalizer
@@ -54,6 +54,8 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
         UserError: There is no such environment, or it is not known to be the same robot with the same actions.
     """
     there = replace(config, env=env).on_this_machine()
+    if there.environment.family.accelerated != config.environment.family.accelerated:
+        there = replace(there, hardware=Hardware(config.hardware.device))  # the rest is of the run's own simulator
     alike = _alike(config.environment, there.environment)
     with make_evaluator(config.on_this_machine()) as home:
         before, actions = home.observation_size, home.num_actions

@@ -59,7 +59,7 @@ def write_page(
     from neuroevo.accelerated.start import brax_environment, make_evaluator
 
     episodes = [Episode(elite.genome, seed, max_episode_steps, elite.normalizer) for seed in seeds]
-    with make_evaluator(config.environment, config.network, steps=1) as evaluator:
+    with make_evaluator(config.environment, config.network, config.hardware.device, steps=1) as evaluator:
         outcomes, kept = watch(evaluator, episodes, positions, on_progress)
     frames = [frame for each in kept for frame in each]
     path.write_text(page(brax_environment(config.environment), frames), encoding="utf-8")

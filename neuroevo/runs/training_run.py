@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.config.load import load_config, make_config
-from neuroevo.config.schema import Cluster, Config
+from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.runs.folder import RunFolder, log
@@ -99,10 +99,16 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.algorithm.behavior is not None:
         reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
+    for key in ("lanes", "slots", "engine"):
+        value = getattr(config.hardware, key)
+        if value != getattr(Hardware(), key):
+            instead = "; env.options.lanes is how many episodes are played side by side" if key == "lanes" else ""
+            reason = f"the native core's, which does not play {config.env.name}, expected none{instead}"
+            problems.append(Problem(f"hardware.{key}", reason, value))
     refuse(problems)
     from neuroevo.accelerated.start import make_evaluator
 
-    return make_evaluator(config.environment, config.network)
+    return make_evaluator(config.environment, config.network, config.hardware.device)
 
 
 def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> ClusterEvaluator:

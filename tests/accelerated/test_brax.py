@@ -115,6 +115,15 @@ def test_what_has_no_accelerator(tmp_path):
     with pytest.raises(ConfigError) as caught:
         make_evaluator(config(cluster={"address": "local"}))
     assert [problem.key for problem in caught.value.problems] == ["cluster.address"]
+    with pytest.raises(ConfigError) as caught:
+        make_evaluator(config(hardware={"lanes": 2, "slots": 3, "engine": "native", "threads": 2}))
+    assert [problem.key for problem in caught.value.problems] == ["hardware.lanes", "hardware.slots", "hardware.engine"]
+    import jax
+
+    other = "gpu" if jax.default_backend() == "cpu" else "cpu"
+    with pytest.raises(ConfigError) as caught:
+        make_evaluator(config(hardware={"device": other}))
+    assert [problem.key for problem in caught.value.problems] == ["hardware.device"]
     with pytest.raises(UserError, match="no_such_module"):
         make_evaluator(config(env={"name": "brax:no_such_module:walker"}))
 

@@ -42,7 +42,8 @@ def balancing(tmp_path_factory):
     env = {"name": "InvertedPendulum-v5", "options": {"max_episode_steps": 150, "xml_file": str(model)}}
     training = {"generations": 8, "test_episodes": 4, "validation_episodes": 5}
     algorithm = {"name": "ga", "population": 100, "parents": 10, "sigma": 0.5, "validation_candidates": 5}
-    tables = {"env": env, "network": MLP, "algorithm": algorithm, "training": training}
+    hardware = {"lanes": 2, "engine": "native"}  # which Brax has not
+    tables = {"env": env, "network": MLP, "algorithm": algorithm, "training": training, "hardware": hardware}
     return neuroevo.train(tables, tmp_path_factory.mktemp("run") / "native")
 
 

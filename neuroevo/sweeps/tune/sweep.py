@@ -96,7 +96,8 @@ def load_sweep(
     if base is None:
         raise ConfigError(problems, str(path))
     at_a_time = concurrent or chosen.concurrent
-    shared = chosen.shared and not base.network.needs_reference  # which every trial has statistics of its own for
+    own = base.network.needs_reference or base.environment.family.accelerated  # statistics, or a program
+    shared = chosen.shared and not own
     tables = read(source, changes).tables
     if not shared:
         tables = _with_threads(tables, base, at_a_time)
