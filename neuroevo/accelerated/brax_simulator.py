@@ -27,7 +27,10 @@ class BraxSimulator:
             environment: One of Brax.
         """
         self.environment = environment
-        state = jax.eval_shape(self.environment.reset, jnp.zeros(2, jnp.uint32))
+        # Functions that are compiled by themselves are traced once in a process, not in each program that calls them;
+        # for MJX, whose step has thousands of operations, that takes seconds.
+        self._reset, self._step = jax.jit(environment.reset), jax.jit(environment.step)
+        state = jax.eval_shape(self._reset, jnp.zeros(2, jnp.uint32))
         # With strong dtypes, so that the state has the same ones at the start as after steps.
         self.state = jax.tree.map(_strong_shape, state)
         self.observation_size = state.obs.shape[-1]
@@ -35,7 +38,7 @@ class BraxSimulator:
 
     def reset(self, key: jax.Array) -> Any:
         """See Simulator."""
-        return self._strong(self.environment.reset(key))
+        return self._strong(self._reset(key))
 
     def observation(self, state: Any) -> jax.Array:
         """See Simulator."""
@@ -43,7 +46,7 @@ class BraxSimulator:
 
     def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
         """See Simulator."""
-        after = self._strong(self.environment.step(state, action))
+        after = self._strong(self._step(state, action))
         return after, after.reward, after.done > 0
 
     def _strong(self, state: Any) -> Any:

@@ -95,8 +95,6 @@ def played_by_mujoco(path, theta, start, limit):
 
 
 def test_episodes_are_those_of_mujoco(model):
-    import jax
-
     from neuroevo.accelerated.start import make_simulator
 
     made = config(model)
@@ -104,7 +102,7 @@ def test_episodes_are_those_of_mujoco(model):
     with make_evaluator(made) as evaluator:
         outcomes = evaluator.evaluate(asked)
         thetas = [NativeWeights(evaluator.network_texts).theta(each.genome) for each in asked]
-    reset = jax.jit(make_simulator(made.environment).reset)
+    reset = make_simulator(made.environment).reset
     for index, (episode, theta) in enumerate(zip(asked, thetas, strict=True)):
         start = reset(np.array(divmod(episode.seed, 2**32), np.uint32)).pipeline_state
         expected = played_by_mujoco(model, theta.astype(np.float64), start, episode.max_steps or 40)
