@@ -11,7 +11,7 @@ GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-native bench lint format clean
+.PHONY: help preflight setup build run test test-native test-install bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
@@ -71,6 +71,20 @@ test: setup test-native  ## All tests: native, then Python
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
 	@$(CMAKE_BUILD) --target native_tests
 	$(BIN)/ctest --test-dir $(BUILD) --parallel $(CORES) --label-exclude '^gpu$$' --output-on-failure --no-tests=error
+
+# As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive, and that
+# wheel in an environment of its own. Not optimized and without the GPU backend, which would take minutes more.
+DIST := build/dist
+PIP = -m pip --quiet --disable-pip-version-check
+test-install: $(DEPS)  ## That pip can build the package from a source archive, and that it works where pip put it
+	@rm -rf $(DIST)
+	$(BIN)/python -m build --sdist --no-isolation --outdir $(DIST) .
+	PATH='$(CURDIR)/$(BIN):$(PATH)' $(BIN)/python $(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) \
+	  --config-settings=cmake.build-type=Debug --config-settings=cmake.define.NEUROEVO_PGO=OFF \
+	  --config-settings=cmake.define.NEUROEVO_CUDA=OFF $(DIST)/neuroevo-*.tar.gz
+	$(PYTHON) -m venv $(DIST)/venv
+	$(DIST)/venv/bin/python $(PIP) install $(DIST)/neuroevo-*.whl
+	$(DIST)/venv/bin/python tests/house/check_installed.py
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
 	@$(CMAKE_BUILD) --target benchmarks ale_bench

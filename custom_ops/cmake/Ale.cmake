@@ -5,10 +5,20 @@ string(REGEX MATCH "\"ale-py==([0-9.]+)\"" matched "${pyproject}")
 set(ALE_VERSION ${CMAKE_MATCH_1})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${NEUROEVO_ROOT}/pyproject.toml)
 set(ale_root ${NEUROEVO_ROOT}/build/ale_py-${ALE_VERSION}/src)
+if(SKBUILD) # `make build` has done this
+  execute_process(COMMAND ${NEUROEVO_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/cmake/fetch_ale.py ${NEUROEVO_ROOT}/build
+                  RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "The emulator's sources are missing (see above); -C cmake.define.NEUROEVO_ATARI=OFF does without")
+  endif()
+endif()
 if(NOT EXISTS ${ale_root}/ale/ale_interface.cpp)
   message(FATAL_ERROR "There is no ${ale_root}/ale: run `make setup`, or configure with -DNEUROEVO_ATARI=OFF")
 endif()
-find_package(ZLIB REQUIRED)
+find_package(ZLIB)
+if(NOT ZLIB_FOUND)
+  message(FATAL_ERROR "zlib.h is missing: apt-get install -y zlib1g-dev")
+endif()
 
 # version.hpp.in also wants these; nothing reads them.
 string(REPLACE "." ";" version_parts ${ALE_VERSION})

@@ -41,7 +41,7 @@ def download(version: str, build: Path) -> None:
     if result.returncode != 0:
         sys.exit(
             f"pip could not download the sources of ale-py {version} (its message is above). Without network: put "
-            f"ale_py-{version}.tar.gz with SHA-256 {SHA256[version]} into {build}/ and run make again"
+            f"ale_py-{version}.tar.gz with SHA-256 {SHA256[version]} into {build}/ and try again"
         )
 
 
@@ -57,7 +57,7 @@ def main() -> None:
         download(version, build)
     actual = hashlib.sha256(tarball.read_bytes()).hexdigest()
     if actual != SHA256[version]:
-        sys.exit(f"{tarball} has SHA-256 {actual}, expected {SHA256[version]}; delete it and run make again")
+        sys.exit(f"{tarball} has SHA-256 {actual}, expected {SHA256[version]}; delete it and try again")
     if done.exists():
         return
     with tarfile.open(tarball) as archive:

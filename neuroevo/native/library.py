@@ -8,6 +8,7 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from neuroevo.core.bounds import MAX_THREADS
@@ -70,10 +71,24 @@ def core() -> ctypes.CDLL:
         name = f"libneuroevo_{family}.so"
         if (LIBRARY_FOLDER / name).is_file():
             try:
+                if family == "mujoco":
+                    _load_mujoco()
                 ctypes.CDLL(str(LIBRARY_FOLDER / name))
             except OSError as error:
                 warnings.warn(f"{name} cannot be loaded ({error}); `make build` makes it anew", stacklevel=2)
     return library
+
+
+def _load_mujoco() -> None:
+    """Loads the C library of the mujoco package, wherever that is, for our own to find it loaded.
+
+    Raises:
+        OSError: There is one, but it cannot be loaded.
+    """
+    package = find_spec("mujoco")
+    folders = package.submodule_search_locations if package else None
+    for path in [path for folder in folders or [] for path in Path(folder).glob("libmujoco.so.*")]:
+        ctypes.CDLL(str(path))
 
 
 def call(

@@ -10,7 +10,8 @@ from packaging.specifiers import SpecifierSet
 from neuroevo.system.toml import tomllib
 
 ROOT = Path(__file__).parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+TABLES = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = TABLES["project"]
 PYTHONS = [f"3.{minor}" for minor in range(30) if f"3.{minor}" in SpecifierSet(PROJECT["requires-python"])]
 EXTRAS = PROJECT["optional-dependencies"].values()
 PINS = [Requirement(line) for lines in (PROJECT["dependencies"], *EXTRAS) for line in lines]
@@ -30,6 +31,14 @@ def test_every_python_has_the_pinned_version(pin):
     allowed = SpecifierSet(metadata(pin.name).get("Requires-Python", ""))
     wanting = [python for python in PYTHONS if python not in allowed and _marked(pin, python)]
     assert not wanting, f"{pin}: needs Python {allowed}, which leaves out {', '.join(wanting)}"
+
+
+def test_wheels_are_built_against_what_is_installed_with_them():
+    (wheel,) = [each for each in TABLES["tool"]["scikit-build"]["overrides"] if each["if"]["state"] == "wheel"]
+    against = {*wheel["build"]["requires"], *TABLES["build-system"]["requires"]}
+    pinned = {str(pin) for pin in PINS}
+    assert {line for line in against if not line.startswith("pip==")} <= pinned
+    assert any(line.startswith("tensorflow==") for line in against)
 
 
 def _marked(pin, python):

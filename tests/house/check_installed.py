@@ -1,0 +1,57 @@
+"""Whether an installed neuroevo is whole: check_installed.py, run by a Python that pip has installed it into.
+
+`make test-install` does so, in an environment of its own and away from the repository. Every family of environments is
+played, by the native core and by TensorFlow's ops, and the commands that the README begins with are given.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import neuroevo
+from neuroevo.native import library
+
+MLP = {"name": "mlp", "hidden": [8]}
+GA = {"name": "ga", "population": 6, "parents": 2, "validation_candidates": 2}
+TRAINING = {"generations": 2, "max_episode_steps": 20, "validation_episodes": 2, "test_episodes": 0}
+PLAYED = (
+    ("frostbite", {"name": "model"}),
+    ("Hopper-v5", MLP),
+    ("hard_maze", MLP),
+    ("gymnasium:CartPole-v1", MLP),
+)
+
+
+def command(*words: str) -> str:
+    """Gives a command of neuroevo as a user does, by the program beside this Python, and returns what it prints."""
+    program = Path(sys.executable).with_name("neuroevo")
+    return subprocess.run([program, *words], check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+def main() -> None:
+    package = Path(neuroevo.__file__).parent
+    assert package.is_relative_to(sys.prefix), f"{package} is not in {sys.prefix}: this neuroevo was not installed"
+    built = library.build_info()
+    assert set(built["families"].split()) == {"atari", "mujoco", "hard_maze", "gymnasium"}, built
+    for name, network in PLAYED:
+        fitness = []
+        for engine in ("native", "tensorflow"):
+            tables = {"env": {"name": name}, "network": network, "algorithm": GA, "training": TRAINING}
+            run = neuroevo.train({**tables, "hardware": {"engine": engine}}, f"{engine}-{name.replace(':', '-')}")
+            fitness.append([row["fitness"] for row in run.rows()])
+        assert len(fitness[0]) == 2 and fitness[0] == fitness[1], (name, fitness)
+        print(f"{name}: played by both engines")
+    assert "frostbite_ga" in command("config", "presets")
+    command("train", "smoke", "--out", "smoke")
+    command("evaluate", "smoke", "--episodes", "2", "--max-episode-steps", "50")
+    command("render", "smoke", "--out", "elite.mp4", "--max-episode-steps", "20")
+    assert Path("elite.mp4").stat().st_size > 1000
+    print(f"neuroevo {neuroevo.__version__} in {package} is whole: {built}")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        main()
