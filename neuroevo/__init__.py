@@ -9,6 +9,8 @@ The functions that scripts need are here, and each is loaded when it is first us
     make_config    makes a configuration from tables
     make_vec       makes environments as a gymnasium.vector.VectorEnv
 
+Where Gymnasium has been imported, its make_vec knows them too: gymnasium.make_vec("neuroevo:neuroevo/Frostbite-v5").
+
 Example:
     >>> import neuroevo
     >>> run = neuroevo.train("frostbite_demo", overrides=["training.generations=3"])
@@ -17,6 +19,7 @@ Example:
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -52,3 +55,7 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+if "gymnasium" in sys.modules:
+    import_module("neuroevo.envs.gymnasium_ids")

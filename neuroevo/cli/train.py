@@ -119,6 +119,8 @@ def train_run(folder: RunFolder) -> None:
             where = f"into {folder.path}" + (f", from generation {generation}" if generation else "")
             seed = config.training.seed
             say(f"{config.algorithm_name} on {config.env.name}, {weights}, seed {seed}, {where}")
+            if config.environment.rules:
+                say(f"{config.env.name} is played by {config.environment.rules}")
             try:
                 state = run(config, evaluator, folder, watcher)
             except KeyboardInterrupt as interrupt:

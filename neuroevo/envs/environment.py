@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,16 @@ class Environment:
     def options_type(self) -> type:
         """The class of its options."""
         return self.family.options_type(self.name)
+
+    @property
+    def rules(self) -> str:
+        """What a user should know of how it is played, as EnvFamily.rules() has it."""
+        return self.family.rules(self.name, self.values)
+
+    def settings(self) -> dict[str, Any]:
+        """All that was settled about it, for a run's info.json: family, name, and options with their defaults."""
+        made = self.options_type(**self.values)
+        return {"family": self.family.name, "name": self.name, **asdict(made)}
 
     @property
     def image_observations(self) -> bool | None:

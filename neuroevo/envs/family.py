@@ -78,6 +78,15 @@ class EnvFamily(ABC):
         """The options that the name itself has; an option that is given goes before."""
         return {}
 
+    def rules(self, name: str, options: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """What a user should know of how it is played, where one name may mean several things; "" where it may not.
+
+        Args:
+            name: The environment.
+            options: Options as options_type() has them, of which none is None.
+        """
+        return ""
+
     @abstractmethod
     def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
         """What the native family takes, as texts "key=value".
@@ -130,7 +139,7 @@ class EnvFamily(ABC):
         return None
 
     def gymnasium_ids(self) -> Mapping[str, str]:
-        """What gymnasium.make_vec is to call environments, after "neuroevo/", and their full names."""
+        """What gymnasium.make_vec is to call environments, after "neuroevo/", and names by which find() has them."""
         return {}
 
     def user_file(self, options: Mapping[str, Any]) -> UserFile | None:

@@ -1,7 +1,4 @@
-"""Our environments as a gymnasium.vector.VectorEnv, for scripts of one's own: NumPy in, NumPy out, no TensorFlow.
-
-Importing this module registers all of them for gymnasium.make_vec: neuroevo/Frostbite-v5, neuroevo/Ant-v5, ...
-"""
+"""Our environments as a gymnasium.vector.VectorEnv, for scripts of one's own: NumPy in, NumPy out, no TensorFlow."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import error
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -20,7 +16,8 @@ from gymnasium.vector.utils import batch_space
 
 from neuroevo.core.bounds import MAX_SLOTS
 from neuroevo.core.env_spec import EnvSpec
-from neuroevo.envs.registry import FAMILIES, family_of, resolve
+from neuroevo.envs.gymnasium_ids import spec_of
+from neuroevo.envs.registry import family_of, find
 from neuroevo.envs.spaces import spaces_of
 from neuroevo.native.vector_env import VectorCore
 
@@ -264,11 +261,13 @@ def make_vec(
     Raises:
         UserError: The name or an option is unknown, or wrong; it is a ValueError.
     """
+    given = {"max_episode_steps": max_episode_steps, **options}
     known = family_of(name)
     if known is not None and "max_episode_steps" in (field.name for field in fields(known[0].options_type(known[1]))):
         options["max_episode_steps"], max_episode_steps = max_episode_steps, None
-    return NativeVectorEnv(
-        resolve(name, options),
+    environment = find(name, options)
+    env = NativeVectorEnv(
+        environment.spec,
         num_envs,
         autoreset_mode=autoreset_mode,
         render_mode=render_mode,
@@ -276,6 +275,10 @@ def make_vec(
         num_threads=num_threads,
         max_episode_steps=max_episode_steps,
     )
+    mode = env.metadata["autoreset_mode"].value
+    keywords = {"autoreset_mode": mode, "render_mode": render_mode, "copy": copy, "num_threads": num_threads}
+    env.spec = spec_of(environment, {"name": name, "num_envs": env.num_envs, **keywords, **given})
+    return env
 
 
 def _positive(name: str, value: int | None) -> int:
@@ -283,11 +286,3 @@ def _positive(name: str, value: int | None) -> int:
     if value is not None and not 1 <= operator.index(value) < 2**31:
         raise ValueError(f"{name} is {value}, expected None or 1 or more")
     return value or 0
-
-
-def _register() -> None:
-    for name, env_id in ((name, env_id) for family in FAMILIES for env_id, name in family.gymnasium_ids().items()):
-        gymnasium.register(f"neuroevo/{env_id}", vector_entry_point=f"{__name__}:make_vec", kwargs={"name": name})
-
-
-_register()

@@ -2,7 +2,7 @@
 
 config.toml     the configuration with every default filled in
 reference.npy   the reference batch of a network with virtual batch normalization, see reference
-info.json       command, seed, versions, git commit, machine, and the same of every time the run was resumed
+info.json       command, seed, environment, versions, git commit, machine; the same of every time the run was resumed
 metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
 checkpoints/    what the run can go on from, see checkpoints
 tensorboard/    event files
@@ -279,7 +279,8 @@ class RunFolder:
             (self.path / stale).unlink(missing_ok=True)
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         forked = {} if self._fork is None else {FORKED: self._fork.provenance}
-        info = {"seed": self.config.training.seed, **reference_file.checksum(self.reference_batch), **forked, **extra}
+        info = {"seed": self.config.training.seed, "environment": self.config.environment.settings(), **forked, **extra}
+        info |= reference_file.checksum(self.reference_batch)
         write_info(self.path, {**provenance(command), **info, "resumed": []})
         self._metrics = MetricsFiles(self.path, None if self._fork is None else write_history(self._fork, self.path))
         self._after = self.state, self._metrics.lengths

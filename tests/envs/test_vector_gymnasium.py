@@ -1,16 +1,21 @@
 """Our vector environments among Gymnasium's: the same play as SyncVectorEnv makes of Gymnasium's own environments, its
 checker, make_vec and wrappers, and the example."""
 
+import subprocess
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import vector as wrappers
 
 from experiments.examples.policy_gradient import policy_gradient
+from neuroevo.envs.registry import find
 from neuroevo.envs.vector import make_vec
-from tests.support.vector_reference import TheirBreakout, TheirCartPole, TheirHopper, assert_alike
+from tests.support.vector_reference import TheirCartPole, TheirGame, TheirHopper, assert_alike
 
 MODES = list(AutoresetMode)
 
@@ -51,10 +56,22 @@ def test_hopper_is_gymnasiums(mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_breakout_is_gymnasiums(mode):
-    ours = make_vec("ALE/Breakout-v5", 2, autoreset_mode=mode.value, max_episode_steps=150, protocol="gymnasium")
-    theirs = SyncVectorEnv([lambda i=i: TheirBreakout(7 + i, 150) for i in range(2)], autoreset_mode=mode)
+    ours = make_vec("BreakoutNoFrameskip-v4", 2, autoreset_mode=mode.value, max_episode_steps=150)
+    theirs = SyncVectorEnv([lambda i=i: TheirGame("breakout", 7 + i, 150) for i in range(2)], autoreset_mode=mode)
     terminated, truncated, _ = assert_equal_play(ours, theirs, 500, 0)
     assert terminated > 0 and truncated > 0
+
+
+# 2,000 steps of each, with the sticky actions of these names drawn by ALE's own generator.
+@pytest.mark.parametrize(
+    "title", ["Asterix", "Boxing", "DemonAttack", "Enduro", "Freeway", "MsPacman", "Riverraid", "SpaceInvaders"]
+)
+def test_registered_names_are_gymnasiums(title):
+    ours = make_vec(f"ALE/{title}-v5", 2)
+    game = find(f"ALE/{title}-v5").name
+    theirs = SyncVectorEnv([lambda i=i: TheirGame(game, 7 + i, 0, sticky=0.25) for i in range(2)])
+    assert_equal_play(ours, theirs, 1000, 0)
+    ours.close()
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
@@ -115,9 +132,7 @@ def test_gymnasiums_checker_is_content(name, keywords):
     check_env(Alone(name, **keywords), skip_render_check=not keywords)
 
 
-@pytest.mark.parametrize(
-    "name", ["neuroevo/Frostbite-v5", "neuroevo/MsPacman-v5", "neuroevo.envs.vector:neuroevo/Ant-v5"]
-)
+@pytest.mark.parametrize("name", ["neuroevo/Frostbite-v5", "neuroevo/MsPacman-v5", "neuroevo:neuroevo/Ant-v5"])
 def test_gymnasiums_make_vec_knows_it(name):
     env = gymnasium.make_vec(name, num_envs=3, vectorization_mode="vector_entry_point", frame_skip=2)
     assert env.spec.id == name.split(":")[-1] and env.num_envs == 3
@@ -125,6 +140,29 @@ def test_gymnasiums_make_vec_knows_it(name):
     assert gymnasium.make_vec(env.spec).observation_space == env.observation_space
     env.reset(seed=0)
     env.close()
+
+
+@pytest.mark.parametrize("name", ["ALE/Pong-v5", "pong", "Ant-v5", "HardMaze-v0", "gymnasium:CartPole-v1"])
+def test_its_spec_makes_the_same_again(name):
+    made = make_vec(name, 2, max_episode_steps=9)
+    again = gymnasium.make_vec(EnvSpec.from_json(made.spec.to_json()))
+    assert again.num_envs == 2 and repr(again) == repr(made)
+    assert (made.spec.id in gymnasium.registry) == (name in ("ALE/Pong-v5", "Ant-v5", "HardMaze-v0"))
+    for env in (made, again):
+        env.action_space.seed(5)
+    assert_alike(made.reset(seed=3)[0], again.reset(seed=3)[0], 0)
+    for _ in range(30):
+        for one, other in zip(
+            made.step(made.action_space.sample()), again.step(again.action_space.sample()), strict=True
+        ):
+            assert_alike(one, other, 0)
+
+
+def test_importing_the_package_registers_where_gymnasium_is_loaded():
+    program = "import {}; import sys; print('neuroevo.envs.gymnasium_ids' in sys.modules, 'gymnasium' in sys.modules)"
+    for names, printed in (("neuroevo", "False False"), ("gymnasium, neuroevo", "True True")):
+        done = subprocess.run([sys.executable, "-c", program.format(names)], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == printed
 
 
 # Not with same-step autoreset: Gymnasium 1.3's wrapper then leaves out the first step of every episode but the first.

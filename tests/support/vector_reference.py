@@ -18,11 +18,12 @@ def episode_seeds(seed):
         yield (int(words[0]) | int(words[1]) << 32) >> 1
 
 
-class TheirBreakout(gymnasium.Env):
+class TheirGame(gymnasium.Env):
     """Gymnasium's preprocessing around ale-py, playing the episodes that ours does."""
 
-    def __init__(self, seed, max_steps):
-        self.reference, self.seeds, self.max_frames = GymnasiumEnv("breakout"), episode_seeds(seed), 4 * max_steps
+    def __init__(self, game, seed, max_steps, sticky=0.0):
+        self.reference = GymnasiumEnv(game, loaded={"sticky": sticky})
+        self.seeds, self.max_frames = episode_seeds(seed), 4 * max_steps
         self.observation_space = gymnasium.spaces.Box(0, 255, (84, 84, 4), np.uint8)
         self.action_space = gymnasium.spaces.Discrete(len(self.reference.actions))
 

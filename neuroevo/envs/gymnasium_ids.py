@@ -1,0 +1,49 @@
+"""Our environments by names of Gymnasium's registry: neuroevo/Frostbite-v5, neuroevo/Ant-v5, ...
+
+Importing this module registers them for gymnasium.make_vec; `import neuroevo` does so where Gymnasium is loaded, as in
+gymnasium.make_vec("neuroevo:neuroevo/Ant-v5"). None of it loads native code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec
+
+from neuroevo.envs.environment import Environment
+from neuroevo.envs.registry import FAMILIES
+
+_MAKE_VEC = "neuroevo.envs.vector:make_vec"
+
+
+def spec_of(environment: Environment, keywords: Mapping[str, Any]) -> EnvSpec:
+    """What gymnasium.make_vec makes an environment of that make_vec() has made.
+
+    Args:
+        environment: It.
+        keywords: What make_vec() was given, its name and num_envs too; one that is None counts as left out.
+    """
+    family = environment.family
+    meant = family.named_options(environment.given_name)
+    ids = {  # not that of the same game under other rules
+        family.find(known): env_id
+        for env_id, known in family.gymnasium_ids().items()
+        if family.named_options(known) == meant
+    }
+    given = {key: value for key, value in keywords.items() if value is not None}
+    return EnvSpec(
+        f"neuroevo/{ids.get(environment.name, environment.name)}",
+        vector_entry_point=_MAKE_VEC,
+        kwargs={**given, "vectorization_mode": "vector_entry_point"},
+    )
+
+
+def _register() -> None:
+    for family in FAMILIES:
+        for env_id, name in family.gymnasium_ids().items():
+            gymnasium.register(f"neuroevo/{env_id}", vector_entry_point=_MAKE_VEC, kwargs={"name": name})
+
+
+_register()
