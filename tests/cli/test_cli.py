@@ -91,9 +91,12 @@ def test_plain_output_is_a_line_per_generation(monkeypatch, config, tmp_path):
     result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
     lines = result.stdout.splitlines()
     assert lines[0] == f"ga on frostbite, large_model (8 weights, on the cpu), seed 0, into {tmp_path / 'run'}"
-    assert [line.split(":")[0] for line in lines[1:4]] == ["generation 0", "generation 1", "generation 2"]
-    assert lines[4] == f"finished after 3 generations; results are in {tmp_path / 'run'}"
-    assert len(lines) == 5
+    assert lines[1].startswith("frostbite is played by the protocol of arXiv 1712.06567, sticky actions 0, ")
+    assert [line.split(":")[0] for line in lines[2:5]] == ["generation 0", "generation 1", "generation 2"]
+    assert lines[5] == f"finished after 3 generations; results are in {tmp_path / 'run'}"
+    assert len(lines) == 6
+    settled = json.loads((tmp_path / "run" / "info.json").read_text())["environment"]
+    assert (settled["name"], settled["protocol"], settled["noop_max"]) == ("frostbite", "uber", 30)
 
 
 def test_default_folder_is_named_after_the_configuration(monkeypatch, config, tmp_path):
