@@ -20,7 +20,7 @@ import numpy as np
 import typer
 
 from neuroevo.cli.common import Debug, reported_errors
-from neuroevo.cli.progress import make_watcher
+from neuroevo.cli.progress import make_progress
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.episode import Episode
@@ -136,11 +136,11 @@ def verdict(rows: Mapping[str, np.ndarray]) -> str:
 def _train(config: Config, evaluator: Evaluator, folder: Path, elites: list[Elite]) -> TrainState:
     """Trains into `folder`, adds each generation's elite to `elites` and returns the last state."""
 
-    def add(_: TrainState, record: Record) -> None:
+    def add(record: Record) -> None:
         elites.append(Elite(record.elite, record.normalizer))
 
-    with RunFolder.create(folder, config).open(sys.argv) as run_folder, make_watcher() as watcher:
-        state = run(config, evaluator, run_folder, watcher, add)
+    with RunFolder.create(folder, config).open(sys.argv) as run_folder, make_progress() as progress:
+        state = run(config, evaluator, run_folder, [progress, add])
     print(f"finished {spent(state, config.training)}", flush=True)
     return state
 

@@ -2,9 +2,10 @@
 
 The functions that scripts need are here, and each is loaded when it is first used:
 
-    train          trains a new run and returns a reader of it
-    open_run       opens a run's folder for reading
+    train          trains a run, or goes on with one, and returns it
+    open_run       opens a run's folder: its metrics, elites, population, evaluations and videos
     evaluate       replays the elite of a run over many episodes
+    Callback       hears how a run goes; to be derived from
     load_config    loads a configuration from a file or preset
     make_config    makes a configuration from tables
     make_vec       makes environments as a gymnasium.vector.VectorEnv
@@ -13,7 +14,7 @@ Where Gymnasium has been imported, its make_vec knows them too: gymnasium.make_v
 
 Example:
     >>> import neuroevo
-    >>> run = neuroevo.train("frostbite_demo", overrides=["training.generations=3"])
+    >>> run = neuroevo.train("frostbite_demo", {"training.generations": 3})
     >>> neuroevo.evaluate(run, episodes=30).summary.mean
 """
 
@@ -27,21 +28,23 @@ from neuroevo.core.version import VERSION
 
 if TYPE_CHECKING:
     from neuroevo.analysis.evaluation import evaluate_run as evaluate
+    from neuroevo.analysis.run import Run as open_run
+    from neuroevo.analysis.run import train
     from neuroevo.config.load import load_config, make_config
     from neuroevo.envs.vector import make_vec
-    from neuroevo.runs.reader import RunReader as open_run
-    from neuroevo.runs.training_run import train
+    from neuroevo.training.callback import Callback
 
 __version__ = VERSION
-__all__ = ["evaluate", "load_config", "make_config", "make_vec", "open_run", "train"]
+__all__ = ["Callback", "evaluate", "load_config", "make_config", "make_vec", "open_run", "train"]
 
 _PLACES = {
+    "Callback": ("training.callback", "Callback"),
     "evaluate": ("analysis.evaluation", "evaluate_run"),
     "load_config": ("config.load", "load_config"),
     "make_config": ("config.load", "make_config"),
     "make_vec": ("envs.vector", "make_vec"),
-    "open_run": ("runs.reader", "RunReader"),
-    "train": ("runs.training_run", "train"),
+    "open_run": ("analysis.run", "Run"),
+    "train": ("analysis.run", "train"),
 }
 
 

@@ -74,8 +74,8 @@ def _experiment(devices: int) -> Any:
 
 def _trained(folder: Path) -> Any:
     """The center of a strategy that was trained on our C++ lanes with Brax's model, which carries over."""
+    from neuroevo.analysis.run import train
     from neuroevo.comparison import ours
-    from neuroevo.runs.training_run import train
 
-    run = train(ours.configuration("same_model", _experiment(1), folder), folder / "run")
+    run = train(ours.configuration("same_model", _experiment(1), folder), out=folder / "run")
     return run.elite()[1].genome

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neuroevo.analysis.population import read_population
 from neuroevo.analysis.replay import Replay, ReplayStep
 from neuroevo.analysis.video.tiles import Tiles
 from neuroevo.analysis.video.writer import VideoWriter
@@ -16,7 +17,6 @@ from neuroevo.core.episode import Outcomes
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.reader import RunReader
 
 FRAMES_PER_S = 60  # emulator frames of an Atari console
@@ -69,21 +69,11 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
     players = [Player("elite", elite.genome, elite.normalizer)]
     if members == 1:
         return generation, players
-    row = reader.rows()[generation]
-    there = Checkpoints(reader.path / "checkpoints", reader.config.checkpoints).generations()
-    if generation not in there:
-        known = ", ".join(str(finished) for finished in there if finished < len(reader.rows())) or "none"
-        raise UserError(
-            f"the members of generation {generation} are not known any more, since the checkpoint before it is gone; "
-            f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
-        )
-    weights = Replay(reader.config, [elite.genome], reference_batch=reader.reference_batch()).weights
-    genomes = reader.config.algorithm.ask(reader.state(generation).algorithm, weights)
-    ranks = np.argsort(-np.array(row["fitness"]), kind="stable")
+    population = read_population(reader, generation)
     others = [
-        Player(f"#{rank}", genomes[index], elite.normalizer)
-        for rank, index in enumerate(ranks, start=1)
-        if genomes[index] != elite.genome
+        Player(f"#{rank}", population.genomes[index], elite.normalizer)
+        for rank, index in enumerate(population.ranking, start=1)
+        if population.genomes[index] != elite.genome
     ]
     if members - 1 > len(others):
         raise UserError(f"members is {members}, expected at most {len(others) + 1} in generation {generation}")

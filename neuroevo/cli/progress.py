@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from typing_extensions import override
 
 from neuroevo.system.console import clock, say
-from neuroevo.training.loop import Watcher
+from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record, describe
 
 _SILENCE_SECONDS = 60.0  # after which a line says how far a phase is
@@ -40,7 +40,7 @@ _COLUMNS: list[_Column] = [
 ]
 
 
-class PlainWatcher(Watcher):
+class PlainProgress(Callback):
     """Prints a line per generation, for files and pipes, and after a minute without one a line about the phase."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic):
@@ -53,7 +53,7 @@ class PlainWatcher(Watcher):
         self._printed = self._begun = now()
         self._phase, self._episodes = "", 0
 
-    def __enter__(self) -> PlainWatcher:
+    def __enter__(self) -> PlainProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -81,7 +81,7 @@ class PlainWatcher(Watcher):
         self._printed = self._now()
 
 
-class TerminalWatcher(Watcher):
+class TerminalProgress(Callback):
     """Shows a live bar for the current phase, and above it a table that gains a row per generation."""
 
     def __init__(self, console: Console):
@@ -104,7 +104,7 @@ class TerminalWatcher(Watcher):
         self._begun = 0.0
         self._headed = False
 
-    def __enter__(self) -> TerminalWatcher:
+    def __enter__(self) -> TerminalProgress:
         self._bar.start()
         return self
 
@@ -137,11 +137,11 @@ class TerminalWatcher(Watcher):
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def make_watcher() -> TerminalWatcher | PlainWatcher:
-    """Chooses the watcher that fits standard output.
+def make_progress() -> TerminalProgress | PlainProgress:
+    """Chooses the display that fits standard output.
 
     Returns:
-        The watcher, to be used as a context manager.
+        The display, to be used as a context manager.
     """
     console = Console()
-    return TerminalWatcher(console) if console.is_terminal else PlainWatcher()
+    return TerminalProgress(console) if console.is_terminal else PlainProgress()

@@ -102,8 +102,8 @@ def train_run(folder: RunFolder) -> None:
         DiskError: The disk is full or broken; the message says how to resume the run.
         EnvironmentFailure: An environment of Gymnasium failed; the message says how to resume the run.
     """
-    from neuroevo.cli.progress import make_watcher
-    from neuroevo.runs.training_run import make_evaluator, run
+    from neuroevo.cli.progress import make_progress
+    from neuroevo.runs.training_run import info_of, make_evaluator, run
     from neuroevo.system.console import say
     from neuroevo.training.loop import spent
 
@@ -112,8 +112,7 @@ def train_run(folder: RunFolder) -> None:
         print(f"neuroevo: passed over {unusable}", file=sys.stderr, flush=True)
     evaluator = make_evaluator(config, folder.reference_batch)
     try:
-        extra = {"parameters": evaluator.dimension, "actions": evaluator.num_actions, "device": evaluator.device}
-        with folder.open(sys.argv, extra), make_watcher() as watcher:
+        with folder.open(sys.argv, info_of(evaluator)), make_progress() as progress:
             weights = f"{config.network} ({evaluator.dimension:,} weights, on the {evaluator.device})"
             generation = folder.state.generation
             where = f"into {folder.path}" + (f", from generation {generation}" if generation else "")
@@ -122,7 +121,7 @@ def train_run(folder: RunFolder) -> None:
             if config.environment.rules:
                 say(f"{config.env.name} is played by {config.environment.rules}")
             try:
-                state = run(config, evaluator, folder, watcher)
+                state = run(config, evaluator, folder, [progress])
             except KeyboardInterrupt as interrupt:
                 raise type(interrupt)(f"; go on with: neuroevo train --resume {folder.path}") from None
             except DiskError as error:

@@ -11,14 +11,14 @@ from typing import Any
 import mujoco
 
 from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
+from neuroevo.analysis.run import train
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.envs.brax import COUNTERPARTS
 from neuroevo.networks.architectures import Network
-from neuroevo.runs.training_run import train
 from neuroevo.system.files import write_atomically
-from neuroevo.training.loop import TrainState, Watcher
+from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record
 
 _MANY = 200_000  # episodes: more than end while a rate is measured
@@ -44,7 +44,7 @@ def evolve(contender: str, experiment: Experiment, folder: Path, report: Report)
     steps = test_steps = 0
     clock = _Clock()
 
-    def on_generation(_: TrainState, record: Record) -> None:
+    def tell(record: Record) -> None:
         nonlocal steps, test_steps
         steps += record.population.steps
         test_steps += record.test.steps
@@ -57,14 +57,13 @@ def evolve(contender: str, experiment: Experiment, folder: Path, report: Report)
 
     train(
         configuration(contender, experiment, folder.parent),
-        folder,
+        out=folder,
         command=["neuroevo", "compare"],
-        watcher=clock,
-        on_generation=on_generation,
+        callbacks=[clock, tell],
     )
 
 
-class _Clock(Watcher):
+class _Clock(Callback):
     """Notes when the first generation begins."""
 
     began: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from neuroevo.algorithms.base import Algorithm
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.config.schema import SECTIONS, Config, Env
-from neuroevo.config.sources import read
+from neuroevo.config.sources import apply_all, read
 from neuroevo.config.suggestions import respell
 from neuroevo.config.uber2018 import Translation
 from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
@@ -22,12 +23,12 @@ from neuroevo.networks import architectures
 from neuroevo.networks.architectures import Network
 
 
-def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
+def load_config(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) -> Config:
     """The configuration in a TOML file, a JSON file of the 2018 code or a preset, checked.
 
     Args:
         path: The file, or the preset's name.
-        overrides: Changes to it, such as "training.seed=3".
+        overrides: Changes to it, such as ["training.seed=3"] or {"training.seed": 3}.
 
     Raises:
         ConfigError: The configuration has problems; all of them.
@@ -36,16 +37,20 @@ def load_config(path: Path | str, overrides: Sequence[str] = ()) -> Config:
     return _check(read(path, overrides), str(path))
 
 
-def make_config(tables: Mapping[str, Any]) -> Config:
+def make_config(tables: Mapping[str, Any], overrides: Sequence[str] | Mapping[str, Any] = ()) -> Config:
     """The configuration in tables, checked.
 
     Args:
         tables: The sections by name, such as {"env": {"name": "pong"}, "training": {"generations": 3}}.
+        overrides: Changes to them, as load_config() takes them.
 
     Raises:
         ConfigError: The configuration has problems; all of them.
+        UserError: An override is none.
     """
-    return _check(Translation(dict(tables)), "the configuration")
+    own = deepcopy(dict(tables)) if overrides else dict(tables)
+    apply_all(own, overrides)
+    return _check(Translation(own), "the configuration")
 
 
 def _check(given: Translation, source: str) -> Config:

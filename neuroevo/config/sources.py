@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,12 @@ from neuroevo.core.problems import inline, nearest
 from neuroevo.system.toml import tomllib
 
 
-def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translation:
+def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) -> uber2018.Translation:
     """Reads the tables of a file or preset and applies overrides.
 
     Args:
         path: A TOML file, a JSON file of the 2018 code (its name ends in .json), or a preset's name.
-        overrides: Changes to keys, such as "training.seed=3", applied in this order.
+        overrides: Changes to keys, such as "training.seed=3", or values by keys, applied in this order.
 
     Returns:
         The tables, and for a 2018 file its names of our keys and the problems of its translation; a key that is
@@ -36,10 +36,57 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> uber2018.Translatio
             read = uber2018.Translation(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
             raise UserError(f"{path} is not valid TOML: {error}") from None
-    for override in overrides:
-        theirs = read.names.pop(apply(read.tables, override), None)  # the file's value no longer counts
+    for key in apply_all(read.tables, overrides):
+        theirs = read.names.pop(key, None)  # the file's value no longer counts
         read.problems[:] = [problem for problem in read.problems if problem.key != theirs]
     return read
+
+
+def apply_all(tables: dict[str, Any], overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
+    """Applies overrides to the tables, in their order.
+
+    Args:
+        tables: The configuration's tables, which are changed.
+        overrides: As apply() takes them, or values by keys, such as {"training.seed": 3}.
+
+    Returns:
+        The keys.
+
+    Raises:
+        UserError: One is not an override, or a part of its key before the last is not a table.
+    """
+    if isinstance(overrides, Mapping):
+        for key, value in overrides.items():
+            set_key(tables, str(key), value, f"the override {key!r}")
+        return list(map(str, overrides))
+    if isinstance(overrides, (str, Path)):
+        raise UserError(
+            f"overrides are {str(overrides)!r}, expected a list or a table of them, such as {{'training.seed': 3}}"
+        )
+    return [apply(tables, override) for override in overrides]
+
+
+def set_key(tables: dict[str, Any], key: str, value: Any, said: str) -> None:
+    """Gives a key of the tables a value.
+
+    Args:
+        tables: The configuration's tables, which are changed.
+        key: SECTION.KEY.
+        value: Its value.
+        said: What the user wrote, for messages.
+
+    Raises:
+        UserError: The key does not have this form, or a part of it before the last is not a table.
+    """
+    parts = key.split(".")
+    if not all(parts) or len(parts) < 2:
+        raise UserError(f"{said}: expected SECTION.KEY, such as training.seed")
+    table = tables
+    for depth, part in enumerate(parts[:-1]):
+        table = table.setdefault(part, {})
+        if not isinstance(table, dict):
+            raise UserError(f"{said}: {'.'.join(parts[: depth + 1])} is {inline(table)}, not a table")
+    table[parts[-1]] = value
 
 
 def key_of(override: str) -> str:
@@ -62,8 +109,7 @@ def apply(tables: dict[str, Any], override: str) -> str:
         UserError: The override does not have this form, or a part of the key before the last is not a table.
     """
     key, value = key_of(override), override.partition("=")[2].strip()
-    parts = key.split(".")
-    if "=" not in override or not all(parts) or len(parts) < 2:
+    if "=" not in override or not all(key.split(".")) or "." not in key:
         raise UserError(f"--set {override}: expected SECTION.KEY=VALUE, such as training.seed=3")
     try:
         parsed = tomllib.loads(f"value = {value}")
@@ -73,12 +119,7 @@ def apply(tables: dict[str, Any], override: str) -> str:
         parsed = {"value": value}
     if set(parsed) != {"value"}:
         raise UserError(f"--set {override}: expected one value")
-    table = tables
-    for depth, part in enumerate(parts[:-1]):
-        table = table.setdefault(part, {})
-        if not isinstance(table, dict):
-            raise UserError(f"--set {override}: {'.'.join(parts[: depth + 1])} is {inline(table)}, not a table")
-    table[parts[-1]] = parsed["value"]
+    set_key(tables, key, parsed["value"], f"--set {override}")
     return key
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.runs.folder import RunFolder, log
-from neuroevo.runs.reader import RunReader
 from neuroevo.training import loop
-from neuroevo.training.loop import TrainState, Watcher, spent
-from neuroevo.training.record import Record
+from neuroevo.training.callback import AnyCallback, Callbacks
+from neuroevo.training.loop import TrainState, spent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -167,12 +164,20 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
     )
 
 
+def info_of(evaluator: AnyEvaluator) -> dict[str, Any]:
+    """What info.json says of the networks that a run trains, and of where they are evaluated.
+
+    Args:
+        evaluator: The run's.
+    """
+    return {"parameters": evaluator.dimension, "actions": evaluator.num_actions, "device": evaluator.device}
+
+
 def run(
     config: Config,
     evaluator: Evaluator,
     folder: RunFolder,
-    watcher: Watcher,
-    on_generation: Callable[[TrainState, Record], None] | None = None,
+    callbacks: Iterable[AnyCallback] = (),
 ) -> TrainState:
     """Trains in an open run folder, from the folder's state, until a budget is spent.
 
@@ -180,15 +185,13 @@ def run(
     KeyboardInterrupt or DiskError, is raised again after a checkpoint of the last finished generation was written, if
     that is possible; `RunFolder.resume` then goes on from there.
 
-    Use `train` unless you need a run that goes on, or an evaluator of your own.
+    Use `neuroevo.train` unless you need a run that goes on, or an evaluator of your own.
 
     Args:
         config: The configuration, normally `folder.config`.
         evaluator: Plays the episodes; the caller closes it.
         folder: The run's folder, made with `RunFolder.create` or `RunFolder.resume` and opened with `open`.
-        watcher: Called when a phase begins, episodes finish and a generation is written; `Watcher()` ignores it all.
-        on_generation: Called with the state and the record of each generation after both are written. Test episodes
-            fill idle slots, so a record may come after later generations have been played; the state is the newest.
+        callbacks: Hear how it goes, in this order.
 
     Returns:
         The state after the last generation.
@@ -203,79 +206,29 @@ def run(
     Example:
         >>> from neuroevo.runs.folder import RunFolder
         >>> from neuroevo.runs.training_run import make_evaluator, run
-        >>> from neuroevo.training.loop import Watcher
         >>> folder = RunFolder.resume("runs/frostbite", overrides=["training.generations=5"])
         >>> with make_evaluator(folder.config, folder.reference_batch) as evaluator, folder.open(["my_script.py"]):
-        ...     state = run(folder.config, evaluator, folder, Watcher())
+        ...     state = run(folder.config, evaluator, folder)
     """
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
+    callback, ended = Callbacks(callbacks), None
     try:
-        for state, records in loop.train(config.algorithm, evaluator, config.training, folder.state, watcher):
+        callback.begin(config, folder.path, folder.state.generation)
+        for state, records in loop.train(config.algorithm, evaluator, config.training, folder.state, callback):
             folder.add(state, records)
             for record in records:
-                watcher.generation(record)
-                if on_generation is not None:
-                    on_generation(state, record)
+                callback.generation(record)
     except BaseException as error:
+        ended = error
         log.error("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
         folder.save()
         raise
-    log.info("finished %s", spent(folder.state, config.training))
+    else:
+        log.info("finished %s", spent(folder.state, config.training))
+    finally:
+        callback.end(ended)
     return folder.state
-
-
-def train(
-    config: Config | Mapping[str, Any] | Path | str,
-    out: Path | str | None = None,
-    overrides: Sequence[str] = (),
-    *,
-    command: Sequence[str] = ("neuroevo.train",),
-    watcher: Watcher | None = None,
-    on_generation: Callable[[TrainState, Record], None] | None = None,
-) -> RunReader:
-    """Trains a new run from start to end, as `neuroevo train` does.
-
-    The run's folder then holds the configuration, the metrics and the elite of every generation, checkpoints,
-    TensorBoard events and a log. An exception that ends the training early is raised again after a checkpoint was
-    written; `neuroevo train --resume FOLDER` goes on from there.
-
-    Args:
-        config: A TOML file, a JSON file of the 2018 code, a preset's name, tables (a mapping of sections to keys and
-            values), or a configuration that `load_config` or `make_config` returned.
-        out: The run's folder, which must not hold a run; None for runs/<name>-<local time>, where the name is that of
-            the file or preset, or "run".
-        overrides: Changes to a file's or preset's keys, such as "training.seed=3". They do not apply to tables and
-            configurations.
-        command: The command line that info.json names as the one that started the run.
-        watcher: Called when a phase begins, episodes finish and a generation is written; None for no calls.
-        on_generation: Called with the state and the record of each generation after both are written.
-
-    Returns:
-        A reader of the finished run, for its metrics, elites and checkpoints.
-
-    Raises:
-        UserError: The configuration has problems, all of which the message lists; the folder holds a run or may not
-            be written to; or the device or an environment cannot be used here.
-        DiskError: The disk is full or broken.
-        SimulationError: All episodes of a population or of a validation failed.
-        EnvironmentFailure: An environment of Gymnasium raised an exception or did not answer in time.
-
-    Example:
-        >>> import neuroevo
-        >>> run = neuroevo.train("frostbite_demo", "runs/frostbite", ["training.generations=3", "training.seed=7"])
-        >>> run.rows()[-1]["fitness_max"]
-        >>> generation, elite = run.elite()
-    """
-    name = "run"
-    if isinstance(config, (str, Path)):
-        name, config = Path(config).stem, load_config(config, overrides)
-    elif not isinstance(config, Config):
-        config = make_config(config)
-    folder = RunFolder.create(out, config, name)
-    with make_evaluator(config, folder.reference_batch) as evaluator, folder.open(command):
-        run(config, evaluator, folder, watcher or Watcher(), on_generation)
-    return RunReader(folder.path)
 
 
 def _in_one_line(error: BaseException) -> str:

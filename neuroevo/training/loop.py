@@ -18,6 +18,7 @@ from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.training.callback import Callback
 from neuroevo.training.elite_evaluation import EliteEvaluations, PendingEvaluation, episode_priority
 from neuroevo.training.record import GenerationRecord, PhaseRecord, Record, checked_metrics
 
@@ -43,34 +44,6 @@ class TrainState:
     seconds: float = 0.0
     pending: tuple[PendingEvaluation, ...] = ()
     observation_statistics: ObservationStatistics | None = None
-
-
-class Watcher:
-    """Hears how a run goes; the loop calls `phase` and `progress`, the run `generation`. This one ignores it all."""
-
-    def phase(self, generation: int, name: str, episodes: int) -> None:
-        """Called when a phase begins.
-
-        Args:
-            generation: The generation's number.
-            name: "population", "validation" or "test".
-            episodes: Number of episodes that will be played.
-        """
-
-    def progress(self, finished: int, steps: int) -> None:
-        """Called a few times a second while a phase goes on.
-
-        Args:
-            finished: Number of the phase's episodes that are over.
-            steps: Steps that these took.
-        """
-
-    def generation(self, record: Record) -> None:
-        """Called when a generation's record is complete and has been written.
-
-        Args:
-            record: The record.
-        """
 
 
 def start(
@@ -136,7 +109,7 @@ def train(
     evaluator: Evaluator,
     training: Training,
     state: TrainState | None = None,
-    watcher: Watcher | None = None,
+    callback: Callback | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
     """Runs generations until a budget is spent, then waits until every elite has been evaluated.
 
@@ -147,7 +120,7 @@ def train(
         evaluator: Plays the episodes. The caller closes it.
         training: Episodes, budgets and the seed.
         state: Where to go on from; None for the start.
-        watcher: Hears of each phase and its progress.
+        callback: Hears of each phase and its progress.
 
     Yields:
         The state after each generation and the records that became complete, oldest first: later than their
@@ -160,10 +133,10 @@ def train(
         ValueError: The evaluator returned a fitness that is not finite.
     """
     state = start(algorithm, training) if state is None else state
-    watcher = watcher or Watcher()
+    callback = callback or Callback()
     evaluations = EliteEvaluations(evaluator, training, state.pending)
     while spent(state, training) is None:
-        state, record = _run_generation(algorithm, evaluator, training, state, watcher)
+        state, record = _run_generation(algorithm, evaluator, training, state, callback)
         evaluations.submit(record)
         complete = evaluations.take_complete()
         state = replace(state, pending=evaluations.pending)
@@ -172,9 +145,9 @@ def train(
     while state.pending:
         oldest, begun = state.pending[0].record.generation, time.perf_counter()
         if oldest != announced:
-            watcher.phase(oldest, "test", evaluations.episodes)
+            callback.phase(oldest, "test", evaluations.episodes)
             announced = oldest
-        evaluations.wait(_TAIL_SECONDS, watcher.progress)
+        evaluations.wait(_TAIL_SECONDS, callback.progress)
         after = state.seconds + (time.perf_counter() - begun)
         complete = [replace(record, seconds_total=after) for record in evaluations.take_complete()]
         state = replace(state, seconds=after, pending=evaluations.pending)
@@ -182,7 +155,7 @@ def train(
 
 
 def _run_generation(
-    algorithm: Algorithm, evaluator: Evaluator, training: Training, state: TrainState, watcher: Watcher
+    algorithm: Algorithm, evaluator: Evaluator, training: Training, state: TrainState, callback: Callback
 ) -> tuple[TrainState, GenerationRecord]:
     """Plays population and validation of one generation; returns the state after it and its record."""
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
@@ -196,9 +169,9 @@ def _run_generation(
             return _Phase(_NOTHING, Played([], np.zeros(0)), PhaseRecord(episodes=0, steps=0, seconds=0.0))
         episodes = [Episode(genome, seed, state.max_episode_steps, normalizer) for genome, seed in pairs]
         name = purpose.name.removesuffix("_EPISODES").lower()
-        watcher.phase(generation, name, len(episodes))
+        callback.phase(generation, name, len(episodes))
         begun = time.perf_counter()
-        outcomes = evaluator.wait(evaluator.submit(episodes, episode_priority(generation)), watcher.progress)
+        outcomes = evaluator.wait(evaluator.submit(episodes, episode_priority(generation)), callback.progress)
         try:
             played = _played(genomes, outcomes)
         except SimulationError as error:

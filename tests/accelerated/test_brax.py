@@ -27,7 +27,6 @@ from neuroevo.networks.architectures import Network
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.training_run import make_evaluator, run
-from neuroevo.training.loop import Watcher
 from tests.support.runs import count_rows, results
 
 ENV = {"name": "brax:inverted_pendulum", "options": {"lanes": 16, "max_episode_steps": 200}}
@@ -70,13 +69,13 @@ def test_episodes_are_those_of_brax_s_own_functions():
 
 @pytest.mark.parametrize("algorithm", [GA, ES], ids=["ga", "es"])
 def test_a_run_that_goes_on_is_the_same(algorithm, tmp_path):
-    neuroevo.train(config(algorithm=algorithm), tmp_path / "whole")
+    neuroevo.train(config(algorithm=algorithm), out=tmp_path / "whole")
     rows = neuroevo.open_run(tmp_path / "whole").rows()
     assert len(rows) == 3 and len({tuple(row["fitness"]) for row in rows}) == 3
-    neuroevo.train(config(algorithm=algorithm, training={**TRAINING, "generations": 1}), tmp_path / "parts")
+    neuroevo.train(config(algorithm=algorithm, training={**TRAINING, "generations": 1}), out=tmp_path / "parts")
     folder = RunFolder.resume(tmp_path / "parts", overrides=["training.generations=3"])
     with make_evaluator(folder.config) as evaluator, folder.open(["test"]):
-        run(folder.config, evaluator, folder, Watcher())
+        run(folder.config, evaluator, folder)
     assert results(tmp_path / "parts") == results(tmp_path / "whole")
     _, elite = neuroevo.open_run(tmp_path / "whole").elite()
     evaluation = neuroevo.evaluate(tmp_path / "whole", episodes=4)
@@ -144,7 +143,7 @@ def test_nothing_else_imports_jax(tmp_path):
         "parents = 2\nvalidation_candidates = 2\n[training]\ngenerations = 1\nvalidation_episodes = 1\n"
     )
     program = (
-        "import sys, neuroevo; neuroevo.train(sys.argv[1], sys.argv[2]); "
+        "import sys, neuroevo; neuroevo.train(sys.argv[1], out=sys.argv[2]); "
         "print([name for name in ('jax', 'brax', 'flax') if name in sys.modules])"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "run.toml"), str(tmp_path / "out")]
@@ -166,7 +165,7 @@ def test_an_elite_is_exported():
 def test_a_page_shows_the_episodes_that_are_evaluated(tmp_path):
     from brax import envs
 
-    neuroevo.train(config(training={**TRAINING, "generations": 1}), tmp_path / "run")
+    neuroevo.train(config(training={**TRAINING, "generations": 1}), out=tmp_path / "run")
     evaluation = neuroevo.evaluate(tmp_path / "run", episodes=20)  # more than there are lanes
     reader = neuroevo.open_run(tmp_path / "run")
     elite = reader.elite()[1]
@@ -194,7 +193,7 @@ def test_a_page_shows_the_episodes_that_are_evaluated(tmp_path):
 
 
 def test_pages_and_videos_are_not_mixed_up(tmp_path):
-    neuroevo.train(config(training={**TRAINING, "generations": 1}), tmp_path / "run")
+    neuroevo.train(config(training={**TRAINING, "generations": 1}), out=tmp_path / "run")
     for options, reason in (
         (["--out", "elite.mp4"], "expected a name that ends in .html"),
         (["--out", "elite.html", "--members", "2"], "--members is for videos"),
@@ -206,7 +205,7 @@ def test_pages_and_videos_are_not_mixed_up(tmp_path):
 
 def test_a_run_that_is_killed_goes_on_to_the_same(tmp_path):
     made = config(algorithm=ES, training={"generations": 20, "test_episodes": 64})  # so many are played at once
-    neuroevo.train(made, tmp_path / "whole")
+    neuroevo.train(made, out=tmp_path / "whole")
     (tmp_path / "run.toml").write_text(made.toml())
     train = [
         sys.executable,

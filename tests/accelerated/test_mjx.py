@@ -117,7 +117,7 @@ def trained(model, tmp_path_factory):
     (folder / "own.xml").write_text(CRAWLER)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        return neuroevo.train(config("own.xml"), folder / "run")
+        return neuroevo.train(config("own.xml"), out=folder / "run")
 
 
 def test_a_run_is_replayed_and_shown(trained, tmp_path):

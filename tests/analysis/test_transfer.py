@@ -44,7 +44,7 @@ def balancing(tmp_path_factory):
     algorithm = {"name": "ga", "population": 100, "parents": 10, "sigma": 0.5, "validation_candidates": 5}
     hardware = {"lanes": 2, "engine": "native"}  # which Brax has not
     tables = {"env": env, "network": MLP, "algorithm": algorithm, "training": training, "hardware": hardware}
-    return neuroevo.train(tables, tmp_path_factory.mktemp("run") / "native")
+    return neuroevo.train(tables, out=tmp_path_factory.mktemp("run") / "native")
 
 
 def test_what_balances_here_balances_there_and_back(balancing):

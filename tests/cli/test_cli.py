@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import neuroevo.benchmarks
 from neuroevo.cli import app
-from neuroevo.cli.progress import PlainWatcher, TerminalWatcher
+from neuroevo.cli.progress import PlainProgress, TerminalProgress
 from neuroevo.config.load import load_config
 from neuroevo.core.genome import Genome
 from neuroevo.core.version import VERSION
@@ -309,7 +309,7 @@ RECORD = Record(
 
 
 def test_a_plain_line(capsys):
-    PlainWatcher().generation(RECORD)
+    PlainProgress().generation(RECORD)
     assert capsys.readouterr().out == (
         "generation 12: fitness mean 3.0 max 6.0, elite validation 1234.5, steps 1,234,567, 20/s, 1.2% idle, 3725.0 s\n"
     )
@@ -317,7 +317,7 @@ def test_a_plain_line(capsys):
 
 def test_plain_lines_after_a_minute_of_silence(capsys):
     now = 0.0
-    watcher = PlainWatcher(now=lambda: now)
+    progress = PlainProgress(now=lambda: now)
 
     def printed(seconds, tell, *what):
         nonlocal now
@@ -325,25 +325,25 @@ def test_plain_lines_after_a_minute_of_silence(capsys):
         tell(*what)
         return capsys.readouterr().out
 
-    assert printed(10.0, watcher.phase, 12, "population", 2000) == ""
-    assert printed(59.9, watcher.progress, 500, 10_000) == ""
-    assert printed(60.0, watcher.progress, 500, 10_000) == (
+    assert printed(10.0, progress.phase, 12, "population", 2000) == ""
+    assert printed(59.9, progress.progress, 500, 10_000) == ""
+    assert printed(60.0, progress.progress, 500, 10_000) == (
         "  population of generation 12: 500 of 2,000 episodes after 0:00:50, 200 steps/s\n"
     )
-    assert printed(119.0, watcher.progress, 1500, 60_000) == ""
-    assert printed(125.0, watcher.generation, RECORD).startswith("generation 12: fitness")
-    assert printed(126.0, watcher.phase, 13, "validation", 3) == ""
-    assert printed(184.9, watcher.progress, 0, 0) == ""
-    assert printed(185.0, watcher.progress, 0, 0) == "  validation of generation 13: 0 of 3 episodes after 0:00:59\n"
+    assert printed(119.0, progress.progress, 1500, 60_000) == ""
+    assert printed(125.0, progress.generation, RECORD).startswith("generation 12: fitness")
+    assert printed(126.0, progress.phase, 13, "validation", 3) == ""
+    assert printed(184.9, progress.progress, 0, 0) == ""
+    assert printed(185.0, progress.progress, 0, 0) == "  validation of generation 13: 0 of 3 episodes after 0:00:59\n"
 
 
 def test_a_terminal_table():
     output = io.StringIO()
-    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
+    with TerminalProgress(Console(file=output, force_terminal=True, width=120, color_system=None)) as progress:
         for _ in range(2):
-            watcher.phase(12, "population", 100)
-            watcher.progress(40, 5000)
-            watcher.generation(RECORD)
+            progress.phase(12, "population", 100)
+            progress.progress(40, 5000)
+            progress.generation(RECORD)
     text = output.getvalue()
     assert text.count("elite valid.") == 1
     row = ["12", "3.0", "6.0", "1,234.5", "-", "1,234,567", "20", "1.2%", "1:02:05"]
@@ -355,17 +355,17 @@ def test_failed_episodes_on_a_terminal():
     population = replace(RECORD.population, failures=1, first_failure="action[0] is nan")
     test = replace(RECORD.test, episodes=9, failures=2, first_failure="it exploded")
     failing = replace(RECORD, population=population, test=test)
-    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
-        watcher.generation(RECORD)
-        watcher.generation(failing)
+    with TerminalProgress(Console(file=output, force_terminal=True, width=120, color_system=None)) as progress:
+        progress.generation(RECORD)
+        progress.generation(failing)
     assert output.getvalue().count("     3 episodes failed, the first: action[0] is nan\n") == 1
 
 
 @pytest.mark.parametrize(("hours", "shown"), [(25, "25:00:05"), (9 * 24, "216:00:05")])
 def test_days_in_a_terminal_table(hours, shown):
     output = io.StringIO()
-    with TerminalWatcher(Console(file=output, force_terminal=True, width=120, color_system=None)) as watcher:
-        watcher.generation(replace(RECORD, seconds_total=hours * 3600 + 5.0))
+    with TerminalProgress(Console(file=output, force_terminal=True, width=120, color_system=None)) as progress:
+        progress.generation(replace(RECORD, seconds_total=hours * 3600 + 5.0))
     head, row = (
         line for line in output.getvalue().replace("\x1b[2K", "").splitlines() if "steps" in line or "12" in line
     )

@@ -36,7 +36,7 @@ def test_the_driver_does_not_import_tensorflow(cluster, tmp_path):
     program = (
         "import sys, neuroevo; from neuroevo.config.load import make_config;"
         f"tables = {SMALL!r} | {{'cluster': {{'address': {cluster.address!r}}}}};"
-        f"run = neuroevo.train(make_config(tables), {str(tmp_path / 'run')!r});"
+        f"run = neuroevo.train(make_config(tables), out={str(tmp_path / 'run')!r});"
         "assert len(run.rows()) == 2; assert 'tensorflow' not in sys.modules; print('trained')"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)

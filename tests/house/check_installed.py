@@ -39,7 +39,8 @@ def main() -> None:
         fitness = []
         for engine in ("native", "tensorflow"):
             tables = {"env": {"name": name}, "network": network, "algorithm": GA, "training": TRAINING}
-            run = neuroevo.train({**tables, "hardware": {"engine": engine}}, f"{engine}-{name.replace(':', '-')}")
+            out = f"{engine}-{name.replace(':', '-')}"
+            run = neuroevo.train(tables, {"hardware.engine": engine}, out=out)
             fitness.append([row["fitness"] for row in run.rows()])
         assert len(fitness[0]) == 2 and fitness[0] == fitness[1], (name, fitness)
         print(f"{name}: played by both engines")

@@ -17,7 +17,7 @@ PROGRAM = """
 import sys
 import neuroevo
 from neuroevo.runs.training_run import make_evaluator
-run = neuroevo.train(neuroevo.load_config({file!r}), {out!r})
+run = neuroevo.train(neuroevo.load_config({file!r}), out={out!r})
 assert len(run.rows()) == 2
 print("tensorflow" in sys.modules)
 """
@@ -27,7 +27,7 @@ print("tensorflow" in sys.modules)
 def test_runs_are_the_same(kind, tmp_path):
     found = {}
     for engine in ("native", "tensorflow"):
-        neuroevo.train(config(**KINDS[kind], hardware={"engine": engine}), tmp_path / engine)
+        neuroevo.train(config(**KINDS[kind], hardware={"engine": engine}), out=tmp_path / engine)
         found[engine] = results(tmp_path / engine)
     assert_three_generations(found["native"])
     assert found["native"] == found["tensorflow"]
@@ -35,9 +35,9 @@ def test_runs_are_the_same(kind, tmp_path):
 
 def test_a_run_goes_on_with_the_other_engine(tmp_path):
     kind = {**KINDS["ga_ns"], "hardware": {"engine": "tensorflow"}}
-    neuroevo.train(config(**kind), tmp_path / "whole")
+    neuroevo.train(config(**kind), out=tmp_path / "whole")
     begun = {**kind, "training": {**kind["training"], "generations": 1}}
-    neuroevo.train(config(**begun), tmp_path / "parts")
+    neuroevo.train(config(**begun), out=tmp_path / "parts")
     changed = ["--set", "hardware.engine=native", "--set", "training.generations=3"]
     command = [sys.executable, "-m", "neuroevo", "train", "--resume", str(tmp_path / "parts"), *changed]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

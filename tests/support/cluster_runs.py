@@ -41,7 +41,7 @@ def finish(process: subprocess.Popen[str]) -> str:
 def train(path: Path, changes: dict[str, Any], address: str | None = None) -> dict[str, Any]:
     """What comes of a run, clocks aside: on the cluster, or in this process."""
     if address is None:
-        neuroevo.train(config(**changes), path)
+        neuroevo.train(config(**changes), out=path)
     else:
         finish(start(path, changes, address))
     return results(path)

@@ -8,7 +8,6 @@ from neuroevo.runs import training_run as run_module
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_elites, read_rows
 from neuroevo.runs.paths import METRICS
-from neuroevo.training.loop import Watcher
 from tests.support.toy import ToyEvaluator, call_of
 
 TABLES = {
@@ -41,7 +40,7 @@ def config(**changes):
 def play(folder, evaluator=None):
     """Trains into an unopened RunFolder until its budget is spent."""
     with folder.open(["test"]):
-        return run_module.run(folder.config, evaluator or ToyEvaluator(), folder, Watcher())
+        return run_module.run(folder.config, evaluator or ToyEvaluator(), folder)
 
 
 def train(folder):

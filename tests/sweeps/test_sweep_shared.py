@@ -75,7 +75,7 @@ def trained(folder, space=NETWORKS, shared="true", **options):
 
 def on_its_own(path, folder):
     """What comes of a trial's configuration without Tune and Ray."""
-    neuroevo.train(RunReader(path).config, folder / path.name)
+    neuroevo.train(RunReader(path).config, out=folder / path.name)
     return results(folder / path.name)
 
 

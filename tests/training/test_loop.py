@@ -12,7 +12,8 @@ from neuroevo.config.schema import Training
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
-from neuroevo.training.loop import Watcher, spent, start, train
+from neuroevo.training.callback import Callback
+from neuroevo.training.loop import spent, start, train
 from neuroevo.training.record import COLUMNS, EvaluationRecord, PhaseRecord
 from tests.support import runs
 from tests.support.toy import PHASES, ToyEvaluator, call_of, theta
@@ -199,17 +200,17 @@ def test_an_algorithm_without_validation():
     assert record.test.mean is not None
 
 
-def test_watcher_hears_of_each_phase():
+def test_a_callback_hears_of_each_phase():
     heard = []
 
-    class Ears(Watcher):
+    class Ears(Callback):
         def phase(self, generation, name, episodes):
             heard.append((generation, name, episodes))
 
         def progress(self, finished, steps):
             heard.append(finished)
 
-    list(train(GA_SMALL, ToyEvaluator(late=1), settings(generations=1), watcher=Ears()))
+    list(train(GA_SMALL, ToyEvaluator(late=1), settings(generations=1), callback=Ears()))
     assert heard == [(0, "population", 8), 8, (0, "validation", 15), 15, (0, "test", 6), 6]
 
 

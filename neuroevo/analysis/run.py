@@ -1,0 +1,227 @@
+"""What the commands do, as calls: train a run, and look at it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from neuroevo.analysis.evaluation import Evaluation, episode_seeds, evaluate_run
+from neuroevo.analysis.population import Population, read_population
+from neuroevo.config.load import load_config, make_config
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.paths import CONFIG
+from neuroevo.runs.reader import RunReader
+from neuroevo.runs.training_run import info_of, make_evaluator, run
+from neuroevo.training.callback import AnyCallback
+from neuroevo.training.loop import finished
+
+if TYPE_CHECKING:
+    import pandas
+
+    from neuroevo.analysis.rendering import Rendered
+    from neuroevo.analysis.web_page import Page
+
+
+class Run(RunReader):
+    """A run in a folder, which another process may be training meanwhile; nothing is written into the folder.
+
+    Attributes:
+        path: The folder.
+        config: The run's configuration.
+
+    Example:
+        >>> import neuroevo
+        >>> run = neuroevo.open_run("runs/frostbite")
+        >>> run.metrics["test_mean"].max(), run.evaluate(episodes=100).summary.mean
+        >>> run.render("elite.mp4")
+    """
+
+    @property
+    def metrics(self) -> pandas.DataFrame:
+        """The rows of metrics.csv, indexed by generation, without the fitness of every genome.
+
+        Raises:
+            UserError: pandas is not installed, or the file is damaged or cannot be read.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise UserError("metrics need the package pandas: pip install pandas (rows() does without)") from None
+        rows = self.rows(fitness=False)
+        return pandas.DataFrame(rows).set_index("generation") if rows else pandas.DataFrame()
+
+    def evaluate(
+        self,
+        episodes: int = 30,
+        generation: int | None = None,
+        seed: int | None = None,
+        max_episode_steps: int = 0,
+    ) -> Evaluation:
+        """Replays the elite of one generation, as `neuroevo evaluate` does; see neuroevo.evaluate()."""
+        return evaluate_run(self, generation, episodes, seed, max_episode_steps)
+
+    def render(
+        self,
+        path: Path | str,
+        *,
+        generation: int | None = None,
+        members: int = 1,
+        episodes: int = 1,
+        seed: int | None = None,
+        max_episode_steps: int = 2500,
+        scale: int = 2,
+        fps: float | None = None,
+        captions: bool = True,
+        on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
+    ) -> Rendered | Page:
+        """Makes a video of an elite at play, as `neuroevo render` does; of a run on Brax a page for a browser.
+
+        Args:
+            path: The file to write, or to replace: FILE.mp4 or FILE.gif; of a run on Brax FILE.html.
+            generation: Whose elite; None: of the last finished one.
+            members: Number of players side by side: the elite, then the next best members.
+            episodes: Number of episodes, shown one after another.
+            seed: Seed that the episodes' seeds are drawn from; None for the held-out seeds.
+            max_episode_steps: Where episodes are cut off, in steps; 0: where the environment says.
+            scale: How many pixels a side a screen's pixel becomes.
+            fps: Frames per second; None: real time.
+            captions: Whether names and returns stand above the screens.
+            on_progress: Told how many episodes are over, and the steps of the one that is played.
+
+        Returns:
+            What was written: returns, frames and size.
+
+        Raises:
+            UserError: There is no such generation, its members are not known any more, the file's name has another
+                ending, or the environment has no screens.
+        """
+        from neuroevo.analysis.rendering import choose_players, render
+        from neuroevo.analysis.video.writer import check_format
+        from neuroevo.system.files import written_aside
+
+        out, seeds = Path(path), episode_seeds(episodes, seed)
+        if self.config.environment.family.accelerated:
+            from neuroevo.analysis.web_page import check_name, write_page
+
+            chosen = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "captions": not captions}
+            for name in (name for name, given in chosen.items() if given):
+                raise UserError(f"{name} is for videos; of a run on Brax a page with the elite alone is made")
+            check_name(out)
+            _, elite = self.elite(generation)
+            with written_aside(out, force=True) as aside:
+                return write_page(
+                    self.config, elite, seeds, aside, max_episode_steps=max_episode_steps, on_progress=on_progress
+                )
+        check_format(out)
+        _, players = choose_players(self, generation, members)
+        with written_aside(out, force=True) as aside:
+            return render(
+                self.config,
+                players,
+                seeds,
+                aside,
+                max_episode_steps=max_episode_steps,
+                scale=scale,
+                fps=fps,
+                captions=captions,
+                reference_batch=self.reference_batch(),
+                on_progress=on_progress,
+            )
+
+    def population(self, generation: int | None = None) -> Population:
+        """The members of a generation and their fitness.
+
+        Args:
+            generation: Which; None: the last finished one.
+
+        Raises:
+            UserError: There is no such generation, or the checkpoint from before it is gone (keep_last and keep_every
+                of [checkpoints] say how many stay).
+        """
+        return read_population(self, generation)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}: {self._summary()})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the summary and the last generations."""
+        shown = ("generation", "fitness_mean", "fitness_max", "validation_mean", "test_mean", "steps_total")
+        lines = [f"<b>{html.escape(str(self.path))}</b>: {html.escape(self._summary())}", "<table>"]
+        lines.append("<tr>" + "".join(f"<th>{name}</th>" for name in shown) + "</tr>")
+        for row in self.rows(fitness=False)[-5:]:
+            values = ("" if row[name] is None else f"{row[name]:,.10g}" for name in shown)
+            lines.append("<tr>" + "".join(f"<td>{value}</td>" for value in values) + "</tr>")
+        return "\n".join([*lines, "</table>"])
+
+    def _summary(self) -> str:
+        rows, config = self.rows(fitness=False), self.config
+        what = f"{config.algorithm_name} on {config.env.name}, {config.network}, seed {config.training.seed}"
+        return f"{what}, {len(rows)} generation{'' if len(rows) == 1 else 's'}"
+
+
+def train(
+    config: Config | Mapping[str, Any] | Path | str,
+    overrides: Mapping[str, Any] | Sequence[str] = (),
+    *,
+    out: Path | str | None = None,
+    resume: bool | Literal["auto"] = False,
+    callbacks: Iterable[AnyCallback] = (),
+    command: Sequence[str] = ("neuroevo.train",),
+) -> Run:
+    """Trains a run until its budget is spent, as `neuroevo train` does.
+
+    The run's folder then holds the configuration, the metrics and the elite of every generation, checkpoints,
+    TensorBoard events and a log. An exception that ends the training early, KeyboardInterrupt too, is raised again
+    after a checkpoint was written; the same call with resume="auto" goes on from there.
+
+    Args:
+        config: A TOML file, a JSON file of the 2018 code, a preset's name, tables (a mapping of sections to keys and
+            values), or a configuration that `load_config` or `make_config` returned.
+        overrides: Changes to its keys, such as {"training.seed": 3} or ["training.seed=3"].
+        out: The run's folder; None for runs/<name>-<local time>, where the name is that of the file or preset, or
+            "run".
+        resume: False: the folder must not hold a run. True: it must, and the run goes on with this configuration.
+            "auto": whichever it is; a run whose budget is spent is returned as it is.
+        callbacks: Hear how it goes: objects of neuroevo.Callback, or functions of each generation's record.
+        command: The command line that info.json names as the one that started the run.
+
+    Returns:
+        The finished run, for its metrics, elites, evaluations and videos.
+
+    Raises:
+        UserError: The configuration has problems, all of which the message lists; the folder holds a run, holds none,
+            or may not be written to; the run cannot go on with this configuration; or the device or an environment
+            cannot be used here.
+        DiskError: The disk is full or broken.
+        SimulationError: All episodes of a population or of a validation failed.
+        EnvironmentFailure: An environment of Gymnasium raised an exception or did not answer in time.
+
+    Example:
+        >>> import neuroevo
+        >>> run = neuroevo.train("frostbite_demo", {"training.generations": 3}, out="runs/frostbite", resume="auto")
+        >>> run.metrics["fitness_max"].iloc[-1]
+        >>> generation, elite = run.elite()
+    """
+    name = "run"
+    if isinstance(config, (str, Path)):
+        name, config = Path(config).stem, load_config(config, overrides)
+    elif not isinstance(config, Config) or overrides:
+        config = make_config(config.tables() if isinstance(config, Config) else config, overrides)
+    if resume not in (True, False, "auto"):
+        raise UserError(f"resume is {resume!r}, expected True, False or 'auto'")
+    if resume and out is None:
+        raise UserError(f"resume is {resume!r}, but out does not name the run's folder")
+    if out is not None and (resume is True or (resume and (Path(out) / CONFIG).is_file())):
+        folder = RunFolder.resume(out, config=config)
+        if finished(folder.state, config.training):
+            folder.close()
+            return Run(folder.path)
+    else:
+        folder = RunFolder.create(out, config, name)
+    with make_evaluator(config, folder.reference_batch) as evaluator, folder.open(command, info_of(evaluator)):
+        run(config, evaluator, folder, callbacks)
+    return Run(folder.path)

@@ -1,0 +1,167 @@
+"""Runs from Python: one call that trains or goes on, callbacks, and what a run tells of itself."""
+
+import json
+
+import numpy as np
+import pytest
+
+import neuroevo
+from neuroevo.core.errors import UserError
+from neuroevo.runs.metrics_files import Elite
+from neuroevo.training.callback import Callback, Callbacks
+from tests.support.runs import results
+
+TABLES = {
+    "env": {"name": "hard_maze", "options": {"max_episode_steps": 40}},
+    "network": {"name": "mlp", "hidden": [4]},
+    "algorithm": {"name": "ga", "population": 8, "parents": 3, "sigma": 0.3, "validation_candidates": 2},
+    "training": {"seed": 1, "generations": 3, "validation_episodes": 2, "test_episodes": 2},
+    "checkpoints": {"keep_last": 4},
+}
+
+
+class Ears(Callback):
+    """Notes everything it hears."""
+
+    def __init__(self, fail_at=None):
+        self.heard, self.fail_at = [], fail_at
+
+    def begin(self, config, folder, generation):
+        self.heard.append(("begin", config.env.name, folder, generation))
+
+    def phase(self, generation, name, episodes):
+        self.heard.append((name, generation, episodes))
+
+    def generation(self, record):
+        self.heard.append(("generation", record.generation))
+        if record.generation == self.fail_at:
+            raise RuntimeError("enough")
+
+    def end(self, error):
+        self.heard.append(("end", error))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return neuroevo.train(TABLES, out=tmp_path_factory.mktemp("runs") / "run")
+
+
+def test_overrides_are_a_table_or_a_list(trained, tmp_path):
+    one = neuroevo.train(TABLES, {"training.seed": 5, "training.generations": 1}, out=tmp_path / "one")
+    other = neuroevo.train(TABLES, ["training.seed=5", "training.generations=1"], out=tmp_path / "other")
+    made = neuroevo.train(trained.config, {"training.seed": 5, "training.generations": 1}, out=tmp_path / "made")
+    assert one.config.training.seed == 5 and len(one.rows()) == 1
+    assert one.rows()[0]["fitness"] == other.rows()[0]["fitness"] == made.rows()[0]["fitness"]
+    assert TABLES["training"]["seed"] == 1
+    preset = neuroevo.load_config("smoke", {"algorithm.sigma": 0.25})
+    assert preset.algorithm.sigma == 0.25
+    for wrong in ("training.seed=5", {"seed": 5}, {"training.seed.deeper": 5}, ["seed=5"]):
+        with pytest.raises(UserError):
+            neuroevo.train(TABLES, wrong, out=tmp_path / "wrong")
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_the_same_call_again_goes_on(trained, tmp_path):
+    def call(generations, resume="auto"):
+        ears = Ears()
+        run = neuroevo.train(
+            TABLES, {"training.generations": generations}, out=tmp_path / "run", resume=resume, callbacks=[ears]
+        )
+        return run, [each[3] for each in ears.heard if each[0] == "begin"]
+
+    with pytest.raises(UserError, match="there is no run"):
+        call(1, resume=True)
+    assert call(1)[1] == [0]
+    run, begun = call(3)
+    assert begun == [1]
+    assert results(run.path) == results(trained.path)
+    before = {path: path.stat().st_mtime_ns for path in run.path.rglob("*")}
+    assert call(3)[1] == [] == call(2, resume=True)[1]  # nothing is left to do
+    assert {path: path.stat().st_mtime_ns for path in run.path.rglob("*")} == before
+    for resume in (False, "always"):
+        with pytest.raises(UserError):
+            call(3, resume)
+    with pytest.raises(UserError, match="seed"):
+        neuroevo.train(TABLES, {"training.seed": 2}, out=tmp_path / "run", resume="auto")
+    with pytest.raises(UserError, match="out"):
+        neuroevo.train(TABLES, resume="auto")
+
+
+def test_callbacks_hear_everything_in_order(tmp_path):
+    ears, numbers = Ears(), []
+    run = neuroevo.train(
+        TABLES, out=tmp_path / "run", callbacks=[ears, lambda record: numbers.append(record.generation)]
+    )
+    assert ears.heard[0] == ("begin", "hard_maze", run.path, 0) and ears.heard[-1] == ("end", None)
+    assert [each for each in ears.heard if each[0] == "population"] == [
+        ("population", number, 8) for number in range(3)
+    ]
+    assert [each[1] for each in ears.heard if each[0] == "generation"] == numbers == [0, 1, 2]
+    weights = 11 * 4 + 4 + 4 * 2 + 2  # of a network with 11 inputs, 4 units and 2 outputs
+    assert json.loads((run.path / "info.json").read_text())["parameters"] == weights
+
+
+def test_a_callback_that_fails_loses_no_generation(trained, tmp_path):
+    ears, failing = Ears(), Ears(fail_at=1)
+    with pytest.raises(RuntimeError, match="enough"):
+        neuroevo.train(TABLES, out=tmp_path / "run", callbacks=[ears, failing])
+    for each in (ears, failing):
+        assert isinstance(each.heard[-1][1], RuntimeError)
+    run = neuroevo.train(TABLES, out=tmp_path / "run", resume="auto")
+    assert results(run.path) == results(trained.path)
+
+
+def test_all_callbacks_hear_the_end():
+    class Broken(Callback):
+        def end(self, error):
+            raise OSError("no room")
+
+    ears, error = Ears(), KeyboardInterrupt()
+    several = Callbacks([Broken(), ears])
+    with pytest.raises(OSError):
+        several.begin(neuroevo.make_config(TABLES), None, 0)
+        several.end(error)
+    assert ears.heard[-1] == ("end", error)
+    with pytest.raises(TypeError, match="callback"):
+        Callbacks([3])
+
+
+def test_metrics_are_a_table(trained):
+    pytest.importorskip("pandas")
+    metrics = trained.metrics
+    assert metrics.index.tolist() == [0, 1, 2] and metrics.index.name == "generation"
+    assert metrics["fitness_max"].tolist() == [row["fitness_max"] for row in trained.rows()]
+    assert "fitness" not in metrics
+
+
+def test_populations_are_asked_again(trained):
+    for generation in (0, 1, 2, None):
+        population = trained.population(generation)
+        row = trained.rows()[population.generation]
+        assert population.fitness.tolist() == row["fitness"] and len(population.genomes) == 8
+        assert population.ranking[0] == np.argmax(row["fitness"])
+    first, second = trained.population(0), trained.population(1)
+    assert first.parents == [None] * 8
+    best = {first.genomes[index] for index in first.ranking[:3]}
+    elite = trained.elite(0)[1].genome
+    assert all(parent in best | {elite} for parent in second.parents if parent is not None)
+    again = neuroevo.evaluate(trained, episodes=1)
+    assert again.outcomes.returns.shape == (1,)
+
+
+def test_an_elite_is_evaluated_and_seen(trained, tmp_path):
+    run = neuroevo.open_run(trained.path)
+    assert isinstance(run.elite()[1], Elite)
+    evaluation = run.evaluate(episodes=3, max_episode_steps=10)
+    assert evaluation.outcomes.steps.tolist() == [10] * 3
+    rendered = run.render(tmp_path / "elite.gif", max_episode_steps=5, members=2)
+    assert (tmp_path / "elite.gif").stat().st_size > 500 and rendered.frames == 6
+    run.render(tmp_path / "elite.gif", max_episode_steps=2)  # a cell that runs again
+    with pytest.raises(UserError):
+        run.render(tmp_path / "elite.txt")
+
+
+def test_a_notebook_shows_it(trained):
+    assert "ga on hard_maze" in repr(trained) and "3 generations" in repr(trained)
+    page = trained._repr_html_()
+    assert page.count("<tr>") == 4 and f"{trained.rows()[-1]['steps_total']:,}" in page
