@@ -11,15 +11,15 @@ import numpy as np
 from neuroevo.analysis.population import read_population
 from neuroevo.analysis.replay import Replay, ReplayStep
 from neuroevo.analysis.video.tiles import Tiles
+from neuroevo.analysis.video.views import Robots, Screens, View
 from neuroevo.analysis.video.writer import VideoWriter
 from neuroevo.config.schema import Config, Env
 from neuroevo.core.episode import Outcomes
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
+from neuroevo.native.env_pool import EnvPool
 from neuroevo.runs.reader import RunReader
-
-FRAMES_PER_S = 60  # emulator frames of an Atari console
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ def render(
 ) -> Rendered:
     """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
 
-    An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed.
+    An episode has a frame for its start and for each step of the longest player; who is over before stays dimmed. A
+    robot's steps are finer: as many are left out as make at most 60 frames a second, unless `fps` is given.
 
     Args:
         config: The run's configuration.
@@ -103,37 +104,49 @@ def render(
         seeds: One for each episode.
         path: The video's file, whose ending says its format.
         max_episode_steps: Where episodes are cut off, in steps; 0 for the environment's own limit.
-        scale: How many pixels a side a screen's pixel becomes.
+        scale: How many pixels a side a screen's pixel becomes; a picture of a robot is 240 times this wide and high.
         fps: Frames per second; None: real time, as the console or the environment has it.
         captions: Whether names and returns stand above the screens.
         reference_batch: The run's, [B, ...], if its networks need one.
         on_progress: Told how many episodes are over, and the steps of the one that is played.
 
     Raises:
-        UserError: The environment has no screens.
+        UserError: The environment has nothing to show, or there is no graphics library that draws robots.
     """
     replay = _replay(config, players, reference_batch)
-    if not replay.pool.render_shape:
-        raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
-    screens = np.zeros((len(players), *replay.pool.render_shape), np.uint8)
-    grid = Tiles(len(players), screens.shape[1], screens.shape[2], scale, captions)
-    height, width, _ = grid.shape
-    if fps is None:
-        known = config.environment.frames_per_s()
-        fps = FRAMES_PER_S / replay.pool.frame_skip if known is None else known
     outcomes: list[Outcomes] = []
     frames = 0
-    with VideoWriter(path, height, width, fps) as video:
-        for seed in seeds:
-            for moment in replay.play(seed, max_episode_steps):
-                screens[moment.moved] = replay.pool.render(moment.moved)
-                bright = moment.playing | ~moment.playing.any()  # the last picture is not dark
-                video.write(grid.picture(screens, _captions(players, moment), bright))
-                frames += 1
-                on_progress(len(outcomes), int(moment.steps.max()))
-            failures = {slot: failure for slot in range(len(players)) if (failure := replay.pool.failure(slot))}
-            outcomes.append(Outcomes(moment.returns, moment.steps, failures))
+    with _view(config, replay.pool, scale, every_step=fps is not None) as view:
+        fps = view.steps_per_s / view.stride if fps is None else fps
+        pictures = np.zeros((len(players), *view.shape), np.uint8)
+        grid = Tiles(len(players), view.shape[0], view.shape[1], view.scale, captions)
+        height, width, _ = grid.shape
+        with VideoWriter(path, height, width, fps) as video:
+            for seed in seeds:
+                stale = np.zeros(len(players), bool)  # who moved since its picture
+                for number, moment in enumerate(replay.play(seed, max_episode_steps)):
+                    stale[moment.moved] = True
+                    if number % view.stride and moment.playing.any():
+                        continue
+                    pictures[stale] = view.pictures(np.flatnonzero(stale))
+                    stale[:] = False
+                    bright = moment.playing | ~moment.playing.any()  # the last picture is not dark
+                    video.write(grid.picture(pictures, _captions(players, moment), bright))
+                    frames += 1
+                    on_progress(len(outcomes), int(moment.steps.max()))
+                failures = {slot: failure for slot in range(len(players)) if (failure := replay.pool.failure(slot))}
+                outcomes.append(Outcomes(moment.returns, moment.steps, failures))
     return Rendered(outcomes, frames, fps, (width, height))
+
+
+def _view(config: Config, pool: EnvPool, scale: int, every_step: bool) -> View:
+    """What there is to see. UserError: there is nothing, or no graphics library that draws it."""
+    if pool.render_shape:
+        return Screens(pool, scale, config.environment.frames_per_s())
+    model = config.environment.robot_model()
+    if model is None:
+        raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
+    return Robots(pool, model, scale, every_step)
 
 
 def _replay(config: Config, players: Sequence[Player], reference_batch: np.ndarray | None) -> Replay:

@@ -48,7 +48,10 @@ def render(
         ),
     ] = 2500,  # a network that never starts its game would fill two hours
     scale: Annotated[
-        int, typer.Option(min=1, max=16, help="Enlarge each pixel of the game to SCALE x SCALE pixels.")
+        int,
+        typer.Option(
+            min=1, max=16, help="Enlarge each pixel of the game to SCALE x SCALE; a robot's picture is 240 times SCALE."
+        ),
     ] = 2,
     fps: Annotated[
         float | None, typer.Option(min=1, max=1000, callback=finite, help="Frames per second [default: real time].")
@@ -60,8 +63,9 @@ def render(
     """Make a video of an elite at play, alone or beside the next best members of its generation.
 
     The elite's returns are those of `neuroevo evaluate` with the same seeds and cut-off. Other members can only be
-    shown as long as the run keeps the checkpoint from before their generation. Of a run on Brax a page for a browser is
-    made, with the elite alone, in Brax's viewer, which the page loads from the Internet.
+    shown as long as the run keeps the checkpoint from before their generation. Robots are drawn without a display, by
+    EGL or OSMesa (MUJOCO_GL chooses), at 60 frames a second or less, or with --fps every step. Of a run on Brax a
+    page for a browser is made, with the elite alone, in Brax's viewer, which the page loads from the Internet.
     """
     with reported_errors(debug), sigterm_raises():
         from neuroevo.analysis.evaluation import episode_seeds

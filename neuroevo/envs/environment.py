@@ -95,6 +95,10 @@ class Environment:
         """The file of the user's own that it is made from; None: there is none."""
         return self.family.user_file(self.options)
 
+    def robot_model(self) -> Path | None:
+        """The MuJoCo model that its states are of, as EnvFamily.robot_model() has it. UserError: it is missing."""
+        return self.family.robot_model(self.name, self.values)
+
     def deciding(self) -> dict[str, Any]:
         """What of its options results depend on, as EnvFamily.deciding() has it. ConfigError: its file is gone."""
         return self.family.deciding(self.options)

@@ -138,6 +138,18 @@ class EnvFamily(ABC):
         """How many steps make a second of real time; None: as many as the environment's frame skip makes of 60 Hz."""
         return None
 
+    def robot_model(self, name: str, options: Mapping[str, Any]) -> Path | None:  # noqa: ARG002
+        """The file of the MuJoCo model that an environment's states are of, for videos; None: it has none.
+
+        Args:
+            name: The environment.
+            options: Options as options_type() has them, of which none is None.
+
+        Raises:
+            UserError: It is missing.
+        """
+        return None
+
     def gymnasium_ids(self) -> Mapping[str, str]:
         """What gymnasium.make_vec is to call environments, after "neuroevo/", and names by which find() has them."""
         return {}

@@ -53,6 +53,10 @@ class MujocoFamily(EnvFamily):
         texts = (f"{key}={option_text(value)}" for key, value in given.items())
         return (f"task={name.removesuffix('-v5')}", f"model={model_path(self._model(name, options))}", *texts)
 
+    def robot_model(self, name: str, options: Mapping[str, Any]) -> Path:
+        """The task's model, or that of the user's own."""
+        return model_path(self._model(name, options))
+
     def image_observations(self, options: Mapping[str, Any]) -> bool:  # noqa: ARG002
         """What a network sees are always numbers."""
         return False
