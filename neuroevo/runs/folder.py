@@ -39,6 +39,7 @@ from neuroevo.runs.resume_checks import check_changes, newest_checkpoint
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.system.files import write_atomically
+from neuroevo.system.signals import deferred_signals
 from neuroevo.training.loop import TrainState, spent
 from neuroevo.training.record import Record, describe
 
@@ -217,15 +218,15 @@ class RunFolder:
         Raises:
             DiskError: The disk is full, for example; the run can be resumed from the newest checkpoint.
         """
+        assert self._tensorboard is not None, "open() comes first"
         try:
-            for record in records:
-                self._metrics.append(record)
-            self._after = state, self._metrics.lengths
+            with deferred_signals():  # a generation with a row is never played again
+                for record in records:
+                    self._metrics.append(record)
+                    self._tensorboard.add(record)
+                self._after = state, self._metrics.lengths
             if self._checkpoints.due(state.generation) or spent(state, self.config.training):
                 self._save()
-            assert self._tensorboard is not None, "open() comes first"
-            for record in records:
-                self._tensorboard.add(record)
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
         for record in records:

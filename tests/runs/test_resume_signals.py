@@ -6,14 +6,16 @@ import pty
 import signal
 import subprocess
 import termios
+from pathlib import Path
 
 import pytest
 
 from neuroevo.cli.common import HungUp, Terminated, sigterm_raises
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.runs.paths import CSV, ELITES
 from tests.support.commands import start_endless, wait_for_rows
-from tests.support.runs import new_run, play, results
+from tests.support.runs import count_rows, new_run, play, results
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,28 @@ def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
     assert finished == len(read_rows(path)) >= 5  # although no checkpoint was due
     play(RunFolder.resume(path, [f"training.generations={finished + 2}"]))
     new_run(tmp_path / "whole", training={"generations": finished + 2}, checkpoints={"every": 10**6})
+    assert results(path)["rows"] == results(tmp_path / "whole")["rows"]
+
+
+@pytest.mark.parametrize("next_file", [ELITES, CSV])
+def test_an_interrupt_between_two_files_of_a_generation(tmp_path, monkeypatch, next_file):
+    """Each of its files has the generation, and so has the checkpoint: what has a row is not played again."""
+    path, opened = tmp_path / "run", Path.open
+
+    def open_and_interrupt(file, mode="r", *rest, **options):
+        if mode == "ab" and file.name == next_file and count_rows(path) == 3:  # the third has a row, and no more
+            signal.raise_signal(signal.SIGINT)
+        return opened(file, mode, *rest, **options)
+
+    monkeypatch.setattr(Path, "open", open_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        new_run(path, checkpoints={"every": 10**6})
+    monkeypatch.undo()
+    with RunFolder.resume(path) as folder:
+        finished = folder.state.generation
+    assert finished == len(read_rows(path)) == len(read_elites(path)) == len((path / CSV).read_text().splitlines()) - 1
+    play(RunFolder.resume(path))
+    new_run(tmp_path / "whole")
     assert results(path)["rows"] == results(tmp_path / "whole")["rows"]
 
 
