@@ -8,21 +8,39 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
 from neuroevo.cli import bench, cluster, compare, config, evaluate, export, info, render, suite, sweep, train
+from neuroevo.cli.common import show_whole_summaries
+from neuroevo.core.version import VERSION
 from neuroevo.system.tensorflow_import import be_lean
 
 app = typer.Typer(
     help="Neuroevolution of deep networks: emulators on the CPU, a population of networks beside them.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 for commands in (train, evaluate, export, render, suite, sweep, compare, cluster, config, info, bench):
     commands.register(app)
+show_whole_summaries(app)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"neuroevo {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[  # noqa: ARG001 - the option's callback has done it
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import signal
 import sys
@@ -136,6 +137,20 @@ def sigterm_raises() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def show_whole_summaries(app: typer.Typer) -> None:
+    """Has --help show the first paragraph of each command's help whole, where click would cut it after a few words.
+
+    Args:
+        app: The application, which has all of its commands.
+    """
+    for command in app.registered_commands:
+        help_text = inspect.getdoc(command.callback) or ""
+        command.short_help = " ".join(help_text.partition("\n\n")[0].split())
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            show_whole_summaries(group.typer_instance)
 
 
 def print_section(title: str, values: dict[str, Any]) -> None:

@@ -6,13 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from neuroevo.cli import paths
 from neuroevo.cli.common import Debug, Overrides, reported_errors
 
 if TYPE_CHECKING:
     from neuroevo.config.schema import Config
 
 File = Annotated[
-    str, typer.Argument(metavar="FILE", help="A TOML file, a preset's name, or a JSON file of the 2018 code.")
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="A TOML file, a preset's name, or a JSON file of the 2018 code.",
+        autocompletion=paths.presets,
+    ),
 ]
 
 
@@ -37,7 +43,12 @@ def check(file: File, overrides: Overrides = None, debug: Debug = False) -> None
 
 def show(
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="As for check; without it, a configuration to begin with.")
+        str | None,
+        typer.Argument(
+            metavar="FILE",
+            help="As for check; without it, a configuration to begin with.",
+            autocompletion=paths.presets,
+        ),
     ] = None,
     overrides: Overrides = None,
     debug: Debug = False,
@@ -71,6 +82,7 @@ def summary(config: Config) -> str:
             (training.total_steps, "steps"),
             (training.generations, "generations"),
             (training.minutes, "minutes"),
+            (training.target_return, "points"),
         )
         if value is not None
     ]

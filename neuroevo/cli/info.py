@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,8 +27,11 @@ def devices(gpu: Gpu) -> str:
     return f"the GPU ({gpu.name})" if gpu.usable else f"the CPU ({gpu.why_not})"
 
 
-def info(debug: Debug = False) -> None:
-    """List games, networks, algorithms and presets, and show the machine and how the native code was built."""
+def info(
+    games: Annotated[bool, typer.Option("--games", help="List all environments by name instead.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show the machine, how the native code was built, and what there is to choose from; --games lists environments."""
     with reported_errors(debug):
         from neuroevo.algorithms.registry import ALGORITHMS
         from neuroevo.config.sources import presets
@@ -36,6 +40,10 @@ def info(debug: Debug = False) -> None:
         from neuroevo.networks import architectures
         from neuroevo.runs.provenance import machine, versions
 
+        if games:
+            for family in reversed(FAMILIES):
+                print(family.listing())
+            return
         build = library.build_info()
         print_section("versions", versions())
         print_section("machine", machine())
@@ -45,5 +53,6 @@ def info(debug: Debug = False) -> None:
         print("networks:", ", ".join(architectures.NETWORKS))
         print("dtypes:", ", ".join(architectures.DTYPES))
         print("presets:", ", ".join(presets()))
+        print("environments (--games has their names):")
         for family in reversed(FAMILIES):
-            print(family.listing())
+            print(f"  {re.sub(r'(?<=[0-9][)]): .*', '', family.listing())}")  # without the names of those it counts

@@ -1,4 +1,4 @@
-"""Parse paths on the command line."""
+"""Parse paths on the command line, and complete names."""
 
 from __future__ import annotations
 
@@ -22,3 +22,14 @@ def folder(text: str) -> Path:
     if not text:
         raise typer.BadParameter("it is empty, expected the path of a folder")
     return Path(text)
+
+
+def presets(incomplete: str) -> list[str]:
+    """Completes a preset's name; where there is none, the shell goes on with names of files.
+
+    Args:
+        incomplete: How the word begins.
+    """
+    from neuroevo.config import sources
+
+    return [name for name in sources.presets() if name.startswith(incomplete)]

@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from typing_extensions import override
 
+from neuroevo.cli.generation_table import GenerationTable
+from neuroevo.config.schema import Config
+from neuroevo.runs.metrics_files import rows
 from neuroevo.system.console import clock, say
 from neuroevo.training.callback import Callback
-from neuroevo.training.record import Record, describe
+from neuroevo.training.record import Record, describe, describe_row
+from neuroevo.training.time_left import TimeLeft
 
 _SILENCE_SECONDS = 60.0  # after which a line says how far a phase is
-
-_Column = tuple[str, int, Callable[[Record], str]]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}"
-
-
-def _test(record: Record) -> str:
-    error = "" if record.test.standard_error is None else f" ± {record.test.standard_error:,.1f}"
-    return _number(record.test.mean) + error
-
-
-_COLUMNS: list[_Column] = [
-    ("gen", 4, lambda record: str(record.generation)),
-    ("mean", 9, lambda record: _number(float(record.fitness.mean()))),
-    ("max", 9, lambda record: _number(float(record.fitness.max()))),
-    ("elite valid.", 12, lambda record: _number(record.validation_mean)),
-    ("elite test", 17, _test),
-    ("steps", 12, lambda record: f"{record.steps_total:,}"),
-    ("steps/s", 8, lambda record: f"{record.steps_per_s:,.0f}"),
-    ("idle", 6, lambda record: f"{record.idle_share:.1%}"),
-    ("time", 9, lambda record: clock(record.seconds_total)),
-]
+_LAST_ROWS = 5  # of a resumed run, which are shown again
 
 
 class PlainProgress(Callback):
@@ -52,12 +36,20 @@ class PlainProgress(Callback):
         self._now = now
         self._printed = self._begun = now()
         self._phase, self._episodes = "", 0
+        self._left: TimeLeft | None = None
 
     def __enter__(self) -> PlainProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
         pass
+
+    @override
+    def begin(self, config: Config, folder: Path, generation: int) -> None:
+        self._left = TimeLeft(config.training)
+        for row in _last_rows(folder, generation):
+            self._left.add(row)
+            self._print(describe_row(row))
 
     @override
     def phase(self, generation: int, name: str, episodes: int) -> None:
@@ -74,7 +66,11 @@ class PlainProgress(Callback):
 
     @override
     def generation(self, record: Record) -> None:
-        self._print(describe(record))
+        left = None
+        if self._left is not None:
+            self._left.add(record.row())
+            left = self._left.seconds()
+        self._print(describe(record) + (f"; about {clock(left)} left" if left else ""))
 
     def _print(self, text: str) -> None:
         say(text)
@@ -93,16 +89,18 @@ class TerminalProgress(Callback):
         self._console = console
         self._bar = Progress(
             TextColumn("generation {task.fields[number]} {task.description:10}"),
-            BarColumn(),
+            BarColumn(bar_width=None),
             MofNCompleteColumn(),
-            TextColumn("episodes {task.fields[rate]:>7,.0f} steps/s"),
+            TextColumn("{task.fields[rate]:>6,.0f} steps/s"),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
             console=console,
             transient=True,
         )
+        self._table = GenerationTable(console.width)
         self._task: TaskID | None = None
-        self._begun = 0.0
-        self._headed = False
+        self._begun = self._told = 0.0
+        self._left: TimeLeft | None = None
 
     def __enter__(self) -> TerminalProgress:
         self._bar.start()
@@ -112,26 +110,43 @@ class TerminalProgress(Callback):
         self._bar.stop()
 
     @override
+    def begin(self, config: Config, folder: Path, generation: int) -> None:
+        self._left = TimeLeft(config.training)
+        for row in _last_rows(folder, generation):
+            self._add(row)
+
+    @override
     def phase(self, generation: int, name: str, episodes: int) -> None:
         if self._task is not None:
             self._bar.remove_task(self._task)
-        self._task = self._bar.add_task(name, total=episodes, number=generation, rate=0.0)
+        self._task = self._bar.add_task(name, total=episodes, number=generation, rate=0.0, left=self._time_left())
         self._begun = time.perf_counter()
 
     @override
     def progress(self, finished: int, steps: int) -> None:
         if self._task is not None:
             rate = steps / max(time.perf_counter() - self._begun, 1e-9)
-            self._bar.update(self._task, completed=finished, rate=rate)
+            self._bar.update(self._task, completed=finished, rate=rate, left=self._time_left())
 
     @override
     def generation(self, record: Record) -> None:
-        if not self._headed:
-            self._headed = True
-            self._line(" ".join(f"{name:>{width}}" for name, width, _ in _COLUMNS))
-        self._line(" ".join(f"{show(record):>{width}}" for _, width, show in _COLUMNS))
+        self._add(record.row())
         if record.failures:
             self._line(f"     {record.failure_summary}")
+
+    def _add(self, row: dict[str, Any]) -> None:
+        if self._left is not None:
+            self._left.add(row)
+        self._told = time.perf_counter()
+        for line in self._table.lines(row):
+            self._line(line)
+
+    def _time_left(self) -> str:
+        """What the run, not the phase, still takes."""
+        seconds = None if self._left is None else self._left.seconds()
+        if seconds is None:
+            return ""
+        return f"{clock(max(0.0, seconds - (time.perf_counter() - self._told)))} left"
 
     def _line(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -145,3 +160,8 @@ def make_progress() -> TerminalProgress | PlainProgress:
     """
     console = Console()
     return TerminalProgress(console) if console.is_terminal else PlainProgress()
+
+
+def _last_rows(folder: Path, generation: int) -> Iterable[dict[str, Any]]:
+    """The last rows of a run that goes on."""
+    return deque(rows(folder, fitness=False), maxlen=_LAST_ROWS) if generation else ()

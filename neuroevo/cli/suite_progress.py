@@ -14,6 +14,7 @@ from neuroevo.sweeps.status import Row, RunStatus, describe
 from neuroevo.sweeps.suite import SuiteRun
 from neuroevo.sweeps.watcher import Failure, SuiteWatcher
 from neuroevo.system.console import say
+from neuroevo.training.time_left import share_done
 
 SECONDS_BETWEEN_LINES = 30  # about one run's generations
 
@@ -103,7 +104,9 @@ class TerminalSuiteWatcher(PlainSuiteWatcher):
 
     @override
     def generation(self, run: SuiteRun, row: Row) -> None:
-        self._bars.update(self._tasks[run.name], completed=share_done(run, row), text=describe(run, row))
+        self._bars.update(
+            self._tasks[run.name], completed=share_done(run.config.training, row), text=describe(run, row)
+        )
 
     @override
     def finished(self, now: RunStatus) -> None:
@@ -136,22 +139,3 @@ def make_suite_watcher() -> PlainSuiteWatcher:
     """
     console = Console()
     return TerminalSuiteWatcher(console) if console.is_terminal else PlainSuiteWatcher()
-
-
-def share_done(run: SuiteRun, row: Row) -> float:
-    """Estimates how much of a run is done.
-
-    Args:
-        run: The run.
-        row: The numbers of its last generation.
-
-    Returns:
-        The largest spent share of its budgets, in [0, 1].
-    """
-    training = run.config.training
-    spent = [
-        (row["generation"] + 1) / training.generations if training.generations else 0.0,
-        row["steps_total"] / training.total_steps if training.total_steps else 0.0,
-        row["seconds_total"] / 60 / training.minutes if training.minutes else 0.0,
-    ]
-    return min(max(spent), 1.0)

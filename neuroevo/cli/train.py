@@ -24,7 +24,11 @@ def register(app: typer.Typer) -> None:
 def train(
     config: Annotated[
         Path | None,
-        typer.Argument(metavar="CONFIG", help="A TOML file, a preset's name, or a JSON file of the 2018 code."),
+        typer.Argument(
+            metavar="CONFIG",
+            help="A TOML file, a preset's name, or a JSON file of the 2018 code.",
+            autocompletion=paths.presets,
+        ),
     ] = None,
     overrides: Overrides = None,
     out: Annotated[
@@ -38,6 +42,10 @@ def train(
             metavar="DIR",
             help="Resume the run in this folder; with CONFIG, start it if there is none.",
         ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**63 - 1, help="The run's seed; the same as --set training.seed=..."),
     ] = None,
     device: Annotated[
         Literal["auto", "cpu", "gpu"] | None,
@@ -54,7 +62,7 @@ def train(
 ) -> None:
     """Evolve networks as a configuration says, or resume a run that was stopped."""
     with reported_errors(debug), sigterm_raises():
-        options = {"hardware.device": device, "cluster.address": cluster}
+        options = {"training.seed": seed, "hardware.device": device, "cluster.address": cluster}
         changes = [*(overrides or []), *(f"{key}={value}" for key, value in options.items() if value is not None)]
         train_run(choose_folder(config, changes, out, resume))
 

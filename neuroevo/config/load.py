@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +68,19 @@ def _check(given: Translation, source: str) -> Config:
     refuse(problems, source)
     assert environment is not None  # an unknown one is a problem
     made["env"] = Env.of(environment)
+    if made["training"].target == "solved":
+        made["training"] = replace(made["training"], target=_solved_return(environment, source))
     return Config(**made, algorithm_name=algorithm_name)
+
+
+def _solved_return(environment: Environment, source: str) -> float:
+    """The mean return at which an environment counts as solved. ConfigError: that is not known."""
+    known = environment.solved_return()
+    if known is None:
+        reason = f"what counts as solved is not known of {environment.given_name} with these options, expected a number"
+        refuse([Problem("training.target", reason, "solved")], source)
+    assert known is not None
+    return known
 
 
 def _network_problems(network: Network, env: Environment | None) -> list[Problem]:

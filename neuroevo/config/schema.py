@@ -56,6 +56,13 @@ def _checked_max_episode_steps(value: object) -> object:
     return whole(value)
 
 
+def _checked_target(value: object) -> object:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if value is not None and value != "solved" and not number:
+        raise ValueError('expected a finite number, or "solved"')
+    return value
+
+
 @settings
 class Env:
     """What is played."""
@@ -99,8 +106,17 @@ class Training:
     """Ends the run after this many generations."""
     minutes: Positive | None = None
     """Ends the run after this wall time; results then depend on the machine's speed."""
+    target: Annotated[float | str | None, PlainValidator(_checked_target)] = None
+    """Ends the run once an elite reaches this mean return in validation and then in its test episodes, if there are
+    any. "solved" is what Gymnasium's registry demands of the task, or for a maze that the goal is reached."""
     start_from: Name | None = None
     """Another run's folder, whose best genomes this run begins with instead of fresh ones."""
+
+    @property
+    def target_return(self) -> float | None:
+        """The target as a number, which make_config() has made of "solved"."""
+        assert not isinstance(self.target, str), "load_config() and make_config() know what solved means"
+        return self.target
 
     def __post_init__(self) -> None:
         if self.total_steps is None and self.generations is None and self.minutes is None:
@@ -211,7 +227,7 @@ class Config:
         return tomli_w.dumps(self.tables())
 
 
-BUDGETS = ("total_steps", "generations", "minutes")  # keys of [training] that only say when a run ends
+BUDGETS = ("total_steps", "generations", "minutes", "target")  # keys of [training] that only say when a run ends
 SECTIONS = {
     "env": Env,
     "network": Network,

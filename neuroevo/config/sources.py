@@ -10,6 +10,7 @@ from typing import Any
 from neuroevo.config import uber2018
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, nearest
+from neuroevo.system.files import nearest_file
 from neuroevo.system.toml import tomllib
 
 
@@ -133,7 +134,7 @@ def _text(path: Path | str) -> str:
         return file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         near = nearest(file.stem, named)
-        hint = f"; did you mean the preset {near}?" if near else ""
+        hint = nearest_file(file, (".toml", ".json")) or (f"; did you mean the preset {near}?" if near else "")
         if file.name == str(path) and not file.suffix:
             raise UserError(
                 f"there is no configuration file or preset {path}{hint} (presets: {', '.join(named)})"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any
 
 from neuroevo.config import uber2018
 from neuroevo.core.problems import NO_VALUE, Problem, nearest
+
+_ALIKE_ELSEWHERE = 0.7  # a key of another section must be more alike than nearest() wants, or it is a guess
 
 RENAMED = {  # keys of the first versions -> now, by section
     "algorithm": {"l2": "weight_decay", "optimiser": "optimizer", "validated": "validation_candidates"},
@@ -67,7 +70,7 @@ def _suggestion(key: str, section: str, keys: Mapping[str, Sequence[str]], own: 
             suggestions |= {name: (f"{other}.{name}", f"{other}.{name}") for name in names if name != "name"}
     suggestions |= {name: (name, name) for name in own}
     near = nearest(key, suggestions)
-    if near is None:
+    if near is None or (near not in own and SequenceMatcher(None, key, near).ratio() < _ALIKE_ELSEWHERE):
         return "", ""
     meant, text = suggestions[near]
     return meant.removeprefix(f"{section}."), f"; did you mean {text}?"

@@ -95,6 +95,10 @@ class Environment:
         """The file of the user's own that it is made from; None: there is none."""
         return self.family.user_file(self.options)
 
+    def solved_return(self) -> float | None:
+        """The mean return at which it counts as solved, as EnvFamily.solved_return() has it; None: none is known."""
+        return self.family.solved_return(self.name, self.values)
+
     def robot_model(self) -> Path | None:
         """The MuJoCo model that its states are of, as EnvFamily.robot_model() has it. UserError: it is missing."""
         return self.family.robot_model(self.name, self.values)

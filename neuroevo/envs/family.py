@@ -138,6 +138,15 @@ class EnvFamily(ABC):
         """How many steps make a second of real time; None: as many as the environment's frame skip makes of 60 Hz."""
         return None
 
+    def solved_return(self, name: str, options: Mapping[str, Any]) -> float | None:  # noqa: ARG002
+        """The mean return at which an environment counts as solved; None: there is none that people agree on.
+
+        Args:
+            name: The environment.
+            options: Options as options_type() has them, of which none is None.
+        """
+        return None
+
     def robot_model(self, name: str, options: Mapping[str, Any]) -> Path | None:  # noqa: ARG002
         """The file of the MuJoCo model that an environment's states are of, for videos; None: it has none.
 

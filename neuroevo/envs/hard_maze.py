@@ -56,6 +56,10 @@ class HardMazeFamily(EnvFamily):
         """The class of the maze's options."""
         return HardMazeOptions
 
+    def solved_return(self, name: str, options: Mapping[str, Any]) -> float | None:  # noqa: ARG002
+        """Within 5 units of the goal, where episodes of the paper's protocol end; the return is minus the distance."""
+        return -5.0 if HardMazeOptions(**options).protocol == "lehman" else None
+
     def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG002
         """The map may be missing."""
         chosen = options.get("map") or TASKS[name]

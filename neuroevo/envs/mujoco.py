@@ -16,7 +16,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem
 from neuroevo.envs.family import EnvFamily
 from neuroevo.envs.mujoco_options import TASKS
-from neuroevo.envs.names import key_of, nearest_of, option_text
+from neuroevo.envs.names import key_of, nearest_of, option_text, reward_threshold
 
 
 class MujocoFamily(EnvFamily):
@@ -56,6 +56,10 @@ class MujocoFamily(EnvFamily):
     def robot_model(self, name: str, options: Mapping[str, Any]) -> Path:
         """The task's model, or that of the user's own."""
         return model_path(self._model(name, options))
+
+    def solved_return(self, name: str, options: Mapping[str, Any]) -> float | None:
+        """What Gymnasium's registry demands of the task as it is there, without options."""
+        return None if options else reward_threshold(name)
 
     def image_observations(self, options: Mapping[str, Any]) -> bool:  # noqa: ARG002
         """What a network sees are always numbers."""

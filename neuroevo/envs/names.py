@@ -30,3 +30,15 @@ def option_text(value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(map(repr, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def reward_threshold(env_id: str) -> float | None:
+    """The mean return at which Gymnasium's registry calls an environment solved; None where it does not say.
+
+    Args:
+        env_id: Its name there.
+    """
+    import gymnasium
+
+    spec = gymnasium.registry.get(env_id)
+    return None if spec is None else spec.reward_threshold

@@ -122,6 +122,7 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
         "max_episode_steps": state.max_episode_steps,
         "steps": state.steps,
         "seconds": state.seconds,
+        "confirmed_mean": state.confirmed_mean,
         "algorithm": algorithm,
         "pending": pending,
         "observation_statistics": observation_statistics,
@@ -188,6 +189,7 @@ def from_bytes(data: bytes, state_type: type) -> Checkpoint:
             seconds=body["seconds"],
             pending=pending,
             observation_statistics=observation_statistics,
+            confirmed_mean=body.get("confirmed_mean"),  # there were none before there were targets
         )
         return Checkpoint(state, body["origin"], body["lengths"])
     except (ValueError, KeyError, TypeError, TokenError) as error:  # the last: an array's header is not Python

@@ -22,7 +22,7 @@ import numpy as np
 
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
-from neuroevo.core.errors import DiskError, UserError, cannot_write
+from neuroevo.core.errors import DiskError, cannot_write
 from neuroevo.runs import reference_file
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints, Unusable, set_aside
@@ -33,7 +33,7 @@ from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_files import MetricsFiles
 from neuroevo.runs.new_folder import check_free, default_path, make_default
 from neuroevo.runs.other_versions import refuse_other_versions
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD, no_run
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume_checks import check_changes, newest_checkpoint
 from neuroevo.runs.tensorboard import TensorBoardWriter
@@ -164,7 +164,7 @@ class RunFolder:
         """
         path = Path(path)
         if not (path / CONFIG).is_file():
-            raise UserError(f"there is no run in {path}: expected {path / CONFIG}")
+            raise no_run(path)
         lock = lock_folder(path)
         try:
             refuse_other_versions(path)

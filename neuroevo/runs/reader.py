@@ -19,7 +19,7 @@ from neuroevo.runs.checkpoint import CheckpointError
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.metrics_files import Elite, elites, rows
 from neuroevo.runs.other_versions import refuse_other_versions
-from neuroevo.runs.paths import CONFIG, ELITES, METRICS
+from neuroevo.runs.paths import CONFIG, ELITES, METRICS, no_run
 from neuroevo.runs.reference_file import load
 from neuroevo.runs.state_codec import encode
 from neuroevo.training.loop import TrainState
@@ -46,7 +46,7 @@ class RunReader:
         """
         self.path = Path(path)
         if not (self.path / CONFIG).is_file():
-            raise UserError(f"there is no run in {path}: expected {self.path / 'config.toml'}")
+            raise no_run(self.path)
         refuse_other_versions(self.path)
         self.config: Config = load_config(self.path / CONFIG)
 

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean, problems_in, problems_of, refuse
+from neuroevo.system.files import nearest_file
 from neuroevo.system.toml import tomllib
 
 _Settings = TypeVar("_Settings")
@@ -35,7 +36,7 @@ def read_section(path: Path, name: str, kind: type[_Settings]) -> _Settings:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UserError(f"there is no {name} file {path}") from None
+        raise UserError(f"there is no {name} file {path}{nearest_file(path, ('.toml',))}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     except tomllib.TOMLDecodeError as error:

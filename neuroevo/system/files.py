@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -112,3 +113,21 @@ def _delete(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def nearest_file(path: Path, endings: Sequence[str] = ("",)) -> str:
+    """Finds what was probably meant by a name that is no file's.
+
+    Args:
+        path: The name.
+        endings: How files' names may end; "" for any, folders too.
+
+    Returns:
+        '; did you mean PATH?' for what has the most similar name in the same folder, or ''.
+    """
+    try:
+        names = sorted(each.name for each in path.parent.iterdir() if each.name.endswith(tuple(endings)))
+    except OSError:  # no such folder, or nobody may read it
+        return ""
+    near = difflib.get_close_matches(path.name, names, n=1)
+    return f"; did you mean {path.with_name(near[0])}?" if near else ""

@@ -30,6 +30,8 @@ def load_tensorflow() -> None:
     if "tensorflow" in sys.modules:
         return
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # 2 still reports a missing GPU; real errors are exceptions
+    if _lean and sys.stderr.isatty():  # a command at which somebody looks
+        print("neuroevo: loading TensorFlow, which takes a few seconds", file=sys.stderr)
     sys.stderr.flush()
     with tempfile.TemporaryFile() as remarks:
         terminal = os.dup(2)

@@ -35,6 +35,8 @@ class TrainState:
         seconds: Wall time of the finished generations.
         pending: The finished generations whose elite's evaluation is not over, oldest first.
         observation_statistics: Of what all populations saw; None if observations are not normalized.
+        confirmed_mean: Mean return that the target was last compared with: of the test episodes of an elite whose
+            validation had reached it, or of validation where there are no test episodes; None before.
     """
 
     algorithm: Any
@@ -44,6 +46,7 @@ class TrainState:
     seconds: float = 0.0
     pending: tuple[PendingEvaluation, ...] = ()
     observation_statistics: ObservationStatistics | None = None
+    confirmed_mean: float | None = None
 
 
 def start(
@@ -73,15 +76,20 @@ def start(
 
 
 def spent(state: TrainState, training: Training) -> str | None:
-    """Says which budget is used up.
+    """Says which budget is used up, or that the target is reached.
 
     Args:
         state: After a generation.
-        training: The budgets.
+        training: The budgets and the target.
 
     Returns:
         The end of a sentence, such as "after 5 generations"; None while some of each budget is left.
     """
+    target = training.target_return
+    if target is not None and state.confirmed_mean is not None and state.confirmed_mean >= target:
+        kind = "test" if training.test_episodes else "validation"
+        reached = f"the elite's mean return of {state.confirmed_mean:,.1f} in {kind} reaches the target"
+        return f"after {state.generation} generations: {reached}, {target:g}"
     if training.generations is not None and state.generation >= training.generations:
         return f"after {state.generation} generations"
     if training.total_steps is not None and state.steps >= training.total_steps:
@@ -111,9 +119,11 @@ def train(
     state: TrainState | None = None,
     callback: Callback | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
-    """Runs generations until a budget is spent, then waits until every elite has been evaluated.
+    """Runs generations until a budget is spent or the target is reached, then waits for all elites' evaluations.
 
-    From the same state the same generations follow, whatever came before.
+    From the same state the same generations follow, whatever came before. Once an elite's validation reaches the
+    target, its test episodes are waited for before the next generation begins, so that the run ends after the same
+    generation whenever they are played.
 
     Args:
         algorithm: Makes the genomes.
@@ -135,14 +145,11 @@ def train(
     state = start(algorithm, training) if state is None else state
     callback = callback or Callback()
     evaluations = EliteEvaluations(evaluator, training, state.pending)
-    while spent(state, training) is None:
-        state, record = _run_generation(algorithm, evaluator, training, state, callback)
-        evaluations.submit(record)
-        complete = evaluations.take_complete()
-        state = replace(state, pending=evaluations.pending)
-        yield state, complete
-    announced = None
-    while state.pending:
+    announced = -1
+
+    def wait(state: TrainState) -> tuple[TrainState, list[Record]]:
+        """Waits about a minute, or until the oldest elite's evaluation is over."""
+        nonlocal announced
         oldest, begun = state.pending[0].record.generation, time.perf_counter()
         if oldest != announced:
             callback.phase(oldest, "test", evaluations.episodes)
@@ -150,8 +157,43 @@ def train(
         evaluations.wait(_TAIL_SECONDS, callback.progress)
         after = state.seconds + (time.perf_counter() - begun)
         complete = [replace(record, seconds_total=after) for record in evaluations.take_complete()]
-        state = replace(state, seconds=after, pending=evaluations.pending)
-        yield state, complete
+        return _after(replace(state, seconds=after), evaluations, complete, training), complete
+
+    while True:
+        while _may_have_reached(state, training):
+            yield (waited := wait(state))
+            state = waited[0]
+        if spent(state, training) is not None:
+            break
+        state, record = _run_generation(algorithm, evaluator, training, state, callback)
+        evaluations.submit(record)
+        complete = evaluations.take_complete()
+        yield (state := _after(state, evaluations, complete, training)), complete
+    while state.pending:
+        yield (waited := wait(state))
+        state = waited[0]
+
+
+def _may_have_reached(state: TrainState, training: Training) -> bool:
+    """Whether the last generation's elite is still to be tested, and its validation reached the target."""
+    return bool(state.pending) and _validated(state.pending[-1].record, training)
+
+
+def _validated(record: GenerationRecord, training: Training) -> bool:
+    """Whether there is a target, and the elite's validation, if it played any, reached it."""
+    target, validated = training.target_return, record.validation_mean
+    return target is not None and (validated is None or validated >= target)
+
+
+def _after(
+    state: TrainState, evaluations: EliteEvaluations, complete: Sequence[Record], training: Training
+) -> TrainState:
+    """The state once these records are complete."""
+    confirmed = state.confirmed_mean
+    for record in complete:
+        if _validated(record, training):
+            confirmed = record.test.mean if training.test_episodes else record.validation_mean
+    return replace(state, pending=evaluations.pending, confirmed_mean=confirmed)
 
 
 def _run_generation(

@@ -224,14 +224,28 @@ def describe(record: Record) -> str:
     Returns:
         The line, without its end.
     """
-    parts = [f"fitness mean {record.fitness.mean():.1f} max {record.fitness.max():.1f}"]
-    if record.validation_mean is not None:
-        parts.append(f"elite validation {record.validation_mean:.1f}")
-    if record.test.mean is not None:
-        error = "" if record.test.standard_error is None else f" +- {record.test.standard_error:.1f}"
-        parts.append(f"test {record.test.mean:.1f}{error}")
-    parts.append(f"steps {record.steps_total:,}, {record.steps_per_s:,.0f}/s, {record.idle_share:.1%} idle")
-    parts.append(f"{record.seconds_total:.1f} s")
-    if record.failures:
-        parts.append(record.failure_summary)
-    return f"generation {record.generation}: {', '.join(parts)}"
+    line = describe_row(record.row())
+    return f"{line}, {record.failure_summary}" if record.failures else line
+
+
+def describe_row(row: Mapping[str, Any]) -> str:
+    """The same of a row, which does not say why episodes failed.
+
+    Args:
+        row: As Record.row() has it; fitness is not needed.
+
+    Returns:
+        The line, without its end.
+    """
+    parts = []
+    if row.get("novelty_mean") is not None:  # of those that select by it
+        parts.append(f"novelty mean {row['novelty_mean']:.2f} max {row['novelty_max']:.2f}")
+    parts.append(f"fitness mean {row['fitness_mean']:.1f} max {row['fitness_max']:.1f}")
+    if row["validation_mean"] is not None:
+        parts.append(f"elite validation {row['validation_mean']:.1f}")
+    if row["test_mean"] is not None:
+        error = "" if row["test_standard_error"] is None else f" +- {row['test_standard_error']:.1f}"
+        parts.append(f"test {row['test_mean']:.1f}{error}")
+    parts.append(f"steps {row['steps_total']:,}, {row['steps_per_s']:,.0f}/s, threads {row['idle_share']:.1%} idle")
+    parts.append(f"{row['seconds_total']:.1f} s")
+    return f"generation {row['generation']}: {', '.join(parts)}"

@@ -1,6 +1,5 @@
 """The command: output, run folder, messages and exit codes, with a toy evaluator in place of the real one."""
 
-import io
 import json
 import os
 import signal
@@ -8,24 +7,19 @@ import subprocess
 import sys
 import time
 import types
-from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 import neuroevo.benchmarks
 from neuroevo.cli import app
-from neuroevo.cli.progress import PlainProgress, TerminalProgress
 from neuroevo.config.load import load_config
-from neuroevo.core.genome import Genome
 from neuroevo.core.version import VERSION
 from neuroevo.runs import training_run as run_module
 from neuroevo.runs.metrics_files import read_rows
-from neuroevo.training.record import EvaluationRecord, PhaseRecord, Record
 from tests.support.runs import timeless
 from tests.support.toy import ToyEvaluator
 
@@ -299,75 +293,38 @@ def test_what_a_shared_machine_cannot_measure(monkeypatch, tmp_path):
     assert json.loads(result.stdout) == {"outside_us": None, "outside_share": None, "steps_per_s": 8.0}
 
 
-RECORD = Record(
-    generation=12, max_episode_steps=5000, elite=Genome(1), fitness=np.array([1.0, 2.0, 6.0]), validation_mean=1234.5,
-    population=PhaseRecord(episodes=3, steps=10, seconds=1.0),
-    validation=PhaseRecord(episodes=5, steps=20, seconds=0.5),
-    test=EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, standard_error=None),
-    steps_total=1_234_567, frames_total=4, seconds_total=3725.0, steps_per_s=20.0, idle_share=0.0125,
-)  # fmt: skip
+def test_the_version():
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"neuroevo {VERSION}\n")
 
 
-def test_a_plain_line(capsys):
-    PlainProgress().generation(RECORD)
-    assert capsys.readouterr().out == (
-        "generation 12: fitness mean 3.0 max 6.0, elite validation 1234.5, steps 1,234,567, 20/s, 1.2% idle, 3725.0 s\n"
-    )
+def test_help_cuts_no_sentence_off():
+    for words in ([], ["config"], ["bench"], ["cluster"]):
+        text = CliRunner().invoke(app, [*words, "--help"]).stdout
+        assert "..." not in text.partition("\n")[2]
+        assert "".join(text.split()).endswith(".")
 
 
-def test_plain_lines_after_a_minute_of_silence(capsys):
-    now = 0.0
-    progress = PlainProgress(now=lambda: now)
-
-    def printed(seconds, tell, *what):
-        nonlocal now
-        now = seconds
-        tell(*what)
-        return capsys.readouterr().out
-
-    assert printed(10.0, progress.phase, 12, "population", 2000) == ""
-    assert printed(59.9, progress.progress, 500, 10_000) == ""
-    assert printed(60.0, progress.progress, 500, 10_000) == (
-        "  population of generation 12: 500 of 2,000 episodes after 0:00:50, 200 steps/s\n"
-    )
-    assert printed(119.0, progress.progress, 1500, 60_000) == ""
-    assert printed(125.0, progress.generation, RECORD).startswith("generation 12: fitness")
-    assert printed(126.0, progress.phase, 13, "validation", 3) == ""
-    assert printed(184.9, progress.progress, 0, 0) == ""
-    assert printed(185.0, progress.progress, 0, 0) == "  validation of generation 13: 0 of 3 episodes after 0:00:59\n"
+@pytest.mark.parametrize(("given", "seed"), [(["--seed", "7"], 7), ([], 0), (["--set", "training.seed=5"], 5)])
+def test_the_seed_as_an_option(monkeypatch, config, tmp_path, given, seed):
+    result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", *given)
+    assert result.exit_code == 0
+    assert load_config(tmp_path / "run" / "config.toml").training.seed == seed
+    assert f", seed {seed}, " in result.stdout
 
 
-def test_a_terminal_table():
-    output = io.StringIO()
-    with TerminalProgress(Console(file=output, force_terminal=True, width=120, color_system=None)) as progress:
-        for _ in range(2):
-            progress.phase(12, "population", 100)
-            progress.progress(40, 5000)
-            progress.generation(RECORD)
-    text = output.getvalue()
-    assert text.count("elite valid.") == 1
-    row = ["12", "3.0", "6.0", "1,234.5", "-", "1,234,567", "20", "1.2%", "1:02:05"]
-    assert sum(line.split() == row for line in text.replace("\x1b[2K", "").splitlines()) == 2
+def test_a_seed_that_is_none(monkeypatch, config, tmp_path):
+    result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", "--seed", "-1")
+    assert result.exit_code == 2 and "Invalid value for '--seed'" in result.output
 
 
-def test_failed_episodes_on_a_terminal():
-    output = io.StringIO()
-    population = replace(RECORD.population, failures=1, first_failure="action[0] is nan")
-    test = replace(RECORD.test, episodes=9, failures=2, first_failure="it exploded")
-    failing = replace(RECORD, population=population, test=test)
-    with TerminalProgress(Console(file=output, force_terminal=True, width=120, color_system=None)) as progress:
-        progress.generation(RECORD)
-        progress.generation(failing)
-    assert output.getvalue().count("     3 episodes failed, the first: action[0] is nan\n") == 1
+def test_shells_complete_presets_and_commands():
+    def complete(line):
+        environment = {"_NEUROEVO_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+        command = Path(sys.executable).with_name("neuroevo")
+        done = subprocess.run([command], env={**os.environ, **environment}, capture_output=True, text=True, check=True)
+        return done.stdout.split()
 
-
-@pytest.mark.parametrize(("hours", "shown"), [(25, "25:00:05"), (9 * 24, "216:00:05")])
-def test_days_in_a_terminal_table(hours, shown):
-    output = io.StringIO()
-    with TerminalProgress(Console(file=output, force_terminal=True, width=120, color_system=None)) as progress:
-        progress.generation(replace(RECORD, seconds_total=hours * 3600 + 5.0))
-    head, row = (
-        line for line in output.getvalue().replace("\x1b[2K", "").splitlines() if "steps" in line or "12" in line
-    )
-    assert row.split()[-1] == shown
-    assert len(head.rstrip()) == len(row.rstrip())
+    assert {"train", "suite", "sweep"} <= set(complete("neuroevo "))
+    assert complete("neuroevo train frostbite_n") == ["frostbite_ns_es", "frostbite_nsr_es"]
+    assert complete("neuroevo config show smo") == ["smoke"]

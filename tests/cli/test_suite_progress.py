@@ -90,7 +90,7 @@ def test_a_run_that_never_started(runs, capsys, terminal):
 def test_the_part_of_the_budget_that_is_spent(tmp_path):
     def share(*budgets, **changes):
         (run,) = load(tmp_path, 'configs = ["ga.toml"]', overrides=[f"training.{each}" for each in budgets]).runs
-        return share_done(run, row(**{"generation": 0, **changes}))
+        return share_done(run.config.training, row(**{"generation": 0, **changes}))
 
     assert share("generations=4") == 0.25
     assert share("generations=4", "total_steps=500") == 0.5

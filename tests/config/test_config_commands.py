@@ -131,5 +131,7 @@ def test_info_lists_what_a_configuration_can_name():
     assert {"model", "large_model", "nature_dqn", "virtual_bn", "mlp"} <= set(NETWORKS)
     assert "dtypes: float32, int8" in lines
     assert any(line.startswith("presets: ant_ga, es_frostbite, ") for line in lines)
+    assert "  games (104)" in lines and "  tasks (11)" in lines  # short
+    lines = CliRunner().invoke(app, ["info", "--games"]).stdout.splitlines()
     assert any(line.startswith("games (104): adventure, ") and ", frostbite, " in line for line in lines)
     assert any(line.startswith("tasks (11): HalfCheetah-v5, Ant-v5, ") for line in lines)

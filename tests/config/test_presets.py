@@ -84,7 +84,9 @@ def test_a_file_goes_before_the_preset_of_its_name(tmp_path, monkeypatch):
     [
         ("frostbyte_ga", r"; did you mean the preset frostbite_ga\? \(presets: ant_ga, "),
         ("zzz", r" \(presets: ant_ga, "),
-        ("neuroevo/config/presets/smok.toml", r"; did you mean the preset smoke\?$"),
+        ("neuroevo/config/presets/smok.toml", r"; did you mean neuroevo/config/presets/smoke.toml\?$"),
+        ("neuroevo/config/presets/smok.json", r"; did you mean neuroevo/config/presets/smoke.toml\?$"),
+        ("nowhere/smok.toml", r"; did you mean the preset smoke\?$"),
         ("some/smoke", r"; did you mean the preset smoke\?$"),
     ],
 )

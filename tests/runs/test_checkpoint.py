@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
 from neuroevo.core.genome import Genome
-from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, from_bytes, load, save, to_bytes
+from neuroevo.runs.checkpoint import VERSION, Checkpoint, CheckpointError, from_bytes, load, save, to_bytes
 from neuroevo.runs.state_codec import decode, encode
 from neuroevo.training.loop import TrainState, start, train
 from tests.support.toy import ToyEvaluator
@@ -148,7 +148,7 @@ def with_head(**changes):
         (b'{"format": "zip"}\n', "is not a neuroevo checkpoint"),
         (pickle.dumps({"population": [1, 2, 3]}), "is not a neuroevo checkpoint"),
         (b"\x1f\x8b" + bytes(range(256)), "is not a neuroevo checkpoint"),
-        (with_head(version=5), "version 5 .* version 4"),
+        (with_head(version=VERSION + 1), f"version {VERSION + 1} .* version {VERSION}"),
         (with_head(sha256="0" * 64), "is damaged: .* SHA-256"),
     ],
 )
@@ -161,7 +161,7 @@ def test_foreign_files(data, message, tmp_path):
 
 def test_a_whole_file_of_something_else_is_refused():
     content = b"[1, 2]\n"
-    head = {"format": "neuroevo checkpoint", "version": 4, "bytes": len(content)}
+    head = {"format": "neuroevo checkpoint", "version": VERSION, "bytes": len(content)}
     head["sha256"] = hashlib.sha256(content).hexdigest()
     with pytest.raises(CheckpointError, match=r"second line is \[1, 2\]"):
         from_bytes(json.dumps(head).encode() + b"\n" + content, State)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from neuroevo.runs.checkpoint import VERSION
 from tests.support.runs import checkpoint_after, new_run
 
 
@@ -24,7 +25,7 @@ def empty(file: Path) -> None:
 
 
 def raise_the_version(file: Path) -> None:
-    file.write_bytes(file.read_bytes().replace(b'"version": 4', b'"version": 5', 1))
+    file.write_bytes(file.read_bytes().replace(b'"version": %d' % VERSION, b'"version": %d' % (VERSION + 1), 1))
 
 
 def take_another_runs(file: Path) -> None:
@@ -54,7 +55,7 @@ DAMAGES = {
     "truncated": Damage(truncate, "is (damaged|not a neuroevo checkpoint)"),
     "bit-flipped": Damage(flip_a_bit, "SHA-256"),
     "empty": Damage(empty, "not a neuroevo checkpoint"),
-    "newer version": Damage(raise_the_version, "version 5"),
+    "newer version": Damage(raise_the_version, f"version {VERSION + 1}"),
     "foreign": Damage(take_another_runs, "training.seed is 77"),
     "misnamed": Damage(take_an_earlier_one, "of generation 1"),
     "a folder": Damage(put_a_folder_there, "Is a directory"),

@@ -26,6 +26,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import Positive, Threads, settings
 from neuroevo.envs.family import EnvFamily
+from neuroevo.envs.names import reward_threshold
 from neuroevo.system.cores import usable_cores
 
 _PREFIX = "gymnasium:"
@@ -106,6 +107,10 @@ class GymnasiumFamily(EnvFamily):
     def render_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Environments have screens where the keyword render_mode says so."""
         return {**options, "kwargs": {"render_mode": "rgb_array", **options.get("kwargs", {})}}
+
+    def solved_return(self, name: str, options: Mapping[str, Any]) -> float | None:
+        """What Gymnasium's registry demands, where it has the environment and there are no keywords."""
+        return None if options.get("kwargs") else reward_threshold(name.removeprefix(_PREFIX))
 
     def frames_per_s(self, name: str, options: Mapping[str, Any]) -> float:
         """The environment's metadata["render_fps"]; 30 where it says nothing, or nothing that can be.

@@ -1,0 +1,59 @@
+"""How much of a run's budgets is spent, and how long the rest takes at the rate of its last generations."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from neuroevo.config.schema import Training
+
+_GENERATIONS = 10  # of which the rate is taken: the time of a generation changes as agents learn
+
+
+def share_done(training: Training, row: Mapping[str, Any]) -> float:
+    """Says how much of a run is done.
+
+    Args:
+        training: Its budgets. A target is none: nobody knows when it will be reached.
+        row: The numbers of its last generation, as Record.row() has them.
+
+    Returns:
+        The largest spent share of its budgets, in [0, 1].
+    """
+    spent = [
+        (row["generation"] + 1) / training.generations if training.generations else 0.0,
+        row["steps_total"] / training.total_steps if training.total_steps else 0.0,
+        row["seconds_total"] / 60 / training.minutes if training.minutes else 0.0,
+    ]
+    return min(max(spent), 1.0)
+
+
+class TimeLeft:
+    """Estimates how long a run still takes until one of its budgets is spent."""
+
+    def __init__(self, training: Training):
+        """Knows nothing yet.
+
+        Args:
+            training: The run's budgets.
+        """
+        self._training = training
+        self._last: deque[tuple[float, float]] = deque(maxlen=_GENERATIONS + 1)  # seconds and share
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Takes in a generation.
+
+        Args:
+            row: Its numbers, as Record.row() has them.
+        """
+        self._last.append((row["seconds_total"], share_done(self._training, row)))
+
+    def seconds(self) -> float | None:
+        """Wall time that the run still takes after the last generation that was added; None: that is not known."""
+        if not self._last:
+            return None
+        (before, share_before), (now, share) = (0.0, 0.0) if len(self._last) == 1 else self._last[0], self._last[-1]
+        if share >= 1:
+            return 0.0
+        return (1 - share) * (now - before) / (share - share_before) if share > share_before else None
