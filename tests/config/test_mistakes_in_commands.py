@@ -81,8 +81,8 @@ def test_names_of_no_file(error_line, tmp_path, monkeypatch):
     (tmp_path / "walker.txt").write_text("")
     (tmp_path / "mine" / "walker-3").mkdir(parents=True)
     assert "no configuration file walkr.toml; did you mean walker.toml?" in error_line("walkr.toml")
-    for command in (["evaluate", "mine/walker-2"], ["train", "--resume", "mine/walker-2"], ["render", "mine/walker-2", "--out", "x.mp4"]):
-        result = CliRunner().invoke(app, command)
+    for command in ("evaluate mine/walker-2", "train --resume mine/walker-2", "render mine/walker-2 --out x.mp4"):
+        result = CliRunner().invoke(app, command.split())
         assert result.exit_code == 2
         assert "mine/walker-2/config.toml; did you mean mine/walker-3?" in result.output
     result = CliRunner().invoke(app, ["suite", "walkr.toml"])
