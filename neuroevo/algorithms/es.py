@@ -18,7 +18,7 @@ from neuroevo.algorithms.ascent import WeightDecay, antithetic_pairs, ascend, es
 from neuroevo.algorithms.base import Played, Unvalidated
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
-from neuroevo.algorithms.schedules import Schedule, value_at
+from neuroevo.algorithms.schedules import Schedule, shortest, value_at
 from neuroevo.algorithms.selection import finite
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
@@ -122,7 +122,7 @@ class ES(Unvalidated):
         base = after.center.base
         assert isinstance(base, Center)  # as tell() leaves it
         return {
-            "sigma": self._sigma(before),
+            "sigma": shortest(self._sigma(before)),
             "theta_norm": norm(base.vector),
             "gradient_norm": after.gradient_norm,
             "update_ratio": after.update_ratio,

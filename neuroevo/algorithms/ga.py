@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.base import Played
-from neuroevo.algorithms.schedules import Schedule, value_at
+from neuroevo.algorithms.schedules import Schedule, shortest, value_at
 from neuroevo.algorithms.selection import finite, pick_candidates, pick_elite, ranking
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
@@ -146,4 +146,4 @@ class GA(TruncationGA):
 
     def metrics(self, before: GAState, after: GAState) -> dict[str, float]:
         """Returns the sigma of the generation's offspring."""
-        return {"sigma": self._sigma(before)}
+        return {"sigma": shortest(self._sigma(before))}

@@ -22,6 +22,7 @@ from pydantic import Field
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.ga import TruncationGA, TruncationState
 from neuroevo.algorithms.novelty import FAILED, checked, grown, known, mean_and_highest, novelty
+from neuroevo.algorithms.schedules import shortest
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
 from neuroevo.core.behavior import Behavior, trajectory
 from neuroevo.core.evaluator import Weights
@@ -134,7 +135,7 @@ class GANS(TruncationGA):
     def metrics(self, before: GANSState, after: GANSState) -> dict[str, float]:
         """Returns sigma, the mean and highest novelty of the generation, and the size of the archive after it."""
         return {
-            "sigma": self._sigma(before),
+            "sigma": shortest(self._sigma(before)),
             "novelty_mean": after.mean_novelty,
             "novelty_max": after.max_novelty,
             "archive": 0 if after.archive is None else len(after.archive),

@@ -35,7 +35,7 @@ from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.novelty import checked, grown, known, mean_and_highest, novelty
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
-from neuroevo.algorithms.schedules import Schedule, value_at
+from neuroevo.algorithms.schedules import Schedule, shortest, value_at
 from neuroevo.algorithms.selection import finite
 from neuroevo.core.behavior import Behavior, trajectory
 from neuroevo.core.evaluator import Weights
@@ -212,7 +212,7 @@ class NSES:
     def metrics(self, before: NSESState, after: NSESState) -> dict[str, float]:
         """Returns sigma, the mean and highest novelty, the index of the center, and the size of the archive."""
         return {
-            "sigma": self._sigma(before),
+            "sigma": shortest(self._sigma(before)),
             "novelty_mean": after.mean_novelty,
             "novelty_max": after.max_novelty,
             "center": before.chosen,

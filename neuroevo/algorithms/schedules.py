@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Discriminator, Tag
 
 from neuroevo.core.settings import Positive, Positive32, nested_settings
@@ -110,3 +111,12 @@ def value_at(schedule: Schedule, generation: int, steps: int) -> float:
         The number itself, or the value of the schedule.
     """
     return schedule if isinstance(schedule, (int, float)) else schedule.at(generation, steps)
+
+
+def shortest(value: float) -> float:
+    """The shortest decimal number that is the same in 32 bits, for people to read: 0.1, not 0.10000000149011612.
+
+    Args:
+        value: A number of 32 bits, such as an algorithm's sigma.
+    """
+    return float(str(np.float32(value)))

@@ -21,7 +21,9 @@ from neuroevo.training.loop import finished
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
+    from neuroevo.analysis.curves import XAxis
     from neuroevo.analysis.rendering import Rendered
     from neuroevo.analysis.web_page import Page
 
@@ -131,6 +133,23 @@ class Run(RunReader):
                 reference_batch=self.reference_batch(),
                 on_progress=on_progress,
             )
+
+    def plot(self, x: XAxis = "frames", column: str | None = None) -> Figure:
+        """Draws the run's curves: the population's best and mean fitness, and the elites' validation and test returns.
+
+        Args:
+            x: The axis: "frames", "steps" (decisions), "time" (wall time) or "generations".
+            column: A column of metrics.csv to draw instead, such as "sigma".
+
+        Returns:
+            A matplotlib figure, which a notebook shows; figure.savefig("curves.png") writes it.
+
+        Raises:
+            UserError: There is no such axis or column, or no finished generation.
+        """
+        from neuroevo.analysis.run_plots import plot
+
+        return plot([self], x, column)
 
     def population(self, generation: int | None = None) -> Population:
         """The members of a generation and their fitness.

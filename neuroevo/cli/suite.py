@@ -56,7 +56,7 @@ def suite(
         if report_only and all(each.status == "not started" for each in statuses):
             raise UserError(f"there is no run of {file} in {chosen.out}; without --report-only they are started")
         tell = print if report_only else say
-        tell("\n" + write_report(statuses, chosen.out))
+        tell("\n" + write_report(statuses, chosen.out, chosen.scales))
         tell(f"this table, CSV files and learning curves are in {chosen.out}")
         if failures:
             report_failures(failures, len(chosen.runs))

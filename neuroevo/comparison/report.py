@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.analysis.curves import figure_files
 from neuroevo.comparison.plots import draw_curves, draw_throughput
 from neuroevo.comparison.runner import JobResult, done
 from neuroevo.comparison.settings import CONTENDERS, Comparison
 from neuroevo.core.errors import cannot_write
 from neuroevo.runs.provenance import machine
-from neuroevo.sweeps.learning_curves import figure_files
 from neuroevo.system.files import write_atomically
 from neuroevo.system.statistics import summarize
 

@@ -57,6 +57,12 @@ class Environment:
         return cls(given_name, name, family, kept, values), problems
 
     @property
+    def title(self) -> str:
+        """What tells it from others in tables and names of folders: where the given name says which rules, that."""
+        has_rules = self.family.named_options(self.given_name)
+        return self.given_name.strip().replace("/", "-") if has_rules else self.name
+
+    @property
     def options_type(self) -> type:
         """The class of its options."""
         return self.family.options_type(self.name)

@@ -1,8 +1,9 @@
 """Report the results of a suite: a table as text and CSV, a row per run as CSV, and learning curves.
 
-table.txt, table.csv      a row per game and configuration: scores over seeds
+table.txt, table.csv      a row per game and configuration: scores over seeds; in the text also over all games
+aggregates.csv            a row per configuration: normalized scores over all games, where the suite says how
 runs.csv                  a row per run
-curves.png, curves.pdf    see learning_curves
+curves.png, curves.pdf    learning curves against frames (analysis/curves), and curves_time.* against wall time
 
 A run that is not finished counts with the generations it has; the text table names these runs at its end.
 """
@@ -18,12 +19,17 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.analysis.curves import XAxis, figure_files
 from neuroevo.core.errors import cannot_write
-from neuroevo.sweeps.learning_curves import draw, figure_files
+from neuroevo.sweeps.aggregates import NO_SCALES, Scales, aggregates, last_scores
+from neuroevo.sweeps.learning_curves import draw_suite
 from neuroevo.sweeps.status import RunStatus, describe, score, score_of
 from neuroevo.system.console import clock
 from neuroevo.system.files import write_atomically
-from neuroevo.system.statistics import Summary, summarize
+from neuroevo.system.statistics import Summary, interquartile_mean, summarize
+
+AXES: dict[XAxis, str] = {"frames": "curves", "time": "curves_time"}
+"""What the learning curves are drawn against, and what the files are called."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class Line:
         finished: The number of them that are finished.
         score_of: The episodes that scores are from, "test" or "validation".
         score: Mean, standard error and 95% confidence interval of the scores of the runs' last elites.
+        iqm: Interquartile mean of these scores with its bootstrap interval.
         generations_mean: Mean number of finished generations; None if no run has a score, like the other means.
         frames_mean: Mean number of frames of population and validation episodes.
         seconds_mean: Mean wall time of a run in seconds; runs may have shared the machine.
@@ -49,6 +56,7 @@ class Line:
     finished: int
     score_of: str
     score: Summary
+    iqm: Summary
     generations_mean: float | None
     frames_mean: float | None
     seconds_mean: float | None
@@ -67,6 +75,9 @@ class Line:
             "score_standard_error": self.score.standard_error,
             "score_low95": self.score.low,
             "score_high95": self.score.high,
+            "score_iqm": self.iqm.mean,
+            "score_iqm_low95": self.iqm.low,
+            "score_iqm_high95": self.iqm.high,
             "generations_mean": self.generations_mean,
             "frames_mean": self.frames_mean,
             "seconds_mean": self.seconds_mean,
@@ -90,13 +101,15 @@ def _line(game: str, config: str, statuses: Sequence[RunStatus]) -> Line:
         return float(np.mean([row[key] for row in last])) if last else None
 
     generations = mean("generation")
+    scores = last_scores(statuses)
     return Line(
         game=game,
         config=config,
         runs=len(statuses),
         finished=sum(each.status == "finished" for each in statuses),
         score_of=score_of(statuses[0].run),
-        score=summarize(np.array([score(each.played[-1], each.run) for each in played], np.float64)),
+        score=summarize(scores),
+        iqm=interquartile_mean([scores]),
         generations_mean=None if generations is None else generations + 1,
         frames_mean=mean("frames_total"),
         seconds_mean=mean("seconds_total"),
@@ -122,26 +135,45 @@ def run_row(now: RunStatus) -> dict[str, Any]:
     }
 
 
-def text_table(statuses: Sequence[RunStatus]) -> str:
-    """Formats the table as text, with an explanation of its columns and a list of the unfinished runs below it."""
-    head = ["game", "config", "seeds", "finished", "score", "std. error", "95% interval", "score of", "gens", "frames"]
-    rows = [[*head, "time/run", "time in all"], *(_cells(line) for line in lines(statuses))]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    text = [
-        "  ".join(cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(pairs))
-        for pairs in (zip(row, widths, strict=True) for row in rows)
-    ]
-    text.insert(1, "-" * len(text[0]))
+def text_table(statuses: Sequence[RunStatus], scales: Scales = NO_SCALES) -> str:
+    """Formats the table as text, with an explanation of its columns and a list of the unfinished runs below it.
+
+    Args:
+        statuses: The runs of a suite.
+        scales: As aggregates() takes them.
+    """
+    head = ["game", "config", "seeds", "finished", "score", "std. error", "95% interval", "IQM", "95% interval"]
+    head += ["score of", "gens", "frames", "time/run", "time in all"]
+    text = _aligned([head, *(_cells(line) for line in lines(statuses))], left=2)
     text += [
         "",
         "score: mean return of a run's last elite in its test episodes, or, where there are none, in its validation",
-        "episodes, by which it was chosen. Mean over seeds, its standard error and Student's t interval. gens, frames",
-        "(of population and validation episodes) and time/run are means over the same runs.",
+        "episodes, by which it was chosen. Mean over seeds, its standard error and Student's t interval; IQM: mean of",
+        "the middle half of the seeds, with a bootstrap interval. gens, frames (of population and validation episodes)",
+        "and time/run are means over the same runs.",
     ]
+    if together := aggregates(statuses, scales):
+        cells = [[each.config, str(each.games), str(each.iqm.n), *_iqm(each.iqm, 3)] for each in together]
+        text += ["", *_aligned([["all games", "games", "runs", "IQM", "95% interval"], *cells], left=1)]
+        text += ["", "Scores of each game normalized as the suite says; the interval is stratified by game."]
     missing = [f"  {each.run.name}: {_missing(each)}" for each in statuses if each.status != "finished"]
     if missing:
         text += ["", f"{len(missing)} of {len(statuses)} runs are not finished:", *missing]
     return "\n".join(line.rstrip() for line in text) + "\n"
+
+
+def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Lines of a table whose first row is its head; `left` columns begin at the left, the others end at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    text = [
+        "  ".join(cell.ljust(width) if at < left else cell.rjust(width) for at, (cell, width) in enumerate(pairs))
+        for pairs in (zip(row, widths, strict=True) for row in rows)
+    ]
+    return [text[0], "-" * len(text[0]), *text[1:]]
+
+
+def _iqm(of: Summary, digits: int) -> list[str]:
+    return [_number(of.mean, digits), "-" if of.low is None else f"{of.low:,.{digits}f} to {of.high:,.{digits}f}"]
 
 
 def _cells(line: Line) -> list[str]:
@@ -157,6 +189,7 @@ def _cells(line: Line) -> list[str]:
         _number(of.mean, digits),
         _number(of.standard_error, digits) if of.n != 1 else "n=1",
         interval,
+        *_iqm(line.iqm, digits),
         line.score_of,
         "-" if line.generations_mean is None else f"{line.generations_mean:.1f}".removesuffix(".0"),
         _number(line.frames_mean, 0),
@@ -175,12 +208,13 @@ def _missing(now: RunStatus) -> str:
     return f"unfinished, {describe(now.run, now.rows[-1])}" if now.rows else "not started"
 
 
-def write_report(statuses: Sequence[RunStatus], out: Path) -> str:
+def write_report(statuses: Sequence[RunStatus], out: Path, scales: Scales = NO_SCALES) -> str:
     """Writes the files of the report.
 
     Args:
         statuses: The state of every run of the suite, in the order of the suite.
         out: The folder to write to, which is made if it is missing.
+        scales: As aggregates() takes them.
 
     Returns:
         The text table.
@@ -189,18 +223,21 @@ def write_report(statuses: Sequence[RunStatus], out: Path) -> str:
         UserError: The files cannot be written there.
         DiskError: The disk is full or broken.
     """
-    text = text_table(statuses)
+    text = text_table(statuses, scales)
     files = {
         "table.txt": text.encode(),
         "table.csv": _csv(line.row() for line in lines(statuses)),
         "runs.csv": _csv(map(run_row, statuses)),
     }
+    if scales:
+        files["aggregates.csv"] = _csv(each.row() for each in aggregates(statuses, scales))
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             write_atomically(out / name, data)
-        for name, data in figure_files(draw(statuses)).items():  # last, so that the tables are there even if this fails
-            write_atomically(out / name, data)
+        for axis, figure in AXES.items():  # last, so that the tables are there even if this fails
+            for name, data in figure_files(draw_suite(statuses, axis), figure).items():
+                write_atomically(out / name, data)
     except OSError as error:
         raise cannot_write(f"the report into {out}", error) from error
     return text

@@ -5,12 +5,14 @@ configs = ["frostbite_ga", "mine.toml"]   # presets and files, those beside this
 games = ["frostbite", "kangaroo"]         # left out: each configuration's own
 seeds = 3                                 # 0, 1 and 2; or a list such as [7, 8]
 set = ["training.total_steps=1e6"]          # changes to every configuration
+normalize = {frostbite = [65.2, 4334.7], kangaroo = [52.0, 3035.0]}   # scores that count as 0 and as 1
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from pathlib import Path
@@ -53,6 +55,10 @@ class SuiteSettings:
     """How many, from 0 on, or a list of them."""
     set: list[Name] = dataclass_field(default_factory=list)
     """Changes to every configuration, as --set takes them: "training.total_steps=1e6"."""
+    normalize: dict[Name, Annotated[list[float], Field(min_length=2, max_length=2)]] = dataclass_field(
+        default_factory=dict
+    )
+    """For numbers over all games: of each game the scores that count as 0 and as 1, such as random and human play."""
     parallel: Count = 1
     """Runs at a time. The machine's hardware threads are shared out among them."""
     out: Name | None = None
@@ -65,7 +71,7 @@ class SuiteRun:
 
     Attributes:
         label: The name of its configuration.
-        game: The full name of its environment.
+        game: What its environment is called in tables and folders.
         config: That configuration with the run's game and seed.
         folder: Where it goes.
     """
@@ -98,11 +104,13 @@ class Suite:
         runs: In the order in which they start; all of one seed come before those of the next.
         parallel: How many go at a time.
         out: The folder of all runs and of the report.
+        scales: Of each game in `normalize` the scores that count as 0 and as 1, by what it is called in tables.
     """
 
     runs: list[SuiteRun]
     parallel: int
     out: Path
+    scales: Mapping[str, tuple[float, float]] = dataclass_field(default_factory=dict)
 
 
 def load_suite(
@@ -125,11 +133,14 @@ def load_suite(
     out = folder_of(path, chosen.out, out)
     changes = [*chosen.set, *overrides]
     problems = _conflicts(changes, chosen)
+    titles: list[str] = []
     games: list[str | None] = [] if chosen.games else [None]  # None: the configuration's own
     for name in chosen.games or []:
         with collected(problems):
-            games.append(registry.find(name).name)
-    problems += _repeated("games", filter(None, games)) + _repeated("configs", map(_label, chosen.configs))
+            found = registry.find(name)
+            games.append(found.name if found.title == found.name else found.given_name)  # which may have rules
+            titles.append(found.title)
+    problems += _repeated("games", titles) + _repeated("configs", map(_label, chosen.configs))
     runs = []
     for seed in chosen.seeds:
         for game in games:
@@ -137,10 +148,28 @@ def load_suite(
             for name in chosen.configs:
                 with collected(problems):
                     config = load_config(beside(name, path.parent), [*changes, *fixed])
-                    played = config.environment.name
+                    played = config.environment.title
                     runs.append(SuiteRun(_label(name), played, config, out / _label(name) / played / f"seed-{seed}"))
+    scales = _scales(chosen.normalize, {run.game for run in runs}, problems)
     refuse(problems, str(path))
-    return Suite(runs, parallel or chosen.parallel, out)
+    return Suite(runs, parallel or chosen.parallel, out, scales)
+
+
+def _scales(
+    normalize: Mapping[str, Sequence[float]], games: Collection[str], problems: list[Problem]
+) -> dict[str, tuple[float, float]]:
+    """Of each game that `normalize` names, by its title, what counts as 0 and as 1; adds what is wrong to problems."""
+    scales = {}
+    for name, (low, high) in normalize.items():
+        key = f"suite.normalize.{name}"
+        with collected(problems):
+            title = registry.find(name).title
+            if games and title not in games:
+                problems.append(Problem(key, f"no run plays it, expected one of {', '.join(sorted(games))}"))
+            if not (math.isfinite(low) and math.isfinite(high) and low != high):
+                problems.append(Problem(key, "expected two finite numbers that differ", [low, high]))
+            scales[title] = (low, high)
+    return scales
 
 
 def _conflicts(changes: Iterable[str], chosen: SuiteSettings) -> list[Problem]:

@@ -1,11 +1,15 @@
-"""Mean, standard error and confidence interval of returns."""
+"""Means of returns, plain and interquartile, with standard errors and confidence intervals."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+_RESAMPLES = 20_000
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,38 @@ def summarize(values: np.ndarray, confidence: float = 0.95) -> Summary:
     if n == 1:
         return Summary(1, mean, None, None, None)
     return interval(n, mean, float(np.std(values, ddof=1)) / math.sqrt(n), confidence)
+
+
+def interquartile_mean(samples: Sequence[np.ndarray], confidence: float = 0.95) -> Summary:
+    """Computes the mean of the middle half of all scores together, with a stratified bootstrap interval.
+
+    As arXiv 2108.13264 (Agarwal et al.) recommends for few runs: it is less moved by one lucky run than the mean, and
+    uses more of the scores than the median. The interval is that of percentiles over resamples, in which each sample is
+    drawn from itself, with replacement; the same scores give the same interval.
+
+    Args:
+        samples: The scores of each game's runs, float64 [n] each; normalized where there are several games.
+        confidence: Level of the interval, in (0, 1).
+
+    Returns:
+        The summary, without a standard error; without an interval where a game has fewer than two runs.
+    """
+    n = sum(map(len, samples))
+    if n == 0:
+        return Summary(0, None, None, None, None)
+    from scipy.stats import bootstrap, trim_mean  # imported here, as it takes half a second
+
+    def statistic(*of: np.ndarray, axis: int = -1) -> Any:
+        return trim_mean(np.concatenate(of, axis=axis), 0.25, axis=axis)
+
+    mean = float(statistic(*samples))
+    if min(map(len, samples)) < 2 or np.ptp(np.concatenate(samples)) == 0:
+        return Summary(n, mean, None, None, None) if min(map(len, samples)) < 2 else Summary(n, mean, None, mean, mean)
+    found = bootstrap(
+        tuple(samples), statistic, n_resamples=_RESAMPLES, confidence_level=confidence, method="percentile",
+        vectorized=True, batch=1000, rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    return Summary(n, mean, None, float(found.low), float(found.high))
 
 
 def interval(n: int, mean: float, standard_error: float | None, confidence: float = 0.95) -> Summary:

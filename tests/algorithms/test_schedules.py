@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.ga import GA
-from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule, value_at
+from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule, shortest, value_at
 
 
 def test_a_number_is_constant():
@@ -55,8 +55,16 @@ def test_sigma_in_the_2018_syntax():
     assert sigmas == [0.5, 0.375, 0.25, 0.25]
 
 
-def test_sigma_is_a_float32_value():
-    assert GA().metrics(GA().init(0), GA().init(0)) == {"sigma": 0.0020000000949949026}
+def test_sigma_is_a_float32_value_that_people_can_read():
+    assert GA().metrics(GA().init(0), GA().init(0)) == {
+        "sigma": 0.002
+    }  # not 0.0020000000949949026, the same in 32 bits
+
+
+@given(st.floats(min_value=2**-100, max_value=2**100, width=32))
+def test_the_shortest_number_is_the_same_in_32_bits(value):
+    assert np.float32(shortest(value)) == np.float32(value)
+    assert len(repr(shortest(value))) <= len(repr(value))
 
 
 @pytest.mark.parametrize(

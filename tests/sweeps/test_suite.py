@@ -38,14 +38,51 @@ def test_runs_are_seeds_times_games_times_configurations(tmp_path):
     """
     suite = load(tmp_path, text, overrides=["algorithm.population=6"], out=tmp_path / "out")
     assert [run.name for run in suite.runs] == [
-        f"{label}/{game}/seed-{seed}" for seed in (7, 3) for game in ("frostbite", "kangaroo") for label in ("ga", "rs")
+        f"{label}/{game}/seed-{seed}"
+        for seed in (7, 3)
+        for game in ("ALE-Frostbite-v5", "kangaroo")
+        for label in ("ga", "rs")
     ]
     assert (suite.parallel, suite.out) == (3, tmp_path / "out")
     for run in suite.runs:
         assert run.folder == tmp_path / "out" / run.name
-        own = [f"env.name={run.game}", f"training.seed={run.seed}"]
+        name = {"ALE-Frostbite-v5": "ALE/Frostbite-v5", "kangaroo": "kangaroo"}[run.game]
+        own = [f"env.name={name}", f"training.seed={run.seed}"]
         changes = ["training.generations=4", "algorithm.population=6", *own]
         assert run.config == load_config(tmp_path / f"{run.label}.toml", changes)
+
+
+def test_a_game_under_two_names_is_two_games(tmp_path):
+    """With sticky actions as Gymnasium registers it, and without as in 2018: it used to be the latter for both."""
+    suite = load(tmp_path, 'configs = ["ga.toml"]\ngames = ["ALE/Frostbite-v5", "frostbite"]')
+    sticky = [run.config.environment.settings()["repeat_action_probability"] for run in suite.runs]
+    assert sticky == [0.25, 0.0]
+    assert len({run.folder for run in suite.runs}) == 2
+    own = load(tmp_path, 'configs = ["ga.toml"]', overrides=["env.name=ALE/Frostbite-v5"]).runs
+    assert [run.game for run in own] == ["ALE-Frostbite-v5"]
+
+
+def test_scales_are_of_games_that_are_played(tmp_path):
+    text = (
+        'configs = ["ga.toml"]\ngames = ["frostbite", "pong"]\nnormalize = {Frostbite = [65, 4335.0], pong = [-20, 15]}'
+    )
+    assert load(tmp_path, text).scales == {"frostbite": (65.0, 4335.0), "pong": (-20.0, 15.0)}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("{pong = [0, 1]}", "suite.normalize.pong: no run plays it, expected one of frostbite"),
+        ("{frostbyte = [0, 1]}", "did you mean frostbite"),
+        ("{frostbite = [1, 1]}", r"suite.normalize.frostbite = \[1.0, 1.0\]: expected two finite numbers that differ"),
+        ("{frostbite = [1]}", "suite.normalize.frostbite"),
+        ("{frostbite = [0, inf]}", "finite"),
+        ("3", "suite.normalize = 3"),
+    ],
+)
+def test_scales_that_are_none(tmp_path, given, expected):
+    with pytest.raises(UserError, match=expected):
+        load(tmp_path, f'configs = ["ga.toml"]\nnormalize = {given}')
 
 
 def test_what_may_be_left_out(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from neuroevo.system.statistics import Summary, summarize
+from neuroevo.system.statistics import Summary, interquartile_mean, summarize
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
@@ -38,3 +38,40 @@ def test_what_few_values_do_not_tell():
     assert summarize(np.array([])) == Summary(0, None, None, None, None)
     assert summarize(np.array([7.5])) == Summary(1, 7.5, None, None, None)
     assert summarize(np.full(4, 7.5)) == Summary(4, 7.5, 0.0, 7.5, 7.5)
+
+
+def resampled(samples, count, rng):
+    """Interquartile means of resamples, each game's scores drawn from its own: one after another, by sorting."""
+    means = []
+    for _ in range(count):
+        drawn = np.sort(np.concatenate([rng.choice(each, len(each)) for each in samples]))
+        cut = len(drawn) // 4
+        means.append(drawn[cut : len(drawn) - cut].mean())
+    return np.array(means)
+
+
+@pytest.mark.parametrize("sizes", [(5,), (3, 3), (5, 2, 10)])
+def test_the_interquartile_mean_and_its_bootstrap_interval(sizes):
+    rng = np.random.default_rng(sum(sizes))
+    samples = [rng.exponential(1.0, size) + game for game, size in enumerate(sizes)]
+    found = interquartile_mean(samples)
+    every = np.concatenate(samples)
+    assert (found.n, found.standard_error) == (sum(sizes), None)
+    assert found.mean == pytest.approx(stats.trim_mean(every, 0.25), rel=1e-12)
+    means = resampled(samples, 20_000, rng)
+    assert [found.low, found.high] == pytest.approx(np.percentile(means, [2.5, 97.5]), abs=0.05 * means.std())
+    assert interquartile_mean(samples) == found  # the same scores, the same interval
+    narrow = interquartile_mean(samples, 0.5)
+    assert found.low < narrow.low < narrow.high < found.high
+
+
+def test_the_interquartile_mean_is_not_moved_by_one_lucky_run():
+    usual = np.array([1.0, 2.0, 3.0, 4.0])
+    assert interquartile_mean([usual]).mean == interquartile_mean([np.array([1.0, 2.0, 3.0, 4e9])]).mean == 2.5
+
+
+def test_too_few_runs_for_an_interval():
+    assert interquartile_mean([]) == Summary(0, None, None, None, None)
+    assert interquartile_mean([np.array([3.0])]) == Summary(1, 3.0, None, None, None)
+    assert interquartile_mean([np.array([3.0]), np.array([1.0, 2.0])]).low is None
+    assert interquartile_mean([np.array([3.0, 3.0])]) == Summary(2, 3.0, None, 3.0, 3.0)

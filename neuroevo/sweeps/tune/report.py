@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from neuroevo.analysis.curves import figure_files
 from neuroevo.core.errors import cannot_write
-from neuroevo.sweeps.learning_curves import figure_files
 from neuroevo.sweeps.tune.plots import draw_curves, draw_parallel
 from neuroevo.sweeps.tune.space import Space, value_text
 from neuroevo.sweeps.tune.status import TrialStatus

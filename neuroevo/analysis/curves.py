@@ -1,0 +1,258 @@
+"""Learning curves: panels with a line per group of runs, an elite's score against frames, steps, time or generations.
+
+A run's curve is a step function: from the end of one generation to the end of the next, its value is the score of the
+former generation's elite. The thick line is the mean over a group's runs, and the band is the 95% confidence interval
+of that mean (Student's t). It begins where all of them have a score. Where the first of them has ended, the runs that
+are over keep their last score, which is what they achieved, and the line is dotted from there on: a mean over those
+that still go would be over fewer runs, often the better ones, since those play longer episodes. The thin lines are the
+single runs, up to their ends. A single run is a thick line without a band. The height of a panel follows the runs: a
+much wider band, which is typical of two seeds, is cut off at the edges.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from neuroevo.system.statistics import summarize
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's palette, which color-blind readers can tell apart; yellow is left out as too faint on white.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_STYLES = ("-", "--", "-.", ":")  # the next one for each round through the colors
+_COLUMNS = 3
+
+XAxis: TypeAlias = Literal["frames", "steps", "time", "generations"]
+Row: TypeAlias = Mapping[str, Any]
+
+X_AXES: dict[XAxis, tuple[str, Callable[[Row], float]]] = {
+    "frames": ("frames", lambda row: row["frames_total"]),
+    "steps": ("environment steps", lambda row: row["steps_total"]),
+    "time": ("minutes of wall time", lambda row: row["seconds_total"] / 60),
+    "generations": ("generations", lambda row: row["generation"] + 1),
+}
+"""Names of the axes, and where a generation ends on each; frames and steps are of population and validation."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A step function: scores[p] holds from x[p] up to x[p + 1], and the last one for good.
+
+    Attributes:
+        x: Where it steps, in ascending order, float64 [P].
+        scores: float64 [P].
+    """
+
+    x: np.ndarray
+    scores: np.ndarray
+
+    def at(self, x: np.ndarray) -> np.ndarray:
+        """Evaluates the function.
+
+        Args:
+            x: Where, float64 [Q], none before the first of the curve's own.
+
+        Returns:
+            The scores there, float64 [Q].
+        """
+        return self.scores[np.searchsorted(self.x, x, side="right") - 1]
+
+
+def curve(rows: Iterable[Row], column: str, x: XAxis = "frames") -> Curve:
+    """Makes the curve of a run.
+
+    Args:
+        rows: Of its metrics, in order.
+        column: Which of their numbers; rows without it are left out.
+        x: The axis.
+
+    Returns:
+        The curve; P is 0 if no row has the number.
+    """
+    own = [row for row in rows if row.get(column) is not None]
+    where = X_AXES[x][1]
+    return Curve(np.array([where(row) for row in own], np.float64), np.array([row[column] for row in own], np.float64))
+
+
+@dataclass(frozen=True)
+class Band:
+    """Mean and confidence interval over runs, from where all of them have a score; Q is 0 without runs.
+
+    Attributes:
+        x: Every point at which one of the runs' curves steps, float64 [Q].
+        mean: Mean over the runs, float64 [Q]; runs that are over count with their last score.
+        low: Lower bound of the mean's confidence interval, float64 [Q]; NaN for a single run.
+        high: Upper bound, float64 [Q]; NaN for a single run.
+        together: How many of these points, the first ones, are not beyond the end of any run.
+    """
+
+    x: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    together: int
+
+    def part(self, first: int, last: int) -> Band:
+        """The points [first, last)."""
+        part = slice(first, last)
+        return Band(self.x[part], self.mean[part], self.low[part], self.high[part], self.together)
+
+
+def band(curves: Sequence[Curve]) -> Band:
+    """Computes the mean and confidence interval over curves.
+
+    Args:
+        curves: One curve per run, each with at least one point.
+
+    Returns:
+        The band.
+    """
+    if not curves:
+        nothing = np.zeros(0)
+        return Band(nothing, nothing, nothing, nothing, 0)
+    begin = max(each.x[0] for each in curves)
+    end = min(each.x[-1] for each in curves)
+    steps = np.unique(np.concatenate([each.x for each in curves]))
+    x = steps[steps >= begin]
+    scores = np.array([each.at(x) for each in curves])  # [runs, Q]
+    of = [summarize(column) for column in scores.T]
+    bounds = [(each.mean, each.low, each.high) for each in of]
+    mean, low, high = np.array(bounds, np.float64).reshape(-1, 3).T
+    return Band(x, mean, low, high, int(np.sum(x <= end)))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that one thick line stands for.
+
+    Attributes:
+        panel: The title of the panel that they are in.
+        label: What they are called; a label has the same color in every panel.
+        curves: Those of the runs that have any score.
+    """
+
+    panel: str
+    label: str
+    curves: Sequence[Curve]
+
+
+def draw(groups: Sequence[Group], x: XAxis, y: str) -> Figure:
+    """Draws the figure.
+
+    Args:
+        groups: In the order of panels and of the legend.
+        x: The axis that the curves were made for.
+        y: What their scores are.
+
+    Returns:
+        A matplotlib figure.
+    """
+    from matplotlib.figure import Figure
+
+    titles = list(dict.fromkeys(each.panel for each in groups))
+    labels = list(dict.fromkeys(each.label for each in groups))
+    columns = 2 if len(titles) == 4 else min(len(titles), _COLUMNS)
+    rows = -(-len(titles) // columns)
+    figure = Figure(figsize=(4.6 * columns, (3.4 + 0.2 * len(labels)) * rows), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for panel, title in zip(panels, titles, strict=False):
+        own = [each for each in groups if each.panel == title]
+        for group in own:
+            _draw_group(panel, group, labels.index(group.label))
+        panel.set_title(title)
+        finish(panel, x, y, [each.scores for group in own for each in group.curves])
+    for panel in panels[len(titles) :]:
+        panel.set_axis_off()
+    if any(len(each.curves) > 1 for each in groups):
+        words = "thick: mean over n runs with its 95% interval,", "dotted where some have ended; thin: the runs"
+        figure.supxlabel(("\n" if columns == 1 else " ").join(words), fontsize="small")
+    return figure
+
+
+def finish(panel: Axes, x: XAxis, y: str, scores: Sequence[np.ndarray]) -> None:
+    """Gives a panel its axes and its legend.
+
+    Args:
+        panel: The panel, with its lines.
+        x: Its axis.
+        y: What its scores are.
+        scores: All of them.
+    """
+    from matplotlib.ticker import EngFormatter, StrMethodFormatter
+
+    panel.set_xlabel(X_AXES[x][0])
+    panel.set_ylabel(y)
+    panel.set_xlim(left=0)
+    _limit_height(panel, scores)
+    panel.xaxis.set_major_formatter(EngFormatter(sep="") if x in ("frames", "steps") else StrMethodFormatter("{x:g}"))
+    panel.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+    panel.grid(alpha=0.3, linewidth=0.5)
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), frameon=False, fontsize="small")  # below the curves
+
+
+def _limit_height(panel: Axes, scores: Sequence[np.ndarray]) -> None:
+    """Limits the space above and below the scores to half of their range on each side."""
+    low, high = panel.get_ylim()
+    every = np.concatenate([np.zeros(0), *scores])
+    room = np.ptp(every) / 2 if every.size else 0.0
+    if room > 0:
+        panel.set_ylim(max(low, every.min() - room), min(high, every.max() + room))
+
+
+def _draw_group(panel: Axes, group: Group, index: int) -> None:
+    """Draws the runs of one group; its index among all labels determines color and style."""
+    color, curves = COLORS[index % len(COLORS)], group.curves
+    style = _STYLES[index // len(COLORS) % len(_STYLES)]
+    common: dict[str, Any] = {"color": color, "linestyle": style, "drawstyle": "steps-post"}
+    for each in curves if len(curves) > 1 else ():
+        dot = "." if len(each.x) == 1 else None  # a line through one point is invisible
+        panel.plot(each.x, each.scores, linewidth=0.6, alpha=0.45, marker=dot, **common)
+    of = band(curves)
+    together, beyond = of.part(0, of.together), of.part(max(of.together - 1, 0), len(of.x))
+    dot = "o" if len(together.x) == 1 else None
+    label = f"{group.label} (n={len(curves)})"
+    panel.plot(together.x, together.mean, linewidth=1.8, marker=dot, label=label, **common)
+    if len(beyond.x) > 1:
+        panel.plot(beyond.x, beyond.mean, linewidth=1.2, label="_beyond", **{**common, "linestyle": ":"})
+    for part, alpha in ((together, 0.2), (beyond, 0.1)):
+        if len(curves) > 1 and len(part.x):
+            panel.fill_between(part.x, part.low, part.high, step="post", color=color, alpha=alpha, linewidth=0)
+
+
+def figure_files(figure: Figure, name: str = "curves") -> dict[str, bytes]:
+    """Renders the figure as PNG for the screen and as PDF for a paper; the same figure gives the same bytes.
+
+    Args:
+        figure: The figure, such as draw() returned.
+        name: What the files are called.
+
+    Returns:
+        The contents of the files by name, such as "curves.png" and "curves.pdf".
+    """
+    return {f"{name}.{kind}": figure_bytes(figure, kind) for kind in ("png", "pdf")}
+
+
+def figure_bytes(figure: Figure, kind: str) -> bytes:
+    """Renders a figure, the same one to the same bytes.
+
+    Args:
+        figure: The figure.
+        kind: "png", "pdf" or "svg".
+    """
+    from matplotlib import rc_context
+
+    dates = {"pdf": "CreationDate", "svg": "Date"}
+    options: dict[str, Any] = {"metadata": {dates[kind]: None}} if kind in dates else {"dpi": 150}
+    data = io.BytesIO()
+    # Fonts are embedded in PDFs as TrueType, as publishers require; names in SVGs are not random.
+    with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "neuroevo"}):
+        figure.savefig(data, format=kind, **options)
+    return data.getvalue()

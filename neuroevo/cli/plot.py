@@ -1,0 +1,53 @@
+"""The command `neuroevo plot`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from neuroevo.cli.common import Debug, reported_errors
+from neuroevo.cli.replays import Force
+from neuroevo.core.errors import UserError
+
+_KINDS = ("png", "pdf", "svg")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command to the application."""
+    app.command()(plot)
+
+
+def plot(
+    runs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs, which may be going on.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="The picture to write: FILE.png, FILE.pdf or FILE.svg.")
+    ] = Path("curves.png"),
+    x: Annotated[Literal["frames", "steps", "time", "generations"], typer.Option(help="The axis.")] = "frames",
+    column: Annotated[
+        str | None,
+        typer.Option("--y", metavar="NAME", help="A column of metrics.csv [default: the elites' returns]."),
+    ] = None,
+    force: Force = False,
+    debug: Debug = False,
+) -> None:
+    """Draw learning curves: of one run, or of several beside each other.
+
+    Runs that differ by their seed alone become one line, the mean, with its 95% confidence interval. An environment has
+    a panel of its own.
+    """
+    with reported_errors(debug):
+        from neuroevo.analysis.curves import figure_bytes
+        from neuroevo.analysis.run_plots import plot as draw
+        from neuroevo.runs.reader import RunReader
+        from neuroevo.system.files import written_aside
+
+        kind = out.suffix.removeprefix(".").lower()
+        if kind not in _KINDS:
+            raise UserError(f"--out {out}: expected a name that ends in {', '.join(f'.{each}' for each in _KINDS)}")
+        folders = list(dict.fromkeys(each.resolve() for each in runs))
+        figure = draw([RunReader(each) for each in folders], x, column)
+        with written_aside(out, force) as aside:
+            aside.write_bytes(figure_bytes(figure, kind))
+        print(f"wrote {out}: {len(folders)} run{'' if len(folders) == 1 else 's'} against {x}", flush=True)
