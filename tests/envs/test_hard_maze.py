@@ -185,7 +185,7 @@ def test_mazes_go_by_their_usual_names(name, task):
 def test_names_are_listed_and_suggested():
     assert list(hard_maze.TASKS) == list(NAMES)
     assert not {*map(str.lower, mujoco.TASKS)} & {"hardmaze", "mediummaze"}
-    assert "mazes (2): HardMaze-v0, MediumMaze-v0" in CliRunner().invoke(app, ["info"]).stdout
+    assert "mazes (2): HardMaze-v0, MediumMaze-v0" in CliRunner().invoke(app, ["info", "--games"]).stdout
     for name, near in (("HardMaz", "HardMaze-v0"), ("HardMaze-v1", "HardMaze-v0"), ("mediun_maze", "MediumMaze-v0")):
         with pytest.raises(UserError, match=f"'{name}' .* {near}"):
             registry.resolve(name)

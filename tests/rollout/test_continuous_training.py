@@ -189,7 +189,7 @@ def test_the_commands(run, tmp_path):
     assert row["failures"] == {}
     wrong = invoke("render", run, "--out", tmp_path / "a.png")
     assert wrong.exit_code == 2 and "a.png" in wrong.stderr and list(tmp_path.iterdir()) == []
-    info = invoke("info").stdout
+    info = invoke("info", "--games").stdout
     assert "tasks (11): HalfCheetah-v5, " in info
 
 

@@ -310,5 +310,5 @@ def test_real_runs_from_the_command_to_the_table(tmp_path):
     assert again.stdout.splitlines()[0] == "4 runs (4 finished)"
     assert table(tmp_path / "out" / "table.csv", without=()) == rows
     assert {path.name for path in (tmp_path / "out").iterdir() if path.is_file()} == {
-        "table.txt", "table.csv", "runs.csv", "curves.png", "curves.pdf",
+        "table.txt", "table.csv", "runs.csv", "curves.png", "curves.pdf", "curves_time.png", "curves_time.pdf",
     }  # fmt: skip

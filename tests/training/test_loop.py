@@ -115,7 +115,7 @@ def test_the_numbers_of_a_record():
     assert row["steps_total"] == sum(of_first[:2]) + sum(of_second[:2]) == after.steps  # tests do not count
     assert row["frames_total"] == 4 * after.steps
     assert first.row()["steps_total"] == sum(of_first[:2])
-    assert (row["generation"], row["max_episode_steps"], row["sigma"]) == (1, 20, float(np.float32(0.2)))
+    assert (row["generation"], row["max_episode_steps"], row["sigma"]) == (1, 20, 0.2)
     assert (first.elite, second.elite) == tuple(toy.played(i, "test")[0].genome for i in range(2))
 
 
