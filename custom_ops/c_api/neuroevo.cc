@@ -203,8 +203,19 @@ int neuroevo_population_perturb(neuroevo_population* population, const int64_t* 
 }
 
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
-                                const void* observations, float* outputs) {
-  return Guard([&] { population->object->Forward(Vector(rows, k), observations, outputs); });
+                                const void* observations, float* outputs, const int64_t* states) {
+  return Guard([&] {
+    population->object->Forward(Vector(rows, k), observations, outputs,
+                                states == nullptr ? std::vector<int64_t>() : Vector(states, k));
+  });
+}
+
+int neuroevo_population_clear_states(neuroevo_population* population, const int64_t* states, int64_t k) {
+  return Guard([&] { population->object->ClearStates(Vector(states, k)); });
+}
+
+int neuroevo_population_recurrent(neuroevo_population* population, int* recurrent) {
+  return Guard([&] { *recurrent = population->object->recurrent(); });
 }
 
 }  // extern "C"

@@ -134,6 +134,17 @@ inline Floats Relu(Floats a) {
 #endif
 }
 
+// a > b ? a : b, so b for NaN.
+inline Floats Max(Floats a, Floats b) {
+#if defined(NEUROEVO_AVX512)
+  return _mm512_max_ps(a.v, b.v);
+#elif defined(NEUROEVO_AVX2)
+  return _mm256_max_ps(a.v, b.v);
+#else
+  return a.v > b.v ? a.v : b.v;
+#endif
+}
+
 // A bit per lane, the first lane's the lowest.
 using LaneMask = uint32_t;
 

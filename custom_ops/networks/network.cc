@@ -1,9 +1,12 @@
 // Parses the text of a network; the grammar is in network.h.
 #include "networks/network.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "core/error.h"
 
@@ -14,6 +17,14 @@ namespace {
 // Far beyond any network that evolves, and small enough that no product below overflows.
 constexpr int64_t kMaxValues = int64_t{1} << 28;   // per observation or activation
 constexpr int64_t kMaxWeights = int64_t{1} << 32;  // per network
+
+// Layers of one word.
+constexpr std::pair<const char*, Layer::Kind> kPlain[] = {
+    {"relu", Layer::Kind::kRelu}, {"tanh", Layer::Kind::kTanh}, {"silu", Layer::Kind::kSilu},
+    {"gelu", Layer::Kind::kGelu}, {"vbn", Layer::Kind::kVbn},   {"layer_norm", Layer::Kind::kLayerNorm}};
+
+constexpr char kKnown[] =
+    "conv, dense, bias, relu, tanh, silu, gelu, leaky_relu, max_pool, avg_pool, layer_norm, vbn or lstm";
 
 std::vector<std::string> SplitLayers(const std::string& text) {
   std::vector<std::string> parts;
@@ -37,7 +48,7 @@ class Words {
       words_.push_back(word);
       text_ += (text_.empty() ? "" : " ") + word;
     }
-    if (words_.empty()) Throw("is empty, expected input, conv, dense, bias, relu, tanh or vbn");
+    if (words_.empty()) Throw("is empty, expected input, ", kKnown);
   }
 
   size_t size() const { return words_.size(); }
@@ -62,12 +73,14 @@ class Words {
     return value;
   }
 
-  double Deviation(size_t i) const {
+  double Deviation(size_t i) const { return Number(i, "the initial standard deviation"); }
+
+  double Number(size_t i, const char* what) const {
     const std::string& word = words_[i];
     double value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value) || value < 0 || value > 1e6) {
-      Throw("the initial standard deviation is '", word, "', expected a number in [0, 1e6]");
+      Throw(what, " is '", word, "', expected a number in [0, 1e6]");
     }
     return value;
   }
@@ -90,16 +103,15 @@ Padding Pad(bool same, int in, int kernel, int stride) {
   return {out, static_cast<int>(zeros > 0 ? zeros / 2 : 0)};
 }
 
-void ParseConv(const Words& words, bool image, Layer* layer) {
-  words.Expect(7, "conv FILTERS KH KW STRIDE same|valid STD");
+// The words from `first` on: KH KW STRIDE same|valid, of a layer with that many output channels.
+void ParseWindows(const Words& words, size_t first, bool image, int channels, Layer* layer) {
   if (!image) words.Throw("needs an input of height, width and channels, found a flat vector");
-  layer->kind = Layer::Kind::kConv;
-  const int filters = words.Positive(1, "the number of filters");
-  layer->kernel_h = words.Positive(2, "the kernel's height");
-  layer->kernel_w = words.Positive(3, "the kernel's width");
-  layer->stride = words.Positive(4, "the stride");
-  if (words[5] != "same" && words[5] != "valid") words.Throw("padding is '", words[5], "', expected same or valid");
-  const bool same = words[5] == "same";
+  layer->kernel_h = words.Positive(first, "the kernel's height");
+  layer->kernel_w = words.Positive(first + 1, "the kernel's width");
+  layer->stride = words.Positive(first + 2, "the stride");
+  const std::string& padding = words[first + 3];
+  if (padding != "same" && padding != "valid") words.Throw("padding is '", padding, "', expected same or valid");
+  const bool same = padding == "same";
   const auto& in = layer->in;
   if (!same && (layer->kernel_h > in[0] || layer->kernel_w > in[1])) {
     words.Throw("a valid kernel of ", layer->kernel_h, "x", layer->kernel_w, " does not fit its input of ", in[0], "x",
@@ -109,22 +121,35 @@ void ParseConv(const Words& words, bool image, Layer* layer) {
   const Padding horizontal = Pad(same, in[1], layer->kernel_w, layer->stride);
   layer->pad_top = vertical.before;
   layer->pad_left = horizontal.before;
-  layer->out = {vertical.out, horizontal.out, filters};
+  layer->out = {vertical.out, horizontal.out, channels};
   // The padded input is held in memory too.
   const double padded = (double(in[0]) + layer->kernel_h) * (double(in[1]) + layer->kernel_w) * in[2];
-  const double fan_in = double(layer->kernel_h) * layer->kernel_w * in[2];
-  if (padded > kMaxValues || fan_in > kMaxValues || double(vertical.out) * horizontal.out * filters > kMaxValues) {
+  const double window = double(layer->kernel_h) * layer->kernel_w * in[2];
+  if (padded > kMaxValues || window > kMaxValues || double(vertical.out) * horizontal.out * channels > kMaxValues) {
     words.Throw("is too large: an activation may have ", kMaxValues, " values");
   }
+}
+
+void ParseConv(const Words& words, bool image, Layer* layer) {
+  words.Expect(7, "conv FILTERS KH KW STRIDE same|valid STD");
+  layer->kind = Layer::Kind::kConv;
+  const int filters = words.Positive(1, "the number of filters");
+  ParseWindows(words, 2, image, filters, layer);
+  const double fan_in = double(layer->kernel_h) * layer->kernel_w * layer->in[2];
   if (fan_in * filters > kMaxWeights) words.Throw("is too large: a network may have ", kMaxWeights, " weights");
   layer->weights = static_cast<int64_t>(fan_in) * filters;
   layer->init_scale = static_cast<float>(words.Deviation(6) / std::sqrt(fan_in));
 }
 
-void ParseDense(const Words& words, Layer* layer) {
-  words.Expect(3, "dense UNITS STD");
+void ParsePool(const Words& words, bool image, Layer* layer) {
+  words.Expect(5, "max_pool|avg_pool KH KW STRIDE same|valid");
+  layer->kind = words[0] == "max_pool" ? Layer::Kind::kMaxPool : Layer::Kind::kAvgPool;
+  ParseWindows(words, 1, image, layer->in[2], layer);
+}
+
+// units: of the layer; STD is the third word.
+void MakeDense(const Words& words, int units, Layer* layer) {
   layer->kind = Layer::Kind::kDense;
-  const int units = words.Positive(1, "the number of units");
   const int64_t fan_in = ValuesOf(layer->in);
   layer->out = {1, 1, units};
   if (double(fan_in) * units > kMaxWeights) words.Throw("is too large: a network may have ", kMaxWeights, " weights");
@@ -132,7 +157,50 @@ void ParseDense(const Words& words, Layer* layer) {
   layer->init_scale = static_cast<float>(words.Deviation(2) / std::sqrt(static_cast<double>(fan_in)));
 }
 
+// The layers of an lstm whose input has this shape; all but their places in theta and in a state.
+std::vector<Layer> ParseLstm(const Words& words, const std::array<int, 3>& in) {
+  words.Expect(3, "lstm UNITS STD");
+  const int units = words.Positive(1, "the number of units");
+  const int64_t joined = ValuesOf(in) + units, gates = int64_t{4} * units;
+  if (joined > kMaxValues || gates > kMaxValues) {
+    words.Throw("is too large: an activation may have ", kMaxValues, " values");
+  }
+  Layer recall, dense, bias, cell;
+  recall.kind = Layer::Kind::kRecall;
+  recall.in = in;
+  recall.out = dense.in = {1, 1, static_cast<int>(joined)};
+  MakeDense(words, static_cast<int>(gates), &dense);
+  bias.kind = Layer::Kind::kBias;
+  bias.in = bias.out = cell.in = dense.out;
+  bias.weights = gates;
+  cell.kind = Layer::Kind::kCell;
+  cell.out = {1, 1, units};
+  return {recall, dense, bias, cell};
+}
+
 }  // namespace
+
+const char* NameOf(Layer::Kind kind) {
+  for (const auto& [name, plain] : kPlain) {
+    if (plain == kind) return name;
+  }
+  switch (kind) {
+    case Layer::Kind::kConv:
+      return "conv";
+    case Layer::Kind::kDense:
+      return "dense";
+    case Layer::Kind::kBias:
+      return "bias";
+    case Layer::Kind::kLeakyRelu:
+      return "leaky_relu";
+    case Layer::Kind::kMaxPool:
+      return "max_pool";
+    case Layer::Kind::kAvgPool:
+      return "avg_pool";
+    default:
+      return "lstm";
+  }
+}
 
 Network Network::Parse(const std::string& text) {
   Network network;
@@ -160,35 +228,55 @@ Network Network::Parse(const std::string& text) {
   if (image) shape = {dims[0], dims[1], dims[2]};
   for (size_t i = 1; i < parts.size(); ++i) {
     const Words words(static_cast<int>(i), parts[i]);
+    const std::string& name = words[0];
+    const auto plain =
+        std::find_if(std::begin(kPlain), std::end(kPlain), [&](auto& each) { return each.first == name; });
     Layer layer;
     layer.in = layer.out = shape;
-    layer.offset = network.dimension_;
-    if (words[0] == "conv") {
+    if (name == "conv") {
       ParseConv(words, image, &layer);
-    } else if (words[0] == "dense") {
-      ParseDense(words, &layer);
+    } else if (name == "max_pool" || name == "avg_pool") {
+      ParsePool(words, image, &layer);
+    } else if (name == "dense") {
+      words.Expect(3, "dense UNITS STD");
+      MakeDense(words, words.Positive(1, "the number of units"), &layer);
       image = false;
-    } else if (words[0] == "bias") {
+    } else if (name == "bias") {
       words.Expect(1, "bias");
       layer.kind = Layer::Kind::kBias;
       layer.weights = shape[2];
-    } else if (words[0] == "relu" || words[0] == "tanh" || words[0] == "vbn") {
-      words.Expect(1, words[0].c_str());
-      layer.kind = words[0] == "relu"   ? Layer::Kind::kRelu
-                   : words[0] == "tanh" ? Layer::Kind::kTanh
-                                        : Layer::Kind::kVbn;
-    } else if (words[0] == "input") {
+    } else if (plain != std::end(kPlain)) {
+      words.Expect(1, name.c_str());
+      layer.kind = plain->second;
+      if (layer.kind == Layer::Kind::kVbn && network.recurrent()) {
+        words.Throw("may not follow lstm: the observations of the reference batch have no order");
+      }
+    } else if (name == "leaky_relu") {
+      words.Expect(2, "leaky_relu SLOPE");
+      layer.kind = Layer::Kind::kLeakyRelu;
+      layer.slope = static_cast<float>(words.Number(1, "the slope"));
+    } else if (name == "input") {
       words.Throw("input may only be the first layer");
-    } else {
-      words.Throw("'", words[0], "' is not a layer, expected conv, dense, bias, relu, tanh or vbn");
+    } else if (name != "lstm") {
+      words.Throw("'", name, "' is not a layer, expected ", kKnown);
     }
-    network.dimension_ += layer.weights;
-    if (network.dimension_ > kMaxWeights) words.Throw("is too large: a network may have ", kMaxWeights, " weights");
-    shape = layer.out;
-    network.layers_.push_back(layer);
+    std::vector<Layer> made = {layer};
+    if (name == "lstm") {
+      made = ParseLstm(words, shape);
+      made.front().state = made.back().state = network.state_size_;
+      network.state_size_ += 2 * int64_t{made.back().out[2]};
+      image = false;
+    }
+    for (Layer& each : made) {
+      each.offset = network.dimension_;
+      network.dimension_ += each.weights;
+      if (network.dimension_ > kMaxWeights) words.Throw("is too large: a network may have ", kMaxWeights, " weights");
+      network.layers_.push_back(each);
+    }
+    shape = made.back().out;
   }
   if (network.dimension_ == 0) {
-    ThrowInvalid("network '", text, "' has no weights, expected a conv, dense or bias layer");
+    ThrowInvalid("network '", text, "' has no weights, expected a conv, dense, bias or lstm layer");
   }
   network.output_size_ = static_cast<int>(ValuesOf(shape));
   network.row_size_ = network.dimension_;

@@ -6,14 +6,23 @@
 //          conv FILTERS KH KW STRIDE (same|valid) STD    NHWC input, weights [KH, KW, C, FILTERS], TensorFlow's padding
 //          dense UNITS STD                     flattens its input, weights [IN, UNITS]
 //          bias                                one weight per channel (last dimension), initially 0
-//          relu, tanh
+//          relu, tanh, silu, gelu, leaky_relu SLOPE    gelu in its form with tanh (activations.h)
+//          max_pool KH KW STRIDE (same|valid)  likewise avg_pool, whose mean is of the positions inside the image
+//          layer_norm                          over the channels (last dimension) of each position, with no weights
 //          vbn                                 virtual batch normalization (Salimans et al. 2016), with no weights
+//          lstm UNITS STD                      a recurrent cell (Hochreiter and Schmidhuber 1997, with a forget gate)
 // theta is the concatenation of the layers' weights in list order, each row-major: float32, length D.
 //
 // vbn turns the values x of channel c (last dimension) into (x - mean_c) / sqrt(variance_c + 1e-3), with mean and
 // variance of the channel's values at all positions of B reference observations, as this very network makes them: those
 // of a second vbn are of what the first has normalized. What it does to the bit is in vbn.h. A row holds its statistics
 // behind its theta: of each vbn, in list order, the means of all channels, then the factors 1 / sqrt(variance + 1e-3).
+//
+// lstm flattens its input x and has a state, of units each: its last output h and its cell c, both zero when an episode
+// begins. It is parsed into three layers: recall, which makes [x, h]; dense with weights [IN + UNITS, 4 * UNITS] and a
+// bias, of the gates i, f, g and o in this order; and cell: c' = sigmoid(f) c + sigmoid(i) tanh(g) and the output
+// h' = sigmoid(o) tanh(c'). No vbn may follow it, as the reference batch has no order. A state of the network holds, of
+// each lstm in list order, h, then c.
 #ifndef NEUROEVO_NETWORKS_NETWORK_H_
 #define NEUROEVO_NETWORKS_NETWORK_H_
 
@@ -30,17 +39,39 @@ namespace neuroevo {
 inline int64_t ValuesOf(const std::array<int, 3>& shape) { return int64_t{1} * shape[0] * shape[1] * shape[2]; }
 
 struct Layer {
-  enum class Kind { kConv, kDense, kBias, kRelu, kTanh, kVbn };
+  enum class Kind {
+    kConv,
+    kDense,
+    kBias,
+    kRelu,
+    kTanh,
+    kVbn,
+    kLeakyRelu,
+    kSilu,
+    kGelu,
+    kMaxPool,
+    kAvgPool,
+    kLayerNorm,
+    kRecall,
+    kCell
+  };
   Kind kind;
   std::array<int, 3> in;                       // height, width, channels; a flat tensor of n values is {1, 1, n}
   std::array<int, 3> out;                      // likewise
-  int kernel_h = 0, kernel_w = 0, stride = 0;  // conv
-  int pad_top = 0, pad_left = 0;               // conv: zeros before the first row and column
+  int kernel_h = 0, kernel_w = 0, stride = 0;  // conv and pools
+  int pad_top = 0, pad_left = 0;               // likewise: positions outside the image before its first row and column
+  float slope = 0;                             // leaky_relu: of negative values
   float init_scale = 0;                        // conv, dense: std / sqrt(fan_in); bias: 0
   int64_t offset = 0;                          // of the layer's weights in theta
   int64_t weights = 0;                         // how many
   int64_t statistics = 0;                      // vbn: where its means, then its factors are in a row
+  int64_t state = 0;                           // recall, cell: where h, then c of the cell are in a state
+
+  bool pool() const { return kind == Kind::kMaxPool || kind == Kind::kAvgPool; }
 };
+
+// As in the text; "lstm" for the layers that one is parsed into.
+const char* NameOf(Layer::Kind kind);
 
 class Network {
  public:
@@ -55,6 +86,8 @@ class Network {
   int64_t dimension() const { return dimension_; }    // D
   int64_t row_size() const { return row_size_; }      // floats of a row: D and the statistics of vbn
   bool has_vbn() const { return row_size_ > dimension_; }
+  int64_t state_size() const { return state_size_; }  // floats of a state
+  bool recurrent() const { return state_size_ > 0; }
   const std::vector<Layer>& layers() const { return layers_; }
 
  private:
@@ -65,6 +98,7 @@ class Network {
   int output_size_ = 0;
   int64_t dimension_ = 0;
   int64_t row_size_ = 0;
+  int64_t state_size_ = 0;
   std::vector<Layer> layers_;
 };
 

@@ -17,7 +17,7 @@ class DeviceForward {
   // on the stream, a cudaStream_t, and returns. Until the stream has come to its end, which the caller sees to, nothing
   // may fill the rows, and they may not go away.
   virtual void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
-                               char* workspace, void* stream) = 0;
+                               const std::vector<int64_t>& states, char* workspace, void* stream) = 0;
 };
 
 }  // namespace neuroevo

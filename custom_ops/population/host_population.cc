@@ -25,6 +25,9 @@ HostPopulation::HostPopulation(std::vector<Network> networks, int64_t rows, std:
   }
   chunks_ = (longest + kChunk - 1) / kChunk;
   memory_ = std::make_unique<RowMemory>(rows_, floats * static_cast<int64_t>(sizeof(float)), longest);
+  if (recurrent()) {
+    states_ = std::make_unique<RowMemory>(rows_, state_size_ * static_cast<int64_t>(sizeof(float)), state_size_);
+  }
 }
 
 void HostPopulation::InitChunk(int64_t row, uint64_t seed, int64_t begin, int64_t end) {
@@ -86,17 +89,26 @@ void HostPopulation::DoReadStatistics(int64_t row, float* out, int64_t n) {
   std::copy_n(Row(row) + NetworkOf(row).dimension(), n, out);
 }
 
-void HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) {
+void HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                               const std::vector<int64_t>& states) {
   const SlotBlocks slots(rows, pool_->threads(), kMaxSlots);
   const int64_t tasks = static_cast<int64_t>(slots.blocks.size());
   pool_->ParallelFor(tasks, [&](int64_t task) {
     const SlotBlock& block = slots.blocks[task];
     const int64_t row = rows[slots.order[block.first]];
     const void* block_observations[kMaxSlots];
-    float* block_outs[kMaxSlots];
+    float *block_outs[kMaxSlots], *block_states[kMaxSlots];
     slots.Places(block, NetworkOf(row), observations, out, block_observations, block_outs);
-    Evaluate(row_network_[row], Row(row), block.slots, block_observations, block_outs);
+    for (int s = 0; s < block.slots && !states.empty(); ++s) {
+      block_states[s] = reinterpret_cast<float*>(states_->Row(states[slots.order[block.first + s]]));
+    }
+    Evaluate(row_network_[row], Row(row), block.slots, block_observations, states.empty() ? nullptr : block_states,
+             block_outs);
   });
+}
+
+void HostPopulation::DoClearStates(const std::vector<int64_t>& states) {
+  for (int64_t state : states) memset(states_->Row(state), 0, state_size_ * sizeof(float));
 }
 
 }  // namespace neuroevo

@@ -25,9 +25,9 @@ class HostPopulation : public FloatPopulation {
   // out[i] = in[i] + scale * noise(seed, begin + i) for i in [0, count); in == nullptr stands for zeros.
   virtual void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) = 0;
 
-  // outs[s][:A] = networks_[network] with that row applied to observations[s], for s in [0, slots),
-  // slots <= kMaxSlots. Runs as a task.
-  virtual void Evaluate(int network, const float* row, int slots, const void* const* observations,
+  // outs[s][:A] = networks_[network] with that row applied to observations[s], from and to states[s], for s in
+  // [0, slots), slots <= kMaxSlots. Runs as a task. states: null where the network is not recurrent.
+  virtual void Evaluate(int network, const float* row, int slots, const void* const* observations, float* const* states,
                         float* const* outs) = 0;
 
   // Theta of the row and, behind it, the statistics of its vbn layers.
@@ -40,12 +40,15 @@ class HostPopulation : public FloatPopulation {
   void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
                  const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
   void DoReadStatistics(int64_t row, float* out, int64_t n) override;
-  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
+  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                 const std::vector<int64_t>& states) override;
+  void DoClearStates(const std::vector<int64_t>& states) override;
 
   void InitChunk(int64_t row, uint64_t seed, int64_t begin, int64_t end);
 
   int64_t chunks_;                     // of the longest theta
   std::unique_ptr<RowMemory> memory_;  // [R]
+  std::unique_ptr<RowMemory> states_;  // [R]; null where no network is recurrent
 };
 
 std::unique_ptr<HostPopulation> MakeCpuPopulation(std::vector<Network> networks, int64_t rows,

@@ -1,6 +1,7 @@
 // What every backend shares: the checks. They come first and throw before anything has changed.
 #include "population/population.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <unordered_map>
@@ -90,8 +91,10 @@ Population::Population(std::vector<Network> networks, int64_t rows, std::shared_
                    first.output_size());
     }
   }
+  for (const Network& network : networks_) state_size_ = std::max(state_size_, network.state_size());
   row_network_.assign(rows_, -1);
   prepared_.assign(rows_, 0);
+  cleared_.assign(recurrent() ? rows_ : 0, 0);
 }
 
 void Population::SetNetwork(int64_t row, int32_t network) {
@@ -234,7 +237,8 @@ std::vector<float> Population::Statistics(int64_t row) {
   return statistics;
 }
 
-void Population::CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out) const {
+void Population::CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out,
+                              const std::vector<int64_t>& states) const {
   CheckPointer("observations", observations, rows.size());
   CheckPointer("out", out, rows.size());
   for (int64_t row : rows) {
@@ -242,12 +246,36 @@ void Population::CheckForward(const std::vector<int64_t>& rows, const void* obse
     CheckFilled(row);
     CheckPrepared(row);
   }
+  if (!recurrent()) return;
+  if (states.size() != rows.size()) {
+    ThrowInvalid("networks are recurrent, and there are ", states.size(), " states, expected ", rows.size(),
+                 ", one for each row");
+  }
+  std::unordered_set<int64_t> seen;
+  for (int64_t state : states) {
+    CheckRow("state", state);
+    if (!cleared_[state]) ThrowInvalid("state ", state, " was never cleared: call ClearStates when an episode begins");
+    if (!seen.insert(state).second) ThrowInvalid("state ", state, " is given twice, expected different states");
+  }
 }
 
-void Population::Forward(const std::vector<int64_t>& rows, const void* observations, float* out) {
+void Population::Forward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                         const std::vector<int64_t>& states) {
   const trace::Scope scope("forward", static_cast<int64_t>(rows.size()), observations);
-  CheckForward(rows, observations, out);
-  DoForward(rows, observations, out);
+  CheckForward(rows, observations, out, states);
+  static const std::vector<int64_t> none;
+  DoForward(rows, observations, out, recurrent() ? states : none);
+}
+
+void Population::ClearStates(const std::vector<int64_t>& states) {
+  for (int64_t state : states) CheckRow("state", state);
+  if (!recurrent() || states.empty()) return;
+  DoClearStates(states);
+  for (int64_t state : states) cleared_[state] = 1;
+}
+
+void Population::DoClearStates(const std::vector<int64_t>&) {
+  throw Error(Error::Kind::kInternal, "this backend takes no recurrent networks, and has one");
 }
 
 }  // namespace neuroevo

@@ -74,8 +74,17 @@ class Population {
 
   // out[k, :] (float32, A values) = network of rows[k] applied to observations[k] (dtype and shape of the input), for
   // k < rows.size(). Rows whose network has vbn must be prepared. Rows may repeat: slots that share a row share its
-  // weight reads. No other row is touched. The result for k depends only on its row and its observation.
-  void Forward(const std::vector<int64_t>& rows, const void* observations, float* out);
+  // weight reads. No other row is touched. The result for k depends only on its row, its observation and its state.
+  //
+  // states: where a network is recurrent, states[k] in [0, R) is what the network of rows[k] goes on from and leaves
+  // for the next call; they must differ and have been cleared. Otherwise it is not looked at.
+  void Forward(const std::vector<int64_t>& rows, const void* observations, float* out,
+               const std::vector<int64_t>& states = {});
+
+  // Makes states zeros, as they are to be when an episode begins; costs nothing where no network is recurrent.
+  void ClearStates(const std::vector<int64_t>& states);
+
+  bool recurrent() const { return state_size_ > 0; }
 
  protected:
   Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool);
@@ -94,10 +103,15 @@ class Population {
   virtual void DoPrepare(const std::vector<int64_t>& rows);
   // Copies the n floats behind the row's theta.
   virtual void DoReadStatistics(int64_t row, float* out, int64_t n);
-  virtual void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) = 0;
+  // states: one for each row, or none where no network is recurrent.
+  virtual void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                         const std::vector<int64_t>& states) = 0;
+  // Only called where a network is recurrent.
+  virtual void DoClearStates(const std::vector<int64_t>& states);
 
   // What Forward checks.
-  void CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out) const;
+  void CheckForward(const std::vector<int64_t>& rows, const void* observations, const float* out,
+                    const std::vector<int64_t>& states) const;
 
   // Throws where the theta of a filled row is no longer there to be read or perturbed; in_place: perturbed into itself.
   virtual void CheckTheta(int64_t row, bool in_place) const;
@@ -118,6 +132,7 @@ class Population {
   std::vector<int32_t> row_network_;  // [R], index into networks_; -1: not filled yet
   std::vector<char> reference_;       // [B] observations
   int64_t reference_count_ = 0;       // B; 0: not set yet
+  int64_t state_size_ = 0;            // floats of the networks' largest state; 0: none is recurrent
 
  private:
   void CheckRow(const char* what, int64_t row) const;
@@ -127,6 +142,7 @@ class Population {
   void SetNetwork(int64_t row, int32_t network);
 
   std::vector<uint8_t> prepared_;  // [R], whether the row's statistics are those of its theta; of networks with vbn
+  std::vector<uint8_t> cleared_;   // [R], whether the state ever was; where a network is recurrent
 };
 
 }  // namespace neuroevo

@@ -43,7 +43,7 @@ class Lane {
       while (!refill) {
         const int64_t count = static_cast<int64_t>(live.slots.size());
         Observe(live.slots);
-        population_->Forward(live.rows, observations_.data(), outputs_.data());
+        population_->Forward(live.rows, observations_.data(), outputs_.data(), live.slots);
         envs_->Actions(outputs_.data(), count, outputs_size_, actions_.data());
         envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get());
         auto put = PutStep(queue_, envs_, index_, live.slots, rewards_.data(), dones_.get());
@@ -74,6 +74,7 @@ class Lane {
     population_->Prepare(refill.assign_rows);  // what vbn layers take of the reference batch; others cost nothing
     population_->Prepare(refill.init_rows);
     population_->Prepare(refill.perturb_dst);
+    population_->ClearStates(refill.slots);  // a slot's state has its number
     envs_->Reset(refill.slots, refill.seeds, refill.max_frames, refill.normalizers);
     *live = std::move(refill.live);
     return true;
@@ -111,6 +112,10 @@ LaneRunner::LaneRunner(EnvPool* envs, Population* population, EpisodeQueue* queu
   }
   if (envs->slots() != queue->lanes() * queue->slots_per_lane()) {
     ThrowInvalid("the env pool has ", envs->slots(), " slots, expected ", queue->lanes() * queue->slots_per_lane());
+  }
+  if (population->recurrent() && population->rows() < envs->slots()) {
+    ThrowInvalid("the population has ", population->rows(), " states, expected at least ", envs->slots(),
+                 ", one for each slot");
   }
   running_ = queue->lanes();
   try {

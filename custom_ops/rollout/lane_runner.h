@@ -20,7 +20,8 @@ namespace neuroevo {
 //
 // The population must agree with the environment in input size and dtype, float32 for float32 and float64 observations
 // (which may be normalized), and in outputs (envs/actions.h); there is an environment per slot. Where networks have vbn
-// it has its reference batch; lanes prepare the rows that they fill, and rows that are played in place are prepared.
+// it has its reference batch, and where they are recurrent as many rows as there are slots; lanes prepare the rows that
+// they fill, and rows that are played in place are prepared.
 class LaneRunner {
  public:
   // Starts the lanes. The three must live as long as this. Throws if they do not fit each other.

@@ -17,6 +17,18 @@ absl::Status VectorsIn(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+// Rows [K], observations [K, ...] and perhaps states [K] after the handle; outputs [K, A].
+absl::Status ForwardShape(InferenceContext* c) {
+  ShapeHandle rows, observations;
+  tensorflow::shape_inference::DimensionHandle k;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &rows));
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(2), 2, &observations));
+  TF_RETURN_IF_ERROR(c->Merge(c->Dim(rows, 0), c->Dim(observations, 0), &k));
+  if (c->num_inputs() > 3) TF_RETURN_IF_ERROR(c->Merge(rows, c->input(3), &rows));
+  c->set_output(0, c->Matrix(k, InferenceContext::kUnknownDim));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 // The networks are an input for the reason given at EnvPoolMake.
@@ -152,15 +164,7 @@ REGISTER_OP("PopulationForward")
     .Output("outputs: float")
     .Attr("T: {uint8, float}")
     .SetIsStateful()
-    .SetShapeFn([](InferenceContext* c) {
-      ShapeHandle rows, observations;
-      tensorflow::shape_inference::DimensionHandle k;
-      TF_RETURN_IF_ERROR(c->WithRank(c->input(1), 1, &rows));
-      TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(2), 2, &observations));
-      TF_RETURN_IF_ERROR(c->Merge(c->Dim(rows, 0), c->Dim(observations, 0), &k));
-      c->set_output(0, c->Matrix(k, InferenceContext::kUnknownDim));
-      return absl::OkStatus();
-    })
+    .SetShapeFn(ForwardShape)
     .Doc(R"doc(
 Evaluates K networks in one call; no other row is touched, so a finished episode costs nothing.
 
@@ -168,6 +172,35 @@ rows: [K], in [0, R); may repeat: slots that share a row share its weight reads.
 observations: [K, ...], of the networks' input dtype and shape.
 outputs: [K, A]; each depends on its row and observation alone, bit for bit. With int8, the sums of the last layer as
   float numbers: different sums below 255 * 2^16 are different numbers.
+)doc");
+
+REGISTER_OP("PopulationForwardRecurrent")
+    .Input("handle: resource")
+    .Input("rows: int64")
+    .Input("observations: T")
+    .Input("states: int64")
+    .Output("outputs: float")
+    .Attr("T: {uint8, float}")
+    .SetIsStateful()
+    .SetShapeFn(ForwardShape)
+    .Doc(R"doc(
+As PopulationForward, of recurrent networks, which go on from what they remember and remember what comes of it.
+
+rows: [K], in [0, R); may repeat.
+observations: [K, ...], of the networks' input dtype and shape.
+states: [K], in [0, R), different and cleared: where each remembers it. A lane gives the numbers of its slots.
+outputs: [K, A]; each depends on its row, observation and state alone, bit for bit.
+)doc");
+
+REGISTER_OP("PopulationClearStates")
+    .Input("handle: resource")
+    .Input("states: int64")
+    .SetIsStateful()
+    .SetShapeFn(VectorsIn)
+    .Doc(R"doc(
+Makes states of recurrent networks zeros, as they are to be when an episode begins; others cost nothing.
+
+states: [K], in [0, R).
 )doc");
 
 }  // namespace neuroevo::tf_ops

@@ -3,8 +3,8 @@
     python -m experiments.benchmarks [--only SECTION] [--task TASK] [--seconds S] [--rounds N] [--threads T]
         [--json FILE]
 
-Sections: limits, env, vector, mujoco, forward, rollout, layout, engines, generation, memory, cluster, sharing,
-accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium, PyTorch) live in build/peers, which
+Sections: limits, env, vector, mujoco, forward, rollout, recurrent, layout, engines, generation, memory, cluster,
+sharing, accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium, PyTorch) live in build/peers, which
 `make bench` makes; evosax is in the package's own extra `compare`. Close other programs: what they take is taken from
 some rounds and not from others.
 """
@@ -28,7 +28,7 @@ from experiments.benchmarks.sections import SECTIONS
 from neuroevo.cli.common import finite
 from neuroevo.system.cores import usable_cores
 
-_WITH_PEERS = ("env", "vector", "mujoco", "rollout")
+_WITH_PEERS = ("env", "vector", "mujoco", "rollout", "recurrent")
 
 
 def bench(

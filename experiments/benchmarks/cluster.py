@@ -21,7 +21,7 @@ from experiments.benchmarks.sleeping import LONGEST, SHORTEST, STEP_SECONDS
 from neuroevo.core.episode import Episode
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 
 _SLEEPING = "gymnasium:experiments.benchmarks.sleeping:Sleeping-v0"
 _NETWORK = Network(name="mlp", hidden=(16,))

@@ -113,14 +113,16 @@ def network(game: str, network: str, threads: int, dtype: str) -> Callable[[floa
     from neuroevo.native import library
     from neuroevo.native.env_pool import EnvPool
     from neuroevo.native.population import Population
-    from neuroevo.networks.architectures import NETWORKS, input_line, to_text
+    from neuroevo.networks.architectures import input_line, to_text
+    from neuroevo.networks.network import named
 
     observations = observations_of(game, 64)
     actions = EnvPool(registry.resolve(game), 1).num_actions
     library.set_threads(threads)  # those of this process are the only ones: each does its own work
-    text = to_text(NETWORKS[network](input_line("uint8", (84, 84, 4)), actions))
+    text = to_text(named(network).lines(input_line("uint8", (84, 84, 4)), actions, False))
     population = Population([text], threads, dtype=dtype)
     population.init(range(threads), [0] * threads, range(threads))
+    population.clear_states(range(threads))
     forward = library.core().neuroevo_population_forward  # without the checks of native.Population at each call
 
     def evaluate(row: int, end: float, calls: list[int]) -> None:
@@ -129,7 +131,7 @@ def network(game: str, network: str, threads: int, dtype: str) -> Callable[[floa
         to_rows, to_out = ctypes.c_void_p(rows.ctypes.data), ctypes.c_void_p(out.ctypes.data)
         while time.perf_counter() < end:
             for pointer in pointers:
-                forward(population._handle, to_rows, ctypes.c_int64(1), pointer, to_out)
+                forward(population._handle, to_rows, ctypes.c_int64(1), pointer, to_out, to_rows)
             calls[row] += len(pointers)
 
     def measure(seconds: float) -> dict[str, Any]:

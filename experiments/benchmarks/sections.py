@@ -18,6 +18,7 @@ from experiments.benchmarks.cluster import cluster
 from experiments.benchmarks.engines import engines
 from experiments.benchmarks.mujoco import mujoco
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, native, ours, peer
+from experiments.benchmarks.recurrent import recurrent
 from experiments.benchmarks.sharing import sharing
 from experiments.benchmarks.vector import vector
 
@@ -265,6 +266,7 @@ SECTIONS = {
     "mujoco": mujoco,
     "forward": forward,
     "rollout": rollout,
+    "recurrent": recurrent,
     "layout": layout,
     "engines": engines,
     "generation": generation,

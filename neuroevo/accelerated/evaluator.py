@@ -27,7 +27,7 @@ from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 
 _FAILED = "the simulation gave numbers that are not finite"
 _WORTH_PLAYING = 4  # times the lanes: so many episodes that nobody waits for

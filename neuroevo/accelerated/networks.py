@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from neuroevo.core.errors import UserError
 from neuroevo.networks.layers import Layer, take_apart
 
 Forward = Callable[[jax.Array, jax.Array], jax.Array]
@@ -83,17 +84,37 @@ def _apply(layer: Layer, x: jax.Array) -> jax.Array:
         x = _convolution(layer, x)
     elif layer.kind == "dense" and layer.kernel is not None:
         x = jnp.dot(x.reshape(-1), layer.kernel, precision=lax.Precision.HIGHEST)
-    elif layer.kind == "relu":
-        x = jnp.maximum(x, 0)
-    elif layer.kind == "tanh":
-        x = jnp.tanh(x)
+    elif layer.kind in ("max_pool", "avg_pool"):
+        x = _pool(layer, x)
+    elif layer.kind in _ACTIVATIONS:
+        x = _ACTIVATIONS[layer.kind](x)
+    elif layer.kind == "leaky_relu":
+        x = jax.nn.leaky_relu(x, layer.slope)
+    elif layer.kind == "layer_norm":
+        x = jax.nn.standardize(x, epsilon=1e-3)
     elif layer.kind == "vbn":
         if layer.mean is None:
             raise ValueError(f"the statistics of {layer.name} are unknown, expected those of a reference batch")
         x = (x - layer.mean) * layer.factor
     elif layer.kind != "bias":
-        raise ValueError(f"layer {layer.name} is of no kind that is known here")
+        raise UserError(f"layer {layer.name}: networks beside a simulator on the accelerator have no such layers yet")
     return x if layer.bias is None else x + layer.bias
+
+
+_ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "relu": lambda x: jnp.maximum(x, 0),
+    "tanh": jnp.tanh,
+    "silu": jax.nn.silu,
+    "gelu": lambda x: jax.nn.gelu(x, approximate=True),
+}
+
+
+def _pool(layer: Layer, x: jax.Array) -> jax.Array:
+    window, strides, padding = (*layer.window, 1), (layer.stride, layer.stride, 1), layer.padding.upper()
+    if layer.kind == "max_pool":
+        return lax.reduce_window(x, -jnp.inf, lax.max, window, strides, padding)
+    sums = lax.reduce_window(x, 0.0, lax.add, window, strides, padding)
+    return sums / lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, window, strides, padding)
 
 
 def _convolution(layer: Layer, x: jax.Array) -> jax.Array:

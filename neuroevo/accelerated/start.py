@@ -20,7 +20,7 @@ from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.envs.brax import PREFIX
 from neuroevo.envs.environment import Environment
 from neuroevo.envs.mjx import MjxOptions
-from neuroevo.networks.architectures import Network, check
+from neuroevo.networks.network import Network, check
 
 if TYPE_CHECKING:
     from neuroevo.accelerated.brax_simulator import BraxSimulator

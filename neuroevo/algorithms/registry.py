@@ -1,16 +1,8 @@
-"""Finds an algorithm by its name in a configuration: a name in the registry, or module:class of the user's own.
-
-A module is imported from where this process finds modules, or else from the current folder. Importing it runs its code.
-"""
+"""Finds an algorithm by its name in a configuration: a name in the registry, or module:class of the user's own."""
 
 from __future__ import annotations
 
-import os
-import sys
-import traceback
 from dataclasses import is_dataclass
-from importlib import import_module
-from types import ModuleType
 from typing import cast
 
 from pydantic.dataclasses import is_pydantic_dataclass
@@ -23,6 +15,7 @@ from neuroevo.algorithms.ns_es import NSES, NSRES
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
+from neuroevo.core.user_module import imported, names
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     "es": ES,
@@ -52,17 +45,19 @@ def find_algorithm(name: object) -> type[Algorithm]:
         return ALGORITHMS[name]
     try:
         if isinstance(name, str) and ":" in name:
-            return _own(*name.split(":", 1))
+            return _own(name)
         hint = did_you_mean(name, ALGORITHMS) if isinstance(name, str) else ""
         raise UserError(f"expected one of {', '.join(ALGORITHMS)}, or module:class of your own{hint}")
     except UserError as error:
         raise ConfigError([Problem("algorithm.name", str(error), name)]) from error.__cause__
 
 
-def _own(module_name: str, class_name: str) -> type[Algorithm]:
-    if not all(part.isidentifier() for part in (*module_name.split("."), class_name)):
+def _own(name: str) -> type[Algorithm]:
+    parts = names(name)
+    if parts is None:
         raise UserError("expected module:class, such as experiments.examples.cma_es:CMAES")
-    module = _imported(module_name)
+    module_name, class_name = parts
+    module = imported(module_name)
     kind = getattr(module, class_name, None)
     if not isinstance(kind, type):
         known = [name for name, value in vars(module).items() if isinstance(value, type) and not _missing(value)]
@@ -83,27 +78,3 @@ def _own(module_name: str, class_name: str) -> type[Algorithm]:
 def _missing(kind: type) -> list[str]:
     """Returns the members of Algorithm that a class lacks; a setting without a default is only in its annotations."""
     return [name for name in _MEMBERS if not hasattr(kind, name) and name not in getattr(kind, "__annotations__", {})]
-
-
-def _imported(name: str) -> ModuleType:
-    """Imports a module. UserError: there is none, or importing it raises an exception."""
-    folder = os.getcwd()
-    if not {"", folder} & set(sys.path):
-        sys.path.append(folder)
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
-            raise UserError(f"there is no module {error.name}, expected one in {folder} or installed") from None
-        raise UserError(_raised(name, error)) from error
-    except (Exception, SystemExit) as error:
-        raise UserError(_raised(name, error)) from error
-
-
-def _raised(name: str, error: BaseException) -> str:
-    """Describes the exception that importing a module raised on one line, with its place in the user's code."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
-    own = frames[2:]  # after this module's and importlib's; a SyntaxError has none, and its message names the place
-    place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
-    message = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"importing {name} raises {message}{place}"

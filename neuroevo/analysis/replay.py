@@ -62,7 +62,7 @@ class Replay:
         reference_batch: np.ndarray | None = None,
     ):
         self.pool = EnvPool(config.environment.spec, len(genomes))
-        layers = functools.partial(config.network.layers, continuous_actions=self.pool.action_dtype == np.float32)
+        layers = functools.partial(config.network.lines, continuous_actions=self.pool.action_dtype == np.float32)
         shown = self.pool.observation_dtype.name, self.pool.observation_shape
         self.network = network_text(layers, *shown, self.pool.num_actions)
         self.population = Population([self.network], len(genomes), dtype=config.network.dtype)
@@ -93,13 +93,14 @@ class Replay:
         """
         pool, slots = self.pool, self._slots
         limits = [max_episode_steps * pool.frame_skip] * len(slots)
+        self.population.clear_states(slots)
         pool.reset(slots, [seed] * len(slots), limits, normalizers=self._normalizers)
         observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalized
         playing, returns, steps = np.ones(len(slots), bool), np.zeros(len(slots)), np.zeros(len(slots), np.int64)
         yield ReplayStep(slots, playing.copy(), returns.copy(), steps.copy())
         while playing.any():
             moved = slots[playing]
-            outputs = self.population.forward(moved, observe(moved), self.population.outputs)
+            outputs = self.population.forward(moved, observe(moved), self.population.outputs, moved)
             rewards, dones = pool.step(moved, pool.actions(outputs))
             returns[moved] += rewards
             steps[moved] += 1

@@ -14,7 +14,7 @@ from neuroevo.core.problems import ConfigError, did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.submission import pack
-from neuroevo.networks.architectures import DTYPES, check, named
+from neuroevo.networks.network import DTYPES, check, named
 from neuroevo.rollout.engine import chosen_engine, make_engine
 from neuroevo.rollout.evaluator import default_layout
 from neuroevo.rollout.pipeline import Pipeline

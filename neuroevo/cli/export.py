@@ -43,7 +43,8 @@ def export(
     low + b * (high - low) / (B - 1), where b is the index of the largest of its B outputs.
     """
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.analysis.network_export import FORMATS, elite_network, how_to_act
+        from neuroevo.analysis.exported_network import elite_network, how_to_act
+        from neuroevo.analysis.network_export import FORMATS
         from neuroevo.runs.reader import RunReader
         from neuroevo.system.files import written_aside
 

@@ -37,7 +37,8 @@ def info(
         from neuroevo.config.sources import presets
         from neuroevo.envs.registry import FAMILIES
         from neuroevo.native import library
-        from neuroevo.networks import architectures
+        from neuroevo.networks.architectures import NETWORKS
+        from neuroevo.networks.network import DTYPES
         from neuroevo.runs.provenance import machine, versions
 
         if games:
@@ -50,8 +51,8 @@ def info(
         print_section("build", build)
         print(f"networks are evaluated on: {devices(library.gpu())}")
         print("algorithms:", ", ".join(ALGORITHMS))
-        print("networks:", ", ".join(architectures.NETWORKS))
-        print("dtypes:", ", ".join(architectures.DTYPES))
+        print("networks:", ", ".join(NETWORKS), "(or network.layers, or module:function)")
+        print("dtypes:", ", ".join(DTYPES))
         print("presets:", ", ".join(presets()))
         print("environments (--games has their names):")
         for family in reversed(FAMILIES):

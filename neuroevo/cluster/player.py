@@ -23,7 +23,7 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.system.tensorflow_import import be_lean
 
 

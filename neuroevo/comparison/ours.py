@@ -16,7 +16,7 @@ from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.envs.brax import COUNTERPARTS
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.system.files import write_atomically
 from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record

@@ -19,8 +19,7 @@ from neuroevo.config.uber2018 import Translation
 from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
-from neuroevo.networks import architectures
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network, check
 
 
 def load_config(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) -> Config:
@@ -86,8 +85,8 @@ def _solved_return(environment: Environment, source: str) -> float:
 def _network_problems(network: Network, env: Environment | None) -> list[Problem]:
     """What keeps a network from playing; env: None where it is not known what."""
     if env is None:
-        return architectures.check(network, "")
-    return architectures.check(network, env.given_name, env.image_observations, env.continuous_actions)
+        return check(network, "")
+    return check(network, env.given_name, env.image_observations, env.continuous_actions)
 
 
 def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[Problem]]:

@@ -48,7 +48,7 @@ from neuroevo.core.settings import (
 )
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 
 
 def _checked_max_episode_steps(value: object) -> object:

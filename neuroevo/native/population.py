@@ -29,6 +29,7 @@ class Population:
         observation_dtype: Of what networks see.
         observation_shape: Of what networks see.
         outputs: Numbers that a network gives.
+        recurrent: Whether a network has an lstm layer, and so a state.
     """
 
     def __init__(
@@ -63,6 +64,9 @@ class Population:
         first = take_apart(networks[0], np.zeros(self.dimensions[0], np.float32))
         self.observation_dtype = np.dtype(first.dtype)
         self.observation_shape, self.outputs = first.shape, first.outputs
+        recurrent = ctypes.c_int()
+        call("population_recurrent", self._handle, ref(recurrent))
+        self.recurrent = bool(recurrent.value)
 
     def __del__(self) -> None:
         """Frees the rows."""
@@ -174,13 +178,23 @@ class Population:
         call("population_statistics", self._handle, row, out, len(out), ref(count))
         return out
 
-    def forward(self, rows: Ints, observations: np.ndarray, outputs: int) -> np.ndarray:
+    def clear_states(self, states: Ints) -> None:
+        """Makes recurrent networks forget what they have seen, as they must when an episode begins.
+
+        Args:
+            states: Numbers of states, [K].
+        """
+        call("population_clear_states", self._handle, *sized(indices("states", states)))
+
+    def forward(self, rows: Ints, observations: np.ndarray, outputs: int, states: Ints | None = None) -> np.ndarray:
         """What the rows' networks make of observations.
 
         Args:
             rows: [K].
             observations: [K, *observation_shape].
             outputs: Numbers that a network gives.
+            states: Of recurrent networks, [K]: numbers in [0, R), different and cleared, of the states from which they
+                go on and to which they go. None: networks are not recurrent.
 
         Returns:
             float32 [K, outputs].
@@ -198,5 +212,7 @@ class Population:
         shape = (len(rows), *self.observation_shape)
         observations = shaped("observations", observations, self.observation_dtype, shape)
         out = np.zeros((len(rows), outputs), np.float32)
-        call("population_forward", self._handle, *sized(rows), observations, out)
+        if states is not None:
+            states = shaped("states", states, np.int64, rows.shape)
+        call("population_forward", self._handle, *sized(rows), observations, out, states)
         return out

@@ -15,14 +15,19 @@ class Layer:
 
     Attributes:
         name: The kind and a number from 1, counted separately for each kind, such as "conv_1".
-        kind: "conv", "dense", "bias", "relu", "tanh" or "vbn".
+        kind: "conv", "dense", "lstm", "max_pool", "avg_pool", "layer_norm", "vbn", "bias", or an activation: "relu",
+            "tanh", "silu", "gelu" or "leaky_relu".
         kernel: Of a conv layer float32 [height, width, channels, filters], of a dense layer, which flattens its input,
-            float32 [inputs, units]; otherwise None.
+            float32 [inputs, units], of an lstm layer, which does so too, float32 [inputs, 4 * units] of its gates i, f,
+            g and o; otherwise None.
+        recurrent_kernel: Of an lstm layer, float32 [units, 4 * units]; otherwise None.
         bias: float32 [channels], added to the output of the kernel. A layer of kind "bias" has no kernel: it is one
             that does not follow a conv or dense layer.
         deviation: Of a kernel's initial weights, float32: their noise is multiplied by it; that of biases by 0.
-        stride: Stride of a conv layer.
-        padding: Padding of a conv layer, "same" or "valid".
+        window: Height and width of a pool's windows.
+        stride: Stride of a conv layer or a pool.
+        padding: Padding of a conv layer or a pool, "same" or "valid".
+        slope: Of a leaky_relu layer.
         mean: Of a vbn layer, which computes (x - mean) * factor: float32 [channels]; None if it is unknown.
         factor: Of a vbn layer: float32 [channels]; None if it is unknown.
     """
@@ -30,10 +35,13 @@ class Layer:
     name: str
     kind: str
     kernel: np.ndarray | None = None
+    recurrent_kernel: np.ndarray | None = None
     bias: np.ndarray | None = None
     deviation: np.float32 = np.float32(0)
+    window: tuple[int, int] = (1, 1)
     stride: int = 1
     padding: str = "valid"
+    slope: float = 0.0
     mean: np.ndarray | None = None
     factor: np.ndarray | None = None
 
@@ -54,6 +62,33 @@ class Layers:
     outputs: int
     layers: tuple[Layer, ...]
 
+    @property
+    def recurrent(self) -> bool:
+        """Whether it has a state."""
+        return any(layer.kind == "lstm" for layer in self.layers)
+
+
+def is_recurrent(text: str) -> bool:
+    """Whether a network has a state, as lstm layers have.
+
+    Args:
+        text: The network as text.
+    """
+    return any(line[0] == "lstm" for line in _lines(text))
+
+
+def output_size(text: str) -> int:
+    """How many outputs a network has for one observation.
+
+    Args:
+        text: The network as text.
+    """
+    (_, _, *dims), *lines = _lines(text)
+    shape = tuple(map(int, dims))
+    for line in lines:
+        shape = _output_shape(line, shape)
+    return math.prod(shape)
+
 
 def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = None) -> Layers:
     """Splits a network into layers, each with its own weights.
@@ -69,7 +104,7 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
     Raises:
         ValueError: D or S does not fit the network.
     """
-    (_, dtype, *dims), *lines = [line.split() for line in text.strip().rstrip(";").split(";")]
+    (_, dtype, *dims), *lines = _lines(text)
     shape = input_shape = tuple(map(int, dims))
     layers: list[Layer] = []
     numbers: Counter[str] = Counter()
@@ -98,23 +133,48 @@ def take_apart(text: str, theta: np.ndarray, statistics: np.ndarray | None = Non
             deviation = _deviation(words[5], height * width * shape[2])
             kernel = take(height, width, shape[2], filters)
             layer = replace(layer, kernel=kernel, deviation=deviation, stride=stride, padding=words[4])
-            sides = shape[:2] if words[4] == "same" else (shape[0] - height + 1, shape[1] - width + 1)
-            shape = (*(-(-side // stride) for side in sides), filters)
+        elif kind in ("max_pool", "avg_pool"):
+            height, width, stride = map(int, words[:3])
+            layer = replace(layer, window=(height, width), stride=stride, padding=words[3])
         elif kind == "dense":
             kernel = take(math.prod(shape), int(words[0]))
             layer = replace(layer, kernel=kernel, deviation=_deviation(words[1], math.prod(shape)))
-            shape = (int(words[0]),)
+        elif kind == "lstm":
+            inputs, units = math.prod(shape), int(words[0])
+            kernel, recurrent = np.split(take(inputs + units, 4 * units), [inputs])
+            layer = replace(layer, kernel=kernel, recurrent_kernel=recurrent, bias=take(4 * units))
+            layer = replace(layer, deviation=_deviation(words[1], inputs + units))
+        elif kind == "leaky_relu":
+            layer = replace(layer, slope=float(words[0]))
         elif kind == "bias":
             layer = replace(layer, bias=take(shape[-1]))
         elif kind == "vbn":
             mean = next_statistics(shape[-1])
             layer = replace(layer, mean=mean, factor=next_statistics(shape[-1]))
         layers.append(layer)
+        shape = _output_shape([kind, *words], shape)
     if used != len(theta):
         raise ValueError(f"theta has {len(theta):,} weights, the network '{text}' takes {used:,}")
     if statistics is not None and known != len(statistics):
         raise ValueError(f"statistics has {len(statistics):,} numbers, the network '{text}' takes {known:,}")
     return Layers(dtype, input_shape, math.prod(shape), tuple(layers))
+
+
+def _lines(text: str) -> list[list[str]]:
+    return [line.split() for line in text.strip().rstrip(";").split(";")]
+
+
+def _output_shape(line: list[str], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """What a layer makes of an input of that shape."""
+    kind, *words = line
+    if kind in ("dense", "lstm"):
+        return (int(words[0]),)
+    if kind not in ("conv", "max_pool", "avg_pool"):
+        return shape
+    height, width, stride = map(int, words[-5:-2] if kind == "conv" else words[:3])
+    padding = words[-2] if kind == "conv" else words[3]
+    sides = shape[:2] if padding == "same" else (shape[0] - height + 1, shape[1] - width + 1)
+    return (*(-(-side // stride) for side in sides), int(words[0]) if kind == "conv" else shape[2])
 
 
 def _deviation(std: str, fan_in: int) -> np.float32:

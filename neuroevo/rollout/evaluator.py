@@ -24,7 +24,7 @@ from neuroevo.envs.environment import Environment
 from neuroevo.native import library
 from neuroevo.native.submission import pack
 from neuroevo.native.weights import NativeWeights, vector_of
-from neuroevo.networks.architectures import Network, check, named
+from neuroevo.networks.network import Network, check, named
 from neuroevo.rollout.engine import make_engine
 from neuroevo.rollout.parent_cache import ParentRows
 from neuroevo.rollout.pipeline import Pipeline

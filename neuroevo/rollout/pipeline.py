@@ -19,7 +19,8 @@ from neuroevo.core.episode import EpisodeResults
 from neuroevo.core.errors import NativeArgumentError, UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.submission import Submission
-from neuroevo.networks.architectures import Network, check, network_text
+from neuroevo.networks.architectures import network_text
+from neuroevo.networks.network import Network, check
 from neuroevo.rollout.engine import Engine, EnginePool, EnginePopulation, EngineRollout, NativeEngine
 from neuroevo.rollout.reference_batch import draw_reference_batch
 
@@ -90,7 +91,7 @@ class Pipeline:
             none = np.zeros((0, self.num_actions * (bins or 1)), np.float32)
             _done("the networks' actions", functools.partial(pool.actions, none))
         shown = self.observation_dtype.name, self.observation_shape, self.num_actions
-        layers = [functools.partial(network.layers, continuous_actions=continuous) for network in networks]
+        layers = [functools.partial(network.lines, continuous_actions=continuous) for network in networks]
         self.network_texts = [network_text(each, *shown) for each in layers]
         prepares = any(network.needs_reference for network in networks)
         if prepares:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neuroevo.accelerated.evaluator import AcceleratedEvaluator
     from neuroevo.cluster.evaluator import ClusterEvaluator
     from neuroevo.cluster.player import PlayerSettings
-    from neuroevo.networks.architectures import Network
+    from neuroevo.networks.network import Network
     from neuroevo.rollout.evaluator import LocalEvaluator
 
     AnyEvaluator = LocalEvaluator | ClusterEvaluator | AcceleratedEvaluator

@@ -11,7 +11,8 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.native.noise import noise_sum
 from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.architectures import NETWORKS, Network, network_text
+from neuroevo.networks.architectures import NETWORKS, network_text
+from neuroevo.networks.network import Network
 
 # JAX is imported by the tests that use it, not by every process that collects them: it starts threads.
 SEEDS = st.integers(0, 2**63 - 1)
@@ -21,8 +22,8 @@ FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-1
 def text_of(name):
     network = Network(name)
     if name == "mlp":
-        return network_text(lambda line, outputs: network.layers(line, outputs, True), "float32", (27,), 8)
-    return network_text(lambda line, outputs: network.layers(line, outputs, False), "uint8", (84, 84, 4), 18)
+        return network_text(lambda line, outputs: network.lines(line, outputs, True), "float32", (27,), 8)
+    return network_text(lambda line, outputs: network.lines(line, outputs, False), "uint8", (84, 84, 4), 18)
 
 
 def rows_of(text):
@@ -104,13 +105,19 @@ def _check_fma(a, b, c):
             assert int(np.float32(float(found)).view(np.uint32)) % 2 == 0
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_outputs_are_those_of_the_native_core(name):
+OTHERS = (
+    "input float32 21; dense 19 1.0; bias; layer_norm; leaky_relu 0.2; dense 33 1.0; silu; dense 9 1.0; gelu; bias",
+    "input uint8 9 7 3; max_pool 3 2 2 same; conv 20 2 2 1 same 1.0; avg_pool 2 3 1 same; dense 3 1.0",
+    "input float32 8 7 2; avg_pool 3 3 2 valid; layer_norm; max_pool 2 2 1 valid; bias",
+)
+
+
+@pytest.mark.parametrize("text", [*map(text_of, NETWORKS), *OTHERS], ids=[*NETWORKS, "norm", "pools", "valid_pools"])
+def test_outputs_are_those_of_the_native_core(text):
     import jax
 
     from neuroevo.accelerated.networks import forward
 
-    text = text_of(name)
     population = Population([text], rows=1)
     random = np.random.default_rng(4)
     shape = population.observation_shape

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import neuroevo
-from neuroevo.analysis.network_export import elite_network, to_arrays
+from neuroevo.analysis.exported_network import elite_network
+from neuroevo.analysis.network_export import to_arrays
 from neuroevo.analysis.web_page import write_page
 from neuroevo.config.load import load_config, make_config
 from neuroevo.core.episode import Episode
@@ -23,7 +24,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.training_run import make_evaluator, run

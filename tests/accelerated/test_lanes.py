@@ -8,7 +8,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 
 LIMIT = 60
 NORMALIZER = Normalizer(1, np.array([0.1, -0.2]), np.array([0.5, 2.0]))

@@ -19,7 +19,7 @@ from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.native.weights import thetas_of
 from neuroevo.networks import architectures
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.parent_cache import ParentRows
 from neuroevo.rollout.tensorflow.ops import load_ops

@@ -11,7 +11,7 @@ import pytest
 from neuroevo.analysis.brax_policy import read_policy
 from neuroevo.core.errors import UserError
 from neuroevo.native.population import Population
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 
 WIDTHS = (16, 8)
 

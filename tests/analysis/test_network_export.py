@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from neuroevo.analysis import network_export
+from neuroevo.analysis import exported_network, keras_model, network_export
 from neuroevo.analysis.evaluation import episode_seeds
-from neuroevo.analysis.network_export import Exported
+from neuroevo.analysis.exported_network import Exported
 from neuroevo.cli import app
 from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
@@ -62,7 +62,7 @@ def test_outputs_equal_the_op_on_real_observations(name):
     text, observations = to_text(NETWORKS[name](SCREEN, 18)), real_observations(40)
     expected, theta = op_outputs(text, GENOME, observations)
     assert np.ptp(expected, axis=0).min() > 1e-3  # the outputs depend on what is seen
-    model = network_export.to_keras(Exported(name, text, theta, GENOME, "frostbite"))
+    model = keras_model.to_keras(Exported(name, text, theta, GENOME, "frostbite"))
     assert {type(layer).__module__.split(".")[0] for layer in model.layers} == {"keras"}
     outputs = model(observations).numpy()
     assert np.abs(outputs - expected).max() < 1e-6  # of outputs of about 0.03; the aim is 1e-5
@@ -85,7 +85,7 @@ def test_outputs_equal_numpy_for_any_layers(text, seed=3):
     rng = np.random.default_rng(seed)
     network = ReferenceNetwork([line.strip() for line in text.strip("; ").split(";")])
     theta, observations = thetas_for(network, 1, rng)[0], observations_for(network, 6, rng)
-    model = network_export.to_keras(Exported("network", text, theta, GENOME, "none"))
+    model = keras_model.to_keras(Exported("network", text, theta, GENOME, "none"))
     expected = network.forward(theta, observations)
     assert model.output_shape == (None, expected.shape[1])
     assert np.abs(model(observations).numpy() - expected).max() <= 1e-5 * max(1.0, np.abs(expected).max())
@@ -105,7 +105,7 @@ def test_environments_of_any_name(tmp_path):
         network = Exported(
             f"{env}_mlp_generation_0", "input float32 2; dense 3 1.0", np.ones(6, np.float32), GENOME, env
         )
-        assert network_export.to_keras(network).name == env.replace(":", "_").replace("/", "_") + "_mlp_generation_0"
+        assert keras_model.to_keras(network).name == env.replace(":", "_").replace("/", "_") + "_mlp_generation_0"
         path = tmp_path / network.name.replace("/", "-")
         network_export.FORMATS["savedmodel"].save(network, path)
         (outputs,) = tf.saved_model.load(path).signatures["serving_default"](tf.constant([[1.0, 2.0]])).values()
@@ -124,7 +124,7 @@ def test_environments_of_any_name(tmp_path):
 def test_bounds_are_printed(low, high, line_end):
     bounds = {"action_low": np.array(low, np.float32), "action_high": np.array(high, np.float32)}
     text, theta = "input float32 3; dense 2 1.0", np.ones(6, np.float32)
-    line = network_export.how_to_act(Exported("network", text, theta, GENOME, "none", **bounds))
+    line = exported_network.how_to_act(Exported("network", text, theta, GENOME, "none", **bounds))
     assert line.startswith("its output y is float32 [K, 2]; ") and line.endswith(line_end)
 
 

@@ -17,7 +17,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.runs.metrics_files import Elite
 
 MLP = {"name": "mlp", "hidden": [8]}

@@ -15,7 +15,7 @@ from neuroevo.cluster.table import table_of
 from neuroevo.core.episode import Batch, Episode
 from neuroevo.core.errors import EnvironmentFailure, UserError
 from neuroevo.core.genome import Center, Genome
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 
 NETWORK = Network(name="mlp", hidden=(6,))

@@ -147,7 +147,8 @@ def test_an_algorithm_has_its_own_keys():
          "algorithm.sigma.initial_p: missing, expected a value"),
         ("algorithm", {"sigma": "big"}, 'algorithm.sigma = "big": expected a valid number'),
         ("network", {"name": "larg_model"},
-         f'network.name = "larg_model": expected one of {", ".join(NETWORKS)}; did you mean large_model?'),
+         f'network.name = "larg_model": expected one of {", ".join(NETWORKS)}, or module:function of your own; '
+         "did you mean large_model?"),
         ("network", {"name": 3}, "network.name = 3: expected a valid string"),
         ("algorithm", {"sigma": {"type": "LinearSchedule", "final_p": 1.0, "schedule": 1, "initial_p": 1.0, "x": 2}},
          "algorithm.sigma.x = 2: there is no such key"),
@@ -222,7 +223,7 @@ def test_the_settings_of_mlp_are_filled_in():
            [f"network.action_bins = {bins}: expected 0, for none, or one in [2, 1024]"]) for bins in (1, -2, 1025)),
         ({**HOPPER, "network": {"name": "mlp", "normalize_observation": True}},
          ["network.normalize_observation = true: there is no such key; did you mean normalize_observations? (keys of "
-          "[network]: name, dtype, hidden, activation, action_bins, normalize_observations)"]),
+          "[network]: name, layers, dtype, hidden, activation, action_bins, normalize_observations)"]),
         ({**HOPPER, "env": {"name": "Hoper"}, "network": {"name": "large_model", "action_bins": 1}},
          ['env.name = "Hoper": there is no such environment; did you mean Hopper-v5? (`neuroevo info` lists the '
           "environments)", "network.action_bins = 1: expected 0, for none, or one in [2, 1024]"]),

@@ -127,7 +127,7 @@ def test_no_command_here_needs_tensorflow():
 def test_info_lists_what_a_configuration_can_name():
     lines = CliRunner().invoke(app, ["info"]).stdout.splitlines()
     assert f"algorithms: {', '.join(ALGORITHMS)}" in lines
-    assert f"networks: {', '.join(NETWORKS)}" in lines
+    assert f"networks: {', '.join(NETWORKS)} (or network.layers, or module:function)" in lines
     assert {"model", "large_model", "nature_dqn", "virtual_bn", "mlp"} <= set(NETWORKS)
     assert "dtypes: float32, int8" in lines
     assert any(line.startswith("presets: ant_ga, es_frostbite, ") for line in lines)

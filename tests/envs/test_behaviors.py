@@ -18,7 +18,8 @@ from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.native.submission import pack
-from neuroevo.networks.architectures import Network, input_line, model, to_text
+from neuroevo.networks.architectures import input_line, model, to_text
+from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.atari_reference import ReferenceEnv
@@ -29,7 +30,7 @@ PLANS = [Behavior(), Behavior(samples=9), Behavior(1, 4), Behavior(7, 5), Behavi
 
 def mlp(observation: str, actions: int) -> list[str]:
     """What the evaluator plays where actions are vectors."""
-    return Network("mlp").layers(observation, actions, True)
+    return Network("mlp").lines(observation, actions, True)
 
 
 def stepped(env: str, episodes: list[Episode]) -> list[np.ndarray]:

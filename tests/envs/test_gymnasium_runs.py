@@ -123,7 +123,7 @@ def test_debug_shows_where_a_graph_failed(tmp_path):
     ],
 )
 def test_networks_that_do_not_fit_are_refused_before_anything_is_played(toy, network, message, engine):
-    from neuroevo.networks.architectures import Network
+    from neuroevo.networks.network import Network
     from neuroevo.rollout.evaluator import LocalEvaluator
 
     with pytest.raises(UserError, match=message):

@@ -24,7 +24,8 @@ from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.native.submission import pack
-from neuroevo.networks.architectures import Network, input_line, to_text
+from neuroevo.networks.architectures import input_line, to_text
+from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.ops import load_ops
 
@@ -318,7 +319,7 @@ def episodes_of(name: str) -> tuple[Episode, ...]:
 def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
     """Returns, steps, failures and observation sums: step by step, with the policy and the normalization in NumPy."""
     pool, network = EnvPool(registry.resolve(name), 1), TASKS[name][0]
-    layers = network.layers(input_line("float64", pool.observation_shape), pool.num_actions, continuous_actions=True)
+    layers = network.lines(input_line("float64", pool.observation_shape), pool.num_actions, continuous_actions=True)
     population, played = Population([to_text(layers)], 1, "reference"), []
     for episode in episodes_of(name):
         population.init([0], [0], [episode.genome.base])
@@ -373,7 +374,7 @@ def test_the_engines_and_the_lane_runner_play_the_same(name, lanes, slots, threa
     with LocalEvaluator(name, network, **layout, device="cpu", engine=engine) as evaluator:
         assert_played(name, evaluator.evaluate(episodes_of(name)))
         assert_played(name, evaluator.evaluate(episodes_of(name)))  # with the rows and slots that were used before
-    layers = functools.partial(network.layers, continuous_actions=True)
+    layers = functools.partial(network.lines, continuous_actions=True)
     assert_played(name, run_episodes(registry.resolve(name), [layers], episodes_of(name), lanes=lanes, slots=slots))
 
 

@@ -115,6 +115,9 @@ CASES = [
     (to_text(mlp(input_line("uint8", (3, 5)), 4, hidden=(64, 5))), 9),
     ("input float32 9 7 3; conv 5 3 2 2 same 1.0; bias; tanh; conv 7 2 4 1 valid 1.0; relu; dense 3 1.0", 6),
     ("input uint8 5 5 1; bias; relu; conv 1 5 5 7 same 1.0; tanh", 4),
+    ("input uint8 9 7 3; max_pool 3 2 2 same; conv 20 2 2 1 same 1.0; bias; gelu; avg_pool 2 3 1 same; dense 3 1.0", 5),
+    ("input float32 6 6 5; avg_pool 2 2 2 valid; silu; layer_norm; max_pool 1 3 1 same; leaky_relu 0.2; bias", 5),
+    ("input float32 21; dense 19 1.0; bias; layer_norm; bias; leaky_relu 0.01; dense 33 1.0; silu; dense 4 1.0", 9),
 ]
 
 
@@ -144,17 +147,22 @@ def layer_lists(draw):
     dims = draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
     layers = [input_line(draw(st.sampled_from(["uint8", "float32"])), dims)]
     image = dims if len(dims) == 3 else None
-    for kind in draw(st.lists(st.sampled_from(["conv", "dense", "bias", "relu", "tanh"]), max_size=7)):
-        if kind == "conv" and image is not None:
+    plain = ["bias", "relu", "tanh", "silu", "gelu", "leaky_relu 0.3"]
+    kinds = draw(st.lists(st.sampled_from(["conv", "max_pool", "avg_pool", "dense", *plain]), max_size=7))
+    if draw(st.booleans()):  # one at most: equal values, which differ by their rounding, are pulled apart by each
+        kinds.insert(draw(st.integers(0, len(kinds))), "layer_norm")
+    for kind in kinds:
+        if kind in ("conv", "max_pool", "avg_pool") and image is not None:
             same = draw(st.booleans())
             kernel = [draw(st.integers(1, 6 if same else side)) for side in image[:2]]
             filters, stride = draw(st.integers(1, 35)), draw(st.integers(1, 4))
-            layers.append(f"conv {filters} {kernel[0]} {kernel[1]} {stride} {'same' if same else 'valid'} 1.0")
+            window = f"{kernel[0]} {kernel[1]} {stride} {'same' if same else 'valid'}"
+            layers.append(f"conv {filters} {window} 1.0" if kind == "conv" else f"{kind} {window}")
             image = [-(-(side if same else side - k + 1) // stride) for side, k in zip(image, kernel, strict=False)]
         elif kind == "dense":
             layers.append(f"dense {draw(st.integers(1, 70))} {draw(st.sampled_from(['1.0', '0.1']))}")
             image = None
-        elif kind != "conv":
+        elif kind not in ("conv", "max_pool", "avg_pool"):
             layers.append(kind)
     return [*layers, draw(st.sampled_from(["dense 3 1.0", "bias"]))]
 

@@ -21,8 +21,9 @@ from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
-from neuroevo.networks.architectures import Network, input_line, to_text
+from neuroevo.networks.architectures import input_line, to_text
 from neuroevo.networks.layers import take_apart
+from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_elites, read_rows
@@ -83,7 +84,7 @@ def stepped(network, genomes, episodes, normalizer, seen):
     """Returns float64 [E] of episodes (genome, seed, steps), one after another, with NumPy between the native
     environment and network; every observation is appended to `seen`."""
     pool = EnvPool(registry.resolve("Hopper-v5"), 1)
-    text = to_text(network.layers(input_line("float64", pool.observation_shape), pool.num_actions, True))
+    text = to_text(network.lines(input_line("float64", pool.observation_shape), pool.num_actions, True))
     population = Population([text], 1)
     returns = []
     for genome, seed, steps in episodes:
@@ -210,7 +211,7 @@ def acting(run, observations):
     reader = RunReader(run)
     config, (_, elite) = reader.config, reader.elite()
     pool = EnvPool(registry.resolve(config.env.name), 1)
-    text = to_text(config.network.layers(input_line("float64", pool.observation_shape), pool.num_actions, True))
+    text = to_text(config.network.lines(input_line("float64", pool.observation_shape), pool.num_actions, True))
     population = Population([text], 1)
     population.init([0], [0], [elite.genome.base])
     for noise, scale in elite.genome.chain:
@@ -304,10 +305,10 @@ def test_layers_of_a_policy():
     assert line == "input float32 11"
     network = Network("mlp", hidden=[7, 9], activation="relu")
     dense = ["dense 7 1.0", "bias", "relu", "dense 9 1.0", "bias", "relu"]
-    assert network.layers(line, 3, True) == [line, *dense, "dense 3 0.1", "bias", "tanh"]
-    assert network.layers(line, 3, False) == [line, *dense, "dense 3 0.1", "bias"]
-    assert replace(network, action_bins=4).layers(line, 3, True) == [line, *dense, "dense 12 0.1", "bias"]
-    parts = take_apart(to_text(network.layers(line, 3, True)), np.zeros(11 * 7 + 7 + 7 * 9 + 9 + 9 * 3 + 3, np.float32))
+    assert network.lines(line, 3, True) == [line, *dense, "dense 3 0.1", "bias", "tanh"]
+    assert network.lines(line, 3, False) == [line, *dense, "dense 3 0.1", "bias"]
+    assert replace(network, action_bins=4).lines(line, 3, True) == [line, *dense, "dense 12 0.1", "bias"]
+    parts = take_apart(to_text(network.lines(line, 3, True)), np.zeros(11 * 7 + 7 + 7 * 9 + 9 + 9 * 3 + 3, np.float32))
     assert (parts.outputs, parts.layers[-1].kind) == (3, "tanh")
 
 

@@ -21,6 +21,7 @@ from neuroevo.native import library
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
+from neuroevo.networks.network import Network
 from neuroevo.rollout import evaluator
 from neuroevo.rollout.evaluator import LocalEvaluator, default_layout
 from neuroevo.runs.provenance import machine
@@ -83,7 +84,7 @@ def test_the_backend_is_known_to_who_has_not_asked_for_a_gpu(make):
     """In a process of its own: here its library has been loaded."""
     tensorflow = "from neuroevo.rollout.pipeline import Pipeline" if "Pipeline" in make else ""
     names = "from neuroevo.envs import registry; from neuroevo.native.population import Population"
-    code = f"{names}\nfrom neuroevo.networks.architectures import Network\n{tensorflow}\n{make}"
+    code = f"{names}\nfrom neuroevo.networks.network import Network\n{tensorflow}\n{make}"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert failed.returncode == 1 and failed.stderr.rstrip().endswith(library.gpu().why_not)
 
@@ -145,7 +146,7 @@ def memories(
     """The emulators' memory after one episode of each of several networks from the same start, on two lanes of two
     slots; returns and steps. Nothing but the networks' actions tells the memories apart."""
     played = [Episode(Genome(0, ((i, 0.5),)), 3, steps) for i in range(episodes)]
-    network = architectures.Network("model", dtype=dtype)
+    network = Network("model", dtype=dtype)
     layout = {"lanes": 2, "slots": episodes // 2, "threads": 2, "behavior": Behavior()}
     with LocalEvaluator("frostbite", network, backend=backend, engine=engine, **layout) as one:
         outcomes = one.evaluate(played)
@@ -169,7 +170,7 @@ def test_a_gpu_plays_the_same_episodes_as_the_cpu(dtype, network, engine):
     episodes = [Episode(Genome(i // 4, ((i, 0.05),)), i, 400) for i in range(48)]
     outcomes = []
     for device in ("cpu", "gpu"):
-        played = architectures.Network(network, dtype=dtype)
+        played = Network(network, dtype=dtype)
         with LocalEvaluator("frostbite", played, device=device, engine=engine) as one:
             assert one.device == device
             outcomes.append(one.evaluate(episodes))

@@ -15,7 +15,8 @@ from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.submission import pack
-from neuroevo.networks.architectures import NETWORKS, Network, input_line, to_text
+from neuroevo.networks.architectures import NETWORKS, input_line, to_text
+from neuroevo.networks.network import Network
 from neuroevo.rollout.pipeline import Pipeline
 from neuroevo.rollout.tensorflow.engine import TensorFlowEngine
 from neuroevo.rollout.tensorflow.ops import load_ops

@@ -19,7 +19,8 @@ from neuroevo.native import library
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
-from neuroevo.networks.architectures import NETWORKS, Network, input_line, to_text
+from neuroevo.networks.architectures import NETWORKS, input_line, to_text
+from neuroevo.networks.network import Network
 from neuroevo.networks.quantization import quantized
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.runs.checkpoints import Checkpoints

@@ -160,7 +160,7 @@ def test_signals_are_handled_between_pieces_of_a_chain(engine) -> None:
     """An alarm in the middle of 2,000 mutations ends them; whole or in pieces, a chain makes the same weights."""
     from neuroevo.envs import registry
     from neuroevo.native.population import Population
-    from neuroevo.networks.architectures import Network
+    from neuroevo.networks.network import Network
     from neuroevo.rollout.engine import make_engine
     from neuroevo.rollout.pipeline import Pipeline
 

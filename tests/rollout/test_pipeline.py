@@ -18,7 +18,7 @@ from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 
 LAYOUTS = [(1, 1), (2, 8), (3, 5)]  # lanes, slots of each

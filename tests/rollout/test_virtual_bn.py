@@ -8,14 +8,15 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroevo.analysis import network_export
-from neuroevo.analysis.network_export import Exported
+from neuroevo.analysis import keras_model, network_export
+from neuroevo.analysis.exported_network import Exported
 from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.genome import Genome
 from neuroevo.native import library, trace
 from neuroevo.native.population import Population
-from neuroevo.networks.architectures import NETWORKS, Network, check, input_line, to_text, virtual_bn
+from neuroevo.networks.architectures import NETWORKS, input_line, to_text, virtual_bn
 from neuroevo.networks.layers import take_apart
+from neuroevo.networks.network import Network, check
 from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.ops.test_population_ops import observations_for, thetas_for
 from tests.support import cuda_emulated
@@ -325,7 +326,7 @@ def test_an_exported_network_has_the_statistics_as_constants(text, tmp_path):
     seen, population = observations_for(network, 6, rng), prepared(text, "cpu", theta, batch)
     exported = Exported("net", text, theta[0], GENOME, "frostbite", statistics=population.statistics(0))
     expected = population.forward([0] * 6, seen, network.outputs)
-    model = network_export.to_keras(exported)
+    model = keras_model.to_keras(exported)
     model.save(tmp_path / "net.keras")
     for each in (model, keras.models.load_model(tmp_path / "net.keras")):
         difference = np.abs(each.predict(seen, verbose=0) - expected)
@@ -338,7 +339,7 @@ def test_an_exported_network_has_the_statistics_as_constants(text, tmp_path):
 def test_an_export_without_statistics_is_refused():
     text = to_text(virtual_bn(SCREEN, 6))
     exported = Exported("net", text, np.zeros(Population([text], 1).dimensions[0], np.float32), GENOME, "none")
-    for call in (network_export.to_keras, network_export.to_arrays):
+    for call in (keras_model.to_keras, network_export.to_arrays):
         with pytest.raises(UserError, match="net .*vbn .*statistics"):
             call(exported)
     for size in (1, 2 * (16 + 32 + 256) + 1):

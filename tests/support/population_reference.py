@@ -34,6 +34,14 @@ def noise(seed: int, count: int) -> np.ndarray:
     return np.stack([length * np.cos(2 * np.pi * angle), length * np.sin(2 * np.pi * angle)], 2).reshape(-1)[:count]
 
 
+_ACTIVATIONS = {
+    "relu": tf.nn.relu,
+    "tanh": tf.tanh,
+    "silu": tf.nn.silu,
+    "gelu": lambda x: tf.nn.gelu(x, approximate=True),
+}
+
+
 @dataclass(frozen=True)
 class Part:
     """The weights of one layer: their shape, place in theta, and initial scale (0 for a bias)."""
@@ -90,11 +98,20 @@ class ReferenceNetwork:
                 x = tf.matmul(x, weights((x.shape[1], int(words[0])), float(words[1]), x.shape[1]))
             elif kind == "bias":
                 x = x + weights((x.shape[-1],), 0.0, 1)
+            elif kind in ("max_pool", "avg_pool"):
+                height, width, stride = map(int, words[:3])
+                pool = tf.nn.max_pool2d if kind == "max_pool" else tf.nn.avg_pool2d
+                x = pool(x, (height, width), stride, words[3].upper())
+            elif kind == "layer_norm":
+                mean, variance = tf.nn.moments(x, [len(x.shape) - 1], keepdims=True)
+                x = (x - mean) / tf.sqrt(variance + 1e-3)
+            elif kind == "leaky_relu":
+                x = tf.nn.leaky_relu(x, float(words[0]))
             elif kind == "vbn":
                 mean, variance = tf.nn.moments(x[:batch], list(range(len(x.shape) - 1)))
                 x = tf.nn.batch_normalization(x, mean, variance, None, None, 1e-3)
             else:
-                x = {"relu": tf.nn.relu, "tanh": tf.tanh}[kind](x)
+                x = _ACTIVATIONS[kind](x)
         return tf.reshape(x, (x.shape[0], -1))
 
 

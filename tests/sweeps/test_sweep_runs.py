@@ -14,7 +14,8 @@ pytest.importorskip("ray.tune")
 pytest.importorskip("optuna")
 
 from neuroevo.analysis.evaluation import evaluate_run  # noqa: E402 (Ray may be missing)
-from neuroevo.analysis.network_export import elite_network, to_arrays  # noqa: E402
+from neuroevo.analysis.exported_network import elite_network
+from neuroevo.analysis.network_export import to_arrays  # noqa: E402
 from neuroevo.analysis.rendering import choose_players, render  # noqa: E402
 from neuroevo.cluster.connection import join, leave  # noqa: E402
 from neuroevo.runs.metrics_files import read_rows  # noqa: E402

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from neuroevo.envs.registry import resolve
-from neuroevo.networks.architectures import named
+from neuroevo.networks.network import named
 from neuroevo.rollout.pipeline import Pipeline
 from neuroevo.rollout.tensorflow import rollout
 from neuroevo.rollout.tensorflow.engine import TensorFlowEngine

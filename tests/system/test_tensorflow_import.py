@@ -18,7 +18,7 @@ assert "tensorflow" in sys.modules and not sys.modules.keys() & {"matplotlib", "
 import matplotlib.pyplot  # is there for who wants it
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 with LocalEvaluator("HardMaze-v0", Network(name="mlp", hidden=(4,)), threads=1, engine="tensorflow") as evaluator:
     print(int(evaluator.evaluate([Episode(Genome(1), 1, 20)]).steps[0]))

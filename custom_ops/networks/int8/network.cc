@@ -5,27 +5,6 @@
 
 namespace neuroevo {
 
-namespace {
-
-const char* NameOf(Layer::Kind kind) {
-  switch (kind) {
-    case Layer::Kind::kConv:
-      return "conv";
-    case Layer::Kind::kDense:
-      return "dense";
-    case Layer::Kind::kBias:
-      return "bias";
-    case Layer::Kind::kVbn:
-      return "vbn";
-    case Layer::Kind::kRelu:
-      return "relu";
-    default:
-      return "tanh";
-  }
-}
-
-}  // namespace
-
 Int8Network::Int8Network(const Network& network, int64_t index) {
   const std::vector<Layer>& layers = network.layers();
   // Layers count from 1 as in Network::Parse: the input is 0.
@@ -39,8 +18,24 @@ Int8Network::Int8Network(const Network& network, int64_t index) {
   for (size_t i = 0; i < layers.size();) {
     Int8Step step;
     step.layer = layers[i];
-    if (step.layer.kind == Layer::Kind::kTanh) refuse(i + 1, "makes fractions, expected relu");
-    if (step.layer.kind == Layer::Kind::kVbn) refuse(i + 1, "makes fractions, expected a network without it");
+    switch (step.layer.kind) {
+      case Layer::Kind::kConv:
+      case Layer::Kind::kDense:
+      case Layer::Kind::kBias:
+      case Layer::Kind::kRelu:
+        break;
+      case Layer::Kind::kTanh:
+      case Layer::Kind::kLeakyRelu:
+      case Layer::Kind::kSilu:
+      case Layer::Kind::kGelu:
+        refuse(i + 1, "makes fractions, expected relu");
+        break;
+      case Layer::Kind::kMaxPool:
+        refuse(i + 1, "has no integers yet, expected a network without it");
+        break;
+      default:
+        refuse(i + 1, "makes fractions, expected a network without it");
+    }
     if (!step.dense() && step.layer.kind != Layer::Kind::kConv) {
       refuse(i + 1, "does not follow a conv or dense layer, each with at most one bias and then one relu");
     }

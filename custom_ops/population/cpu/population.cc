@@ -82,9 +82,9 @@ class CpuPopulation : public HostPopulation {
     AddNoise(seed, begin, count, scale, in, out);
   }
 
-  void Evaluate(int network, const float* row, int slots, const void* const* observations,
+  void Evaluate(int network, const float* row, int slots, const void* const* observations, float* const* states,
                 float* const* outs) override {
-    plans_[network].Run(row, slots, observations, outs);
+    plans_[network].Run(row, slots, observations, states, outs);
   }
 
   void DoPrepare(const std::vector<int64_t>& rows) override {
@@ -116,7 +116,7 @@ class CpuPopulation : public HostPopulation {
           outs[s] = batch + (first + s) * pitch;
           inputs[s] = &stage == &stages[0] ? static_cast<const void*>(ReferenceObservation(first + s)) : outs[s];
         }
-        stage.plan.Run(row, slots, inputs, outs);
+        stage.plan.Run(row, slots, inputs, nullptr, outs);
         for (int s = 0; s < slots; ++s) {
           Sum(outs[s], size, channels, [](float x, int) { return vbn::Term(x); }, &sums[(first + s) * channels]);
         }

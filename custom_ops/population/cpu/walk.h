@@ -1,8 +1,8 @@
 // The way of a task's slots through the convolutions and dense layers of a network, and where activations are on it.
 //
-// Layers before the first dense one run slot by slot, on images padded for their next convolution. From the first dense
-// layer on, all slots of the task go through a layer together and share its weight reads. What an activation is, and
-// what a layer does to it, is not known here: see float32/plan.cc and int8/backend.cc.
+// Convolutions and pools run slot by slot, on images padded for their next convolution. From the first layer on that
+// flattens its input, all slots of the task go through a layer together and share its weight reads. What an activation
+// is, and what a layer does to it, is not known here: see float32/plan.cc and int8/backend.cc.
 #ifndef NEUROEVO_POPULATION_CPU_WALK_H_
 #define NEUROEVO_POPULATION_CPU_WALK_H_
 
@@ -30,18 +30,22 @@ struct WalkMemory {
   Scratch<T> image[2], flat[2];
 };
 
+inline bool Flattens(const Layer& layer) {
+  return layer.kind == Layer::Kind::kDense || layer.kind == Layer::Kind::kRecall || layer.kind == Layer::Kind::kCell;
+}
+
 // Takes slots [0, slots) with inputs of that shape through steps, which may be none: steps[i].layer is a convolution or
-// a dense layer, steps[i].dense() says which. Returns what the last step has written. The layers' part:
+// a pool, or one that flattens its input. Returns what the last step has written. The layers' part:
 //   Load(s, frame, out)                slot s's input becomes an image in that frame
 //   Convolve(i, s, from, in, to, out)  step i takes slot s from an image to the next, each in its frame
-//   Dense(i, in, out)                  step i takes all slots to their next values
+//   Dense(i, in, out)                  step i, which flattens its input, takes all slots to their next values
 // An image is written with its border.
 template <class T, class Steps, class Layers>
 SlotValues<T> Walk(const std::array<int, 3>& shape, const Steps& steps, int slots, WalkMemory<T>* memory,
                    Layers* layers) {
   const size_t count = steps.size();
   size_t first_dense = 0;
-  while (first_dense < count && !steps[first_dense].dense()) ++first_dense;
+  while (first_dense < count && !Flattens(steps[first_dense].layer)) ++first_dense;
   // Of what step i reads, or what the last one writes:
   const auto shape_of = [&](size_t i) { return i == 0 ? shape : steps[i - 1].layer.out; };
   const auto frame_of = [&](size_t i) { return Frame(shape_of(i), i < count ? &steps[i].layer : nullptr); };

@@ -21,7 +21,19 @@ __global__ void StoreWords(Words words, int count, uint32_t* dst) {
   if (i < count) dst[i] = words.word[i];
 }
 
+__global__ void StoreZeros(int64_t count, uint32_t* dst) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < count) dst[i] = 0;
+}
+
 }  // namespace
+
+void Zero(void* device, int64_t bytes, device::Stream stream) {
+  const int64_t count = bytes / 4;
+  if (count == 0) return;
+  const unsigned blocks = static_cast<unsigned>((count + kThreads - 1) / kThreads);
+  Launch(StoreZeros, blocks, kThreads, 0, stream, count, static_cast<uint32_t*>(device));
+}
 
 void Upload(void* device_dst, const void* host_src, int64_t bytes, device::Stream stream) {
   uint32_t* dst = static_cast<uint32_t*>(device_dst);

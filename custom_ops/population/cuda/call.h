@@ -13,8 +13,18 @@ namespace neuroevo::cuda {
 // slots[i], which plays row rows[i].
 struct CallSlots {
   std::vector<int32_t> slots, rows;
+  std::vector<int32_t> states;  // of the positions, where networks are recurrent; otherwise none
   int64_t count() const { return static_cast<int64_t>(slots.size()); }
 };
+
+// The memory of all states, on the device.
+struct States {
+  float* first = nullptr;  // null where no network is recurrent
+  int64_t stride = 0;      // floats from state to state
+};
+
+// Makes bytes of the device's memory zeros, a multiple of 4.
+void Zero(void* device, int64_t bytes, device::Stream stream);
 
 // Copies a few kilobytes from any host memory to the device, in the arguments of kernels: what was at host_src may
 // change as soon as this returns. bytes: a multiple of 4.

@@ -32,8 +32,8 @@ int64_t FloatRowsNeeded(int64_t float_rows, int64_t rows) {
 }
 
 // The call's slots that play each of the networks, by row.
-std::vector<CallSlots> SlotsOfNetworks(const std::vector<int64_t>& rows, const std::vector<int32_t>& row_network,
-                                       size_t networks) {
+std::vector<CallSlots> SlotsOfNetworks(const std::vector<int64_t>& rows, const std::vector<int64_t>& states,
+                                       const std::vector<int32_t>& row_network, size_t networks) {
   std::vector<int32_t> order(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) order[i] = static_cast<int32_t>(i);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return rows[a] < rows[b]; });
@@ -42,13 +42,15 @@ std::vector<CallSlots> SlotsOfNetworks(const std::vector<int64_t>& rows, const s
     CallSlots& call = calls[row_network[rows[slot]]];
     call.slots.push_back(slot);
     call.rows.push_back(static_cast<int32_t>(rows[slot]));
+    if (!states.empty()) call.states.push_back(static_cast<int32_t>(states[slot]));
   }
   return calls;
 }
 
 // Forward for observations and outputs of the host: through pinned memory, which the GPU reads by itself.
 void ForwardFromHost(Calls* calls, ThreadPool* pool, DeviceForward* forward, const Network& network,
-                     const std::vector<int64_t>& rows, const void* observations, float* out) {
+                     const std::vector<int64_t>& rows, const void* observations, float* out,
+                     const std::vector<int64_t>& states) {
   const int64_t k = static_cast<int64_t>(rows.size());
   if (k == 0) return;
   const int64_t in_bytes = k * network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
@@ -67,7 +69,7 @@ void ForwardFromHost(Calls* calls, ThreadPool* pool, DeviceForward* forward, con
     float* device_out = parts.Part<float>(out_floats);
     device::CopyIn(device_in, pinned, in_bytes, call.stream);
     DeviceSpan span(call.stream);
-    forward->ForwardOnDevice(rows, device_in, device_out, parts.Part<char>(0), call.stream);
+    forward->ForwardOnDevice(rows, device_in, device_out, states, parts.Part<char>(0), call.stream);
     span.End();
     device::CopyOut(pinned + in_part, device_out, out_floats * static_cast<int64_t>(sizeof(float)), call.stream);
     device::Synchronize(call.stream);
@@ -102,7 +104,10 @@ CudaPopulation::CudaPopulation(std::vector<Network> networks, int64_t rows, std:
   }
   const int64_t bytes = RoundUp(longest * static_cast<int64_t>(sizeof(float)), kRowAlignment);
   stride_ = bytes / static_cast<int64_t>(sizeof(float));
-  memory_ = std::make_unique<RowsMemory>(rows_, bytes, "float32", std::move(memory));
+  memory_ = std::make_unique<RowsMemory>(rows_, bytes, "float32", memory);
+  if (!recurrent()) return;
+  const int64_t state_bytes = state_size_ * static_cast<int64_t>(sizeof(float));
+  states_ = std::make_unique<RowsMemory>(rows_, state_bytes, "states", std::move(memory));
 }
 
 int64_t CudaPopulation::WorkspaceBytes(int64_t count) const {
@@ -192,18 +197,29 @@ void CudaPopulation::DoReadStatistics(int64_t row, float* out, int64_t n) {
 }
 
 void CudaPopulation::ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
-                                     char* workspace, device::Stream stream) {
-  CheckForward(rows, observations, outputs);
-  const std::vector<CallSlots> calls = SlotsOfNetworks(rows, row_network_, networks_.size());
+                                     const std::vector<int64_t>& states, char* workspace, device::Stream stream) {
+  CheckForward(rows, observations, outputs, states);
+  static const std::vector<int64_t> none;
+  const std::vector<CallSlots> calls =
+      SlotsOfNetworks(rows, recurrent() ? states : none, row_network_, networks_.size());
+  const States slots_states = {recurrent() ? reinterpret_cast<float*>(states_->data()) : nullptr, state_size_};
   for (size_t n = 0; n < calls.size(); ++n) {
     if (calls[n].count() == 0) continue;
-    cuda_networks_[n].Forward(Row(0), stride_, calls[n], observations, outputs, workspace, stream);
+    cuda_networks_[n].Forward(Row(0), stride_, calls[n], observations, slots_states, outputs, workspace, stream);
     workspace += cuda_networks_[n].WorkspaceBytes(calls[n].count());
   }
 }
 
-void CudaPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) {
-  ForwardFromHost(&calls_, pool_.get(), this, networks_[0], rows, observations, out);
+void CudaPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                               const std::vector<int64_t>& states) {
+  ForwardFromHost(&calls_, pool_.get(), this, networks_[0], rows, observations, out, states);
+}
+
+void CudaPopulation::DoClearStates(const std::vector<int64_t>& states) {
+  const int64_t bytes = state_size_ * static_cast<int64_t>(sizeof(float));
+  calls_.Run([&](Calls::Call& call) {
+    for (int64_t state : states) Zero(states_->data() + state * bytes, bytes, call.stream);
+  });
 }
 
 CudaInt8Population::CudaInt8Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool,
@@ -247,9 +263,9 @@ void CudaInt8Population::QuantizeRows(const std::vector<Target>& targets) {
 }
 
 void CudaInt8Population::ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
-                                         char* workspace, device::Stream stream) {
-  CheckForward(rows, observations, outputs);
-  const std::vector<CallSlots> calls = SlotsOfNetworks(rows, row_network_, networks_.size());
+                                         const std::vector<int64_t>& states, char* workspace, device::Stream stream) {
+  CheckForward(rows, observations, outputs, states);
+  const std::vector<CallSlots> calls = SlotsOfNetworks(rows, {}, row_network_, networks_.size());
   for (size_t n = 0; n < calls.size(); ++n) {
     if (calls[n].count() == 0) continue;
     cuda_networks_[n].Forward(Row(0), stride_, calls[n], static_cast<const uint8_t*>(observations), outputs, workspace,
@@ -258,8 +274,9 @@ void CudaInt8Population::ForwardOnDevice(const std::vector<int64_t>& rows, const
   }
 }
 
-void CudaInt8Population::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) {
-  ForwardFromHost(&calls_, pool_.get(), this, networks_[0], rows, observations, out);
+void CudaInt8Population::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                                   const std::vector<int64_t>& states) {
+  ForwardFromHost(&calls_, pool_.get(), this, networks_[0], rows, observations, out, states);
 }
 
 }  // namespace neuroevo::cuda

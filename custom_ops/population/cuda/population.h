@@ -24,8 +24,8 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
 
   const float* Theta(int64_t row) const override { return Row(row); }
   int64_t WorkspaceBytes(int64_t count) const override;
-  void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs, char* workspace,
-                       device::Stream stream) override;
+  void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
+                       const std::vector<int64_t>& states, char* workspace, device::Stream stream) override;
 
  private:
   void DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;
@@ -36,13 +36,16 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
   void DoSetReference() override;
   void DoPrepare(const std::vector<int64_t>& rows) override;
   void DoReadStatistics(int64_t row, float* out, int64_t n) override;
-  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
+  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                 const std::vector<int64_t>& states) override;
+  void DoClearStates(const std::vector<int64_t>& states) override;
 
   float* Row(int64_t row) const { return reinterpret_cast<float*>(memory_->data()) + row * stride_; }
 
   std::vector<CudaNetwork> cuda_networks_;
   int64_t stride_ = 0;  // floats from row to row
   std::unique_ptr<RowsMemory> memory_;
+  std::unique_ptr<RowsMemory> states_;  // [R, state_size_] floats; null where no network is recurrent
   device::Memory reference_on_device_{device::Where::kDevice};
   Calls calls_;
 };
@@ -53,12 +56,13 @@ class CudaInt8Population : public Int8Population, public DeviceForward {
                      std::shared_ptr<MemorySource> memory);
 
   int64_t WorkspaceBytes(int64_t count) const override;
-  void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs, char* workspace,
-                       device::Stream stream) override;
+  void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
+                       const std::vector<int64_t>& states, char* workspace, device::Stream stream) override;
 
  private:
   void QuantizeRows(const std::vector<Target>& targets) override;
-  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
+  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                 const std::vector<int64_t>& states) override;
 
   char* Row(int64_t row) const { return memory_->data() + row * stride_; }
 

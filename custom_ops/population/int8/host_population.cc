@@ -90,7 +90,8 @@ void Int8HostPopulation::QuantizePiece(const Target& target, const Piece& piece,
   }
 }
 
-void Int8HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) {
+void Int8HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                                   const std::vector<int64_t>&) {
   const SlotBlocks slots(rows, pool_->threads(), Int8Backend::kMaxSlots);
   const int64_t tasks = static_cast<int64_t>(slots.blocks.size());
   pool_->ParallelFor(tasks, [&](int64_t task) {

@@ -27,7 +27,8 @@ class Int8HostPopulation : public Int8Population {
   };
 
   void QuantizeRows(const std::vector<Target>& targets) override;
-  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out) override;
+  void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                 const std::vector<int64_t>& states) override;
   void QuantizePiece(const Target& target, const Piece& piece, int exponent);
 
   std::unique_ptr<Int8Backend> backend_;

@@ -5,11 +5,14 @@
 // weights behind them are not read. Leaving a zero out changes no bit as long as the weight is finite (and no sum has
 // underflowed to -0, which adding a zero makes +0); faster paths that do multiply zeros agree on finite weights only.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "core/noise.h"
+#include "networks/activations.h"
+#include "networks/layer_norm.h"
 #include "networks/vbn.h"
 #include "population/host_population.h"
 
@@ -36,6 +39,31 @@ void Conv(const Layer& layer, const float* weights, const float* in, float* out)
           }
         }
         out[(int64_t{y} * out_width + x) * filters + filter] = sum;
+      }
+    }
+  }
+}
+
+// The greatest value of a window, the first of equal ones; or the sum, in the order of row and column from +0, divided
+// by how many there are. Positions outside the image do not count.
+void Pool(const Layer& layer, const float* in, float* out) {
+  const auto [height, width, channels] = layer.in;
+  for (int y = 0; y < layer.out[0]; ++y) {
+    for (int x = 0; x < layer.out[1]; ++x) {
+      for (int channel = 0; channel < channels; ++channel) {
+        float greatest = -std::numeric_limits<float>::infinity(), sum = 0;
+        int count = 0;
+        for (int kh = 0; kh < layer.kernel_h; ++kh) {
+          for (int kw = 0; kw < layer.kernel_w; ++kw) {
+            const int in_y = y * layer.stride + kh - layer.pad_top, in_x = x * layer.stride + kw - layer.pad_left;
+            if (in_y < 0 || in_y >= height || in_x < 0 || in_x >= width) continue;
+            const float value = in[(int64_t{in_y} * width + in_x) * channels + channel];
+            greatest = value > greatest ? value : greatest;
+            sum = Add(sum, value);
+            ++count;
+          }
+        }
+        *out++ = layer.kind == Layer::Kind::kMaxPool ? greatest : Div(sum, static_cast<float>(count));
       }
     }
   }
@@ -81,14 +109,16 @@ class ReferencePopulation : public HostPopulation {
     for (int64_t i = 0; i < count; ++i) out[i] = Fma(scale, Noise(seed, begin + i), in == nullptr ? 0.0f : in[i]);
   }
 
-  void Evaluate(int network, const float* row, int slots, const void* const* observations,
+  void Evaluate(int network, const float* row, int slots, const void* const* observations, float* const* states,
                 float* const* outs) override {
-    for (int s = 0; s < slots; ++s) EvaluateOne(networks_[network], row, observations[s], outs[s]);
+    for (int s = 0; s < slots; ++s) {
+      EvaluateOne(networks_[network], row, observations[s], states == nullptr ? nullptr : states[s], outs[s]);
+    }
   }
 
-  static void EvaluateOne(const Network& network, const float* row, const void* observation, float* out) {
+  static void EvaluateOne(const Network& network, const float* row, const void* observation, float* state, float* out) {
     std::vector<float> values = Input(network, observation);
-    for (const Layer& layer : network.layers()) values = Apply(layer, row, values);
+    for (const Layer& layer : network.layers()) values = Apply(layer, row, values, state);
     std::copy(values.begin(), values.end(), out);
   }
 
@@ -101,12 +131,18 @@ class ReferencePopulation : public HostPopulation {
     const Network& network = NetworkOf(row);
     std::vector<std::vector<float>> batch;
     for (int64_t b = 0; b < reference_count_; ++b) batch.push_back(Input(network, ReferenceObservation(b)));
+    const Layer* last = nullptr;
+    for (const Layer& layer : network.layers()) {
+      if (layer.kind == Layer::Kind::kVbn) last = &layer;
+    }
     for (const Layer& layer : network.layers()) {
       if (layer.kind == Layer::Kind::kVbn) {
         float* statistics = Row(row) + layer.statistics;
         MeansAndFactors(layer.out[2], batch, statistics, statistics + layer.out[2]);
       }
-      for (std::vector<float>& values : batch) values = Apply(layer, Row(row), values);
+      // Statistics of layers before the last vbn, which no lstm is among.
+      for (std::vector<float>& values : batch) values = Apply(layer, Row(row), values, nullptr);
+      if (&layer == last) break;
     }
   }
 
@@ -119,7 +155,9 @@ class ReferencePopulation : public HostPopulation {
     return values;
   }
 
-  static std::vector<float> Apply(const Layer& layer, const float* row, const std::vector<float>& values) {
+  // state: of the slot, which a cell changes.
+  static std::vector<float> Apply(const Layer& layer, const float* row, const std::vector<float>& values,
+                                  float* state) {
     const float *weights = row + layer.offset, *statistics = row + layer.statistics;
     const int channels = layer.out[2];
     std::vector<float> next(ValuesOf(layer.out));
@@ -144,6 +182,36 @@ class ReferencePopulation : public HostPopulation {
           next[i] = vbn::Normalized(values[i], statistics[i % channels], statistics[channels + i % channels]);
         }
         break;
+      case Layer::Kind::kLeakyRelu:
+        for (size_t i = 0; i < next.size(); ++i) next[i] = activations::LeakyRelu(values[i], layer.slope);
+        break;
+      case Layer::Kind::kSilu:
+        for (size_t i = 0; i < next.size(); ++i) next[i] = activations::Silu(values[i]);
+        break;
+      case Layer::Kind::kGelu:
+        for (size_t i = 0; i < next.size(); ++i) next[i] = activations::Gelu(values[i]);
+        break;
+      case Layer::Kind::kMaxPool:
+      case Layer::Kind::kAvgPool:
+        Pool(layer, values.data(), next.data());
+        break;
+      case Layer::Kind::kLayerNorm:
+        for (size_t i = 0; i < next.size(); i += channels) layer_norm::Normalize(&values[i], channels, &next[i]);
+        break;
+      case Layer::Kind::kRecall: {
+        const auto joint = std::copy(values.begin(), values.end(), next.begin());
+        std::copy_n(state + layer.state, next.size() - values.size(), joint);
+        break;
+      }
+      case Layer::Kind::kCell: {
+        float *h = state + layer.state, *c = h + channels;
+        for (int u = 0; u < channels; ++u) {
+          const float* gates = &values[u];
+          activations::Cell(gates[0], gates[channels], gates[2 * channels], gates[3 * channels], &c[u], &h[u]);
+        }
+        std::copy_n(h, channels, next.begin());
+        break;
+      }
     }
     return next;
   }

@@ -109,7 +109,8 @@ CallTimes DeviceCalls::Time(int64_t k, Play play, double seconds) {
   Prepare(k);
   std::vector<int64_t> list;
   const auto call = [&] {
-    forward_->ForwardOnDevice(list, in_.data(), reinterpret_cast<float*>(out_.data()), workspace_.data(), own_.stream);
+    forward_->ForwardOnDevice(list, in_.data(), reinterpret_cast<float*>(out_.data()), {}, workspace_.data(),
+                              own_.stream);
   };
   const auto alone = [&] {
     list = NextRows(k, play);

@@ -1,6 +1,6 @@
 """A population of different networks in PyTorch playing in EnvPool: what users put together without neuroevo.
 
-    python torch_population.py {grouped,unfold,threads} {model,large_model} GAME NETWORKS THREADS
+    python torch_population.py {grouped,unfold,threads} {model,large_model,large_model_lstm} GAME NETWORKS THREADS
 
 Three ways to evaluate N networks at once, all float32:
   grouped   convolutions with N groups, batched matrix products
@@ -23,10 +23,11 @@ import torch.nn.functional as F  # noqa: N812 (torch's own name for it)
 from pools import FRAME_SKIP, make_envpool
 from serve import serve
 
-# (filters, kernel side, stride), then the units of the hidden layer.
+# (filters, kernel side, stride), then the units of the hidden layer and of a recurrent cell behind it, or 0.
 _NETWORKS = {
-    "model": ([(16, 8, 4), (32, 4, 2)], 256),
-    "large_model": ([(32, 8, 4), (64, 4, 2), (64, 3, 1)], 512),
+    "model": ([(16, 8, 4), (32, 4, 2)], 256, 0),
+    "large_model": ([(32, 8, 4), (64, 4, 2), (64, 3, 1)], 512, 0),
+    "large_model_lstm": ([(32, 8, 4), (64, 4, 2), (64, 3, 1)], 512, 256),
 }
 
 
@@ -40,7 +41,7 @@ class Population:
     """N networks with random weights. paddings: of each convolution, as F.pad takes them."""
 
     def __init__(self, network: str, count: int, actions: int):
-        convolutions, hidden = _NETWORKS[network]
+        convolutions, hidden, units = _NETWORKS[network]
         generator = torch.Generator().manual_seed(0)
 
         def weights(*shape: int, fan_in: int, std: float = 1.0) -> torch.Tensor:
@@ -55,7 +56,12 @@ class Population:
             size, channels = -(-size // stride), filters
         features = size * size * channels
         self.dense = weights(features, hidden, fan_in=features)
-        self.output = weights(hidden, actions, fan_in=hidden, std=0.1)
+        self.output = weights(units or hidden, actions, fan_in=units or hidden, std=0.1)
+        self.units = units
+        if units:
+            self.cell = weights(hidden + units, 4 * units, fan_in=hidden + units)
+            self.bias = torch.zeros(count, 4 * units)
+            self.h, self.c = torch.zeros(count, units), torch.zeros(count, units)
 
     def features(self, images: torch.Tensor, way: str) -> torch.Tensor:
         """float32 [N, features] of images float32 [N, 4, 84, 84], image n through network n."""
@@ -77,6 +83,10 @@ class Population:
         """int32 [N] of observations uint8 [N, 4, 84, 84]."""
         x = self.features(torch.from_numpy(observations).float().div_(255), way)
         x = F.relu_(torch.bmm(x[:, None], self.dense))
+        if self.units:
+            gates = torch.bmm(torch.cat([x, self.h[:, None]], -1), self.cell)[:, 0] + self.bias
+            self.h, self.c = _remembered(gates, self.c)
+            x = self.h[:, None]
         return torch.bmm(x, self.output)[:, 0].argmax(-1).numpy().astype(np.int32)
 
     def action(self, index: int, observation: torch.Tensor) -> int:
@@ -85,7 +95,18 @@ class Population:
         for kernel, padding, stride in zip(self.kernels, self.paddings, self.strides, strict=True):
             x = F.relu_(F.conv2d(F.pad(x, padding), kernel[index], stride=stride))
         x = F.relu_(x.flatten(1) @ self.dense[index])
+        if self.units:
+            gates = torch.cat([x, self.h[index : index + 1]], -1) @ self.cell[index] + self.bias[index]
+            x, self.c[index] = _remembered(gates, self.c[index])
+            self.h[index] = x
         return int((x @ self.output[index]).argmax())
+
+
+def _remembered(gates: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """h and c of an LSTM's cell; an episode's end does not clear them here, which costs torch nothing."""
+    i, f, g, o = gates.chunk(4, -1)
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
 
 
 @torch.inference_mode()

@@ -18,7 +18,7 @@ from neuroevo.accelerated.brax_simulator import BraxSimulator
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 
 _CHUNK = 8192  # steps of all lanes between looks at the clock
 _MANY = 50  # episodes for each lane, which are played again when they are over

@@ -10,8 +10,8 @@ import numpy as np
 
 from neuroevo.accelerated.peers.experiment import Experiment
 from neuroevo.native.weights import NativeWeights
-from neuroevo.networks.architectures import Network
 from neuroevo.networks.layers import take_apart
+from neuroevo.networks.network import Network
 
 
 def network_of(experiment: Experiment) -> Network:

@@ -15,11 +15,17 @@ from neuroevo.rollout.tensorflow.ops import load_ops
 
 @functools.cache
 def lane_function(
-    dtype: tf.DType, shape: tuple[int, ...], action_dtype: tf.DType, population_device: str, prepares: bool
+    dtype: tf.DType,
+    shape: tuple[int, ...],
+    action_dtype: tf.DType,
+    population_device: str,
+    prepares: bool,
+    recurrent: bool,
 ) -> tf.types.experimental.ConcreteFunction:
     """The graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
 
     Observations are shown to networks as uint8, or normalized as float32. prepares: whether networks have vbn layers.
+    recurrent: whether they have lstm layers; the state of a slot then has its number.
 
     The handles are arguments: a graph that captured them would keep the rows in memory until Python's garbage collector
     finds it.
@@ -46,6 +52,9 @@ def lane_function(
                 rows = tf.concat([take.assign_rows, take.init_rows, take.perturb_dst], 0)
                 with tf.control_dependencies([perturb]), tf.device(population_device):
                     filled = ops.population_prepare(population, rows)
+            if recurrent:
+                with tf.control_dependencies([filled]), tf.device(population_device):
+                    filled = ops.population_clear_states(population, take.slots)
             episodes = take.slots, take.seeds, take.max_frames, take.normalizers
             reset = ops.env_reset(env_pool, *episodes)
             with tf.control_dependencies([filled, reset]):
@@ -57,7 +66,10 @@ def lane_function(
             else:
                 observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
             with tf.device(population_device):
-                outputs = ops.population_forward(population, rows, observations)
+                if recurrent:
+                    outputs = ops.population_forward_recurrent(population, rows, observations, slots)
+                else:
+                    outputs = ops.population_forward(population, rows, observations)
             actions = ops.env_actions(env_pool, outputs, T=action_dtype)
             rewards, dones = ops.env_step(env_pool, slots, actions)
             put = ops.episode_queue_put(queue, env_pool, lane, slots, rewards, dones)

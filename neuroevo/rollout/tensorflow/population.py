@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from neuroevo.networks.layers import is_recurrent
 from neuroevo.rollout.tensorflow.ops import int64, load_ops, raises_native_errors
 
 Ints = Sequence[int] | np.ndarray
@@ -27,6 +28,7 @@ class OpPopulation:
     Attributes:
         handle: For the ops.
         dimensions: D of each network.
+        recurrent: Whether networks have lstm layers.
         has_reference: Whether networks have vbn layers, which take their statistics of a reference batch.
     """
 
@@ -41,6 +43,7 @@ class OpPopulation:
         device: str = "/cpu:0",
     ):
         self.device, self.has_reference = device, False
+        self.recurrent = any(is_recurrent(network) for network in networks)
         floats = -1 if float_rows is None else float_rows
         with tf.device(device):
             self.handle = load_ops().population_make(

@@ -15,7 +15,7 @@ from neuroevo.config.load import make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.core.randomness import draw_seeds
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.sweeps.tune.space import Choice, Space
 
 SEED = "training.seed"

@@ -26,7 +26,7 @@ from ray import tune
 from neuroevo.config.schema import Config
 from neuroevo.config.sources import read
 from neuroevo.core.errors import UserError
-from neuroevo.networks.architectures import Network
+from neuroevo.networks.network import Network
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator, make_shared_evaluator

@@ -68,6 +68,36 @@ TEST(StatisticsLieBehindTheta) {
   CHECK_EQ(Network::Parse(kModel).row_size(), 1008450);
 }
 
+TEST(AnLstmIsThreeLayersAndHasAState) {
+  const Network network = Network::Parse(
+      "input float32 4 4 3; conv 5 2 2 2 same 1; relu; lstm 6 0.5; dense 3 1; tanh; lstm 2 1; dense 7 1");
+  const int64_t conv = 2 * 2 * 3 * 5, inputs = 2 * 2 * 5, gates = (inputs + 6) * 24;
+  CHECK_EQ(network.dimension(), conv + gates + 24 + 18 + 5 * 8 + 8 + 14);
+  CHECK_EQ(network.state_size(), 2 * 6 + 2 * 2);
+  CHECK(network.recurrent() && !Network::Parse(kModel).recurrent());
+  const std::vector<Layer>& layers = network.layers();
+  const Layer &recall = layers[2], &dense = layers[3], &bias = layers[4], &cell = layers[5];
+  CHECK(recall.kind == Layer::Kind::kRecall && cell.kind == Layer::Kind::kCell);
+  CHECK((recall.in == std::array<int, 3>{2, 2, 5}) && (recall.out == std::array<int, 3>{1, 1, 26}));
+  CHECK(dense.kind == Layer::Kind::kDense && bias.kind == Layer::Kind::kBias);
+  CHECK_EQ(dense.offset, conv);
+  CHECK_EQ(dense.weights, gates);
+  CHECK_EQ(dense.init_scale, static_cast<float>(0.5 / std::sqrt(26.0)));
+  CHECK_EQ(bias.offset, conv + gates);
+  CHECK_EQ(bias.init_scale, 0.0f);
+  CHECK((cell.in == std::array<int, 3>{1, 1, 24}) && (cell.out == std::array<int, 3>{1, 1, 6}));
+  CHECK_EQ(recall.state, 0);
+  CHECK_EQ(cell.state, 0);
+  CHECK_EQ(layers[8].state, 12);
+  CHECK_EQ(layers[11].state, 12);
+}
+
+TEST(PoolsHaveNoWeights) {
+  CheckConv("input uint8 7 10 3; max_pool 3 2 2 same; bias", 4, 5, 1, 0);
+  CheckConv("input uint8 7 10 3; avg_pool 3 2 2 valid; bias", 3, 5, 0, 0);
+  CHECK_EQ(Network::Parse("input uint8 7 10 3; max_pool 3 2 2 valid; bias").dimension(), 3);
+}
+
 TEST(PaddingIsTensorFlows) {
   CheckConv("input uint8 84 84 4; conv 32 8 8 4 same 1", 21, 21, 2, 2);
   CheckConv("input uint8 21 21 32; conv 64 4 4 2 same 1", 11, 11, 1, 1);
@@ -111,6 +141,16 @@ TEST(Errors) {
   CHECK_THROWS(parse("input uint8 3; relu"), "has no weights");
   CHECK_THROWS(parse("input uint8 3; vbn"), "has no weights");
   CHECK_THROWS(parse("input uint8 3; vbn 128; dense 1 1"), "has 2 words, expected 1: vbn");
+  CHECK_THROWS(parse("input uint8 3; layer_norm 2; dense 1 1"), "has 2 words, expected 1: layer_norm");
+  CHECK_THROWS(parse("input uint8 3; leaky_relu; dense 1 1"), "has 1 words, expected 2: leaky_relu SLOPE");
+  CHECK_THROWS(parse("input uint8 3; leaky_relu -1; dense 1 1"), "the slope is '-1', expected a number in [0, 1e6]");
+  CHECK_THROWS(parse("input uint8 3; max_pool 2 2 2 same; dense 1 1"), "needs an input of height, width and channels");
+  CHECK_THROWS(parse("input uint8 3 3 1; avg_pool 2 4 2 valid; bias"), "kernel of 2x4 does not fit its input of 3x3");
+  CHECK_THROWS(parse("input uint8 3 3 1; max_pool 2 2 same; bias"), "expected 5: max_pool|avg_pool KH KW STRIDE same");
+  CHECK_THROWS(parse("input uint8 3; lstm 4; dense 1 1"), "has 2 words, expected 3: lstm UNITS STD");
+  CHECK_THROWS(parse("input uint8 3; lstm 0 1; dense 1 1"), "the number of units is '0'");
+  CHECK_THROWS(parse("input uint8 3; lstm 4 1; vbn; dense 1 1"), "layer 2 'vbn': may not follow lstm");
+  CHECK_THROWS(parse("input uint8 3; lstm 268435456 1"), "is too large: an activation may have 268435456 values");
   CHECK_THROWS(parse("input uint8 9 9; conv 1 2 2 1 same 1"), "needs an input of height, width and channels");
   CHECK_THROWS(parse("input uint8 9 9 1; dense 4 1; conv 1 2 2 1 same 1"), "layer 2 'conv 1 2 2 1 same 1': needs");
   CHECK_THROWS(parse("input uint8 9 9 1; conv 1 2 2 1 sme 1"), "padding is 'sme', expected same or valid");

@@ -66,7 +66,8 @@ struct Caller {
   // Queues a call.
   void Queue(const Rows& rows, const std::vector<int64_t>& slots, const std::vector<uint8_t>& observations) {
     device::CopyIn(in.data(), observations.data(), static_cast<int64_t>(observations.size()), own.stream);
-    Device(rows).ForwardOnDevice(slots, in.data(), reinterpret_cast<float*>(out.data()), workspace.data(), own.stream);
+    Device(rows).ForwardOnDevice(slots, in.data(), reinterpret_cast<float*>(out.data()), {}, workspace.data(),
+                                 own.stream);
   }
   std::vector<float> Outputs() {
     const std::string bytes = out.Bytes(own.stream);

@@ -23,6 +23,11 @@ const std::vector<std::string> kNetworks = {
     "input float32 9 9 1; conv 17 2 2 3 same 1; bias; relu; conv 33 3 3 2 same 1; dense 1 1",
     "input float32 2 3 1; conv 70 5 7 1 same 1; tanh; bias; relu; conv 16 1 1 1 valid 1; dense 4 1",
     "input float32 20 20 3; conv 8 3 3 7 valid 1; dense 18 1",
+    "input float32 8 9 5; max_pool 3 2 2 same; bias; leaky_relu 0.2; avg_pool 2 3 1 same; silu; dense 7 1; gelu",
+    "input float32 7 6 3; conv 21 3 3 1 same 1; bias; gelu; max_pool 2 2 2 valid; layer_norm; conv 9 2 2 1 valid 1; "
+    "silu; avg_pool 2 1 3 same; leaky_relu 0; dense 3 1",
+    "input float32 37; layer_norm; bias; dense 33 1; layer_norm; silu; dense 5 1; leaky_relu 1.5; bias",
+    "input uint8 11 12 3; max_pool 5 4 3 valid; conv 6 2 2 1 same 1; layer_norm; gelu; dense 4 1",
     "input uint8 19 23 4; conv 32 8 8 4 same 1; bias; relu; conv 64 4 4 2 same 1; bias; relu; dense 64 1; relu; "
     "dense 6 1",
 };

@@ -394,6 +394,10 @@ TEST(RefusedNetworks) {
   CHECK_THROWS(refused("input uint8 4; dense 3 1; bias; bias"), "layer 3 'bias' does not follow");
   CHECK_THROWS(refused("input uint8 4; dense 3 1; relu; bias"), "layer 3 'bias' does not follow");
   CHECK_THROWS(refused("input uint8 4; relu; dense 3 1"), "layer 1 'relu' does not follow");
+  CHECK_THROWS(refused("input uint8 4; dense 5 1; silu; dense 3 1"), "layer 2 'silu' makes fractions, expected relu");
+  CHECK_THROWS(refused("input uint8 4; lstm 5 1; dense 3 1"),
+               "layer 1 'lstm' makes fractions, expected a network without");
+  CHECK_THROWS(refused("input uint8 4; dense 5 1; layer_norm; dense 3 1"), "layer 2 'layer_norm' makes fractions");
   std::string deep = "input uint8 4";
   for (int i = 0; i < 16; ++i) deep += "; dense 3 1; relu";
   refused(deep);

@@ -120,15 +120,21 @@ TEST(CpuIsTheReferenceBitByBit) {
       "input float32 2 3 1; conv 70 5 7 1 same 1; tanh; bias; relu; conv 16 1 1 1 valid 1; dense 4 1",
       "input float32 6 30 2; relu; bias; conv 32 1 4 1 valid 1; bias; conv 65 2 2 2 same 1; bias; relu; dense 8 1",
       "input float32 20 20 3; conv 8 3 3 7 valid 1; dense 3 1",
+      "input float32 8 9 5; max_pool 3 2 2 same; bias; leaky_relu 0.2; avg_pool 2 3 1 same; silu; dense 7 1; gelu",
+      "input float32 7 6 3; conv 21 3 3 1 same 1; bias; gelu; max_pool 2 2 2 valid; layer_norm; conv 9 2 2 1 valid 1; "
+      "silu; avg_pool 2 1 3 same; leaky_relu 0; dense 3 1",
+      "input float32 37; layer_norm; bias; dense 33 1; layer_norm; silu; dense 5 1; leaky_relu 1.5; bias",
       "input float32 8 7 45; conv 200 3 3 1 same 1; bias; relu; conv 70 2 3 1 valid 1; bias; dense 3 1",
   };
   for (const std::string& text : float_networks) {
     const uint64_t hash = CheckBackendsAgree<float>(text);
     std::printf("hash %016llx of '%s'\n", static_cast<unsigned long long>(hash), text.c_str());
   }
-  for (const std::string text : {kModel, "input uint8 50; dense 20 1; bias; relu; dense 4 1",
-                                 "input uint8 19 23 4; "
-                                 "conv 12 8 8 4 same 1; bias; relu; dense 64 1; relu; dense 6 1"}) {
+  for (const std::string text :
+       {kModel, "input uint8 50; dense 20 1; bias; relu; dense 4 1",
+        "input uint8 11 12 3; max_pool 5 4 3 valid; conv 6 2 2 1 same 1; layer_norm; gelu; dense 4 1",
+        "input uint8 19 23 4; "
+        "conv 12 8 8 4 same 1; bias; relu; dense 64 1; relu; dense 6 1"}) {
     const uint64_t hash = CheckBackendsAgree<uint8_t>(text);
     std::printf("hash %016llx of '%s'\n", static_cast<unsigned long long>(hash), text.c_str());
   }

@@ -48,6 +48,12 @@ struct ConvScratch {
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
              bool flat, float* out, int64_t out_pitch, ConvScratch* scratch);
 
+// One image, likewise, through a max_pool or avg_pool.
+void CpuPool(const Layer& layer, const float* in, int64_t in_pitch, float* out, int64_t out_pitch);
+
+// The cell of an lstm: gates [4 * units], state h [units], then c [units]; out: h.
+void CpuCell(int units, const float* gates, float* state, float* out);
+
 constexpr int kMaxDenseSlots = 8;
 
 // Several inputs through the same weights, which are read once. in[s * in_stride + i], out[s * out_stride + unit];

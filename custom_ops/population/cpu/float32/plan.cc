@@ -3,35 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/simd.h"
-#include "networks/vbn.h"
+#include "population/cpu/float32/elementwise.h"
 #include "population/cpu/walk.h"
 
 namespace neuroevo {
 
 namespace {
-
-// Layers of vbn, bias, ReLU or tanh that are no part of a step, in place on n adjacent values.
-void Elementwise(const std::vector<const Layer*>& layers, const float* row, int64_t n, float* values) {
-  for (const Layer* layer : layers) {
-    const bool by_channel = layer->kind == Layer::Kind::kBias || layer->kind == Layer::Kind::kVbn;
-    const int64_t channels = by_channel ? layer->out[2] : n;
-    const float *bias = row + layer->offset, *means = row + layer->statistics, *factors = means + layer->out[2];
-    for (int64_t first = 0; first < n; first += channels) {
-      for (int64_t i = 0; i < channels; i += kLanes) {
-        float* place = values + first + i;
-        Floats value = Floats::Load(place);
-        if (layer->kind == Layer::Kind::kVbn) {
-          value = vbn::Normalized(value, Floats::Load(means + i), Floats::Load(factors + i));
-        }
-        if (layer->kind == Layer::Kind::kBias) value = Add(value, Floats::Load(bias + i));
-        if (layer->kind == Layer::Kind::kRelu) value = Relu(value);
-        if (layer->kind == Layer::Kind::kTanh) value = Tanh(value);
-        value.StorePartial(place, static_cast<int>(std::min<int64_t>(kLanes, channels - i)));
-      }
-    }
-  }
-}
 
 struct Scratches {
   WalkMemory<float> walk;
@@ -55,8 +32,13 @@ Epilogue CpuPlan::Step::EpilogueFor(const float* row) const {
 CpuPlan::CpuPlan(DType input_dtype, const std::array<int, 3>& shape, const Layer* begin, const Layer* end)
     : input_dtype_(input_dtype), shape_(shape), outputs_(ValuesOf(begin < end ? end[-1].out : shape)) {
   for (const Layer* layer = begin; layer < end; ++layer) {
-    if (layer->kind != Layer::Kind::kConv && layer->kind != Layer::Kind::kDense) {
+    const bool sums = layer->kind == Layer::Kind::kConv || layer->kind == Layer::Kind::kDense;
+    if (!sums && !layer->pool() && !Flattens(*layer)) {
       (steps_.empty() ? first_ : steps_.back().then).push_back(layer);
+      continue;
+    }
+    if (!sums) {
+      steps_.push_back(Step{*layer, nullptr, nullptr, false, {}});
       continue;
     }
     const auto take = [&](Layer::Kind kind) { return layer + 1 < end && layer[1].kind == kind ? ++layer : nullptr; };
@@ -72,6 +54,7 @@ struct CpuPlan::Layers {
   const float* row;
   int slots;
   const void* const* inputs;
+  float* const* states;
   Scratches* scratches;
 
   void Load(int s, const Frame& frame, float* out) const {
@@ -91,8 +74,12 @@ struct CpuPlan::Layers {
     const Step& step = plan.steps_[i];
     const bool flat = i == 0;  // as observations are; activations hardly ever
     to.ZeroBorder(out);
-    CpuConv(step.layer, row + step.layer.offset, step.EpilogueFor(row), in, from.pitch, flat, to.Row(out, 0), to.pitch,
-            &scratches->conv);
+    if (step.layer.pool()) {
+      CpuPool(step.layer, in, from.pitch, to.Row(out, 0), to.pitch);
+    } else {
+      CpuConv(step.layer, row + step.layer.offset, step.EpilogueFor(row), in, from.pitch, flat, to.Row(out, 0),
+              to.pitch, &scratches->conv);
+    }
     for (int64_t y = 0; y < to.height; ++y) Elementwise(step.then, row, to.row_values, to.Row(out, y));
   }
 
@@ -100,15 +87,25 @@ struct CpuPlan::Layers {
     const Step& step = plan.steps_[i];
     const int64_t inputs = ValuesOf(step.layer.in);
     const int units = step.layer.out[2];
-    CpuDense(inputs, units, row + step.layer.offset, step.EpilogueFor(row), slots, in.first, in.stride, out.first,
-             out.stride, scratches->dense_list.Get(DenseListSize(inputs)));
+    if (step.layer.kind == Layer::Kind::kDense) {
+      CpuDense(inputs, units, row + step.layer.offset, step.EpilogueFor(row), slots, in.first, in.stride, out.first,
+               out.stride, scratches->dense_list.Get(DenseListSize(inputs)));
+    } else if (step.layer.kind == Layer::Kind::kRecall) {
+      for (int s = 0; s < slots; ++s) {
+        float* recalled = std::copy_n(in.Of(s), inputs, out.Of(s));
+        std::copy_n(states[s] + step.layer.state, units - inputs, recalled);
+      }
+    } else {
+      for (int s = 0; s < slots; ++s) CpuCell(units, in.Of(s), states[s] + step.layer.state, out.Of(s));
+    }
     for (int s = 0; s < slots; ++s) Elementwise(step.then, row, units, out.Of(s));
   }
 };
 
-void CpuPlan::Run(const float* row, int slots, const void* const* inputs, float* const* outs) const {
+void CpuPlan::Run(const float* row, int slots, const void* const* inputs, float* const* states,
+                  float* const* outs) const {
   thread_local Scratches scratches;
-  Layers layers{*this, row, slots, inputs, &scratches};
+  Layers layers{*this, row, slots, inputs, states, &scratches};
   const SlotValues<float> values = Walk(shape_, steps_, slots, &scratches.walk, &layers);
   for (int s = 0; s < slots; ++s) memcpy(outs[s], values.Of(s), outputs_ * sizeof(float));
 }

@@ -20,20 +20,20 @@ class CpuPlan {
   CpuPlan(DType input_dtype, const std::array<int, 3>& shape, const Layer* begin, const Layer* end);
 
   // outs[s][:outputs] = the layers with that row's weights and statistics applied to inputs[s], for s in [0, slots),
-  // slots <= kMaxDenseSlots. An output may lie where its own input is.
-  void Run(const float* row, int slots, const void* const* inputs, float* const* outs) const;
+  // slots <= kMaxDenseSlots. An output may lie where its own input is. states[s]: from and to which a cell goes; may be
+  // null where there is none.
+  void Run(const float* row, int slots, const void* const* inputs, float* const* states, float* const* outs) const;
 
   int64_t outputs() const { return outputs_; }
 
  private:
-  // A convolution or dense layer and what follows it.
+  // A convolution, pool, dense layer, recall or cell and what follows it.
   struct Step {
     const Layer& layer;
-    const Layer *vbn, *bias;         // part of it, or null
+    const Layer *vbn, *bias;         // part of a convolution or dense layer, or null
     bool relu;                       // likewise
     std::vector<const Layer*> then;  // one by one
 
-    bool dense() const { return layer.kind == Layer::Kind::kDense; }
     Epilogue EpilogueFor(const float* row) const;
   };
 

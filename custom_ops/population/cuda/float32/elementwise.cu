@@ -1,5 +1,6 @@
 // Steps without sums: a vbn, bias or activation that follows no convolution or dense layer, and uint8 inputs of dense
 // layers.
+#include "networks/activations.h"
 #include "population/cuda/float32/tile.h"
 
 namespace neuroevo::cuda {
@@ -20,6 +21,9 @@ __global__ void __launch_bounds__(kThreads) Elementwise(Sums sums, int64_t value
   if (sums.bias >= 0) value = Add(value, theta[sums.bias]);
   if (sums.activation == Activation::kRelu) value = value > 0 ? value : 0;
   if (sums.activation == Activation::kTanh) value = Tanh(value);
+  if (sums.activation == Activation::kLeakyRelu) value = activations::LeakyRelu(value, sums.slope);
+  if (sums.activation == Activation::kSilu) value = activations::Silu(value);
+  if (sums.activation == Activation::kGelu) value = activations::Gelu(value);
   Of<float>(sums.out, position)[i] = value;
 }
 

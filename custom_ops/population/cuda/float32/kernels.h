@@ -29,6 +29,7 @@ struct Sums {
   int64_t bias;         // offset in a row of [units]; -1: none
   int terms, units;
   Activation activation;
+  float slope;  // of leaky_relu
   Tensors in, out;
   // Whether four adjacent values may be read or written at once, as places and sizes are multiples of four.
   bool weights_by_4, in_by_4, out_by_4;
@@ -50,6 +51,15 @@ void LaunchDense(const Sums& sums, const int32_t* tiles, int64_t count, int size
 // out = activation(vbn(in) + bias), value by value; sums.terms is ignored, units are channels, the innermost dimension.
 // in and out may be the same tensors.
 void LaunchElementwise(const Sums& sums, int64_t values, int64_t count, device::Stream stream);
+
+// A max_pool or avg_pool, layer_norm, recall or cell of `count` positions, which read and write floats. state_indices:
+// device, [count].
+void LaunchPool(const Layer& layer, const Tensors& in, const Tensors& out, int64_t count, device::Stream stream);
+void LaunchLayerNorm(const Layer& layer, const Tensors& in, const Tensors& out, int64_t count, device::Stream stream);
+void LaunchRecall(const Layer& layer, const States& states, const int32_t* state_indices, const Tensors& in,
+                  const Tensors& out, int64_t count, device::Stream stream);
+void LaunchCell(const Layer& layer, const States& states, const int32_t* state_indices, const Tensors& in,
+                const Tensors& out, int64_t count, device::Stream stream);
 
 // A vbn layer of rows whose networks have seen a reference batch: position i of rows * observations is observation
 // i % observations as rows[i] has it.

@@ -15,6 +15,32 @@ bool BiasFits(const Step& step) { return step.bias < 0 && step.activation == Act
 
 bool VbnFits(const Step& step) { return step.vbn < 0 && BiasFits(step); }
 
+Step::Kind KindOf(const Layer& layer) {
+  switch (layer.kind) {
+    case Layer::Kind::kConv:
+      return Step::Kind::kConv;
+    case Layer::Kind::kDense:
+      return Step::Kind::kDense;
+    case Layer::Kind::kMaxPool:
+    case Layer::Kind::kAvgPool:
+      return Step::Kind::kPool;
+    case Layer::Kind::kLayerNorm:
+      return Step::Kind::kLayerNorm;
+    case Layer::Kind::kRecall:
+      return Step::Kind::kRecall;
+    case Layer::Kind::kCell:
+      return Step::Kind::kCell;
+    default:
+      return Step::Kind::kNeither;
+  }
+}
+
+// Whether there is a last step that a vbn, bias or activation can be part of.
+bool Follows(const std::vector<Step>& steps) {
+  return !steps.empty() && (steps.back().kind == Step::Kind::kConv || steps.back().kind == Step::Kind::kDense ||
+                            steps.back().kind == Step::Kind::kNeither);
+}
+
 // A multiple of four, so that every tensor can be read and written by vectors.
 int64_t Pitch(const Step& step) { return CeilDivide(ValuesOf(step.layer.out), 4) * 4; }
 
@@ -43,31 +69,45 @@ std::vector<Step> StepsOf(const Network& network) {
   std::vector<Step> steps;
   for (const Layer& layer : network.layers()) {
     Step alone;
-    alone.kind = Step::Kind::kNeither;
+    alone.kind = KindOf(layer);
     alone.layer = layer;
+    const bool reads_bytes = alone.kind == Step::Kind::kConv || alone.kind == Step::Kind::kNeither;
+    if (steps.empty() && !reads_bytes && network.input_dtype() == DType::kUint8) {
+      Step floats;
+      floats.kind = Step::Kind::kNeither;
+      floats.layer.in = floats.layer.out = layer.in;
+      steps.push_back(floats);
+    }
     switch (layer.kind) {
       case Layer::Kind::kConv:
       case Layer::Kind::kDense:
-        if (steps.empty() && layer.kind == Layer::Kind::kDense && network.input_dtype() == DType::kUint8) {
-          alone.layer.out = layer.in;
-          steps.push_back(alone);
-          alone.layer = layer;
-        }
-        alone.kind = layer.kind == Layer::Kind::kConv ? Step::Kind::kConv : Step::Kind::kDense;
+      case Layer::Kind::kMaxPool:
+      case Layer::Kind::kAvgPool:
+      case Layer::Kind::kLayerNorm:
+      case Layer::Kind::kRecall:
+      case Layer::Kind::kCell:
         steps.push_back(alone);
         break;
       case Layer::Kind::kBias:
-        if (steps.empty() || !BiasFits(steps.back())) steps.push_back(alone);
+        if (!Follows(steps) || !BiasFits(steps.back())) steps.push_back(alone);
         steps.back().bias = layer.offset;
         break;
       case Layer::Kind::kVbn:
-        if (steps.empty() || !VbnFits(steps.back())) steps.push_back(alone);
+        if (!Follows(steps) || !VbnFits(steps.back())) steps.push_back(alone);
         steps.back().vbn = layer.statistics;
         break;
       case Layer::Kind::kRelu:
       case Layer::Kind::kTanh:
-        if (steps.empty() || steps.back().activation != Activation::kNone) steps.push_back(alone);
+        if (!Follows(steps) || steps.back().activation != Activation::kNone) steps.push_back(alone);
         steps.back().activation = layer.kind == Layer::Kind::kRelu ? Activation::kRelu : Activation::kTanh;
+        break;
+      case Layer::Kind::kLeakyRelu:
+      case Layer::Kind::kSilu:
+      case Layer::Kind::kGelu:
+        steps.push_back(alone);
+        steps.back().activation = layer.kind == Layer::Kind::kLeakyRelu ? Activation::kLeakyRelu
+                                  : layer.kind == Layer::Kind::kSilu    ? Activation::kSilu
+                                                                        : Activation::kGelu;
         break;
     }
   }
@@ -89,22 +129,34 @@ CudaNetwork::CudaNetwork(const Network& network)
 
 // The positions of a call, on the device.
 struct CudaNetwork::Positions {
-  Positions(const float* row_thetas, int64_t row_stride, const CallSlots& call, int32_t* list, device::Stream on)
-      : thetas(row_thetas), stride(row_stride), count(call.count()), slots(list), tiles(call.rows), stream(on) {
-    // One list, so that few launches bring it: slots, rows and the tiles of all sizes.
+  Positions(const float* row_thetas, int64_t row_stride, const CallSlots& call, const States& of_states, int32_t* list,
+            device::Stream on)
+      : thetas(row_thetas),
+        stride(row_stride),
+        count(call.count()),
+        slots(list),
+        states(of_states),
+        tiles(call.rows),
+        stream(on) {
+    // One list, so that few launches bring it: slots, rows, the tiles of all sizes, of which there are no more than
+    // positions, and states.
     std::vector<int32_t> all = call.slots;
     all.insert(all.end(), call.rows.begin(), call.rows.end());
     for (const auto& first : tiles.first) all.insert(all.end(), first.begin(), first.end());
+    state_indices = list + all.size();
+    all.insert(all.end(), call.states.begin(), call.states.end());
     Upload(list, all.data(), 4 * static_cast<int64_t>(all.size()), stream);
   }
 
-  static int64_t ListSize(int64_t count) { return 3 * count; }
+  static int64_t ListSize(int64_t count) { return 4 * count; }
   const int32_t* rows() const { return slots + count; }
   const int32_t* first_of_tiles() const { return slots + 2 * count; }
 
   const float* thetas;
   int64_t stride, count;
   const int32_t* slots;
+  const int32_t* state_indices;
+  States states;
   DenseTiles tiles;
   device::Stream stream;
 };
@@ -146,7 +198,20 @@ void CudaNetwork::Run(const Step& step, const Positions& positions, const Tensor
       break;
     }
     case Step::Kind::kNeither:
+      sums.slope = step.layer.slope;
       LaunchElementwise(sums, ValuesOf(step.layer.out), count, positions.stream);
+      break;
+    case Step::Kind::kPool:
+      LaunchPool(step.layer, in, out, count, positions.stream);
+      break;
+    case Step::Kind::kLayerNorm:
+      LaunchLayerNorm(step.layer, in, out, count, positions.stream);
+      break;
+    case Step::Kind::kRecall:
+      LaunchRecall(step.layer, positions.states, positions.state_indices, in, out, count, positions.stream);
+      break;
+    case Step::Kind::kCell:
+      LaunchCell(step.layer, positions.states, positions.state_indices, in, out, count, positions.stream);
       break;
   }
 }
@@ -157,11 +222,11 @@ int64_t CudaNetwork::WorkspaceBytes(int64_t count) const {
 }
 
 void CudaNetwork::Forward(const float* thetas, int64_t stride, const CallSlots& call, const void* observations,
-                          float* outputs, char* workspace, device::Stream stream) const {
+                          const States& states, float* outputs, char* workspace, device::Stream stream) const {
   const int64_t count = call.count();
   if (count == 0) return;
   Workspace parts(workspace);
-  const Positions positions(thetas, stride, call, parts.Part<int32_t>(Positions::ListSize(count)), stream);
+  const Positions positions(thetas, stride, call, states, parts.Part<int32_t>(Positions::ListSize(count)), stream);
   float* const between[2] = {parts.Part<float>(pitch_[0] * count), parts.Part<float>(pitch_[1] * count)};
   Tensors in = {const_cast<void*>(observations), network_.input_size(), positions.slots,
                 network_.input_dtype() == DType::kUint8};
@@ -190,7 +255,7 @@ void CudaNetwork::Prepare(float* thetas, int64_t stride, const std::vector<int32
   }
   const int64_t count = call.count();
   Workspace parts(workspace);
-  const Positions positions(thetas, stride, call, parts.Part<int32_t>(Positions::ListSize(count)), stream);
+  const Positions positions(thetas, stride, call, States(), parts.Part<int32_t>(Positions::ListSize(count)), stream);
   float* between[2];
   for (int i : {0, 1}) between[i] = parts.Part<float>(prepare_pitch_[i] * count);
   double* sums = parts.Part<double>(prepare_channels_ * count);

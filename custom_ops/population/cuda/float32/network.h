@@ -13,14 +13,14 @@ namespace neuroevo::cuda {
 
 struct Tensors;
 
-enum class Activation { kNone, kRelu, kTanh };
+enum class Activation { kNone, kRelu, kTanh, kLeakyRelu, kSilu, kGelu };
 
 // A convolution, a dense layer or neither, and the vbn, bias and activation that follow it, each of which may be
-// missing.
+// missing; an activation other than ReLU or tanh is a step of its own, kNeither. Or one layer of another kind.
 struct Step {
-  enum class Kind { kConv, kDense, kNeither };
+  enum class Kind { kConv, kDense, kNeither, kPool, kLayerNorm, kRecall, kCell };
   Kind kind;
-  Layer layer;        // of kNeither, only in and out count
+  Layer layer;        // of kNeither, only in, out and slope count
   int64_t vbn = -1;   // offset in a row of its statistics; -1: there is none
   int64_t bias = -1;  // offset in a row; -1: there is none
   Activation activation = Activation::kNone;
@@ -38,9 +38,10 @@ class CudaNetwork {
 
   // outputs[slot, :A] = this network with theta of the slot's row applied to observations[slot], for the call's slots.
   // thetas [R, stride] floats, observations [K, ...] and outputs [K, A] are on the device, as is the workspace. Queues
-  // kernels on the stream; neither allocates nor waits. What a slot gets does not depend on the other slots.
-  void Forward(const float* thetas, int64_t stride, const CallSlots& call, const void* observations, float* outputs,
-               char* workspace, device::Stream stream) const;
+  // kernels on the stream; neither allocates nor waits. What a slot gets does not depend on the other slots. states: of
+  // a recurrent network; that of a position is call.states of it.
+  void Forward(const float* thetas, int64_t stride, const CallSlots& call, const void* observations,
+               const States& states, float* outputs, char* workspace, device::Stream stream) const;
 
   // Of Prepare, for that many rows and reference observations.
   int64_t PrepareBytes(int64_t rows, int64_t observations) const;

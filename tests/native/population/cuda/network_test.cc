@@ -104,7 +104,7 @@ class Case {
     const device::Memory outputs(device::Where::kDevice, (slots_ + 1) * a * 4);
     const int64_t workspace_bytes = cuda_.WorkspaceBytes(call.count());
     const device::Memory workspace(device::Where::kDevice, workspace_bytes + 256);
-    cuda_.Forward(reinterpret_cast<const float*>(thetas.data()), stride_, call, observations.data(),
+    cuda_.Forward(reinterpret_cast<const float*>(thetas.data()), stride_, call, observations.data(), cuda::States(),
                   reinterpret_cast<float*>(outputs.data()), workspace.data(), nullptr);
     const float* got = reinterpret_cast<const float*>(outputs.data());
     const uint32_t* behind = reinterpret_cast<const uint32_t*>(workspace.data() + workspace_bytes);
@@ -176,10 +176,10 @@ TEST(StepsFuseWhatFollows) {
   const auto kinds = [](const std::string& text) {
     std::string all;
     for (const Step& step : cuda::StepsOf(Network::Parse(text))) {
-      all += step.kind == Step::Kind::kConv ? "c" : step.kind == Step::Kind::kDense ? "d" : "n";
+      all += "cdnplry"[static_cast<int>(step.kind)];
       if (step.vbn >= 0) all += "v" + std::to_string(step.vbn);
       if (step.bias >= 0) all += "b" + std::to_string(step.bias);
-      if (step.activation != Activation::kNone) all += step.activation == Activation::kRelu ? "r" : "t";
+      if (step.activation != Activation::kNone) all += " rtksg"[static_cast<int>(step.activation)];
       all += " ";
     }
     return all;
@@ -189,6 +189,10 @@ TEST(StepsFuseWhatFollows) {
   CHECK_EQ(kinds("input float32 3; vbn; dense 2 1; vbn; bias; relu; vbn; bias; vbn"), "nv10 dv16b6r nv20b8 nv24 ");
   CHECK_EQ(kinds("input uint8 3; dense 2 1; tanh"), "n dt ");
   CHECK_EQ(kinds("input uint8 3; bias; relu; dense 2 1; relu; bias; bias; tanh; relu"), "nb0r dr nb9 nb11t nr ");
+  CHECK_EQ(kinds("input uint8 3; dense 2 1; silu; bias; tanh; layer_norm; bias; gelu; relu"),
+           "n d ns nb6t l nb8 ng nr ");
+  CHECK_EQ(kinds("input uint8 4 4 1; max_pool 2 2 2 same; relu; leaky_relu 0.1; lstm 2 1; tanh"),
+           "n p nr nk r db48 y nt ");
   CHECK_EQ(kinds("input float32 4 4 1; relu; relu; bias; conv 2 1 1 1 same 1; bias"), "nr nr nb0 cb3 ");
 }
 
@@ -214,6 +218,13 @@ TEST(LayersOfAllKindsAreTheReference) {
            "input float32 12 9 8; conv 64 3 3 1 same 1; bias; relu; conv 64 2 3 3 valid 1; tanh; dense 18 1; bias",
            "input uint8 19 23 4; conv 12 8 8 4 same 1; bias; relu; dense 64 1; relu; dense 6 1",
            "input uint8 10 11 3; conv 18 4 3 2 same 1; bias; relu; conv 70 3 3 1 same 1; bias; dense 5 1",
+           "input float32 8 9 5; max_pool 3 2 2 same; bias; leaky_relu 0.2; avg_pool 2 3 1 same; silu; dense 7 1; gelu",
+           "input float32 7 6 3; conv 21 3 3 1 same 1; bias; gelu; max_pool 2 2 2 valid; layer_norm; conv 9 2 2 1 "
+           "valid 1; "
+           "silu; avg_pool 2 1 3 same; leaky_relu 0; dense 3 1",
+           "input float32 37; layer_norm; bias; dense 33 1; layer_norm; silu; dense 5 1; leaky_relu 1.5; bias",
+           "input uint8 11 12 3; max_pool 5 4 3 valid; conv 6 2 2 1 same 1; layer_norm; gelu; dense 4 1",
+           "input uint8 6; layer_norm; silu; bias; relu",
            "input uint8 3 2 1; conv 33 5 5 1 same 1; bias; relu",
            "input uint8 12 12 8; conv 64 3 3 3 valid 1; relu; conv 33 2 2 1 same 1; bias; tanh; dense 3 1",
        }) {

@@ -1,0 +1,34 @@
+// The arithmetic of layer normalization (Ba et al. 2016) over the channels of one position, for the host and the
+// device: the same bits everywhere. What happens to a value is as in vbn.h, but here the sums are those of the position
+// itself: eight double sums, of the channels c with the same c % 8 in their order, from +0, which are added up in
+// pairs.
+#ifndef NEUROEVO_NETWORKS_LAYER_NORM_H_
+#define NEUROEVO_NETWORKS_LAYER_NORM_H_
+
+#include <cstdint>
+
+#include "networks/vbn.h"
+
+namespace neuroevo::layer_norm {
+
+template <class Term>
+NEUROEVO_HD inline double Sum(const float* values, int channels, const Term& term) {
+  double sums[8] = {};
+  int c = 0;
+  for (; c + 8 <= channels; c += 8) {
+    for (int k = 0; k < 8; ++k) sums[k] += term(values[c + k]);
+  }
+  for (int k = 0; c + k < channels; ++k) sums[k] += term(values[c + k]);
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+// out may be values.
+NEUROEVO_HD inline void Normalize(const float* values, int channels, float* out) {
+  const float mean = vbn::Mean(Sum(values, channels, [](float x) { return vbn::Term(x); }), channels);
+  const float factor = vbn::Factor(Sum(values, channels, [=](float x) { return vbn::SquareTerm(x, mean); }), channels);
+  for (int c = 0; c < channels; ++c) out[c] = vbn::Normalized(values[c], mean, factor);
+}
+
+}  // namespace neuroevo::layer_norm
+
+#endif  // NEUROEVO_NETWORKS_LAYER_NORM_H_

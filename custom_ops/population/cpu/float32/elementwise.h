@@ -1,0 +1,17 @@
+// Layers without sums of products, in place: those that are no part of a step of a plan.
+#ifndef NEUROEVO_POPULATION_CPU_FLOAT32_ELEMENTWISE_H_
+#define NEUROEVO_POPULATION_CPU_FLOAT32_ELEMENTWISE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "networks/network.h"
+
+namespace neuroevo {
+
+// One layer after the other, vbn, bias, layer_norm or an activation, on n adjacent values of whole positions.
+void Elementwise(const std::vector<const Layer*>& layers, const float* row, int64_t n, float* values);
+
+}  // namespace neuroevo
+
+#endif  // NEUROEVO_POPULATION_CPU_FLOAT32_ELEMENTWISE_H_

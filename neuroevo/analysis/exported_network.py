@@ -1,0 +1,162 @@
+"""An elite's network with its weights, ready for export, and in words how to play with what it puts out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroevo.analysis.replay import Replay
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
+from neuroevo.core.observation_statistics import Normalizer
+from neuroevo.networks.layers import Layers, take_apart
+from neuroevo.runs.metrics_files import Elite
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A network with its weights and where they come from.
+
+    Attributes:
+        name: The name of the Keras model.
+        text: The layer list, as custom_ops/networks/network.h describes it.
+        theta: The weights, float32 [D].
+        genome: The genome that the weights were made from.
+        env: The name of the environment that it played.
+        dtype: The arithmetic that the run evaluated it in, "float32" or "int8".
+        observations: The dtype of the environment's observations; None for that of the network's input.
+        normalizer: The normalizer of its observations; None if they are not normalized.
+        action_low: Lower bounds of an action that is a vector, float32 [A]; None if an action is an index.
+        action_high: Upper bounds, likewise.
+        action_bins: Bins per number of an action that is a vector; 0 if it has none.
+        statistics: Statistics of its vbn layers, float32 [S], as native.Population.statistics gives them; a network
+            with vbn layers cannot be exported without them.
+    """
+
+    name: str
+    text: str
+    theta: np.ndarray
+    genome: Genome
+    env: str
+    dtype: str = "float32"
+    observations: str | None = None
+    normalizer: Normalizer | None = None
+    action_low: np.ndarray | None = None
+    action_high: np.ndarray | None = None
+    action_bins: int = 0
+    statistics: np.ndarray | None = None
+
+    @property
+    def layers(self) -> Layers:
+        """The network split into layers, each with its own weights.
+
+        Raises:
+            UserError: The network has vbn layers whose statistics are not known.
+        """
+        parts = take_apart(self.text, self.theta, self.statistics)
+        for layer in parts.layers:
+            if layer.kind == "vbn" and layer.mean is None:
+                raise UserError(f"{self.name} has vbn layers, expected their statistics beside its weights")
+        return parts
+
+
+def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.ndarray | None = None) -> Exported:
+    """Makes the network of an elite ready for export.
+
+    Args:
+        config: The configuration of the run that the elite comes from.
+        elite: The genome, and the normalizer of its observations if it has one.
+        name: The name of the Keras model.
+        reference_batch: The run's observations [B, ...] from which vbn layers take their statistics; None where the
+            network has no such layers.
+
+    Returns:
+        The network with its weights.
+
+    Raises:
+        UserError: There is no such environment.
+    """
+    if config.environment.family.accelerated:
+        return _accelerated_network(config, elite, name)
+    replay = Replay(config, [elite.genome], reference_batch=reference_batch)
+    vector = replay.pool.action_dtype == np.float32
+    return Exported(
+        name,
+        replay.network,
+        replay.thetas()[0],
+        elite.genome,
+        config.env.name,
+        config.network.dtype,
+        observations=replay.pool.observation_dtype.name,
+        normalizer=elite.normalizer,
+        action_low=replay.pool.action_low if vector else None,
+        action_high=replay.pool.action_high if vector else None,
+        action_bins=config.network.action_bins,
+        statistics=replay.population.statistics(0),
+    )
+
+
+def _accelerated_network(config: Config, elite: Elite, name: str) -> Exported:
+    """Of an environment whose simulator runs on the accelerator: there all actions lie in [-1, 1]."""
+    from neuroevo.accelerated.start import make_evaluator
+
+    with make_evaluator(config.environment, config.network) as evaluator:
+        one = np.ones(evaluator.num_actions, np.float32)
+        return Exported(
+            name,
+            evaluator.network_texts[0],
+            evaluator.weights.theta(elite.genome),
+            elite.genome,
+            config.env.name,
+            config.network.dtype,
+            observations="float32",
+            normalizer=elite.normalizer,
+            action_low=-one,
+            action_high=one,
+            action_bins=config.network.action_bins,
+        )
+
+
+def how_to_act(network: Exported) -> str:
+    """Describes how to turn the exported network's outputs into an action.
+
+    Returns:
+        A clause with this network's sizes, bounds and bins, such as "its output is float32 [K, 18]; ...".
+
+    Raises:
+        UserError: The network has vbn layers whose statistics are not known.
+    """
+    return _outputs_to_action(network) + (_MEMORY if network.layers.recurrent else "")
+
+
+def _outputs_to_action(network: Exported) -> str:
+    outputs, low, high = network.layers.outputs, network.action_low, network.action_high
+    if low is None or high is None:
+        return f"its output is float32 [K, {outputs}]; the action is the index of the greatest, from 0"
+    bounds = f"where low = {_numbers(low)} and high = {_numbers(high)}"
+    if bins := network.action_bins:
+        return (
+            f"its output is float32 [K, {outputs}], {bins} for each of an action's {len(low)} numbers; with b the "
+            f"index of the greatest of these {bins}, from 0, a number is low + b * (high - low) / {bins - 1}, {bounds}"
+        )
+    with np.errstate(over="ignore"):
+        bounded = np.isfinite(high - low)
+    of = f"its output y is float32 [K, {outputs}]; an action's numbers are"
+    if not bounded.any():
+        return f"{of} y"
+    rest = "" if bounded.all() else ", or y itself where high - low is not finite"
+    return f"{of} low + (clip(y, -1, 1) + 1) / 2 * (high - low), {bounds}{rest}"
+
+
+_MEMORY = (
+    "; it is recurrent: its inputs lstm_1_h, lstm_1_c, ... are zeros when an episode begins, then the outputs of these "
+    "names of the step before"
+)
+
+
+def _numbers(each: np.ndarray) -> str:
+    """Writes float32 [A] so that the same numbers can be read back; one number where all are equal."""
+    texts = [str(number) for number in each]
+    return texts[0] if len(set(texts)) == 1 else f"[{', '.join(texts)}]"

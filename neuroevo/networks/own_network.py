@@ -1,0 +1,56 @@
+"""Networks of the user's own: a function in a module, `network.name = "module:function"`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from neuroevo.core.errors import UserError
+from neuroevo.core.user_module import imported, names, raised
+from neuroevo.networks.layer_lines import core_layers
+
+_EXPECTED = "expected module:function, such as experiments.examples.networks:small"
+
+
+def find_network(name: str) -> Callable[..., Any]:
+    """The user's function of (shape of an observation, number of outputs) that returns lines of layers.
+
+    Args:
+        name: module:function.
+
+    Raises:
+        UserError: There is none, or importing the module raises an exception, which is the error's cause.
+    """
+    parts = names(name)
+    if parts is None:
+        raise UserError(_EXPECTED)
+    module = imported(parts[0])
+    function = getattr(module, parts[1], None)
+    if not callable(function) or isinstance(function, type):
+        where = getattr(module, "__file__", None) or "a folder"
+        raise UserError(f"{parts[0]} ({where}) has no function {parts[1]}: {_EXPECTED}")
+    return function
+
+
+def own_layers(name: str, shape: tuple[int, ...], outputs: int) -> list[str]:
+    """The layers that the user's function returns, in the text form of the native core.
+
+    Args:
+        name: module:function.
+        shape: Of an observation.
+        outputs: How many the last layer is to have.
+
+    Raises:
+        UserError: There is no such function, it raises an exception (the error's cause), or it returns no layers.
+    """
+    function = find_network(name)
+    try:
+        lines = function(shape, outputs)
+    except Exception as error:
+        raise UserError(raised(f"{name}({shape}, {outputs})", error)) from error
+    if isinstance(lines, str) or not isinstance(lines, Sequence) or not lines:
+        raise UserError(f"{name} returns {lines!r}, expected a list of layers, such as ['dense 64', 'relu', 'dense 4']")
+    try:
+        return core_layers(lines)
+    except ValueError as error:
+        raise UserError(f"{name} returns the layer {error}") from None
