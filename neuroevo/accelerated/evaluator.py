@@ -27,6 +27,7 @@ from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.native.weights import NativeWeights
+from neuroevo.networks.layers import is_recurrent
 from neuroevo.networks.network import Network
 
 _FAILED = "the simulation gave numbers that are not finite"
@@ -68,7 +69,7 @@ class AcceleratedEvaluator(Closing):
             steps: Between looks at signals and progress.
 
         Raises:
-            UserError: There are not so many devices, or lanes cannot be shared among them.
+            UserError: There are not so many devices, lanes cannot be shared among them, or the network is recurrent.
         """
         there = jax.devices()
         if devices is not None and not 1 <= devices <= len(there):
@@ -79,6 +80,8 @@ class AcceleratedEvaluator(Closing):
         self.device, self.lanes, self.observation_size = used[0].platform, lanes, simulator.observation_size
         self.num_actions = simulator.action_size
         layers = network.vector_text(self.observation_size, self.num_actions)
+        if is_recurrent(layers):
+            raise UserError("networks beside a simulator on the accelerator have no lstm yet, expected one without")
         self.network_texts = [layers]
         self.weights = NativeWeights(self.network_texts)
         self.dimension = self.weights.dimensions[0]

@@ -112,19 +112,26 @@ def _note(before: int, after: int, same: int) -> str:
 
 
 def _with_inputs(text: str, theta: np.ndarray, inputs: int, same: int) -> np.ndarray:
-    """The weights of the network with other inputs, of which the first ones are the same."""
-    layers = take_apart(text, theta).layers
+    """The weights of the network with other inputs, of which the first ones are the same.
+
+    UserError: its first layers mix the inputs in another way than by weights.
+    """
+
+    def of_inputs(weights: np.ndarray) -> np.ndarray:
+        made = np.zeros((inputs, *weights.shape[1:]), np.float32)
+        made[:same] = weights[:same]
+        return made
+
     parts: list[np.ndarray] = []
-    for layer in layers:
-        if layer.kernel is not None:
-            kernel = layer.kernel
-            if not parts:
-                kernel = np.zeros((inputs, kernel.shape[1]), np.float32)
-                kernel[:same] = layer.kernel[:same]
-            parts.append(kernel.reshape(-1))
-        if layer.bias is not None:
-            parts.append(layer.bias)
-    return np.concatenate(parts)
+    sees_inputs = True  # the layer's inputs are the observation's numbers
+    for layer in take_apart(text, theta).layers:
+        if sees_inputs and layer.kind == "layer_norm":
+            raise UserError("the network's first layer normalizes what it observes, expected one that weighs it")
+        for weights in (layer.kernel, layer.recurrent_kernel, layer.bias):
+            if weights is not None:
+                parts.append(of_inputs(weights) if sees_inputs else weights)
+                sees_inputs = sees_inputs and layer.kernel is None
+    return np.concatenate([part.reshape(-1) for part in parts])
 
 
 def _seen(normalizer: Normalizer | None, inputs: int, same: int) -> Normalizer | None:

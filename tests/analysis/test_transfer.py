@@ -81,6 +81,36 @@ def test_inputs_that_mean_something_else_there_are_left_out():
     assert "the first 6 numbers" in moved.note and "5 more" in moved.note
 
 
+def own_layers(layers):
+    return make_config({"env": {"name": "Reacher-v5"}, "network": {"layers": layers}, "algorithm": ES,
+                        "training": {"generations": 1}})  # fmt: skip
+
+
+def test_a_bias_before_the_first_weights_is_of_inputs_too():
+    pytest.importorskip("brax")
+    moved = transfer(own_layers(["bias", "dense 3", "silu"]), Elite(Genome(5, ((6, 0.1),)), None), Env("brax:reacher"))
+    moved.evaluator.close()
+    text = Network(layers=["bias", "dense 3", "silu"]).vector_text(10, 2)
+    before, after = NativeWeights([text]).theta(Genome(5, ((6, 0.1),))), moved.elite.genome.base.vector
+    np.testing.assert_array_equal(after[:11], [*before[:6], *[0] * 5])
+    np.testing.assert_array_equal(after[11:29], before[10:28])
+    assert not after[29:44].any()
+    np.testing.assert_array_equal(after[44:], before[40:])
+
+
+@pytest.mark.parametrize(
+    ("layers", "reason"),
+    [
+        (["layer_norm", "dense 3"], "first layer normalizes what it observes, expected one that weighs it"),
+        (["lstm 3"], "networks beside a simulator on the accelerator have no lstm yet, expected one without"),
+    ],
+)
+def test_networks_that_cannot_move(layers, reason):
+    pytest.importorskip("brax")
+    with pytest.raises(UserError, match=reason):
+        transfer(own_layers(layers), Elite(Genome(5), None), Env("brax:reacher"))
+
+
 def test_atari_has_no_other_simulator():
     tables = {"env": {"name": "Frostbite"}, "network": {"name": "model"}, "training": {"generations": 1}}
     with pytest.raises(UserError, match="Frostbite plays in no other simulator, expected a run on a robot"):
