@@ -64,7 +64,13 @@ build: $(BUILD)/build.ninja  ## Compile what changed in custom_ops/ into neuroev
 run: setup  ## A first evolution: the demo
 	$(BIN)/python -m experiments.demo
 
-test: setup test-native  ## All tests: native, then Python
+# The trackers that users may have beside this package, which only tests need.
+TRACKERS := .venv/.trackers
+$(TRACKERS): $(DEPS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py wandb mlflow)
+	@touch $@
+
+test: setup $(TRACKERS) test-native  ## All tests: native, then Python
 	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(MOST_PYTESTS) --dist=loadfile \
 	  --no-loadscope-reorder tests
 

@@ -32,13 +32,26 @@ if TYPE_CHECKING:
     from neuroevo.analysis.run import train
     from neuroevo.config.load import load_config, make_config
     from neuroevo.envs.vector import make_vec
+    from neuroevo.runs.trackers import MlflowTracker, WandbTracker
     from neuroevo.training.callback import Callback
 
 __version__ = VERSION
-__all__ = ["Callback", "evaluate", "load_config", "make_config", "make_vec", "open_run", "train"]
+__all__ = [
+    "Callback",
+    "MlflowTracker",
+    "WandbTracker",
+    "evaluate",
+    "load_config",
+    "make_config",
+    "make_vec",
+    "open_run",
+    "train",
+]
 
 _PLACES = {
     "Callback": ("training.callback", "Callback"),
+    "MlflowTracker": ("runs.trackers", "MlflowTracker"),
+    "WandbTracker": ("runs.trackers", "WandbTracker"),
     "evaluate": ("analysis.evaluation", "evaluate_run"),
     "load_config": ("config.load", "load_config"),
     "make_config": ("config.load", "make_config"),

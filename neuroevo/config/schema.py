@@ -31,7 +31,7 @@ from pydantic import PlainValidator
 
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.core.bounds import MAX_SLOTS
-from neuroevo.core.problems import Problem, refuse
+from neuroevo.core.problems import Problem, did_you_mean, refuse
 from neuroevo.core.settings import (
     Count,
     CountOrZero,
@@ -174,6 +174,29 @@ class Cluster:
     """After how many seconds without an answer a machine's episodes are played on others, too."""
 
 
+TRACKERS = ("tensorboard", "wandb", "mlflow")
+
+
+def _checked_trackers(value: object) -> tuple[str, ...]:
+    names = value if isinstance(value, (list, tuple)) else ()
+    wrong = [name for name in names if name not in TRACKERS]
+    if wrong or len(set(names)) < len(names) or not isinstance(value, (list, tuple)):
+        hint = did_you_mean(wrong[0], TRACKERS) if wrong and isinstance(wrong[0], str) else ""
+        raise ValueError(f"expected a list of some of {', '.join(TRACKERS)}{hint}")
+    return tuple(names)
+
+
+@settings
+class Logging:
+    """Where a run's metrics go beside metrics.jsonl. Results do not depend on it."""
+
+    trackers: Annotated[tuple[str, ...], PlainValidator(_checked_trackers)] = ("tensorboard",)
+    """Some of "tensorboard" (files in the run's folder), "wandb" and "mlflow" (extras of these names). Where the latter
+    two send metrics is what their own environment variables say."""
+    project: Name = "neuroevo"
+    """wandb's project, MLflow's experiment."""
+
+
 @settings
 class Config:
     """A checked configuration."""
@@ -185,6 +208,7 @@ class Config:
     hardware: Hardware
     checkpoints: CheckpointSettings
     cluster: Cluster
+    logging: Logging
     algorithm_name: str
 
     @property
@@ -201,14 +225,16 @@ class Config:
         tables = {name: _plain(asdict(getattr(self, name))) for name in SECTIONS}
         if self.cluster == Cluster():
             del tables["cluster"]
+        if self.logging == Logging():
+            del tables["logging"]
         tables["algorithm"] = {"name": self.algorithm_name, **tables["algorithm"]}
         return {name: table for name, table in tables.items() if table}
 
     def origin(self) -> dict[str, dict[str, Any]]:
         """The part of tables() that results depend on.
 
-        It is without budgets, hardware, cluster, checkpoints and options such as workers of gymnasium: environments,
-        and has what a file of the environment's holds now in place of the file's path.
+        It is without budgets, hardware, cluster, checkpoints, logging and options such as workers of gymnasium:
+        environments, and has what a file of the environment's holds now in place of the file's path.
 
         Raises:
             ConfigError: That file cannot be read.
@@ -236,6 +262,7 @@ SECTIONS = {
     "hardware": Hardware,
     "checkpoints": CheckpointSettings,
     "cluster": Cluster,
+    "logging": Logging,
 }
 
 

@@ -59,6 +59,7 @@ def raised(doing: str, error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
     # After this package's own and importlib's; a SyntaxError has none, and its message names the place.
     own = [frame for frame in frames if not frame.filename.endswith(_NOT_THEIRS)]
-    place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    theirs = [frame for frame in own if "site-packages" not in frame.filename] or own
+    place = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
     message = " ".join(f"{type(error).__name__}: {error}".split())
     return f"{doing} raises {message}{place}"

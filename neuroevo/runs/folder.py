@@ -30,7 +30,7 @@ from neuroevo.runs.folder_lock import lock_folder
 from neuroevo.runs.fork import FORKED, Fork, prepare, write_history, write_snapshot
 from neuroevo.runs.info_file import read_info, write_info
 from neuroevo.runs.log_file import close_log, open_log
-from neuroevo.runs.metrics_files import MetricsFiles
+from neuroevo.runs.metrics_files import MetricsFiles, read_rows
 from neuroevo.runs.new_folder import check_free, default_path, make_default
 from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD, no_run
@@ -199,7 +199,10 @@ class RunFolder:
             else:
                 self._go_on(command, extra or {})
             first = self.state.generation - len(self.state.pending)
-            self._tensorboard = TensorBoardWriter(self.path / TENSORBOARD, self.config.tables(), first)
+            if "tensorboard" in self.config.logging.trackers:
+                rows = read_rows(self.path) if first else []
+                frame = rows[-1]["frames_total"] + 1 if rows else 0
+                self._tensorboard = TensorBoardWriter(self.path / TENSORBOARD, self.config.tables(), first, frame)
             self._handler = open_log(self.path / LOG)
         except OSError as error:
             self.close()
@@ -218,12 +221,13 @@ class RunFolder:
         Raises:
             DiskError: The disk is full, for example; the run can be resumed from the newest checkpoint.
         """
-        assert self._tensorboard is not None, "open() comes first"
+        assert self._after[1] is not None, "open() comes first"
         try:
             with deferred_signals():  # a generation with a row is never played again
                 for record in records:
                     self._metrics.append(record)
-                    self._tensorboard.add(record)
+                    if self._tensorboard is not None:
+                        self._tensorboard.add(record)
                 self._after = state, self._metrics.lengths
             if self._checkpoints.due(state.generation) or spent(state, self.config.training):
                 self._save()

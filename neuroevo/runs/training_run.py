@@ -10,6 +10,7 @@ from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.runs.folder import RunFolder, log
+from neuroevo.runs.trackers import trackers_of
 from neuroevo.training import loop
 from neuroevo.training.callback import AnyCallback, Callbacks
 from neuroevo.training.loop import TrainState, spent
@@ -191,7 +192,7 @@ def run(
         config: The configuration, normally `folder.config`.
         evaluator: Plays the episodes; the caller closes it.
         folder: The run's folder, made with `RunFolder.create` or `RunFolder.resume` and opened with `open`.
-        callbacks: Hear how it goes, in this order.
+        callbacks: Hear how it goes, in this order, and then the trackers that the configuration names.
 
     Returns:
         The state after the last generation.
@@ -212,7 +213,7 @@ def run(
     """
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
-    callback, ended = Callbacks(callbacks), None
+    callback, ended = Callbacks([*callbacks, *trackers_of(config)]), None
     try:
         callback.begin(config, folder.path, folder.state.generation)
         for state, records in loop.train(config.algorithm, evaluator, config.training, folder.state, callback):

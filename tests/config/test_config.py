@@ -60,7 +60,7 @@ def test_the_papers_files():
     )
 
 
-SECTIONS = "(sections: env, network, algorithm, training, hardware, checkpoints, cluster)"
+SECTIONS = "(sections: env, network, algorithm, training, hardware, checkpoints, cluster, logging)"
 KNOWN = ", ".join(ALGORITHMS)
 GA_KEYS = '(keys of [algorithm] with name = "ga": name, population, parents, sigma, validation_candidates)'
 

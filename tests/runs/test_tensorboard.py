@@ -11,17 +11,18 @@ from tests.support.runs import config, new_run, play
 from tests.support.toy import ToyEvaluator
 
 
-def events(folder):
+def events(folder, part="tensorboard"):
     """The events of each file in the order of the files' times."""
-    files = sorted((folder / "tensorboard").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    files = [path for path in (folder / part).iterdir() if path.is_file()]
+    files.sort(key=lambda path: path.stat().st_mtime_ns)
     for path in files:
         yield [Event.FromString(record.numpy()) for record in tf.data.TFRecordDataset(str(path))]
 
 
-def scalars(folder):
+def scalars(folder, part="tensorboard"):
     """{tag: {step: value}}, where a file that starts at a step replaces what earlier files have from there on."""
     found = {}
-    for file in events(folder):
+    for file in events(folder, part):
         for event in file:
             if event.session_log.status == SessionLog.START:
                 found = {tag: {s: v for s, v in of.items() if s < event.step} for tag, of in found.items()}
@@ -50,6 +51,11 @@ def check(folder):
         assert sorted(found[tag]) == list(range(len(rows)))
         assert [found[tag][row["generation"]] for row in rows] == pytest.approx([row[key] for row in rows], rel=1e-6)
     assert "generation" not in found
+    by_frames = scalars(folder, "tensorboard/frames")
+    assert by_frames.keys() == found.keys()
+    for tag, key in pairs.items():
+        assert list(by_frames[tag]) == [row["frames_total"] for row in rows]
+        assert list(by_frames[tag].values()) == pytest.approx([row[key] for row in rows], rel=1e-6)
 
 
 def test_scalars_are_the_metrics(tmp_path):
