@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from neuroevo.core.version import VERSION
 
 if TYPE_CHECKING:
+    from neuroevo.algorithms.ask_tell import AskTell
     from neuroevo.analysis.evaluation import evaluate_run as evaluate
     from neuroevo.analysis.run import Run as open_run
     from neuroevo.analysis.run import train
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
+    "AskTell",
     "Callback",
     "MlflowTracker",
     "WandbTracker",
@@ -49,6 +51,7 @@ __all__ = [
 ]
 
 _PLACES = {
+    "AskTell": ("algorithms.ask_tell", "AskTell"),
     "Callback": ("training.callback", "Callback"),
     "MlflowTracker": ("runs.trackers", "MlflowTracker"),
     "WandbTracker": ("runs.trackers", "WandbTracker"),

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError
+from neuroevo.core.user_module import users_frames
 from neuroevo.system.console import mute, output_is_unread
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
@@ -77,6 +78,8 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
         code, message = _outcome(_interrupt_behind(error) or error, debug)
         if code in (1, 2) and debug:
             traceback.print_exc()
+        elif code in (1, 2) and (theirs := users_frames(error)):
+            print("Traceback of your own code:\n", *traceback.format_list(theirs), sep="", end="", file=sys.stderr)
     else:
         return
     with suppress(OSError):  # its reader has closed it, or the terminal is closed

@@ -17,6 +17,7 @@ from neuroevo.config.sources import apply_all, read
 from neuroevo.config.suggestions import respell
 from neuroevo.config.uber2018 import Translation
 from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
+from neuroevo.core.user_module import also_as_kept
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
 from neuroevo.networks.network import Network, check
@@ -33,6 +34,7 @@ def load_config(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] =
         ConfigError: The configuration has problems; all of them.
         UserError: There is no such file, or it cannot be read.
     """
+    also_as_kept(Path(path).parent)
     return _check(read(path, overrides), str(path))
 
 

@@ -1,6 +1,6 @@
-"""Imports a module of the user's own, from where this process finds modules or else from the current folder.
+"""Imports modules of the user's own, which runs their code.
 
-Importing it runs its code.
+They are looked for where this process finds modules, then in the current folder, then where a run has kept them.
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ import os
 import sys
 import traceback
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from neuroevo.core.errors import UserError
 
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+KEPT = "own"  # the folder in a run's folder with the source of the user's modules
+_kept: list[str] = []  # such a folder
 # Files through which the way to the user's code leads.
 _NOT_THEIRS = (
     os.path.join("neuroevo", "core", "user_module.py"),
@@ -27,6 +31,40 @@ def names(text: str) -> tuple[str, str] | None:
     return (module, name) if all(part.isidentifier() for part in (*module.split("."), name)) else None
 
 
+def also_as_kept(run: Path) -> None:
+    """Has modules imported as a run has kept them, where they are nowhere else.
+
+    Args:
+        run: The run's folder, or any other.
+    """
+    if (run / KEPT).is_dir():
+        _kept[:] = [str((run / KEPT).resolve())]  # the last run's that was looked at
+
+
+def users_frames(error: BaseException) -> list[traceback.FrameSummary]:
+    """The part of a traceback that is in the user's own code, where an error was raised there or by what it called.
+
+    Args:
+        error: That went through this package, or has such a cause.
+
+    Returns:
+        Frames, the outermost first, of the error or else of its cause; none where this package has raised it.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        frames = list(traceback.extract_tb(cause.__traceback__))
+        ours = max((k for k, frame in enumerate(frames) if frame.filename.startswith(_PACKAGE)), default=None)
+        theirs = [k for k, frame in enumerate(frames) if not _is_installed(frame.filename)]
+        if ours is not None and theirs and theirs[-1] > ours:
+            return frames[next(k for k in theirs if k > ours) :]
+        cause = cause.__cause__
+    return []
+
+
+def _is_installed(file: str) -> bool:
+    return file.startswith((_PACKAGE, sys.prefix, sys.base_prefix, "<")) or "site-packages" in file
+
+
 def imported(name: str) -> ModuleType:
     """Imports a module.
 
@@ -39,6 +77,7 @@ def imported(name: str) -> ModuleType:
     folder = os.getcwd()
     if not {"", folder} & set(sys.path):
         sys.path.append(folder)
+    sys.path += [kept for kept in _kept if kept not in sys.path]  # last
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

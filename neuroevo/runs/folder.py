@@ -6,6 +6,7 @@ info.json       command, seed, environment, versions, git commit, machine; the s
 metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
 checkpoints/    what the run can go on from, see checkpoints
 tensorboard/    event files
+own/            the source of the user's own modules that the configuration names
 log.txt         what happened when
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +35,7 @@ from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_files import MetricsFiles, read_rows
 from neuroevo.runs.new_folder import check_free, default_path, make_default
 from neuroevo.runs.other_versions import refuse_other_versions
+from neuroevo.runs.own_modules import changed_modules, keep_sources
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD, no_run
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume_checks import check_changes, newest_checkpoint
@@ -79,6 +82,7 @@ class RunFolder:
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
         self.unusable: list[Unusable] = []
+        self._changed: list[str] = []  # sentences about the user's own modules
         self._default_name: str | None = None
         self._fork: Fork | None = None
         self._checkpoints: Checkpoints  # this and the next since open()
@@ -170,13 +174,14 @@ class RunFolder:
             refuse_other_versions(path)
             config = config or load_config(path / CONFIG, overrides)
             check_changes(path / CONFIG, config)
+            changed = changed_modules(config, path)
             checkpoint, unusable = newest_checkpoint(path, config)
             batch = reference_file.load(path, config)
         except BaseException:
             os.close(lock)
             raise
         folder = cls(path, config, checkpoint.state, checkpoint.lengths, batch)
-        folder.unusable, folder._lock = unusable, lock
+        folder.unusable, folder._lock, folder._changed = unusable, lock, changed
         return folder
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
@@ -209,6 +214,9 @@ class RunFolder:
             raise cannot_write(f"to the run folder {self.path}", error) from error
         for unusable in self.unusable:
             log.warning("passed over %s", unusable)
+        for changed in self._changed:
+            log.warning("%s", changed)
+            print(f"neuroevo: {changed}", file=sys.stderr, flush=True)
         return self
 
     def add(self, state: TrainState, records: Sequence[Record]) -> None:
@@ -285,7 +293,7 @@ class RunFolder:
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         forked = {} if self._fork is None else {FORKED: self._fork.provenance}
         info = {"seed": self.config.training.seed, "environment": self.config.environment.settings(), **forked, **extra}
-        info |= reference_file.checksum(self.reference_batch)
+        info |= reference_file.checksum(self.reference_batch) | keep_sources(self.config, self.path)
         write_info(self.path, {**provenance(command), **info, "resumed": []})
         self._metrics = MetricsFiles(self.path, None if self._fork is None else write_history(self._fork, self.path))
         self._after = self.state, self._metrics.lengths

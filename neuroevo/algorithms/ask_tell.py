@@ -1,0 +1,193 @@
+"""A base class around any optimizer of vectors from elsewhere: one that has ask() and tell(fitness).
+
+    @settings
+    class CMAES(AskTell):
+        population: Count = 16
+        sigma: Positive = 0.5
+
+        def start(self, theta, seed):
+            return Sampler(CMA(theta, self.sigma, population_size=self.population, seed=seed % 2**32))
+
+where Sampler has ask(), which returns the next vectors [N, D], and tell(fitness), of these vectors, float64 [N], which
+is maximized. It may have mean(), the vector [D] that is tested after each generation in place of the population's best,
+and metrics(), numbers for the metrics file.
+
+A checkpoint holds no objects. It holds what the optimizer was told, a number for each vector: a resumed run starts the
+optimizer anew, asks it and tells it all of that again, which must give the same vectors, so an optimizer takes its
+random numbers from `seed` alone. One that cannot do so, or whose asking takes long, may be kept by pickle:
+`pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says, so resume only checkpoints of your own then.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from neuroevo.algorithms.base import Played, Unvalidated
+from neuroevo.algorithms.selection import finite
+from neuroevo.core.errors import UserError
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Center, Genome
+from neuroevo.core.randomness import Purpose, draw_seeds
+
+_SEED = 1001  # what the optimizer's seed is drawn for
+
+
+class Optimizer(Protocol):
+    """What start() returns."""
+
+    def ask(self) -> np.ndarray:
+        """The next vectors, floats [N, D]; N may change from time to time."""
+
+    def tell(self, fitness: np.ndarray) -> None:
+        """Takes the fitness of the vectors that were asked for last, float64 [N]."""
+
+
+@dataclass(frozen=True, eq=False)
+class AskTellState:
+    """Between generations.
+
+    Attributes:
+        seed: Of the run.
+        start: Whose weights the optimizer starts from.
+        fitness: What it was told, of each generation, float64 [N]; empty where it is pickled.
+        check: A checksum of all vectors that it has given.
+        best_genome: What is tested; None before the first generation.
+        pickled: The optimizer, uint8 [bytes]; None where it is made anew.
+        finished: How many generations it was told.
+    """
+
+    seed: int
+    start: Genome
+    fitness: tuple[np.ndarray, ...] = ()
+    check: int = 0
+    best_genome: Genome | None = None
+    pickled: np.ndarray | None = None
+    finished: int = 0
+
+
+@dataclass
+class _Live:
+    """An optimizer as it is after a state, and the vectors that it has given since, float64 [N, D]."""
+
+    optimizer: Any
+    vectors: np.ndarray | None = None
+    check: int = 0
+
+
+_live: WeakKeyDictionary[AskTellState, _Live] = WeakKeyDictionary()  # an optimizer moves on from state to state
+
+
+class AskTell(Unvalidated):
+    """An algorithm that asks an optimizer and tells it; a subclass, decorated with settings, has start()."""
+
+    state_type: ClassVar[type] = AskTellState
+    behavior: ClassVar[None] = None
+    pickled: ClassVar[bool] = False
+
+    def start(self, theta: np.ndarray, seed: int) -> Optimizer:
+        """Makes the optimizer before generation 0.
+
+        Args:
+            theta: Initial weights of the network, or those of another run's best genome, float64 [D].
+            seed: In [0, 2**64); everything random in the optimizer is to follow from it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no start(theta, seed), expected one")
+
+    def init(self, seed: int, genomes: Sequence[Genome] = ()) -> AskTellState:
+        """Returns the state before generation 0; the search starts at the first of `genomes`, or at fresh weights."""
+        (fresh,) = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)
+        return AskTellState(seed, genomes[0] if genomes else Genome(fresh))
+
+    def ask(self, state: AskTellState, weights: Weights) -> list[Genome]:
+        """Returns the vectors that the optimizer gives, as float32."""
+        live = self._asked(state, weights)
+        assert live.vectors is not None
+        return [Genome(Center(np.asarray(vector))) for vector in live.vectors.astype(np.float32)]
+
+    def tell(self, state: AskTellState, population: Played, weights: Weights) -> AskTellState:
+        """Returns the state after the optimizer was told.
+
+        Raises:
+            ValueError: A fitness is not finite.
+            UserError: What the optimizer gives is no vector of weights, or is other than when it was first asked.
+        """
+        live = self._asked(state, weights)
+        assert live.vectors is not None
+        fitness = finite(population.fitness, len(live.vectors))
+        _live.pop(state, None)  # it moves on
+        live.optimizer.tell(fitness)
+        mean = getattr(live.optimizer, "mean", None)
+        chosen = live.vectors[int(np.argmax(fitness))] if mean is None else _vectors([mean()], weights)[0]
+        after = AskTellState(
+            state.seed,
+            state.start,
+            () if self.pickled else (*state.fitness, fitness),
+            live.check,
+            Genome(Center(chosen.astype(np.float32))),
+            np.frombuffer(pickle.dumps(live.optimizer), np.uint8) if self.pickled else None,
+            state.finished + 1,
+        )
+        _live[after] = _Live(live.optimizer, check=live.check)
+        return after
+
+    def elite(self, state: AskTellState) -> Genome:
+        """Returns the optimizer's mean, or else the best vector of the last generation."""
+        if state.best_genome is None:
+            raise ValueError("there is no elite before the first generation is finished")
+        return state.best_genome
+
+    def best(self, state: AskTellState) -> list[Genome]:
+        """Returns the elite."""
+        return [self.elite(state)]
+
+    def metrics(self, before: AskTellState, after: AskTellState) -> Mapping[str, float | None]:
+        """Returns the numbers of the optimizer, where it has a method of this name."""
+        live = _live.get(after)
+        say = None if live is None else getattr(live.optimizer, "metrics", None)
+        return {} if say is None else {name: float(value) for name, value in say().items()}
+
+    def _asked(self, state: AskTellState, weights: Weights) -> _Live:
+        """The optimizer after a state, asked once."""
+        live = _live.get(state)
+        if live is None:
+            live = _live[state] = self._again(state, weights)
+        if live.vectors is None:
+            live.vectors = _vectors(live.optimizer.ask(), weights)
+            live.check = zlib.crc32(live.vectors.tobytes(), live.check)
+        return live
+
+    def _again(self, state: AskTellState, weights: Weights) -> _Live:
+        """The optimizer as it was after a state that no optimizer is at any more, as in a resumed run."""
+        if state.pickled is not None:
+            return _Live(pickle.loads(state.pickled.tobytes()), check=state.check)  # noqa: S301 - as the class asks for
+        (seed,) = draw_seeds(1, state.seed, 0, _SEED)
+        live = _Live(self.start(weights.theta(state.start).astype(np.float64), seed))
+        for fitness in state.fitness:
+            vectors = _vectors(live.optimizer.ask(), weights)
+            live.check = zlib.crc32(vectors.tobytes(), live.check)
+            if len(vectors) == len(fitness):
+                live.optimizer.tell(fitness)
+        if live.check != state.check:
+            raise UserError(
+                f"{type(self).__name__} gives other vectors than when it was asked first: expected all that is random "
+                "to follow from the seed that start() gets, or `pickled: ClassVar[bool] = True`"
+            )
+        return live
+
+
+def _vectors(asked: Any, weights: Weights) -> np.ndarray:
+    """float64 [N, D]. UserError: they are no finite vectors of weights."""
+    vectors = np.array(asked, np.float64)
+    if vectors.ndim != 2 or not len(vectors) or vectors.shape[1] != weights.dimensions[0]:
+        expected = f"[N, {weights.dimensions[0]}], a vector of weights each"
+        raise UserError(f"the optimizer gives an array of shape {list(vectors.shape)}, expected {expected}")
+    if not np.isfinite(vectors).all():
+        raise UserError("the optimizer gives weights that are not finite, expected numbers")
+    return vectors
