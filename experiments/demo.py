@@ -1,10 +1,11 @@
-"""What `make run` does: the GA on Frostbite, random search with as many steps, and a comparison on held-out episodes.
+"""What `make run` does: a few minutes of a GA on an Atari game, and what has come of it.
 
-    python -m experiments.demo [--seed S] [--out DIR] [--set KEY=VALUE ...]
+    python -m experiments.demo [--seed S] [--out DIR] [--random-search] [--set KEY=VALUE ...]
 
-The comparison plays generation 0's elite, the GA's last elite and random search's elite on the same episode seeds,
-which training did not draw, cut off after 5,000 steps (a network that never starts the game would play on for
-100,000). It goes to standard output and to DIR/comparison.json.
+The elites of generation 0 and of the last one play the same episodes, of seeds which training did not draw, cut off
+where training cuts them off; with --random-search also the elite of random search with as many steps, which doubles the
+time. The figures go to standard output and to DIR/comparison.json, a curve to DIR/curve.png and a video of both elites
+to DIR/elites.mp4.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from neuroevo.analysis.rendering import Player, render
+from neuroevo.analysis.run import Run as open_run
 from neuroevo.cli.common import Debug, reported_errors
 from neuroevo.cli.progress import make_progress
 from neuroevo.config.load import load_config, make_config
@@ -31,23 +34,24 @@ from neuroevo.runs.genome_json import genome_to_json
 from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.new_folder import check_free, default_path
 from neuroevo.runs.training_run import make_evaluator, run
+from neuroevo.system.files import written_aside
 from neuroevo.system.statistics import summarize
 from neuroevo.training.loop import TrainState, spent
 from neuroevo.training.record import Record
 
-CONFIG = Path(__file__).parents[1] / "neuroevo/config/presets/frostbite_demo.toml"
+CONFIG = Path(__file__).parents[1] / "neuroevo/config/presets/demo.toml"
 HELD_OUT_EPISODES = 30
-HELD_OUT_MAX_STEPS = 5000  # steps
 
 
 def demo(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the runs [default: the configuration's].")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for both runs [default: runs/demo-TIME].")] = None,
     config: Annotated[Path, typer.Option(help="Configuration of the GA.")] = CONFIG,
+    random_search: Annotated[bool, typer.Option(help="Whether random search with as many steps follows.")] = False,
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key.")] = None,
     debug: Debug = False,
 ) -> None:
-    """Evolve on Frostbite for some minutes and compare with random search."""
+    """Evolve a network for some minutes, and show what has come of it."""
     with reported_errors(debug):
         changes = list(overrides or ()) + ([] if seed is None else [f"training.seed={seed}"])
         ga = load_config(config, changes)
@@ -56,26 +60,30 @@ def demo(
             check_free(folder / name)
         evaluator = make_evaluator(ga)
         try:
-            compare(ga, evaluator, folder)
+            compare(ga, evaluator, folder, random_search)
         finally:
             evaluator.close()
+        show(folder)
 
 
-def compare(ga: Config, evaluator: Evaluator, folder: Path) -> dict[str, Any]:
-    """Trains both, plays the held-out episodes, prints and returns the comparison."""
+def compare(ga: Config, evaluator: Evaluator, folder: Path, random_search: bool = False) -> dict[str, Any]:
+    """Trains, plays the held-out episodes, prints and returns the comparison."""
     began = time.perf_counter()
     elites: list[Elite] = []
     _heading(f"Genetic algorithm on {ga.env.name}, {ga.network.name}, seed {ga.training.seed}")
     state = _train(ga, evaluator, folder / "ga", elites)
     first, last = elites[0], elites[-1]
 
-    search = random_search_beside(ga, state.steps)
-    _heading(f"Random search with as many steps, {state.steps:,}")
-    _train(search, evaluator, folder / "random_search", elites)
+    names = {"GA, generation 0's elite": first, "GA, last elite": last}
+    if random_search:
+        search = random_search_beside(ga, state.steps)
+        _heading(f"Random search with as many steps, {state.steps:,}")
+        _train(search, evaluator, folder / "random_search", elites)
+        names["random search's elite"] = elites[-1]
 
-    _heading(f"The same {HELD_OUT_EPISODES} held-out episodes for each")
-    names = {"GA, generation 0's elite": first, "GA, last elite": last, "random search's elite": elites[-1]}
-    returns = play_held_out(evaluator, list(names.values()))
+    cut_off = state.max_episode_steps
+    _heading(f"The same {HELD_OUT_EPISODES} held-out episodes of at most {cut_off:,} steps for each")
+    returns = play_held_out(evaluator, list(names.values()), cut_off)
     rows = {name: own for name, own in zip(names, returns, strict=True)}
     print(table(rows))
     print(verdict(rows))
@@ -88,25 +96,46 @@ def compare(ga: Config, evaluator: Evaluator, folder: Path) -> dict[str, Any]:
         "elites": {name: genome_to_json(elite.genome) for name, elite in names.items()},
     }
     (folder / "comparison.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    print(f"{result['seconds']:.0f} s in all; everything is in {folder}")
     return result
+
+
+def show(folder: Path) -> None:
+    """Draws the run's curve, makes the video, and says what can be done next."""
+    run = open_run(folder / "ga")
+    seconds = run.rows()[-1]["seconds_total"]
+    run.plot().savefig(folder / "curve.png", dpi=150)
+    generations = {"generation 0": 0, "the last one": len(run.rows()) - 1}
+    elites = {name: run.elite(number)[1] for name, number in generations.items()}
+    players = [Player(name, elite.genome, elite.normalizer) for name, elite in elites.items()]
+    with written_aside(folder / "elites.mp4", force=True) as aside:
+        render(run.config, players, held_out_seeds(1), aside, max_episode_steps=run.rows()[-1]["max_episode_steps"])
+    print(
+        f"""
+{seconds:,.0f} s of evolution. What there is to look at:
+  {folder / "curve.png"}     fitness and validation, against frames
+  {folder / "elites.mp4"}    generation 0's elite beside the last one
+Go on with it:
+  .venv/bin/neuroevo train --resume {folder / "ga"} --set training.minutes={round(seconds / 60) + 10}
+or begin something of your own:
+  .venv/bin/neuroevo config show demo > mine.toml && .venv/bin/neuroevo train mine.toml --set env.name=pong"""
+    )
 
 
 def random_search_beside(ga: Config, steps: int) -> Config:
     """Random search with the GA's environment, network, population and episodes, and a budget of `steps`."""
     tables = ga.tables()
     own = {key: value for key, value in tables["algorithm"].items() if key in ("population", "validation_candidates")}
-    training = {key: value for key, value in tables["training"].items() if key != "generations"}
+    training = {key: value for key, value in tables["training"].items() if key not in ("generations", "minutes")}
     return make_config(
         {**tables, "algorithm": {"name": "random_search", **own}, "training": {**training, "total_steps": steps}}
     )
 
 
-def play_held_out(evaluator: Evaluator, elites: list[Elite]) -> np.ndarray:
-    """Returns of the held-out episodes, float64 [elites, HELD_OUT_EPISODES], cut off after HELD_OUT_MAX_STEPS steps."""
+def play_held_out(evaluator: Evaluator, elites: list[Elite], cut_off: int) -> np.ndarray:
+    """Returns of the held-out episodes, float64 [elites, HELD_OUT_EPISODES], cut off after that many steps."""
     seeds = held_out_seeds(HELD_OUT_EPISODES)
     outcomes = evaluator.evaluate(
-        [Episode(elite.genome, seed, HELD_OUT_MAX_STEPS, elite.normalizer) for elite in elites for seed in seeds]
+        [Episode(elite.genome, seed, cut_off, elite.normalizer) for elite in elites for seed in seeds]
     )
     return np.asarray(outcomes.returns, np.float64).reshape(len(elites), len(seeds))
 

@@ -14,7 +14,7 @@ Where Gymnasium has been imported, its make_vec knows them too: gymnasium.make_v
 
 Example:
     >>> import neuroevo
-    >>> run = neuroevo.train("frostbite_demo", {"training.generations": 3})
+    >>> run = neuroevo.train("demo", {"training.generations": 3})
     >>> neuroevo.evaluate(run, episodes=30).summary.mean
 """
 

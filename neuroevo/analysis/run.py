@@ -221,7 +221,7 @@ def train(
 
     Example:
         >>> import neuroevo
-        >>> run = neuroevo.train("frostbite_demo", {"training.generations": 3}, out="runs/frostbite", resume="auto")
+        >>> run = neuroevo.train("demo", {"training.generations": 3}, out="runs/climber", resume="auto")
         >>> run.metrics["fitness_max"].iloc[-1]
         >>> generation, elite = run.elite()
     """

@@ -51,7 +51,7 @@ def test_check(cluster):
     assert total.startswith("1 of 1 ")
 
 
-@pytest.mark.parametrize("command", [["cluster", "check"], ["train", "frostbite_demo", "--cluster"]])
+@pytest.mark.parametrize("command", [["cluster", "check"], ["train", "demo", "--cluster"]])
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere", "127.0.0.1:0"])
 def test_an_address_without_a_cluster(command, address):
     done = neuroevo(*command, address)
@@ -66,7 +66,7 @@ def test_without_ray():
         "u.find_spec = lambda name, *more: None if name == 'ray' else find(name, *more);"
         "sys.argv = ['neuroevo', *sys.argv[1:]]; from neuroevo.cli import main; main()"
     )
-    for arguments in (["cluster", "check"], ["train", "frostbite_demo", "--cluster", "auto"]):
+    for arguments in (["cluster", "check"], ["train", "demo", "--cluster", "auto"]):
         done = subprocess.run([sys.executable, "-c", program, *arguments], cwd=ROOT, capture_output=True, text=True)
         assert (done.returncode, done.stdout) == (2, "")
         assert "cluster.address" in done.stderr and "neuroevo[cluster]" in done.stderr

@@ -130,7 +130,7 @@ def test_info_lists_what_a_configuration_can_name():
     assert f"networks: {', '.join(NETWORKS)} (or network.layers, or module:function)" in lines
     assert {"model", "large_model", "nature_dqn", "virtual_bn", "mlp"} <= set(NETWORKS)
     assert "dtypes: float32, int8" in lines
-    assert any(line.startswith("presets: ant_ga, es_frostbite, ") for line in lines)
+    assert any(line.startswith("presets: ant_ga, demo, es_frostbite, ") for line in lines)
     assert "  games (104)" in lines and "  tasks (11)" in lines  # short
     lines = CliRunner().invoke(app, ["info", "--games"]).stdout.splitlines()
     assert any(line.startswith("games (104): adventure, ") and ", frostbite, " in line for line in lines)

@@ -25,7 +25,7 @@ NAMES = sorted(path.stem for path in PRESETS.glob("*.toml"))
 
 def test_the_presets_are_the_files_of_their_folder():
     assert list(presets()) == NAMES
-    assert {"frostbite_demo", "frostbite_ga", "frostbite_ga_gymnasium", "frostbite_random_search", "smoke"} <= {*NAMES}
+    assert {"demo", "frostbite_ga", "frostbite_ga_gymnasium", "frostbite_random_search", "smoke"} <= {*NAMES}
     assert {"halfcheetah_ga", "ant_ga", "humanoid_ga", "inverted_pendulum", "hopper"} <= {*NAMES}
     assert {"hard_maze_ga", "hard_maze_image_ga"} <= {*NAMES}
     assert {"es_frostbite", "es_humanoid", "es_inverted_pendulum"} <= {*NAMES}
