@@ -9,7 +9,6 @@ namespace neuroevo::activations {
 
 template <class F>
 NEUROEVO_HD inline F LeakyRelu(F x, F slope) {
-  using I = typename BitsOf<F>::type;
   return Select(ShiftRightSigned(ToBits(x), 31), Mul(x, slope), x);  // the sign bit decides
 }
 

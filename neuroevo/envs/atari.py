@@ -27,6 +27,7 @@ _STICKY = {0: 0.25, 4: 0.0, 5: 0.25}  # by the version
 
 _MAX_INT = 2**31 - 1
 _Whole = Annotated[int, BeforeValidator(whole)]
+_SCREEN_OF_2018 = {"stack": 4, "screen_size": 84, "grayscale": True}
 _PROTOCOLS = {"uber": "of arXiv 1712.06567", "gymnasium": "of Gymnasium's AtariPreprocessing"}
 
 
@@ -51,6 +52,15 @@ class AtariOptions:
     """An episode begins with 1 to this many frames of doing nothing, drawn by its seed; 0: none."""
     terminal_on_life_loss: bool = False
     """Whether losing a life ends the episode."""
+    stack: Annotated[_Whole, Field(ge=1, le=16)] = 4
+    """How many frames are observed, with protocol = "gymnasium"."""
+    screen_size: Annotated[_Whole, Field(ge=32, le=160)] = 84
+    """Height and width of a frame in pixels, likewise."""
+    grayscale: bool = True
+    """Whether frames are gray, not red, green and blue, likewise."""
+    channels_first: bool = False
+    """Whether an observation is [channels, height, width], as PyTorch's networks take it; networks of this package take
+    [height, width, channels]."""
 
 
 @functools.cache
@@ -92,7 +102,12 @@ class AtariFamily(EnvFamily):
                 _rom_path(name)
             except UserError as error:
                 wrong = str(error)
-        return [] if wrong is None else [Problem("env.name", wrong, given_name)]
+        found = [] if wrong is None else [Problem("env.name", wrong, given_name)]
+        for key, value in _SCREEN_OF_2018.items() if options.get("protocol", "uber") == "uber" else ():
+            if options.get(key, value) != value:
+                expected = f'the protocol "uber" has {option_text(value)}; expected that, or protocol = "gymnasium"'
+                found.append(Problem(f"env.options.{key}", expected, options[key]))
+        return found
 
     def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
         """The ROM's path and the options. UserError: the ROM is missing or damaged."""

@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from neuroevo.core.env_spec import EnvSpec
+from neuroevo.core.errors import NativeError
+from neuroevo.core.problems import ConfigError
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from tests.support.atari_reference import GymnasiumEnv, noops_of
@@ -66,6 +69,70 @@ def test_all_options_together_equal_gymnasium():
     pool = make("space_invaders", **options, repeat_action_probability=0.25, mode=9, difficulty=1)
     reference = GymnasiumEnv("space_invaders", **options, loaded={"sticky": 0.25, "mode": 9, "difficulty": 1})
     assert assert_equal_play(pool, reference, 600, np.random.default_rng(2)) >= 4
+
+
+SCREENS = [
+    {"stack": 1},
+    {"stack": 2, "screen_size": 64},
+    {"stack": 7, "screen_size": 120},
+    {"grayscale": False},
+    {"grayscale": False, "stack": 1, "screen_size": 96},
+    {"grayscale": False, "stack": 3, "screen_size": 160, "frame_skip": 1},
+    {"screen_size": 32},
+    {"screen_size": 80},
+]
+
+
+@pytest.mark.parametrize("game", ["seaquest", "air_raid"])
+@pytest.mark.parametrize("options", SCREENS, ids=str)
+def test_screens_of_other_kinds_equal_gymnasium(options, game):
+    pool, reference = make(game, **options), GymnasiumEnv(game, **options)
+    side, channels = (
+        options.get("screen_size", 84),
+        options.get("stack", 4) * (1 if options.get("grayscale", True) else 3),
+    )
+    assert pool.observation_shape == (side, side, channels)
+    assert_equal_play(pool, reference, 120, np.random.default_rng(5), [101, 403, 1])
+
+
+@pytest.mark.parametrize("options", [{}, *SCREENS[:5]], ids=str)
+def test_channels_first_are_the_same_pixels(options):
+    last, first = make("seaquest", 3, **options), make("seaquest", 3, **options, channels_first=True)
+    rng = np.random.default_rng(6)
+    for pool in (last, first):
+        pool.reset(range(3), [1, 2, 3], [0] * 3)
+    for _ in range(40):
+        assert np.array_equal(first.observe([2, 0]), np.moveaxis(last.observe([2, 0]), -1, 1))
+        actions = rng.integers(last.num_actions, size=3)
+        for pool in (last, first):
+            pool.step(range(3), actions)
+
+
+def test_make_vec_takes_them():
+    import neuroevo
+
+    envs = neuroevo.make_vec("ALE/Pong-v5", 2, channels_first=True, screen_size=96, stack=3)
+    observations, _ = envs.reset(seed=1)
+    assert observations.shape == envs.observation_space.shape == (2, 3, 96, 96)
+    envs.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "own"), [("stack", 1, "4"), ("screen_size", 64, "84"), ("grayscale", False, "true")]
+)
+def test_the_protocol_of_2018_has_one_kind_of_screen(key, value, own):
+    with pytest.raises(ConfigError) as raised:
+        registry.resolve("pong", {key: value})
+    (problem,) = raised.value.problems
+    assert problem.key == f"env.options.{key}"
+    assert problem.reason == f'the protocol "uber" has {own}; expected that, or protocol = "gymnasium"'
+    rom = registry.resolve("pong").options
+    text = str(value).lower()
+    with pytest.raises(
+        NativeError, match="the protocol uber shows 4 gray frames of 84x84, expected protocol=gymnasium"
+    ):
+        EnvPool(EnvSpec("pong", "atari", (*rom, f"{key}={text}")), 1)
+    assert make("pong", **{key: 4 if key == "stack" else 84 if key == "screen_size" else True}).num_actions == 6
 
 
 def test_there_is_no_fire_at_reset():

@@ -170,6 +170,10 @@ BAD = [
     ("repeat_action_probability", "0.25x", "a valid number", "a number in [0, 1]"),
     ("full_action_space", 1, "a valid boolean", "true or false"),
     ("terminal_on_life_loss", "yes", "a valid boolean", "true or false"),
+    ("stack", 0, "at least 1", "an integer in [1, 16]"),
+    ("screen_size", 161, "at most 160", "an integer in [32, 160]"),
+    ("grayscale", "no", "a valid boolean", "true or false"),
+    ("channels_first", 2, "a valid boolean", "true or false"),
     ("mode", -1, "at least 0", "an integer in [0, 2147483647]"),
     ("difficulty", 2**70, "at most 2147483647", "an integer in [0, 2147483647]"),
     ("difficulty", [1], "a valid integer", "an integer in [0, 2147483647]"),
@@ -197,7 +201,8 @@ def test_all_problems_are_reported():
         'env.name = "frostbit": there is no such environment; did you mean frostbite? '
         "(`neuroevo info` lists the environments)",
         "env.options.frameskip = 2: there is no such key; did you mean frame_skip? (keys of [env.options]: protocol, "
-        "repeat_action_probability, full_action_space, mode, difficulty, frame_skip, noop_max, terminal_on_life_loss)",
+        "repeat_action_probability, full_action_space, mode, difficulty, frame_skip, noop_max, terminal_on_life_loss, "
+        "stack, screen_size, grayscale, channels_first)",
         "env.options.frame_skip = 0: expected at least 1",
         "env.options.noop_max = -3: expected at least 0",
     ]

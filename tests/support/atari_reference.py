@@ -151,9 +151,13 @@ class _FreshEmulators(gymnasium.Env):
 class GymnasiumEnv:
     """One environment in gymnasium.wrappers.AtariPreprocessing and FrameStackObservation, with their options."""
 
-    def __init__(self, game: str, *, full_action_space: bool = False, loaded: dict | None = None, **options):
+    def __init__(
+        self, game: str, *, full_action_space: bool = False, loaded: dict | None = None, stack: int = 4, **options
+    ):
+        """options: of AtariPreprocessing, where grayscale_obs is grayscale here."""
         self._frames = _FreshEmulators(game, full_action_space, loaded or {})
-        self._env = FrameStackObservation(AtariPreprocessing(self._frames, **options), stack_size=4)
+        options["grayscale_obs"] = options.pop("grayscale", True)
+        self._env = FrameStackObservation(AtariPreprocessing(self._frames, **options), stack_size=stack)
         self.actions = self._frames.actions
 
     @property
@@ -161,16 +165,23 @@ class GymnasiumEnv:
         return self._frames.ale
 
     def reset(self, seed: int, max_frames: int) -> np.ndarray:
-        """The first observation, uint8 [84, 84, 4]."""
+        """The first observation, uint8 [84, 84, 4], or [side, side, stack * 3] in colors."""
         observation, _ = self._env.reset(seed=seed)
         if max_frames:
             self._frames.last_frame = self.ale.getEpisodeFrameNumber() + max_frames
-        return np.moveaxis(observation, 0, -1)
+        return _channels_last(observation)
 
     def step(self, action: int) -> tuple[np.ndarray, float, bool]:
         """Observation, reward, whether the episode is over."""
         observation, reward, terminated, truncated, _ = self._env.step(action)
-        return np.moveaxis(observation, 0, -1), reward, terminated or truncated
+        return _channels_last(observation), reward, terminated or truncated
+
+
+def _channels_last(stacked: np.ndarray) -> np.ndarray:
+    """[stack, H, W] or [stack, H, W, 3] -> [H, W, channels], all colors of the oldest frame first."""
+    if stacked.ndim == 3:
+        return np.moveaxis(stacked, 0, -1)
+    return np.moveaxis(stacked, 0, -2).reshape(*stacked.shape[1:3], -1)
 
 
 def resize(greys: np.ndarray) -> np.ndarray:

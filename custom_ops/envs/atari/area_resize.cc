@@ -12,10 +12,10 @@ constexpr double kSliver = 1e-3;  // OpenCV leaves out a part of a pixel that is
 
 }  // namespace
 
-AreaResize::AreaResize(int height) : rows_(Taps(height)) {
-  const std::vector<Tap> columns = Taps(kScreenWidth);
+AreaResize::AreaResize(int height) : rows_(AreaTaps(height, kFrameSide)) {
+  const std::vector<AreaTap> columns = AreaTaps(kScreenWidth, kFrameSide);
   for (int x = 0; x < kFrameSide; ++x) {
-    const Tap& tap = columns[x];
+    const AreaTap& tap = columns[x];
     const int used = static_cast<int>(tap.weights.size());
     if (used > kColumnTaps) ThrowInvalid("column ", x, " averages ", used, " pixels, expected at most ", kColumnTaps);
     // At the right edge the taps without weight come first, so as not to read past the row.
@@ -26,15 +26,15 @@ AreaResize::AreaResize(int height) : rows_(Taps(height)) {
 
 // Output pixel `out` covers [low, high) of the input; a pixel's weight is the part of it that is covered over the
 // length covered. The scale is the reciprocal of a ratio, not the ratio, because that rounds as OpenCV does.
-std::vector<AreaResize::Tap> AreaResize::Taps(int in) {
-  if (in <= kFrameSide) ThrowInvalid("cannot shrink ", in, " pixels to ", kFrameSide);
-  const double scale = 1.0 / (static_cast<double>(kFrameSide) / in);
-  std::vector<Tap> taps(kFrameSide);
-  for (int out = 0; out < kFrameSide; ++out) {
+std::vector<AreaTap> AreaTaps(int in, int out_size) {
+  if (in < out_size) ThrowInvalid("cannot shrink ", in, " pixels to ", out_size);
+  const double scale = 1.0 / (static_cast<double>(out_size) / in);
+  std::vector<AreaTap> taps(out_size);
+  for (int out = 0; out < out_size; ++out) {
     const double low = out * scale, high = low + scale, length = std::min(scale, in - low);
     const int last = std::min(static_cast<int>(std::floor(high)), in - 1);  // the pixel that high lies in
     const int whole = std::min(static_cast<int>(std::ceil(low)), last);     // the first pixel covered from its start
-    Tap& tap = taps[out];
+    AreaTap& tap = taps[out];
     tap.first = whole;
     if (whole - low > kSliver) {
       tap.first = whole - 1;
@@ -61,7 +61,7 @@ void AreaResize::Convert(const uint8_t* gray, uint8_t* frame) const {
   int in_line = -1;  // the row that `line` is of; neighboring output rows share one
   for (int y = 0; y < kFrameSide; ++y) {
     std::fill_n(sum, kFrameSide, 0.0f);
-    const Tap& tap = rows_[y];
+    const AreaTap& tap = rows_[y];
     for (size_t i = 0; i < tap.weights.size(); ++i) {
       const int row = tap.first + static_cast<int>(i);
       if (row != in_line) ResizeRow(gray + row * kScreenWidth, line);
@@ -72,6 +72,24 @@ void AreaResize::Convert(const uint8_t* gray, uint8_t* frame) const {
     for (int x = 0; x < kFrameSide; ++x) {
       frame[y * kFrameSide + x] = static_cast<uint8_t>(std::min(std::rint(sum[x]), 255.0f));
     }
+  }
+}
+
+void AreaResizeTo::Convert(const uint8_t* plane, uint8_t* frame) const {
+  const int side = static_cast<int>(columns_.size());
+  std::vector<float> line(side), sum(side);
+  for (int y = 0; y < side; ++y) {
+    std::fill(sum.begin(), sum.end(), 0.0f);
+    for (size_t i = 0; i < rows_[y].weights.size(); ++i) {
+      const uint8_t* row = plane + (rows_[y].first + static_cast<int>(i)) * kScreenWidth;
+      for (int x = 0; x < side; ++x) {
+        const AreaTap& tap = columns_[x];
+        line[x] = 0;
+        for (size_t k = 0; k < tap.weights.size(); ++k) line[x] += row[tap.first + k] * tap.weights[k];
+      }
+      for (int x = 0; x < side; ++x) sum[x] += rows_[y].weights[i] * line[x];
+    }
+    for (int x = 0; x < side; ++x) *frame++ = static_cast<uint8_t>(std::min(std::rint(sum[x]), 255.0f));
   }
 }
 

@@ -11,6 +11,26 @@
 
 namespace neuroevo {
 
+// An output pixel is the sum of in[first + i] * weights[i].
+struct AreaTap {
+  int first;
+  std::vector<float> weights;
+};
+
+// Of each of `out` pixels that `in` >= out pixels are shrunk to.
+std::vector<AreaTap> AreaTaps(int in, int out);
+
+// To any size: [height, 160] to [side, side].
+class AreaResizeTo {
+ public:
+  AreaResizeTo(int height, int side) : rows_(AreaTaps(height, side)), columns_(AreaTaps(kScreenWidth, side)) {}
+  void Convert(const uint8_t* plane, uint8_t* frame) const;
+
+ private:
+  std::vector<AreaTap> rows_, columns_;
+};
+
+// The same to 84x84, quicker.
 class AreaResize {
  public:
   // height: rows of the screen, more than 84.
@@ -20,18 +40,11 @@ class AreaResize {
   void Convert(const uint8_t* gray, uint8_t* frame) const;
 
  private:
-  // An output pixel is the sum of in[first + i] * weights[i].
-  struct Tap {
-    int first;
-    std::vector<float> weights;
-  };
-  static std::vector<Tap> Taps(int in);
-
   // 160 columns are less than 2 to a pixel, so a pixel touches at most 3. Those that touch 2 get one of weight 0.
   static constexpr int kColumnTaps = 3;
   void ResizeRow(const uint8_t* row, float* line) const;
 
-  std::vector<Tap> rows_;
+  std::vector<AreaTap> rows_;
   std::array<int, kFrameSide> first_column_;
   std::array<std::array<float, kFrameSide>, kColumnTaps> column_weights_{};
 };

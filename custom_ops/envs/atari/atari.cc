@@ -24,7 +24,6 @@
 namespace neuroevo {
 namespace {
 
-constexpr int kStack = 4;
 // An episode's own limit. Gymnasium's is one of ALE's episode frames, which count the no-ops too.
 constexpr int64_t kUberFrames = 400'000, kGymnasiumFrames = 108'000;
 
@@ -90,12 +89,12 @@ class AtariEnv : public Env, public EpisodeInfo {
     end_ = {};
     view_->AfterReset(emulator_);
     PushFrame();
-    for (int age = 1; age < kStack; ++age) {  // what is before the first frame: none, or that frame
-      auto& older = stack_[(newest_ + age) % kStack];
+    for (int age = 1; age < stack(); ++age) {  // what is before the first frame: none, or that frame
+      uint8_t* older = Frame(age);
       if (game_->uber()) {
-        older.fill(0);
+        std::fill_n(older, frame_bytes_, 0);
       } else {
-        older = stack_[newest_];
+        std::copy_n(Frame(0), frame_bytes_, older);
       }
     }
   }
@@ -114,17 +113,19 @@ class AtariEnv : public Env, public EpisodeInfo {
     return {reward, done};
   }
 
-  // Interleaves the four frames, oldest first: [84, 84, 4].
+  // The frames, oldest first: [side, side, stack * planes] or, channels first, [stack * planes, side, side].
   void Observe(void* out) const override {
-    static_assert(kStack == 4, "a pixel's stack is written as one word");
-    const auto& a = stack_[(newest_ + 1) % kStack];
-    const auto& b = stack_[(newest_ + 2) % kStack];
-    const auto& c = stack_[(newest_ + 3) % kStack];
-    const auto& d = stack_[newest_];
     auto* pixels = static_cast<uint8_t*>(out);
-    for (int p = 0; p < kFramePixels; ++p) {  // byte order of a little-endian machine; the compiler vectorizes this
-      const uint32_t word = a[p] | b[p] << 8 | c[p] << 16 | static_cast<uint32_t>(d[p]) << 24;
-      std::memcpy(pixels + p * kStack, &word, sizeof(word));
+    if (game_->options.channels_first) {
+      for (int k = 0; k < stack(); ++k) std::copy_n(Frame(k + 1), frame_bytes_, pixels + k * frame_bytes_);
+    } else if (stack() == 4 && game_->options.grayscale) {
+      Interleave(Frame(1), Frame(2), Frame(3), Frame(0), pixels);
+    } else {
+      const int planes = game_->options.planes(), channels = stack() * planes, count = frame_bytes_ / planes;
+      for (int channel = 0; channel < channels; ++channel) {
+        const uint8_t* from = Frame(channel / planes + 1) + channel % planes * count;
+        for (int p = 0; p < count; ++p) pixels[p * channels + channel] = from[p];
+      }
     }
   }
 
@@ -162,9 +163,23 @@ class AtariEnv : public Env, public EpisodeInfo {
     return lives < std::exchange(lives_, lives);
   }
 
+  int stack() const { return game_->options.stack; }
+
+  // The newest one for 0 (and for the stack's size), the oldest for 1, the next oldest for 2, ...
+  uint8_t* Frame(int age) { return frames_.data() + (newest_ + age) % stack() * frame_bytes_; }
+  const uint8_t* Frame(int age) const { return frames_.data() + (newest_ + age) % stack() * frame_bytes_; }
+
+  // A pixel's stack of four is written as one word.
+  void Interleave(const uint8_t* a, const uint8_t* b, const uint8_t* c, const uint8_t* d, uint8_t* pixels) const {
+    for (int p = 0; p < frame_bytes_; ++p) {  // byte order of a little-endian machine; the compiler vectorizes this
+      const uint32_t word = a[p] | b[p] << 8 | c[p] << 16 | static_cast<uint32_t>(d[p]) << 24;
+      std::memcpy(pixels + p * 4, &word, sizeof(word));
+    }
+  }
+
   void PushFrame() {
-    newest_ = (newest_ + 1) % kStack;
-    view_->Write(emulator_, stack_[newest_].data());
+    newest_ = (newest_ + 1) % stack();
+    view_->Write(emulator_, Frame(0));
   }
 
   std::shared_ptr<const Game> game_;
@@ -173,7 +188,8 @@ class AtariEnv : public Env, public EpisodeInfo {
   int lives_ = 0;
   int64_t last_frame_ = 0;
   End end_;
-  std::array<std::array<uint8_t, kFramePixels>, kStack> stack_{};
+  const int frame_bytes_ = game_->options.planes() * game_->options.screen_size * game_->options.screen_size;
+  std::vector<uint8_t> frames_ = std::vector<uint8_t>(static_cast<size_t>(frame_bytes_) * game_->options.stack);
   int newest_ = 0;
 };
 
@@ -181,7 +197,10 @@ class AtariFactory : public EnvFactory {
  public:
   explicit AtariFactory(const EnvOptions& options) : game_(std::make_shared<const Game>(options)) {
     spec_.observation_dtype = DType::kUint8;
-    spec_.observation_shape = {kFrameSide, kFrameSide, kStack};
+    const AtariOptions& options_read = game_->options;
+    const int side = options_read.screen_size, channels = options_read.stack * options_read.planes();
+    spec_.observation_shape = {side, side, channels};
+    if (options_read.channels_first) spec_.observation_shape = {channels, side, side};
     spec_.action_dtype = DType::kInt32;
     spec_.num_actions = static_cast<int64_t>(game_->actions.size());
     spec_.frame_skip = game_->options.frame_skip;

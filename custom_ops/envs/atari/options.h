@@ -20,6 +20,12 @@ struct AtariOptions {
   int frame_skip = 4;
   int noop_max = 30;
   bool terminal_on_life_loss = false;
+  // What is shown, of Gymnasium's protocol alone: frames, their side in pixels, and whether they are gray.
+  int stack = 4, screen_size = 84;
+  bool grayscale = true;
+  bool channels_first = false;  // [stack * planes, side, side], not [side, side, stack * planes]
+
+  int planes() const { return grayscale ? 1 : 3; }
 };
 
 // Throws for an unknown option and a bad value; whether the ROM is one, and has the mode, is left to the emulator.

@@ -1,4 +1,5 @@
-// What a protocol shows of the emulator: one 84x84 gray frame at the reset and after every step.
+// What a protocol shows of the emulator: one frame at the reset and after every step, 84x84 and gray unless options say
+// otherwise.
 #ifndef NEUROEVO_ENVS_ATARI_VIEW_H_
 #define NEUROEVO_ENVS_ATARI_VIEW_H_
 
@@ -18,7 +19,7 @@ class AtariView {
   virtual void AfterReset(const AtariEmulator&) {}
   virtual void AfterFrame(const AtariEmulator&, int /*index*/) {}
 
-  // At the end of a reset or a step: writes the frame [84, 84].
+  // At the end of a reset or a step: writes the frame [planes, side, side].
   virtual void Write(const AtariEmulator& emulator, uint8_t* frame) = 0;
 };
 
