@@ -68,6 +68,6 @@ TEST(ConstantScreensAreExact) {
 }
 
 TEST(OnlyShrinks) {
-  CHECK_THROWS(AreaResize(84), "cannot shrink 84 pixels to 84");
+  CHECK_THROWS(AreaResize(83), "cannot shrink 83 pixels to 84");
   CHECK_THROWS(AreaResize(0), "cannot shrink 0 pixels to 84");
 }
