@@ -187,13 +187,15 @@ def test_without_a_batch_the_evaluator_plays_one_from_seed_0(episodes, engine):
     assert_played(own, list(zip(runner.returns.tolist(), runner.steps.tolist(), strict=True)))
 
 
-def test_only_graphs_with_vbn_prepare():
-    with_it, without = (
+def test_graphs_have_only_the_ops_that_networks_need():
+    plain, with_vbn, recurrent = (
         {node.op for each in (graph.node, *(f.node_def for f in graph.library.function)) for node in each}
-        for prepares in (True, False)
-        for graph in [lane_function(*_shown(), "/cpu:0", prepares).graph.as_graph_def()]
+        for needs in ((False, False), (True, False), (False, True))
+        for graph in [lane_function(*_shown(), "/cpu:0", *needs).graph.as_graph_def()]
     )
-    assert with_it - without == {"PopulationPrepare", "ConcatV2"} and not without - with_it
+    assert with_vbn - plain == {"PopulationPrepare", "ConcatV2"} and not plain - with_vbn
+    assert recurrent - plain == {"PopulationClearStates", "PopulationForwardRecurrent"}
+    assert plain - recurrent == {"PopulationForward"}
 
 
 def _shown():

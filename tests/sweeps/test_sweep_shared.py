@@ -15,7 +15,7 @@ from neuroevo.cluster.connection import join, leave  # noqa: E402
 from neuroevo.cluster.origin import origin  # noqa: E402
 from neuroevo.cluster.player import PlayerSettings  # noqa: E402
 from neuroevo.cluster.sharing import SharedMachine, end_players  # noqa: E402
-from neuroevo.networks.architectures import Network  # noqa: E402
+from neuroevo.networks.network import Network  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps.tune.points import shared_networks  # noqa: E402
 from neuroevo.sweeps.tune.tuner import run_sweep  # noqa: E402
