@@ -48,12 +48,15 @@ $(DEPS): pyproject.toml | preflight
 	  { echo 'make: pip could not install the dependencies (its message is above); is there a network and a package index?' >&2; exit 1; }
 	@touch $@
 
-# Always asked, since fetch_ale.py, cmake and ninja know best what is out of date and are quick when nothing is.
+# Always asked, since fetch_ale.py, cmake and ninja know best what is out of date and are quick when nothing is. Where
+# two builds at once damaged ninja's record of headers, ninja 1.13 compiles everything in every build from then on (its
+# issue 2703); to recompact the record, which takes no time, mends it.
 $(BUILD)/build.ninja: $(DEPS) FORCE
 	@$(BIN)/python custom_ops/cmake/fetch_ale.py build
 	@CXX='$(CXX)' $(BIN)/cmake -S custom_ops -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
 	  -DNEUROEVO_PYTHON=$(CURDIR)/$(BIN)/python -DNEUROEVO_ARCH=$(ARCH) \
 	  -DNEUROEVO_WERROR=$(WERROR) -DNEUROEVO_PGO=$(PGO) '-DNEUROEVO_CUDA_ARCHS=$(CUDA_ARCHS)' $(CMAKE_WHERE) >/dev/null
+	@$(BIN)/ninja -C $(BUILD) -t recompact
 FORCE:
 
 setup: build  ## Make .venv, install the dependencies, compile the native libraries
