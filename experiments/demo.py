@@ -36,8 +36,8 @@ from neuroevo.runs.new_folder import check_free, default_path
 from neuroevo.runs.training_run import make_evaluator, run
 from neuroevo.system.files import written_aside
 from neuroevo.system.statistics import summarize
-from neuroevo.training.loop import TrainState, spent
 from neuroevo.training.record import Record
+from neuroevo.training.state import TrainState, spent
 
 CONFIG = Path(__file__).parents[1] / "neuroevo/config/presets/demo.toml"
 HELD_OUT_EPISODES = 30

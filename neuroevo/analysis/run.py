@@ -11,13 +11,14 @@ from neuroevo.analysis.evaluation import Evaluation, episode_seeds, evaluate_run
 from neuroevo.analysis.population import Population, read_population
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Config
+from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import CONFIG
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import info_of, make_evaluator, run
 from neuroevo.training.callback import AnyCallback
-from neuroevo.training.loop import finished
+from neuroevo.training.state import finished
 
 if TYPE_CHECKING:
     import pandas
@@ -151,17 +152,20 @@ class Run(RunReader):
 
         return plot([self], x, column)
 
-    def population(self, generation: int | None = None) -> Population:
-        """The members of a generation and their fitness.
+    def population(self, generation: int | None = None, behaviors: bool | Behavior = False) -> Population:
+        """The members of a generation, their parents and their fitness, and if asked for their behaviors.
 
         Args:
             generation: Which; None: the last finished one.
+            behaviors: Whether to play the members' episodes again, with the seeds that they had, to record behaviors:
+                a neuroevo.core.behavior.Behavior says which, True those of a novelty search, or where episodes ended.
 
         Raises:
-            UserError: There is no such generation, or the checkpoint from before it is gone (keep_last and keep_every
-                of [checkpoints] say how many stay).
+            UserError: There is no such generation; the checkpoint from before it is gone (keep_last and keep_every
+                of [checkpoints] say how many stay); the environment has no behaviors; or the episodes end otherwise
+                here than in the run.
         """
-        return read_population(self, generation)
+        return read_population(self, generation, behaviors)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}: {self._summary()})"

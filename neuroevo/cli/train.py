@@ -113,7 +113,7 @@ def train_run(folder: RunFolder) -> None:
     from neuroevo.cli.progress import make_progress
     from neuroevo.runs.training_run import info_of, make_evaluator, run
     from neuroevo.system.console import say
-    from neuroevo.training.loop import spent
+    from neuroevo.training.state import spent
 
     config = folder.config
     for unusable in folder.unusable:

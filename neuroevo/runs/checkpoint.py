@@ -24,7 +24,7 @@ from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs.state_codec import Encoded, decode, encode
 from neuroevo.system.files import write_atomically
 from neuroevo.training.elite_evaluation import PendingEvaluation
-from neuroevo.training.loop import TrainState
+from neuroevo.training.state import TrainState
 
 FORMAT, VERSION = "neuroevo checkpoint", 4
 _HEAD_BYTES = 1000  # more than the first line ever has

@@ -11,7 +11,7 @@ from typing import Any
 
 from neuroevo.config.schema import CheckpointSettings, Config
 from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, load, save
-from neuroevo.training.loop import TrainState
+from neuroevo.training.state import TrainState
 
 _NAME = re.compile(r"generation-(\d+)\.ckpt")
 

@@ -43,8 +43,8 @@ from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.system.files import write_atomically
 from neuroevo.system.signals import deferred_signals
-from neuroevo.training.loop import TrainState, spent
 from neuroevo.training.record import Record, describe
+from neuroevo.training.state import TrainState, spent
 
 log = logging.getLogger("neuroevo")
 

@@ -30,7 +30,7 @@ from neuroevo.runs.paths import CHECKPOINTS, CONFIG, ELITES, METRICS, REFERENCE
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.state_codec import encode
 from neuroevo.training.elite_evaluation import PendingEvaluation
-from neuroevo.training.loop import TrainState
+from neuroevo.training.state import TrainState
 
 FORKED, SNAPSHOT = "forked_from", "snapshot_of"  # keys of info.json
 _SECTIONS = ("hardware", "checkpoints", "cluster")  # results do not depend on them

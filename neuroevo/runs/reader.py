@@ -22,7 +22,7 @@ from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.paths import CONFIG, ELITES, METRICS, no_run
 from neuroevo.runs.reference_file import load
 from neuroevo.runs.state_codec import encode
-from neuroevo.training.loop import TrainState
+from neuroevo.training.state import TrainState
 
 log = logging.getLogger("neuroevo")
 

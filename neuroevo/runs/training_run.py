@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.config.schema import Cluster, Config, Hardware
+from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.trackers import trackers_of
 from neuroevo.training import loop
 from neuroevo.training.callback import AnyCallback, Callbacks
-from neuroevo.training.loop import TrainState, spent
+from neuroevo.training.state import TrainState, spent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     AnyEvaluator = LocalEvaluator | ClusterEvaluator | AcceleratedEvaluator
 
 
-def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) -> AnyEvaluator:
+def make_evaluator(
+    config: Config, reference_batch: np.ndarray | None = None, behavior: Behavior | None = None
+) -> AnyEvaluator:
     """Makes the evaluator that a configuration describes: of this machine, or of the cluster that it names.
 
     Use it as a context manager, or close() it, since it holds threads, emulators and memory. One with hardware.engine =
@@ -38,6 +41,7 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
             that a novelty search records.
         reference_batch: Observations [B, ...] from which the virtual batch normalization of the run's networks takes
             its statistics: `RunFolder.reference_batch` or `RunReader.reference_batch()`. None for networks without it.
+        behavior: What to record of each episode on this machine; None: what the algorithm asks for.
 
     Returns:
         An evaluator that plays episodes on this machine's cores, with networks on the cores or on the GPU.
@@ -70,7 +74,7 @@ def make_evaluator(config: Config, reference_batch: np.ndarray | None = None) ->
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
         engine=config.hardware.engine,
-        behavior=config.algorithm.behavior,
+        behavior=behavior or config.algorithm.behavior,
         reference_batch=reference_batch,
     )
 

@@ -13,7 +13,7 @@ from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.core.problems import ConfigError, Problem, shown
 from neuroevo.rollout import reference_batch
 from neuroevo.runs.reader import RunReader
-from neuroevo.training.loop import TrainState, start
+from neuroevo.training.state import TrainState, start
 
 
 def first_state(config: Config) -> TrainState:

@@ -10,7 +10,7 @@ from neuroevo.runs.paths import CONFIG
 from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps.suite import SuiteRun
 from neuroevo.system.console import clock
-from neuroevo.training.loop import finished
+from neuroevo.training.state import finished
 
 Row = dict[str, Any]
 Status = Literal["not started", "unfinished", "finished", "unusable"]

@@ -4,112 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-import numpy as np
-
-from neuroevo.algorithms.base import Algorithm, Played
+from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import Training
-from neuroevo.core.episode import Episode, Outcomes, first_of
 from neuroevo.core.errors import SimulationError
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
-from neuroevo.core.observation_statistics import ObservationStatistics
-from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.training.callback import Callback
-from neuroevo.training.elite_evaluation import EliteEvaluations, PendingEvaluation, episode_priority
-from neuroevo.training.record import GenerationRecord, PhaseRecord, Record, checked_metrics
-
-
-@dataclass(frozen=True)
-class TrainState:
-    """All that the next generation depends on.
-
-    Attributes:
-        algorithm: The algorithm's state.
-        generation: Number of finished generations.
-        max_episode_steps: Decisions after which the next generation's episodes are cut off.
-        steps: Steps of population and validation episodes so far.
-        seconds: Wall time of the finished generations.
-        pending: The finished generations whose elite's evaluation is not over, oldest first.
-        observation_statistics: Of what all populations saw; None if observations are not normalized.
-        confirmed_mean: Mean return that the target was last compared with: of the test episodes of an elite whose
-            validation had reached it, or of validation where there are no test episodes; None before.
-    """
-
-    algorithm: Any
-    generation: int
-    max_episode_steps: int
-    steps: int = 0
-    seconds: float = 0.0
-    pending: tuple[PendingEvaluation, ...] = ()
-    observation_statistics: ObservationStatistics | None = None
-    confirmed_mean: float | None = None
-
-
-def start(
-    algorithm: Algorithm,
-    training: Training,
-    genomes: Sequence[Genome] = (),
-    observation_statistics: ObservationStatistics | None = None,
-) -> TrainState:
-    """Makes the state before generation 0.
-
-    Args:
-        algorithm: Makes its own initial state.
-        training: The seed and the episodes' first cut-off.
-        genomes: Another run's best genomes to start from, best first.
-        observation_statistics: What the other run's populations saw, or empty statistics, to normalize observations;
-            None leaves observations as they are.
-
-    Returns:
-        The state.
-    """
-    return TrainState(
-        algorithm.init(training.seed, genomes),
-        generation=0,
-        max_episode_steps=parse_max_episode_steps(training.max_episode_steps).start,
-        observation_statistics=observation_statistics,
-    )
-
-
-def spent(state: TrainState, training: Training) -> str | None:
-    """Says which budget is used up, or that the target is reached.
-
-    Args:
-        state: After a generation.
-        training: The budgets and the target.
-
-    Returns:
-        The end of a sentence, such as "after 5 generations"; None while some of each budget is left.
-    """
-    target = training.target_return
-    if target is not None and state.confirmed_mean is not None and state.confirmed_mean >= target:
-        kind = "test" if training.test_episodes else "validation"
-        reached = f"the elite's mean return of {state.confirmed_mean:,.1f} in {kind} reaches the target"
-        return f"after {state.generation} generations: {reached}, {target:g}"
-    if training.generations is not None and state.generation >= training.generations:
-        return f"after {state.generation} generations"
-    if training.total_steps is not None and state.steps >= training.total_steps:
-        return f"after {state.steps:,} of {training.total_steps:,} steps"
-    if training.minutes is not None and state.seconds >= training.minutes * 60:
-        return f"after {state.seconds / 60:.1f} of {training.minutes:g} minutes"
-    return None
-
-
-def finished(state: TrainState, training: Training) -> str | None:
-    """Says why a run is over.
-
-    Args:
-        state: After a generation.
-        training: The budgets.
-
-    Returns:
-        What `spent` returns, but None as long as an elite's evaluation is pending.
-    """
-    return None if state.pending else spent(state, training)
+from neuroevo.training.elite_evaluation import EliteEvaluations, episode_priority
+from neuroevo.training.phase import Phase, play_phase, population_seeds, validation_seeds
+from neuroevo.training.record import GenerationRecord, Record, checked_metrics
+from neuroevo.training.state import TrainState, spent, start
 
 
 def train(
@@ -204,40 +111,20 @@ def _run_generation(
     statistics = state.observation_statistics
     normalizer = None if statistics is None else statistics.normalizer(generation, evaluator.observation_size)
 
-    def play(purpose: Purpose, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]) -> _Phase:
-        """Each genome plays the episodes of its seeds, [genomes][episodes each]."""
-        pairs = [(genome, seed) for genome, own in zip(genomes, seeds, strict=True) for seed in own]
-        if not pairs:
-            return _Phase(_NOTHING, Played([], np.zeros(0)), PhaseRecord(episodes=0, steps=0, seconds=0.0))
-        episodes = [Episode(genome, seed, state.max_episode_steps, normalizer) for genome, seed in pairs]
-        name = purpose.name.removesuffix("_EPISODES").lower()
-        callback.phase(generation, name, len(episodes))
-        begun = time.perf_counter()
-        outcomes = evaluator.wait(evaluator.submit(episodes, episode_priority(generation)), callback.progress)
+    def play(name: str, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]) -> Phase:
+        if any(seeds):
+            callback.phase(generation, name, sum(map(len, seeds)))
+        limit, priority = state.max_episode_steps, episode_priority(generation)
         try:
-            played = _played(genomes, outcomes)
+            return play_phase(evaluator, genomes, seeds, limit, normalizer, priority, callback.progress)
         except SimulationError as error:
             raise SimulationError(f"{name} of generation {generation}: {error}") from None
-        record = PhaseRecord(
-            episodes=len(episodes),
-            steps=played.steps,
-            seconds=time.perf_counter() - begun,
-            failures=len(outcomes.failures),
-            first_failure=first_of(outcomes.failures),
-        )
-        return _Phase(outcomes, played, record)
-
-    def seeds(purpose: Purpose, count: int) -> list[int]:
-        return draw_seeds(count, training.seed, generation, purpose)
 
     genomes = algorithm.ask(state.algorithm, evaluator.weights)
-    each = training.episodes
-    own = np.reshape(seeds(Purpose.POPULATION_EPISODES, len(genomes) * each), (len(genomes), each)).tolist()
-    population = play(Purpose.POPULATION_EPISODES, genomes, own)
+    population = play("population", genomes, population_seeds(training, generation, len(genomes)))
     told = algorithm.tell(state.algorithm, population.played, evaluator.weights)
     candidates = algorithm.candidates(told)
-    shared = seeds(Purpose.VALIDATION_EPISODES, training.validation_episodes)
-    validation = play(Purpose.VALIDATION_EPISODES, candidates, [shared] * len(candidates))
+    validation = play("validation", candidates, validation_seeds(training, generation, len(candidates)))
     told = algorithm.tell_validation(told, validation.played)
     elite = algorithm.elite(told)
     steps = population.played.steps + validation.played.steps
@@ -275,39 +162,3 @@ def _run_generation(
 
 
 _TAIL_SECONDS = 60.0  # between checkpoints while only elite evaluations are left
-_NOTHING = Outcomes(np.zeros(0, np.float64), np.zeros(0, np.int64))
-
-
-@dataclass(frozen=True)
-class _Phase:
-    """A phase of population or validation, of equally many episodes for each of its genomes.
-
-    Attributes:
-        outcomes: Results of the episodes.
-        played: What the algorithm learns about its genomes.
-        record: What the generation's record keeps.
-    """
-
-    outcomes: Outcomes
-    played: Played
-    record: PhaseRecord
-
-
-def _played(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
-    """What genomes achieved, from the outcomes of their episodes, in order. SimulationError: all episodes failed."""
-    fitness = outcomes.counted.reshape(len(genomes), -1).mean(axis=1)
-    steps, behaviors = int(np.sum(outcomes.steps)), outcomes.behaviors
-    if behaviors is not None:
-        behaviors = behaviors.astype(np.float32 if behaviors.dtype == np.uint8 else np.float64)
-        behaviors[list(outcomes.failures)] = np.nan
-        if len(behaviors) > len(genomes):
-            behaviors = _means(behaviors.reshape(len(genomes), -1, behaviors.shape[1]))
-    return Played(genomes, fitness, steps, behaviors)
-
-
-def _means(behaviors: np.ndarray) -> np.ndarray:
-    """Means over E of the behaviors [N, E, B] that are not NaN, [N, B]; NaN where all are."""
-    known = ~np.isnan(behaviors)
-    with np.errstate(invalid="ignore"):
-        means: np.ndarray = np.where(known, behaviors, 0).sum(axis=1) / known.sum(axis=1).astype(behaviors.dtype)
-    return means

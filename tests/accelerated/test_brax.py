@@ -169,6 +169,9 @@ def test_a_page_shows_the_episodes_that_are_evaluated(tmp_path):
     neuroevo.train(config(training={**TRAINING, "generations": 1}), out=tmp_path / "run")
     evaluation = neuroevo.evaluate(tmp_path / "run", episodes=20)  # more than there are lanes
     reader = neuroevo.open_run(tmp_path / "run")
+    assert reader.elite()[1].genome in reader.population().genomes
+    with pytest.raises(UserError, match="behaviors of brax:"):
+        reader.population(behaviors=True)
     elite = reader.elite()[1]
     made = write_page(reader.config, elite, evaluation.seeds, tmp_path / "elite.html", max_episode_steps=0)
     np.testing.assert_array_equal(made.outcomes.returns, evaluation.outcomes.returns)

@@ -20,7 +20,8 @@ from neuroevo.runs.checkpoint import Checkpoint, from_bytes, to_bytes
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_elites, read_rows
 from neuroevo.runs.reader import RunReader
-from neuroevo.training.loop import start, train
+from neuroevo.training.loop import train
+from neuroevo.training.state import start
 from tests.support.runs import config, new_run, play, results, timeless
 from tests.support.toy import PHASES, ToyEvaluator, call_of, observations, sums_of
 

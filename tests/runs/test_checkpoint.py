@@ -16,7 +16,8 @@ from neuroevo.config.schema import Training
 from neuroevo.core.genome import Genome
 from neuroevo.runs.checkpoint import VERSION, Checkpoint, CheckpointError, from_bytes, load, save, to_bytes
 from neuroevo.runs.state_codec import decode, encode
-from neuroevo.training.loop import TrainState, start, train
+from neuroevo.training.loop import train
+from neuroevo.training.state import TrainState, start
 from tests.support.toy import ToyEvaluator
 
 seeds = st.integers(0, 2**63 - 1)

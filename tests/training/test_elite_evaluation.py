@@ -11,8 +11,9 @@ from neuroevo.core.genome import Genome
 from neuroevo.runs.checkpoint import Checkpoint, from_bytes, to_bytes
 from neuroevo.runs.folder import RunFolder
 from neuroevo.training.elite_evaluation import elite_evaluation_priority, episode_priority
-from neuroevo.training.loop import finished, spent, train
+from neuroevo.training.loop import train
 from neuroevo.training.record import GenerationRecord, Record
+from neuroevo.training.state import finished, spent
 from tests.support.runs import config, play, results, timeless
 from tests.support.toy import ToyEvaluator
 

@@ -13,8 +13,9 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.training.callback import Callback
-from neuroevo.training.loop import spent, start, train
+from neuroevo.training.loop import train
 from neuroevo.training.record import COLUMNS, EvaluationRecord, PhaseRecord
+from neuroevo.training.state import spent, start
 from tests.support import runs
 from tests.support.toy import PHASES, ToyEvaluator, call_of, theta
 

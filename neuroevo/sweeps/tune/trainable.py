@@ -35,6 +35,7 @@ from neuroevo.sweeps.tune.points import config_of
 from neuroevo.sweeps.tune.trial_folder import begin, go_on_from
 from neuroevo.training import loop
 from neuroevo.training.record import Record
+from neuroevo.training.state import TrainState, finished, spent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +67,7 @@ class Trainable(tune.Trainable):
         self._folder: RunFolder | None = None
         self._evaluator: AnyEvaluator | None = None
         self._plays: tuple[Any, ...] = ()
-        self._generations: Iterator[tuple[loop.TrainState, list[Record]]] | None = None
+        self._generations: Iterator[tuple[TrainState, list[Record]]] | None = None
         self._test: dict[str, Any] = {}
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -98,7 +99,7 @@ class Trainable(tune.Trainable):
                     self._test = {key: value for key, value in record.row().items() if key.startswith("test_")}
                 if state.generation > before:
                     row = _row(state, records)
-                    if loop.spent(state, folder.config.training) is None:
+                    if spent(state, folder.config.training) is None:
                         break  # otherwise the last elites are waited for
         except BaseException as error:
             log.error("stopped in generation %d: %r", folder.state.generation, error)
@@ -106,7 +107,7 @@ class Trainable(tune.Trainable):
             raise
         if row is None:  # the run was over before this process had it
             row = RunReader(folder.path).rows(fitness=False)[-1]
-        over = loop.finished(folder.state, folder.config.training) is not None
+        over = finished(folder.state, folder.config.training) is not None
         place = {"folder": str(folder.path), "finished": over, "done": over}
         return {**row, **self._test, **place, "training_iteration": folder.state.generation}
 
@@ -210,7 +211,7 @@ def _plays(config: Config, reference_batch: np.ndarray | None) -> tuple[Any, ...
     return config.tables()["env"], config.network, config.hardware, config.algorithm.behavior, batch
 
 
-def _row(state: loop.TrainState, records: list[Record]) -> dict[str, Any]:
+def _row(state: TrainState, records: list[Record]) -> dict[str, Any]:
     """The columns of the newest generation, which mostly has no test yet."""
     newest = state.pending[-1].record if state.pending else records[-1]
     return newest.row_without_test()

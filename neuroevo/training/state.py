@@ -1,0 +1,103 @@
+"""What a run's next generation depends on, and when a run is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from neuroevo.algorithms.base import Algorithm
+from neuroevo.config.max_episode_steps import parse_max_episode_steps
+from neuroevo.config.schema import Training
+from neuroevo.core.genome import Genome
+from neuroevo.core.observation_statistics import ObservationStatistics
+from neuroevo.training.elite_evaluation import PendingEvaluation
+
+
+@dataclass(frozen=True)
+class TrainState:
+    """All that the next generation depends on.
+
+    Attributes:
+        algorithm: The algorithm's state.
+        generation: Number of finished generations.
+        max_episode_steps: Decisions after which the next generation's episodes are cut off.
+        steps: Steps of population and validation episodes so far.
+        seconds: Wall time of the finished generations.
+        pending: The finished generations whose elite's evaluation is not over, oldest first.
+        observation_statistics: Of what all populations saw; None if observations are not normalized.
+        confirmed_mean: Mean return that the target was last compared with: of the test episodes of an elite whose
+            validation had reached it, or of validation where there are no test episodes; None before.
+    """
+
+    algorithm: Any
+    generation: int
+    max_episode_steps: int
+    steps: int = 0
+    seconds: float = 0.0
+    pending: tuple[PendingEvaluation, ...] = ()
+    observation_statistics: ObservationStatistics | None = None
+    confirmed_mean: float | None = None
+
+
+def start(
+    algorithm: Algorithm,
+    training: Training,
+    genomes: Sequence[Genome] = (),
+    observation_statistics: ObservationStatistics | None = None,
+) -> TrainState:
+    """Makes the state before generation 0.
+
+    Args:
+        algorithm: Makes its own initial state.
+        training: The seed and the episodes' first cut-off.
+        genomes: Another run's best genomes to start from, best first.
+        observation_statistics: What the other run's populations saw, or empty statistics, to normalize observations;
+            None leaves observations as they are.
+
+    Returns:
+        The state.
+    """
+    return TrainState(
+        algorithm.init(training.seed, genomes),
+        generation=0,
+        max_episode_steps=parse_max_episode_steps(training.max_episode_steps).start,
+        observation_statistics=observation_statistics,
+    )
+
+
+def spent(state: TrainState, training: Training) -> str | None:
+    """Says which budget is used up, or that the target is reached.
+
+    Args:
+        state: After a generation.
+        training: The budgets and the target.
+
+    Returns:
+        The end of a sentence, such as "after 5 generations"; None while some of each budget is left.
+    """
+    target = training.target_return
+    if target is not None and state.confirmed_mean is not None and state.confirmed_mean >= target:
+        kind = "test" if training.test_episodes else "validation"
+        reached = f"the elite's mean return of {state.confirmed_mean:,.1f} in {kind} reaches the target"
+        return f"after {state.generation} generations: {reached}, {target:g}"
+    if training.generations is not None and state.generation >= training.generations:
+        return f"after {state.generation} generations"
+    if training.total_steps is not None and state.steps >= training.total_steps:
+        return f"after {state.steps:,} of {training.total_steps:,} steps"
+    if training.minutes is not None and state.seconds >= training.minutes * 60:
+        return f"after {state.seconds / 60:.1f} of {training.minutes:g} minutes"
+    return None
+
+
+def finished(state: TrainState, training: Training) -> str | None:
+    """Says why a run is over.
+
+    Args:
+        state: After a generation.
+        training: The budgets.
+
+    Returns:
+        What `spent` returns, but None as long as an elite's evaluation is pending.
+    """
+    return None if state.pending else spent(state, training)
