@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, cannot_write
 from neuroevo.runs import reference_file
@@ -34,11 +33,10 @@ from neuroevo.runs.info_file import read_info, write_info
 from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_files import MetricsFiles, read_rows
 from neuroevo.runs.new_folder import check_free, default_path, make_default
-from neuroevo.runs.other_versions import refuse_other_versions
-from neuroevo.runs.own_modules import changed_modules, keep_sources
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD, no_run
+from neuroevo.runs.own_modules import keep_sources
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD
 from neuroevo.runs.provenance import provenance
-from neuroevo.runs.resume_checks import check_changes, newest_checkpoint
+from neuroevo.runs.resume import prepare_resume
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.system.files import write_atomically
@@ -151,12 +149,10 @@ class RunFolder:
     def resume(cls, path: Path | str, overrides: Sequence[str] = (), config: Config | None = None) -> RunFolder:
         """Prepares to go on with a run from its newest usable checkpoint; writes nothing yet.
 
-        The configuration may change only in what results do not depend on: budgets, [hardware], [checkpoints], workers
-        and timeout of Gymnasium's environments, and where an environment's file is, if its content is the same.
-
         Args:
             path: The run's folder, which is locked from now on.
-            overrides: Changes to the run's own configuration, such as "training.generations=9".
+            overrides: Changes to the run's own configuration, such as "training.generations=9"; neuroevo.runs.resume
+                has which.
             config: A configuration to use instead of the run's own with `overrides`.
 
         Returns:
@@ -166,22 +162,9 @@ class RunFolder:
             UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another
                 process trains into the folder, or a change of the configuration would change results.
         """
-        path = Path(path)
-        if not (path / CONFIG).is_file():
-            raise no_run(path)
-        lock = lock_folder(path)
-        try:
-            refuse_other_versions(path)
-            config = config or load_config(path / CONFIG, overrides)
-            check_changes(path / CONFIG, config)
-            changed = changed_modules(config, path)
-            checkpoint, unusable = newest_checkpoint(path, config)
-            batch = reference_file.load(path, config)
-        except BaseException:
-            os.close(lock)
-            raise
-        folder = cls(path, config, checkpoint.state, checkpoint.lengths, batch)
-        folder.unusable, folder._lock, folder._changed = unusable, lock, changed
+        made = prepare_resume(Path(path), overrides, config)
+        folder = cls(Path(path), made.config, made.checkpoint.state, made.checkpoint.lengths, made.reference_batch)
+        folder.unusable, folder._lock, folder._changed = made.unusable, made.lock, made.changed
         return folder
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:

@@ -1,0 +1,133 @@
+"""What a run goes on from when it is resumed.
+
+Its configuration may change only in what results do not depend on: budgets, [hardware], [checkpoints], workers and
+timeout of Gymnasium's environments, and where an environment's file is, if its content is the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from neuroevo.config.load import load_config
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import inline, shown
+from neuroevo.runs import reference_file
+from neuroevo.runs.checkpoint import Checkpoint
+from neuroevo.runs.checkpoints import Checkpoints, Unusable
+from neuroevo.runs.folder_lock import lock_folder
+from neuroevo.runs.metrics_files import check
+from neuroevo.runs.other_versions import refuse_other_versions
+from neuroevo.runs.own_modules import changed_modules
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, no_run
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """What a resumed run goes on with.
+
+    Attributes:
+        lock: Of its folder: a file descriptor, which whoever gets this has to close.
+        config: Its configuration from now on.
+        checkpoint: Its newest usable checkpoint.
+        unusable: The newer checkpoints, which cannot be used.
+        changed: A sentence for each of the user's own modules that is another one than when the run began.
+        reference_batch: Of its networks, or None.
+    """
+
+    lock: int
+    config: Config
+    checkpoint: Checkpoint
+    unusable: list[Unusable]
+    changed: list[str]
+    reference_batch: np.ndarray | None
+
+
+def prepare_resume(path: Path, overrides: Sequence[str] = (), config: Config | None = None) -> Resumed:
+    """Locks a run's folder and reads what the run goes on with; writes nothing.
+
+    Args:
+        path: The folder.
+        overrides: Changes to the run's own configuration, such as "training.generations=9".
+        config: A configuration to use instead of the run's own with `overrides`.
+
+    Returns:
+        What the run goes on with.
+
+    Raises:
+        UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another process
+            trains into the folder, or a change of the configuration would change results.
+    """
+    if not (path / CONFIG).is_file():
+        raise no_run(path)
+    lock = lock_folder(path)
+    try:
+        refuse_other_versions(path)
+        config = config or load_config(path / CONFIG, overrides)
+        _check_changes(path / CONFIG, config)
+        changed = changed_modules(config, path)
+        checkpoint, unusable = _newest_checkpoint(path, config)
+        return Resumed(lock, config, checkpoint, unusable, changed, reference_file.load(path, config))
+    except BaseException:
+        os.close(lock)
+        raise
+
+
+def _check_changes(file: Path, after: Config) -> None:
+    """UserError: what a run is to go on with differs from the configuration in `file` in what results depend on.
+
+    What a file of the environment held when the run began is not known here: Checkpoints.check_file() knows.
+    """
+    before = _before(file, after)
+    free = before.environment.family.free_options
+    for section, table in before.origin().items():
+        other = after.origin()[section]
+        for key in dict.fromkeys([*table, *other]):
+            if table.get(key) != other.get(key):
+                if section == "env" and key != "name":  # as they were given: a file by its path
+                    key, table, other = "options", before.tables()["env"], after.tables()["env"]
+                raise UserError(
+                    f"{section}.{key} is {shown(table.get(key))} and cannot become {shown(other.get(key))} when a run "
+                    "is resumed; what can: total_steps, generations and minutes of [training], [hardware], "
+                    "[checkpoints], [cluster]" + (f", {' and '.join(free)} of [env.options]" if free else "")
+                )
+
+
+def _newest_checkpoint(path: Path, config: Config) -> tuple[Checkpoint, list[Unusable]]:
+    """The newest checkpoint that can be used, and the newer ones, which cannot.
+
+    UserError: There is none, or a file of the environment has another content.
+    """
+    checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints)
+    checkpoints.check_file(config)
+    checkpoint, unusable = checkpoints.newest(
+        config.algorithm.state_type, config.origin(), lambda checkpoint: _check_files(path, checkpoint.lengths)
+    )
+    if checkpoint is None:
+        found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
+        raise UserError(f"{path} has no checkpoint to go on from:{found}")
+    return checkpoint, unusable
+
+
+def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
+    """ValueError when the metrics files are not those that a checkpoint remembers."""
+    try:
+        check(path, lengths)
+    except (ValueError, KeyError, OSError) as error:
+        raise ValueError(f"remembers other files: {error}") from None
+
+
+def _before(file: Path, after: Config) -> Config:
+    """The configuration in `file`. Where a file of its environment is gone, with that which `after` has."""
+    try:
+        return load_config(file)
+    except UserError:
+        moved = after.environment.file
+        if moved is None:
+            raise
+        return load_config(file, [f"env.options.{moved.option}={inline(str(moved.path))}"])
