@@ -30,8 +30,8 @@ configure_file(${ale_root}/ale/version.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/ale_ge
 
 # ale_compile(TARGET): how all of ALE is compiled.
 function(ale_compile target)
-  target_include_directories(${target} SYSTEM PUBLIC ${ale_root} ${ale_root}/ale
-                             ${CMAKE_CURRENT_BINARY_DIR}/ale_generated)
+  target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/ale_generated ${ale_root}
+                             ${ale_root}/ale)
   target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${target} PUBLIC neuroevo_arch)
   target_compile_options(${target} PRIVATE -w) # its warnings are not ours to mend
@@ -53,6 +53,13 @@ foreach(folder common emucore environment)
   list(APPEND emulator_sources ${folder_sources})
 endforeach()
 include(cmake/AleEdits.cmake)
+# Our processor and television chip, which are compiled and profiled with it.
+file(GLOB console_sources CONFIGURE_DEPENDS envs/atari/console/*.cc)
+list(APPEND emulator_sources ${console_sources})
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # The processor's handlers are told apart by their distances, which need one section.
+  set_source_files_properties(envs/atari/console/cpu.cc PROPERTIES COMPILE_OPTIONS -fno-reorder-blocks-and-partition)
+endif()
 add_library(ale_games OBJECT ${game_sources})
 ale_compile(ale_games)
 add_library(ale STATIC ${emulator_sources} $<TARGET_OBJECTS:ale_games>)

@@ -39,6 +39,23 @@ ale_edit(emucore/TIA.cxx 2 "${loop}" "
         myFramePointer = ending;
 ${loop}")
 
+# The console's processor and television chip may be ours instead (envs/atari/console): which ones is ALE's setting "cpu".
+ale_edit(emucore/System.hxx 1 "#include \"ale/emucore/Random.hxx\"\n"
+         "#include \"ale/emucore/Random.hxx\"\n\nnamespace neuroevo { class Cpu; }\n")
+ale_edit(emucore/System.hxx 1 "class System\n{\n" "class System\n{\n    friend class ::neuroevo::Cpu;\n")
+ale_edit(emucore/M6532.hxx 1 "#include \"ale/emucore/Random.hxx\"\n"
+         "#include \"ale/emucore/Random.hxx\"\n\nnamespace neuroevo { class Cpu; }\n")
+ale_edit(emucore/M6532.hxx 1 "class M6532 : public Device\n{\n" "class M6532 : public Device\n{\n    friend class ::neuroevo::Cpu;\n")
+ale_edit(emucore/TIA.hxx 1 "#include \"ale/emucore/MediaSrc.hxx\"\n"
+         "#include \"ale/emucore/MediaSrc.hxx\"\n\nnamespace neuroevo { class Tia; }\n")
+ale_edit(emucore/TIA.hxx 1 "friend class TIADebug;" "friend class TIADebug;\n    friend class ::neuroevo::Tia;")
+ale_edit(emucore/Console.cxx 1 "#include \"ale/emucore/TIA.hxx\"\n"
+         "#include \"ale/emucore/TIA.hxx\"\n#include \"envs/atari/console/cpu.h\"\n#include \"envs/atari/console/tia.h\"\n")
+ale_edit(emucore/Console.cxx 1 "  M6502* m6502;\n  if("
+         "  M6502* m6502;\n  const bool ours = myOSystem->settings().getString(\"cpu\") == \"neuroevo\";\n  if(ours) {
+    m6502 = new neuroevo::Cpu();\n  }\n  else if(")
+ale_edit(emucore/Console.cxx 1 "TIA *tia = new TIA(" "TIA *tia = ours ? new neuroevo::Tia(*this, myOSystem->settings()) : new TIA(")
+
 # Tables for an average of two frames take 30 ms of every emulator's start; we never ask for that average.
 ale_edit(environment/phosphor_blend.cpp 1 "\n  makeAveragePalette();\n"
          "\n  if(osystem->settings().getBool(\"color_averaging\")) makeAveragePalette();\n")
@@ -47,6 +64,10 @@ ale_edit(environment/phosphor_blend.cpp 1 "\n  makeAveragePalette();\n"
 foreach(file ${edited_files})
   get_filename_component(name ${file} NAME)
   get_property(edited GLOBAL PROPERTY ALE_EDITED_${file})
+  if(name MATCHES "\\.hxx$") # found before ALE's own
+    file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/ale/${file} CONTENT "@edited@" @ONLY)
+    continue()
+  endif()
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/${name} CONTENT "@edited@" @ONLY)
   list(FIND emulator_sources ${ale_root}/ale/${file} place)
   if(place EQUAL -1)

@@ -1,11 +1,40 @@
 // What the emulator is profiled on: ale_train FRAMES ROM... plays random actions of the minimal set, four frames each,
-// in every game. Without clocks and threads, so that the profile is the same every time. See AleProfile.cmake.
+// in every game with our chips and in a few with those of ALE, too. Without clocks and threads, so that the profile is
+// the same every time. See AleProfile.cmake.
 #include <ale/ale_interface.hpp>
 #include <ale/common/Log.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <random>
+
+#include "envs/atari/console/tia.h"
+
+namespace {
+
+constexpr int kWithAle = 3;
+
+void Play(const char* rom, const char* chips, int frames, int seed) {
+  ale::ALEInterface game;
+  game.setInt("random_seed", seed);
+  game.setFloat("repeat_action_probability", 0);
+  game.setString("cpu", chips);
+  game.loadROM(rom);
+  ale::stella::TIA& tia = game.theOSystem->console().system().tia();
+  auto* ours = dynamic_cast<neuroevo::Tia*>(&tia);
+  const ale::ActionVect actions = game.getMinimalActionSet();
+  std::mt19937 random(seed);
+  for (int frame = 0; frame < frames; frame += 4) {
+    const ale::Action action = actions[random() % actions.size()];
+    for (int tick = 0; tick < 4; ++tick) {
+      if (ours != nullptr) ours->set_draws(tick >= 2);
+      game.act(action);
+    }
+    if (game.game_over()) game.reset_game();
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const int frames = argc > 2 ? std::atoi(argv[1]) : 0;
@@ -16,17 +45,8 @@ int main(int argc, char** argv) {
   ale::Logger::setMode(ale::Logger::Error);
   try {
     for (int i = 2; i < argc; ++i) {
-      ale::ALEInterface game;
-      game.setInt("random_seed", i);
-      game.setFloat("repeat_action_probability", 0);
-      game.loadROM(argv[i]);
-      const ale::ActionVect actions = game.getMinimalActionSet();
-      std::mt19937 random(i);
-      for (int frame = 0; frame < frames; frame += 4) {
-        const ale::Action action = actions[random() % actions.size()];
-        for (int tick = 0; tick < 4; ++tick) game.act(action);
-        if (game.game_over()) game.reset_game();
-      }
+      Play(argv[i], "neuroevo", frames, i);
+      if (i < 2 + kWithAle) Play(argv[i], "low", frames, i);
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ale_train: %s\n", error.what());

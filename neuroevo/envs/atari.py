@@ -58,6 +58,9 @@ class AtariOptions:
     """Height and width of a frame in pixels, likewise."""
     grayscale: bool = True
     """Whether frames are gray, not red, green and blue, likewise."""
+    emulator: Literal["neuroevo", "ale"] = "neuroevo"
+    """Whose emulation of the console's processor and television chip: neuroevo's, or the Arcade Learning Environment's,
+    which does the same more slowly."""
     channels_first: bool = False
     """Whether an observation is [channels, height, width], as PyTorch's networks take it; networks of this package take
     [height, width, channels]."""
@@ -76,6 +79,7 @@ class AtariFamily(EnvFamily):
 
     name = "atari"
     continuous_actions = False
+    free_options = ("emulator",)
 
     def find(self, given_name: str) -> str | None:
         """The game of that name in snake case; any of its usual names: Frostbite, ALE/Frostbite-v5, ..."""

@@ -19,6 +19,8 @@ MAY_INCLUDE = {
     "gpu/emulated": "core gpu",
     # Families do not know each other; what they share knows none of them.
     "envs": "core gpu",
+    "envs/atari": "core gpu envs envs/atari/console",
+    "envs/atari/console": "core",
     "envs/*": "core gpu envs",
     "networks": "core gpu",
     "networks/int8": "core gpu networks",
@@ -36,7 +38,7 @@ MAY_INCLUDE = {
     # Two faces of the same. One part of c_api/ is that of the GPU's library, and asks its backend.
     "c_api": "core gpu envs networks* population population/cuda rollout",
     "tf": "core gpu envs networks* population rollout",
-    "cmake": "",  # the program that profiles the emulator
+    "cmake": "envs/atari/console",  # the program that profiles the emulator
 }
 TENSORFLOW = ("tensorflow/", "xla/", "tsl/")  # where its headers are
 TENSORFLOW_ONLY_IN = "tf"

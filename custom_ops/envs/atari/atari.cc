@@ -73,13 +73,13 @@ class AtariEnv : public Env, public EpisodeInfo {
     const int noop_max = game_->options.noop_max;
     const int noops = noop_max == 0 ? 0 : 1 + static_cast<int>(SplitMix64(seed) % noop_max);
     for (int i = 0; i < noops; ++i) {  // also where NOOP is not a minimal action, as in Backgammon
-      emulator_.Act(ale::PLAYER_A_NOOP);
+      emulator_.Act(ale::PLAYER_A_NOOP, /*draws=*/false);
       if (ale().game_over()) restart();
     }
     if (game_->fires_at_reset()) {
       for (int action = 1; action <= 2; ++action) {
         for (int i = 0; i < game_->options.frame_skip && !ale().game_over(); ++i) {
-          emulator_.Act(game_->minimal_actions[action]);
+          emulator_.Act(game_->minimal_actions[action], /*draws=*/false);
         }
         if (ale().game_over()) restart();
       }
@@ -104,7 +104,7 @@ class AtariEnv : public Env, public EpisodeInfo {
     double reward = 0;
     bool done = false;
     for (int i = 0; i < game_->options.frame_skip && !done; ++i) {
-      reward += emulator_.Act(button);
+      reward += emulator_.Act(button, /*draws=*/i + 2 >= game_->options.frame_skip);  // what a view looks at
       end_ = {ale().game_over() || LifeIsLost(), ale().getEpisodeFrameNumber() >= last_frame_};
       done = end_.terminated || end_.truncated;
       if (!done) view_->AfterFrame(emulator_, i);

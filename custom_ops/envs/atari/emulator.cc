@@ -84,6 +84,7 @@ std::unique_ptr<ale::ALEInterface> Load(const AtariOptions& options) {
   auto ale = std::make_unique<ale::ALEInterface>();
   ale->setInt("random_seed", kEmulatorSeed);
   ale->setFloat("repeat_action_probability", static_cast<float>(options.repeat_action_probability));
+  if (options.chips == AtariChips::kOurs) ale->setString("cpu", "neuroevo");
   ale->loadROM(options.rom);
   // The loaded game's own mode and difficulty are not set again: naming them changes nothing. Others need a reset.
   const std::string game = ale->romSettings->rom();
@@ -112,9 +113,14 @@ std::unique_ptr<ale::ALEInterface> Load(const AtariOptions& options) {
 AtariEmulator::AtariEmulator(const AtariOptions& options)
     : ale_(Load(options)),
       repeat_action_probability_(ale_->getFloat("repeat_action_probability")),  // ALE keeps six digits
-      start_(ale_->cloneState(/*include_rng=*/false)),
-      start_tia_(Unsaved(tia())) {
-  start_pixel_ = std::get<kFramePointer>(start_tia_) - media().currentFrameBuffer();
+      start_(ale_->cloneState(/*include_rng=*/false)) {
+  if (options.chips == AtariChips::kOurs) {
+    tia_ = static_cast<Tia*>(&tia());
+    start_snapshot_ = tia_->TakeSnapshot();
+    return;
+  }
+  start_tia_ = Unsaved(tia());
+  start_pixel_ = std::get<kFramePointer>(*start_tia_) - media().currentFrameBuffer();
   start_screen_.assign(media().currentFrameBuffer(), media().currentFrameBuffer() + kScreenBytes);
   start_previous_screen_.assign(media().previousFrameBuffer(), media().previousFrameBuffer() + kScreenBytes);
 }
@@ -127,16 +133,20 @@ std::array<uint32_t, 256> AtariEmulator::Palette() const {
 
 void AtariEmulator::Restart(uint32_t random_seed) {
   ale_->restoreState(start_);
-  Unsaved(tia()) = start_tia_;
-  std::get<kFramePointer>(Unsaved(tia())) = media().currentFrameBuffer() + start_pixel_;  // the two buffers swap
-  // Not part of the state, but visible: a frame shorter than the last one leaves old lines standing.
-  std::memcpy(media().currentFrameBuffer(), start_screen_.data(), kScreenBytes);
-  std::memcpy(media().previousFrameBuffer(), start_previous_screen_.data(), kScreenBytes);
+  if (tia_ != nullptr) {
+    tia_->Restore(start_snapshot_);
+  } else {
+    Unsaved(tia()) = *start_tia_;
+    std::get<kFramePointer>(Unsaved(tia())) = media().currentFrameBuffer() + start_pixel_;  // the two buffers swap
+    // Not part of the state, but visible: a frame shorter than the last one leaves old lines standing.
+    std::memcpy(media().currentFrameBuffer(), start_screen_.data(), kScreenBytes);
+    std::memcpy(media().previousFrameBuffer(), start_previous_screen_.data(), kScreenBytes);
+  }
   Unsaved(*ale_->environment) = std::make_tuple(ale::PLAYER_A_NOOP, 1.0f, ale::PLAYER_B_NOOP, 1.0f);
   ale_->environment->getEnvironmentRNG().seed(random_seed);
 }
 
-double AtariEmulator::Act(ale::Action action) {
+double AtariEmulator::Act(ale::Action action, bool draws) {
   ale::RomSettings& game = *ale_->romSettings;
   if (game.isTerminal()) return 0;
   StellaEnvironment& environment = *ale_->environment;
@@ -150,6 +160,7 @@ double AtariEmulator::Act(ale::Action action) {
   } else {
     state.applyActionJoysticks(event, last_action, ale::PLAYER_B_NOOP);
   }
+  if (tia_ != nullptr) tia_->set_draws(draws);
   tia().update();
   game.step(ale_->theOSystem->console().system());
   state.incrementFrame();

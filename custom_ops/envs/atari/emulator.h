@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "envs/atari/console/tia.h"
 #include "envs/atari/options.h"
 
 namespace neuroevo {
@@ -28,8 +30,8 @@ class AtariEmulator {
 
   // One frame with a legal action, as ALEInterface::act plays it, without the copies of screen, memory and sound that
   // nothing here reads: ALE's getScreen, getRAM and getAudio stay as they were. Returns the reward; a game that is over
-  // stays over.
-  double Act(ale::Action action);
+  // stays over. The screen of a frame that is not drawn costs time only if it is asked for.
+  double Act(ale::Action action, bool draws);
 
   static constexpr int kRamBytes = 128;
   void ReadRam(uint8_t* out) const;  // the console's memory
@@ -40,24 +42,35 @@ class AtariEmulator {
   std::array<uint32_t, 256> Palette() const;  // 0x00RRGGBB for each palette index
 
   // The screens of the last two frames, palette indices [height, 160].
-  const uint8_t* screen() const { return media().currentFrameBuffer(); }
-  const uint8_t* previous_screen() const { return media().previousFrameBuffer(); }
+  const uint8_t* screen() const {
+    FinishScreens();
+    return media().currentFrameBuffer();
+  }
+  const uint8_t* previous_screen() const {
+    FinishScreens();
+    return media().previousFrameBuffer();
+  }
 
  private:
-  using TIA = ale::stella::TIA;
-  // What TIA::save, and so cloneState, leaves out: whether a frame is unfinished and where its next pixel goes (after
-  // loading, Q*bert and Tetris are in the middle of one), and the masks that place objects on the screen.
-  using TiaState = std::tuple<bool, bool, uint8_t*, const uint8_t*, const uint8_t*, const uint8_t*, const uint8_t*,
-                              const uint8_t*, const uint32_t*>;
+  // What ALE's TIA::save, and so cloneState, leaves out: whether a frame is unfinished and where its next pixel goes
+  // (after loading, Q*bert and Tetris are in the middle of one), and the masks that place objects on the screen.
+  using AleTiaState = std::tuple<bool, bool, uint8_t*, const uint8_t*, const uint8_t*, const uint8_t*, const uint8_t*,
+                                 const uint8_t*, const uint32_t*>;
 
-  TIA& tia() const { return ale_->theOSystem->console().system().tia(); }
+  ale::stella::TIA& tia() const { return ale_->theOSystem->console().system().tia(); }
   ale::stella::MediaSource& media() const { return ale_->theOSystem->console().mediaSource(); }
+  void FinishScreens() const {
+    if (tia_ != nullptr) tia_->FinishScreens();
+  }
 
   std::unique_ptr<ale::ALEInterface> ale_;
+  Tia* tia_ = nullptr;  // ours, or none
   float repeat_action_probability_;
   ale::ALEState start_;
-  TiaState start_tia_;
-  ptrdiff_t start_pixel_;
+  // Of our chip, and of ALE's.
+  Tia::Snapshot start_snapshot_;
+  std::optional<AleTiaState> start_tia_;
+  ptrdiff_t start_pixel_ = 0;
   std::vector<uint8_t> start_screen_, start_previous_screen_;
 };
 

@@ -36,6 +36,7 @@ AtariOptions ReadAtariOptions(const EnvOptions& given) {
   read.screen_size = static_cast<int>(options.Int("screen_size", read.screen_size, kMinScreen, kMaxScreen));
   read.grayscale = options.Bool("grayscale", true);
   read.channels_first = options.Bool("channels_first", false);
+  if (options.OneOf("emulator", {"neuroevo", "ale"}) == "ale") read.chips = AtariChips::kAle;
   options.Finish();
   if (read.protocol == AtariProtocol::kUber && (read.stack != 4 || read.screen_size != 84 || !read.grayscale)) {
     ThrowInvalid("the protocol uber shows 4 gray frames of 84x84, expected protocol=gymnasium with stack=", read.stack,

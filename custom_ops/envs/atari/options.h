@@ -10,6 +10,8 @@
 namespace neuroevo {
 
 enum class AtariProtocol { kUber, kGymnasium };
+// Whose processor and television chip: ours (console/) or those of ALE. What a game does is the same.
+enum class AtariChips { kOurs, kAle };
 
 struct AtariOptions {
   std::string rom;
@@ -23,6 +25,7 @@ struct AtariOptions {
   // What is shown, of Gymnasium's protocol alone: frames, their side in pixels, and whether they are gray.
   int stack = 4, screen_size = 84;
   bool grayscale = true;
+  AtariChips chips = AtariChips::kOurs;
   bool channels_first = false;  // [stack * planes, side, side], not [side, side, stack * planes]
 
   int planes() const { return grayscale ? 1 : 3; }
