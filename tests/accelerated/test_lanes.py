@@ -66,11 +66,14 @@ def played_in_numpy(theta, seed, max_steps, normalizer=None, breaks_at=np.inf):
             return total, steps, sums, False
 
 
-def make(lanes, simulator=None, normalized=False, **options):
+SLIDE = Slide()  # JAX finds again what it has compiled for the same object
+
+
+def make(lanes, simulator=SLIDE, normalized=False, **options):
     from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 
     network = Network("mlp", hidden=(4,), normalize_observations=normalized)
-    return AcceleratedEvaluator(simulator or Slide(), network, max_episode_steps=LIMIT, lanes=lanes, **options)
+    return AcceleratedEvaluator(simulator, network, max_episode_steps=LIMIT, lanes=lanes, **options)
 
 
 def episodes(count, max_steps=0, normalizer=None):
@@ -101,7 +104,7 @@ def test_every_episode_is_that_of_a_plain_loop(evaluator, max_steps):
 def test_lanes_steps_and_order_do_not_matter(evaluator):
     asked = episodes(40)
     outcomes = evaluator.evaluate(asked)
-    for lanes, steps in [(2, 64), (7, 64), (40, 5), (64, 1000)]:
+    for lanes, steps in [(2, 64), (7, 64), (8, 5), (64, 1000)]:
         with make(lanes, steps=steps) as other:
             found = other.evaluate(asked[::-1])
         np.testing.assert_array_equal(found.returns[::-1], outcomes.returns)
@@ -146,7 +149,7 @@ def test_batches_that_nobody_waits_for_are_played_later(evaluator):
 
 
 def test_little_is_idle():
-    with make(16) as evaluator:
+    with make(8) as evaluator:
         evaluator.evaluate(episodes(600))
         assert evaluator.useful_share > 0.9
 
