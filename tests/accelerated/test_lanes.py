@@ -1,5 +1,10 @@
 """Episodes in lanes that are refilled: what comes of each is what a plain loop over its own steps gives."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +15,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.network import Network
 
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 60
 NORMALIZER = Normalizer(1, np.array([0.1, -0.2]), np.array([0.5, 2.0]))
 
@@ -173,6 +179,22 @@ def test_watched_episodes_show_every_state():
             assert len(seen) == steps + 1
             places, speeds = np.array(seen).T
             np.testing.assert_array_equal(places[1:], places[:-1] + np.float32(0.25) * speeds[1:])
+
+
+def test_two_devices_play_the_same_episodes(evaluator):
+    program = (
+        "from neuroevo.accelerated.start import start_jax\n"
+        "start_jax(2)\n"
+        "from tests.accelerated.test_lanes import episodes, make\n"
+        "with make(8, devices=2) as evaluator:\n"
+        "    outcomes = evaluator.evaluate(episodes(41))\n"
+        "    print(evaluator.work().threads, outcomes.returns.tolist(), outcomes.steps.tolist(), sep='\\n')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    outcomes = evaluator.evaluate(episodes(41))
+    devices, returns, steps = map(json.loads, run.stdout.splitlines())
+    assert (devices, returns, steps) == (2, outcomes.returns.tolist(), outcomes.steps.tolist())
 
 
 def test_lanes_are_shared_out_among_devices():
