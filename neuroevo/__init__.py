@@ -10,7 +10,7 @@ The functions that scripts need are here, and each is loaded when it is first us
     make_config    makes a configuration from tables
     make_vec       makes environments as a gymnasium.vector.VectorEnv
 
-Where Gymnasium has been imported, its make_vec knows them too: gymnasium.make_vec("neuroevo:neuroevo/Frostbite-v5").
+Gymnasium's make_vec knows them too: gymnasium.make_vec("neuroevo:neuroevo/Frostbite-v5").
 
 Example:
     >>> import neuroevo
@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.core.version import VERSION
+from neuroevo.system.imports import once_imported
 
 if TYPE_CHECKING:
     from neuroevo.algorithms.ask_tell import AskTell
@@ -76,5 +77,9 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
-if "gymnasium" in sys.modules:
-    import_module("neuroevo.envs.gymnasium_ids")
+def _register() -> None:
+    if "neuroevo.envs.gymnasium.worker" not in sys.modules:  # a process for environments of others
+        import_module("neuroevo.envs.gymnasium_ids")
+
+
+once_imported("gymnasium", _register)

@@ -41,7 +41,8 @@ def download(version: str, build: Path) -> None:
     if result.returncode != 0:
         sys.exit(
             f"pip could not download the sources of ale-py {version} (its message is above). Without network: put "
-            f"ale_py-{version}.tar.gz with SHA-256 {SHA256[version]} into {build}/ and try again"
+            f"ale_py-{version}.tar.gz with SHA-256 {SHA256[version]} into {build}/, or into a folder that the variable "
+            "PIP_FIND_LINKS names, and try again"
         )
 
 

@@ -96,7 +96,10 @@ def make_simulator(env: Environment) -> BraxSimulator:
     """
     options = env.options_type(**env.values)
     if isinstance(options, MjxOptions):
-        return _mjx_simulator(options, "" if env.file is None else env.file.sha256())
+        if env.file is None:
+            return _mjx_simulator(options, "")
+        absolute = env.options_type(**{**env.values, env.file.option: str(env.file.path)})
+        return _mjx_simulator(absolute, env.file.sha256())
     module, _, task = env.name.removeprefix(PREFIX).rpartition(":")
     if module:
         _import(module, env.given_name)

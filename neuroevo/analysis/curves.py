@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _STYLES = ("-", "--", "-.", ":")  # the next one for each round through the colors
 _COLUMNS = 3
+_WIDTH = 56  # characters of a legend's line, so that a panel is as wide
 
 XAxis: TypeAlias = Literal["frames", "steps", "time", "generations"]
 Row: TypeAlias = Mapping[str, Any]
@@ -160,7 +162,8 @@ def draw(groups: Sequence[Group], x: XAxis, y: str) -> Figure:
     labels = list(dict.fromkeys(each.label for each in groups))
     columns = 2 if len(titles) == 4 else min(len(titles), _COLUMNS)
     rows = -(-len(titles) // columns)
-    figure = Figure(figsize=(4.6 * columns, (3.4 + 0.2 * len(labels)) * rows), layout="constrained")
+    lines = sum(len(wrap(f"{label} (n=10)", _WIDTH)) for label in labels)
+    figure = Figure(figsize=(4.6 * columns, (3.4 + 0.2 * lines) * rows), layout="constrained")
     panels = list(figure.subplots(rows, columns, squeeze=False).flat)
     for panel, title in zip(panels, titles, strict=False):
         own = [each for each in groups if each.panel == title]
@@ -218,7 +221,7 @@ def _draw_group(panel: Axes, group: Group, index: int) -> None:
     of = band(curves)
     together, beyond = of.part(0, of.together), of.part(max(of.together - 1, 0), len(of.x))
     dot = "o" if len(together.x) == 1 else None
-    label = f"{group.label} (n={len(curves)})"
+    label = fill(f"{group.label} (n={len(curves)})", _WIDTH)
     panel.plot(together.x, together.mean, linewidth=1.8, marker=dot, label=label, **common)
     if len(beyond.x) > 1:
         panel.plot(beyond.x, beyond.mean, linewidth=1.2, label="_beyond", **{**common, "linestyle": ":"})

@@ -71,12 +71,15 @@ def grouped(runs: Sequence[RunReader]) -> dict[tuple[str, str], list[RunReader]]
     flat = {run.path: _flat(run.config.origin()) for run in runs}
     for keys in flat.values():
         keys.pop("training.seed", None)
-    first = next(iter(flat.values()))
+    first: dict[str, dict[str, Any]] = {}  # of each environment, since its runs are in a panel of their own
+    for keys in flat.values():
+        first.setdefault(keys["env.name"], keys)
     every = list(dict.fromkeys(key for keys in flat.values() for key in keys))
     differing = [
         key
         for key in every
-        if not key.startswith("env.") and any(keys.get(key) != first.get(key) for keys in flat.values())
+        if not key.startswith("env.")
+        and any(keys.get(key) != first[keys["env.name"]].get(key) for keys in flat.values())
     ]
     groups: dict[tuple[str, str], list[RunReader]] = {}
     for run in runs:

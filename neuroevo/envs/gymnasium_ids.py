@@ -1,7 +1,7 @@
 """Our environments by names of Gymnasium's registry: neuroevo/Frostbite-v5, neuroevo/Ant-v5, ...
 
-Importing this module registers them for gymnasium.make_vec; `import neuroevo` does so where Gymnasium is loaded, as in
-gymnasium.make_vec("neuroevo:neuroevo/Ant-v5"). None of it loads native code.
+Importing this module registers them for gymnasium.make_vec; `import neuroevo` does so once Gymnasium is loaded too, as
+in gymnasium.make_vec("neuroevo:neuroevo/Ant-v5"). None of it loads native code.
 """
 
 from __future__ import annotations

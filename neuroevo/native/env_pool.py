@@ -44,7 +44,7 @@ class EnvPool:
         Raises:
             NativeError: There is no such family or option.
         """
-        self._handle = ctypes.c_void_p()
+        self._handle, self._free = ctypes.c_void_p(), core().neuroevo_env_pool_free
         options = strings(env.options)
         call("env_pool_make", env.family.encode(), options, len(options), slots, ref(self._handle))
         spec = EnvSpec()
@@ -67,7 +67,7 @@ class EnvPool:
     def __del__(self) -> None:
         """Frees the environments."""
         if self._handle.value:
-            core().neuroevo_env_pool_free(self._handle)
+            self._free(self._handle)
 
     @property
     def handle(self) -> ctypes.c_void_p:

@@ -53,7 +53,7 @@ class Population:
         Raises:
             NativeError: A network, the backend or a size is not possible.
         """
-        self._handle = ctypes.c_void_p()
+        self._handle, self._free = ctypes.c_void_p(), core().neuroevo_population_free
         if backend == BACKENDS["gpu"]:
             cuda()  # without it there is no such backend
         texts = strings(networks)
@@ -71,7 +71,7 @@ class Population:
     def __del__(self) -> None:
         """Frees the rows."""
         if self._handle.value:
-            core().neuroevo_population_free(self._handle)
+            self._free(self._handle)
 
     @property
     def handle(self) -> ctypes.c_void_p:

@@ -42,7 +42,7 @@ class Rollout:
         Raises:
             NativeError: These do not fit each other.
         """
-        self._handle = ctypes.c_void_p()
+        self._handle, self._free = ctypes.c_void_p(), core().neuroevo_rollout_free
         self._pool, self._population = pool, population  # which must live as long
         call("rollout_start", pool.handle, population.handle, lanes, slots, first_row, ref(self._handle))
         self.total_steps = 0
@@ -50,7 +50,7 @@ class Rollout:
     def __del__(self) -> None:
         """Frees it once no thread is in one of its methods."""
         if self._handle.value:
-            core().neuroevo_rollout_free(self._handle)
+            self._free(self._handle)
 
     def submit(self, submission: Submission, priority: int = 0) -> None:
         """Appends episodes to the queue.

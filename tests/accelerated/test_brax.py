@@ -3,11 +3,14 @@
 import base64
 import importlib.util
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 import numpy as np
@@ -28,6 +31,8 @@ from neuroevo.networks.network import Network
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.training_run import make_evaluator, run
+from neuroevo.sweeps.runner import run_suite
+from neuroevo.sweeps.suite import load_suite
 from tests.support.runs import count_rows, results
 
 ENV = {"name": "brax:inverted_pendulum", "options": {"lanes": 16, "max_episode_steps": 200}}
@@ -47,16 +52,25 @@ def needs_brax():
     pytest.importorskip("brax")
 
 
-def test_episodes_are_those_of_brax_s_own_functions():
+@pytest.fixture(scope="module")
+def own_functions():
+    """Brax's reset and step of the environment, compiled."""
     import jax
-    from brax import envs
+    from brax.envs.inverted_pendulum import InvertedPendulum
 
+    from neuroevo.accelerated.start import brax_environment
+
+    environment = brax_environment(config().environment)  # some of which JAX has traced
+    assert type(environment) is InvertedPendulum and environment.backend == "mjx"
+    return jax.jit(environment.reset), jax.jit(environment.step)
+
+
+def test_episodes_are_those_of_brax_s_own_functions(own_functions):
     asked = [Episode(Genome(seed), 2**33 + seed, max_steps) for seed, max_steps in enumerate([0] * 10 + [3] * 10)]
     with make_evaluator(config()) as evaluator:
         outcomes = evaluator.evaluate(asked)
         thetas = [NativeWeights(evaluator.network_texts).theta(each.genome) for each in asked]
-    environment = envs.get_environment("inverted_pendulum", backend="mjx")
-    reset, step = jax.jit(environment.reset), jax.jit(environment.step)
+    reset, step = own_functions
     for index, (episode, theta) in enumerate(zip(asked, thetas, strict=True)):
         state, total, steps = reset(np.array(divmod(episode.seed, 2**32), np.uint32)), 0.0, 0
         while not state.done and steps < (episode.max_steps or 200):
@@ -88,7 +102,7 @@ def test_a_run_that_goes_on_is_the_same(algorithm, tmp_path):
 def test_lanes_do_not_matter_here():
     asked = [Episode(Genome(1, ((seed, 0.5),)), seed) for seed in range(40)]
     returns = []
-    for lanes in (16, 6):
+    for lanes in (16, 3):  # of 16 half play on at the end, of 3 all do
         with make_evaluator(config(env={**ENV, "options": {**ENV["options"], "lanes": lanes}})) as evaluator:
             returns.append(evaluator.evaluate(asked).returns)
     np.testing.assert_array_equal(*returns)
@@ -153,6 +167,32 @@ def test_nothing_else_imports_jax(tmp_path):
     assert load_config(tmp_path / "run.toml").environment.family.name == "mujoco"
 
 
+def test_a_sweep_s_trials_play_by_themselves(tmp_path, monkeypatch):
+    pytest.importorskip("ray.tune")
+    from neuroevo.sweeps import Trainable
+    from neuroevo.sweeps.tune.sweep import load_sweep
+
+    (tmp_path / "pendulum.toml").write_text(config().toml())
+    text = '[sweep]\nconfig = "pendulum.toml"\nsearch = "grid"\n[sweep.space]\n'
+    file = tmp_path / "sweep.toml"
+    file.write_text(text + '"algorithm.sigma" = [0.25, 0.5]\n"env.options.backend" = ["mjx", "sprin"]\n')
+    with pytest.raises(ConfigError) as caught:
+        load_sweep(file)
+    assert "env.options.backend" in caught.value.problems[0].key
+    file.write_text(text + '"algorithm.sigma" = [0.25, 0.5]\n')
+    sweep = load_sweep(file, out=tmp_path / "out")
+    assert sweep.trials == 2 and not sweep.settings.shared
+    monkeypatch.setenv("TUNE_ORIG_WORKING_DIR", ".")
+    values = {"number": 0, "algorithm.sigma": 0.25}
+    trial = Trainable({"config": config().tables(), "out": str(tmp_path), "shared": [{}], "trial": values})
+    for _ in range(3):
+        last = trial.train()
+    trial.stop()
+    assert last["done"]
+    alone = neuroevo.train(config(algorithm={**GA, "sigma": 0.25}), out=tmp_path / "alone")
+    assert results(tmp_path / "trial-00000") == results(alone.path)
+
+
 def test_an_elite_is_exported():
     made = config(network={**MLP, "normalize_observations": True})
     elite = Elite(Genome(5), Normalizer(0, np.arange(4.0), np.arange(1.0, 5.0)))
@@ -163,9 +203,7 @@ def test_an_elite_is_exported():
     assert (arrays["action_low"].tolist(), arrays["action_high"].tolist()) == ([-1], [1])
 
 
-def test_a_page_shows_the_episodes_that_are_evaluated(tmp_path):
-    from brax import envs
-
+def test_a_page_shows_the_episodes_that_are_evaluated(own_functions, tmp_path):
     neuroevo.train(config(training={**TRAINING, "generations": 1}), out=tmp_path / "run")
     evaluation = neuroevo.evaluate(tmp_path / "run", episodes=20)  # more than there are lanes
     reader = neuroevo.open_run(tmp_path / "run")
@@ -185,14 +223,12 @@ def test_a_page_shows_the_episodes_that_are_evaluated(tmp_path):
     ends = np.cumsum(evaluation.outcomes.steps + 1) - 1
     fallen = evaluation.outcomes.steps < 200
     assert fallen.any()
-    assert (
-        np.abs(angles[ends[fallen]]).min() > 0.1
-    )  # it ends beyond 0.2; MJX's positions are those of a physics step before
+    assert np.abs(angles[ends[fallen]]).min() > 0.1  # it ends beyond 0.2; MJX's positions are those of a step before
     assert np.abs(np.delete(angles, ends)).max() <= 0.2
-    environment = envs.get_environment("inverted_pendulum", backend="mjx")
+    reset, _ = own_functions
     starts = [0, *ends[:-1] + 1]
     for seed, start in zip(evaluation.seeds[:3], starts, strict=False):
-        state = environment.reset(np.array(divmod(seed, 2**32), np.uint32))
+        state = reset(np.array(divmod(seed, 2**32), np.uint32))
         np.testing.assert_allclose(shown["states"]["x"][start]["rot"], state.pipeline_state.x.rot, atol=1e-6)
 
 
@@ -207,25 +243,32 @@ def test_pages_and_videos_are_not_mixed_up(tmp_path):
         assert run.returncode == 2 and reason in run.stderr
 
 
-def test_a_run_that_is_killed_goes_on_to_the_same(tmp_path):
+def test_a_run_of_a_suite_that_is_killed_goes_on_to_the_same(tmp_path):
     made = config(algorithm=ES, training={"generations": 20, "test_episodes": 64})  # so many are played at once
-    neuroevo.train(made, out=tmp_path / "whole")
-    (tmp_path / "run.toml").write_text(made.toml())
-    train = [
-        sys.executable,
-        "-m",
-        "neuroevo",
-        "train",
-        str(tmp_path / "run.toml"),
-        "--resume",
-        str(tmp_path / "killed"),
-    ]
-    for lines in (1, 6):
-        with subprocess.Popen(train, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-            while count_rows(tmp_path / "killed") < lines and process.poll() is None:
-                time.sleep(0.001)
-            process.kill()
-            assert process.wait() == -9, process.stderr.read()
-    assert 6 <= count_rows(tmp_path / "killed") < 20
-    assert subprocess.run(train, stdout=subprocess.DEVNULL).returncode == 0
-    assert results(tmp_path / "killed") == results(tmp_path / "whole")
+    file = tmp_path / "pendulum.toml"
+    file.write_text(made.toml())
+    (tmp_path / "suite.toml").write_text('[suite]\nconfigs = ["pendulum.toml"]\nseeds = [5]\n')
+    suite = load_suite(tmp_path / "suite.toml", out=tmp_path / "out")
+    (one,) = suite.runs
+    neuroevo.train(made, {"training.seed": 5}, out=tmp_path / "whole")
+    train = [sys.executable, "-m", "neuroevo", "train", str(file), "--seed", "5", "--resume", str(one.folder)]
+    with subprocess.Popen(train, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        while count_rows(one.folder) < 1 and process.poll() is None:
+            time.sleep(0.001)
+        process.kill()
+        assert process.wait() == -9, process.stderr.read()
+
+    def kill_child():
+        while count_rows(one.folder) < 6:
+            time.sleep(0.001)
+        os.kill(int(subprocess.check_output(["pgrep", "-P", str(os.getpid()), "-f", str(one.folder)])), signal.SIGKILL)
+
+    with ThreadPoolExecutor(1) as killer:
+        killed = killer.submit(kill_child)
+        (failure,) = run_suite(suite)
+        killed.result(timeout=60)
+    assert failure.run == one and "SIGKILL" in failure.reason
+    assert 6 <= count_rows(one.folder) < 20
+    neuroevo.train(made, {"training.seed": 5}, out=one.folder, resume="auto")  # here, where all is compiled
+    assert results(one.folder) == results(tmp_path / "whole")
+    assert run_suite(suite) == []

@@ -1,5 +1,10 @@
 """Episodes in lanes that are refilled: what comes of each is what a plain loop over its own steps gives."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +15,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.network import Network
 
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 60
 NORMALIZER = Normalizer(1, np.array([0.1, -0.2]), np.array([0.5, 2.0]))
 
@@ -66,11 +72,14 @@ def played_in_numpy(theta, seed, max_steps, normalizer=None, breaks_at=np.inf):
             return total, steps, sums, False
 
 
-def make(lanes, simulator=None, normalized=False, **options):
+SLIDE = Slide()  # JAX finds again what it has compiled for the same object
+
+
+def make(lanes, simulator=SLIDE, normalized=False, **options):
     from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 
     network = Network("mlp", hidden=(4,), normalize_observations=normalized)
-    return AcceleratedEvaluator(simulator or Slide(), network, max_episode_steps=LIMIT, lanes=lanes, **options)
+    return AcceleratedEvaluator(simulator, network, max_episode_steps=LIMIT, lanes=lanes, **options)
 
 
 def episodes(count, max_steps=0, normalizer=None):
@@ -101,7 +110,7 @@ def test_every_episode_is_that_of_a_plain_loop(evaluator, max_steps):
 def test_lanes_steps_and_order_do_not_matter(evaluator):
     asked = episodes(40)
     outcomes = evaluator.evaluate(asked)
-    for lanes, steps in [(2, 64), (7, 64), (40, 5), (64, 1000)]:
+    for lanes, steps in [(2, 64), (7, 64), (8, 5), (64, 1000)]:
         with make(lanes, steps=steps) as other:
             found = other.evaluate(asked[::-1])
         np.testing.assert_array_equal(found.returns[::-1], outcomes.returns)
@@ -146,7 +155,7 @@ def test_batches_that_nobody_waits_for_are_played_later(evaluator):
 
 
 def test_little_is_idle():
-    with make(16) as evaluator:
+    with make(8) as evaluator:
         evaluator.evaluate(episodes(600))
         assert evaluator.useful_share > 0.9
 
@@ -170,6 +179,22 @@ def test_watched_episodes_show_every_state():
             assert len(seen) == steps + 1
             places, speeds = np.array(seen).T
             np.testing.assert_array_equal(places[1:], places[:-1] + np.float32(0.25) * speeds[1:])
+
+
+def test_two_devices_play_the_same_episodes(evaluator):
+    program = (
+        "from neuroevo.accelerated.start import start_jax\n"
+        "start_jax(2)\n"
+        "from tests.accelerated.test_lanes import episodes, make\n"
+        "with make(8, devices=2) as evaluator:\n"
+        "    outcomes = evaluator.evaluate(episodes(41))\n"
+        "    print(evaluator.work().threads, outcomes.returns.tolist(), outcomes.steps.tolist(), sep='\\n')\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    outcomes = evaluator.evaluate(episodes(41))
+    devices, returns, steps = map(json.loads, run.stdout.splitlines())
+    assert (devices, returns, steps) == (2, outcomes.returns.tolist(), outcomes.steps.tolist())
 
 
 def test_lanes_are_shared_out_among_devices():

@@ -89,6 +89,20 @@ def test_labels_say_what_differs(runs, tmp_path):
     assert [label for _, label in grouped([runs["a"], runs["b"]])] == ["ga"]
 
 
+def test_labels_of_runs_that_differ_in_much_fit(runs, tmp_path, recwarn):
+    algorithm = {"name": "ga", "population": 10, "parents": 4, "sigma": 0.123456789, "validation_candidates": 4}
+    training = {"generations": 3, "validation_episodes": 3, "test_episodes": 3, "max_episode_steps": 1234}
+    new_run(tmp_path / "other", algorithm=algorithm, training=training, network={"name": "large_model"})
+    other = neuroevo.open_run(tmp_path / "other")
+    assert [label for _, label in grouped([runs["d"], other])] == ["ga", "ga"]  # in different panels
+    figure = plot([runs["a"], other])
+    figure_bytes(figure, "png")
+    assert not recwarn.list  # matplotlib's, of a legend for which there is no room
+    (panel,) = figure.axes
+    legend, axes = (each.get_window_extent() for each in (panel.get_legend(), panel))
+    assert legend.x0 >= 0 and legend.x1 <= figure.bbox.x1 and axes.height > figure.bbox.y1 / 4
+
+
 def test_without_test_episodes_validation_is_drawn(tmp_path):
     for name, seed in (("a", 1), ("b", 2)):
         new_run(tmp_path / name, training={"seed": seed, "test_episodes": 0})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -139,3 +140,14 @@ def test_a_population_knows_its_inputs_and_outputs(text: str, dtype: str, shape:
     assert population.outputs == outputs
     population.init([0], [0], [1])
     assert population.forward([0], np.ones((1, *shape), dtype), outputs).shape == (1, outputs)
+
+
+def test_objects_that_outlive_the_names_of_their_modules_are_freed_in_silence(monkeypatch):
+    """As where a library holds them while Python ends."""
+    made = [Population([SMALL], 2), EnvPool(registry.resolve("hard_maze"), 2)]
+    raised: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    for module in ("population", "env_pool"):
+        monkeypatch.setattr(f"neuroevo.native.{module}.core", None)
+    made.clear()
+    assert raised == []

@@ -160,7 +160,14 @@ def test_its_spec_makes_the_same_again(name):
 
 def test_importing_the_package_registers_where_gymnasium_is_loaded():
     program = "import {}; import sys; print('neuroevo.envs.gymnasium_ids' in sys.modules, 'gymnasium' in sys.modules)"
-    for names, printed in (("neuroevo", "False False"), ("gymnasium, neuroevo", "True True")):
+    for names, printed in (
+        ("neuroevo", "False False"),
+        ("gymnasium, neuroevo", "True True"),
+        ("neuroevo, gymnasium", "True True"),
+        ("neuroevo, importlib.util; importlib.util.find_spec('gymnasium'); import gymnasium", "True True"),
+        ("neuroevo.envs.vector", "True True"),
+        ("neuroevo.envs.gymnasium.worker, gymnasium", "False True"),  # which has only environments of others
+    ):
         done = subprocess.run([sys.executable, "-c", program.format(names)], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == printed
 

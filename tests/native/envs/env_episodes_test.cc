@@ -124,7 +124,8 @@ Doubles SumsOf(uint64_t seed, int64_t steps) {
   sums[0] = static_cast<double>(steps);
   for (int64_t step = 0; step < steps; ++step) {
     for (int64_t i = 0; i < kSize; ++i) {
-      const double value = static_cast<T>(Seen(seed, step, i));
+      const volatile T seen = static_cast<T>(Seen(seed, step, i));  // GCC 12 may leave the rounding out else
+      const double value = seen;
       sums[1 + i] += value;
       sums[1 + kSize + i] += value * value;
     }
