@@ -15,6 +15,7 @@ from rich.table import Table
 
 from experiments.benchmarks.accelerated import accelerated
 from experiments.benchmarks.cluster import cluster
+from experiments.benchmarks.emulator import emulator
 from experiments.benchmarks.engines import engines
 from experiments.benchmarks.mujoco import mujoco
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, native, ours, peer
@@ -261,6 +262,7 @@ def _step_us(frames_per_s: float, threads: int) -> float:
 
 SECTIONS = {
     "limits": limits,
+    "emulator": emulator,
     "env": env,
     "vector": vector,
     "mujoco": mujoco,
