@@ -1,5 +1,6 @@
 """Tests interrupt themselves and their children, also where that is ignored, as in background jobs and under nohup."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -16,8 +17,10 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 def pytest_configure(config):
     """What JAX compiles for one test the others load, in whatever process; nothing is written to the user's folder.
 
-    JAX looks at the variable once, when it is imported, which TensorFlow does where tests are collected.
+    JAX looks at the variable once, when it is imported, which TensorFlow does where tests are collected. And Python
+    keeps what it compiles, though the user may not want that: hundreds of processes import the package.
     """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if not hasattr(config, "workerinput"):
         folder = tempfile.TemporaryDirectory(prefix="neuroevo-jax-")
         os.environ["JAX_COMPILATION_CACHE_DIR"] = folder.name  # which xdist's workers get as well
@@ -28,6 +31,12 @@ def pytest_collection_modifyitems(items):
     """Files with slow tests first, so that of several processes none is left alone with one of them at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish():
+    """What has been imported by now stays: no later search for garbage walks through TensorFlow and the like."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -98,7 +98,7 @@ def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
     for frames in (found, expected):
         red, _, blue = frames[-1].reshape(-1, 3).astype(int).T
         assert (blue - red > 80).mean() > 0.3
-    assert len(np.unique(found.reshape(len(found), -1)[::5], axis=0)) > 1
+    assert len({picture.tobytes() for picture in found[::5]}) > 1
     assert fps_of(out) == pytest.approx(15, rel=0.02)
     height, width, _ = grid.shape
     assert lines[-1] == f"wrote {out}: generation 4 on frostbite, 16 frames of {width}x{height}, 15 a second"
