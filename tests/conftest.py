@@ -1,6 +1,5 @@
 """Tests interrupt themselves and their children, also where that is ignored, as in background jobs and under nohup."""
 
-import gc
 import os
 import signal
 import tempfile
@@ -31,12 +30,6 @@ def pytest_collection_modifyitems(items):
     """Files with slow tests first, so that of several processes none is left alone with one of them at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
-
-
-def pytest_collection_finish():
-    """What has been imported by now stays: no later search for garbage walks through TensorFlow and the like."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
