@@ -2,6 +2,7 @@
 
 import os
 import signal
+import tempfile
 
 import pytest
 from hypothesis import settings
@@ -10,6 +11,19 @@ settings.register_profile("busy machine", deadline=None)  # tests never assert a
 settings.load_profile("busy machine")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_configure(config):
+    """What JAX compiles for one test the others load, in whatever process; nothing is written to the user's folder.
+
+    JAX looks at the variable once, when it is imported, which TensorFlow does where tests are collected. And Python
+    keeps what it compiles, though the user may not want that: hundreds of processes import the package.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="neuroevo-jax-")
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = folder.name  # which xdist's workers get as well
+        config.add_cleanup(folder.cleanup)
 
 
 def pytest_collection_modifyitems(items):
@@ -24,17 +38,6 @@ def same_interrupt():
     yield
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     assert handler is signal.default_int_handler
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compiled_once(tmp_path_factory):
-    """What JAX compiles for one test the others load, in whatever process; nothing is written to the user's folder."""
-    base = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_COMPILATION_CACHE_DIR", str(base / "jax"))
-        yield
 
 
 @pytest.fixture(params=["native", "tensorflow"])

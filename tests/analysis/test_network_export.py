@@ -162,32 +162,37 @@ def exported(path, tmp_path_factory):
     return paths
 
 
-# What reads an export in a process where there is no neuroevo.
+# What reads the exports in a process where there is no neuroevo.
 ALONE = """
 import sys
 import numpy as np
 sys.modules["neuroevo"] = None
-form, path, observations, out = sys.argv[1:]
+keras_path, savedmodel_path, observations, out = sys.argv[1:]
 observations = np.load(observations)
-if form == "keras":
-    import keras
-    outputs = keras.models.load_model(path).predict(observations, verbose=0)
-else:
-    import tensorflow as tf
-    signature = tf.saved_model.load(path).signatures["serving_default"]
-    (outputs,) = signature(tf.constant(observations)).values()
-np.save(out, outputs)
+import tensorflow as tf
+signature = tf.saved_model.load(savedmodel_path).signatures["serving_default"]
+(of_savedmodel,) = signature(tf.constant(observations)).values()
+import keras
+of_keras = keras.models.load_model(keras_path).predict(observations, verbose=0)
+np.savez(out, keras=of_keras, savedmodel=of_savedmodel)
 assert not any(name.startswith("neuroevo.") for name in sys.modules)
 """
 
 
+@pytest.fixture(scope="module")
+def outputs_alone(exported, tmp_path_factory):
+    """What each of the models puts out there, by format, for the same real observations; these observations."""
+    folder, observations = tmp_path_factory.mktemp("alone"), real_observations(30)
+    np.save(folder / "observations.npy", observations)
+    arguments = [exported["keras"], exported["savedmodel"], folder / "observations.npy", folder / "outputs.npz"]
+    subprocess.run([sys.executable, "-c", ALONE, *map(str, arguments)], cwd=folder, check=True)
+    with np.load(folder / "outputs.npz") as file:
+        return dict(file), observations
+
+
 @pytest.mark.parametrize("form", ["keras", "savedmodel"])
-def test_usable_without_this_package(path, exported, tmp_path, form):
-    observations = real_observations(30)
-    np.save(tmp_path / "observations.npy", observations)
-    arguments = [form, exported[form], tmp_path / "observations.npy", tmp_path / "outputs.npy"]
-    subprocess.run([sys.executable, "-c", ALONE, *map(str, arguments)], cwd=tmp_path, check=True)
-    outputs = np.load(tmp_path / "outputs.npy")
+def test_usable_without_this_package(path, outputs_alone, form):
+    outputs, observations = outputs_alone[0][form], outputs_alone[1]
     genome = RunReader(path).elite()[1].genome
     layers = NETWORKS["model"](SCREEN, 18)
     expected, theta = op_outputs(to_text(layers), genome, observations)

@@ -16,7 +16,7 @@ GOAL = 31, 20  # of the hard map
 MAZE = {
     "env": {"name": "hard_maze", "options": {"max_episode_steps": 60}},
     "network": {"name": "mlp", "hidden": [4]},
-    "training": {"seed": 1, "generations": 3},
+    "training": {"seed": 1, "generations": 3, "test_episodes": 2},
     "checkpoints": {"keep_last": 4},
 }
 GA = {"name": "ga", "population": 10, "parents": 4, "sigma": 0.5}
@@ -53,7 +53,7 @@ def test_observations_are_normalized_as_they_were(tmp_path):
         "env": {"name": "Swimmer-v5", "options": {}},
         "network": {"name": "mlp", "hidden": [4], "normalize_observations": True},
         "algorithm": ES,
-        "training": {"seed": 2, "generations": 3, "max_episode_steps": 50},
+        "training": {"seed": 2, "generations": 3, "max_episode_steps": 50, "test_episodes": 0},
         "checkpoints": {"keep_last": 4},
     }
     run = neuroevo.train(tables, out=tmp_path / "run")

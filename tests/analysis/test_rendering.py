@@ -83,10 +83,10 @@ def outcome_of(genome, seed, max_episode_steps):
 @pytest.mark.parametrize(("suffix", "scale"), [(".gif", 1), (".gif", 3), (".mp4", 2)])
 def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
     out = tmp_path / f"elite{suffix}"
-    lines, pictures = video_of(path, "--max-episode-steps", 30, "--scale", scale, out=out)
-    screens = screens_of(RunReader(path).elite()[1].genome, held_out_seeds(1)[0], 30)
+    lines, pictures = video_of(path, "--max-episode-steps", 15, "--scale", scale, out=out)
+    screens = screens_of(RunReader(path).elite()[1].genome, held_out_seeds(1)[0], 15)
     grid = Tiles(1, 210, 160, scale)
-    assert pictures.shape == (31, *grid.shape)
+    assert pictures.shape == (16, *grid.shape)
     found = np.stack([picture[grid.place(0)] for picture in pictures])
     expected = screens.repeat(scale, axis=1).repeat(scale, axis=2)
     difference = np.abs(found.astype(int) - expected)
@@ -98,10 +98,10 @@ def test_the_video_shows_the_game(path, tmp_path, suffix, scale):
     for frames in (found, expected):
         red, _, blue = frames[-1].reshape(-1, 3).astype(int).T
         assert (blue - red > 80).mean() > 0.3
-    assert len(np.unique(found.reshape(len(found), -1)[::10], axis=0)) > 1
+    assert len({picture.tobytes() for picture in found[::5]}) > 1
     assert fps_of(out) == pytest.approx(15, rel=0.02)
     height, width, _ = grid.shape
-    assert lines[-1] == f"wrote {out}: generation 4 on frostbite, 31 frames of {width}x{height}, 15 a second"
+    assert lines[-1] == f"wrote {out}: generation 4 on frostbite, 16 frames of {width}x{height}, 15 a second"
 
 
 def test_episodes_one_after_another_return_what_evaluate_says(path, tmp_path):

@@ -61,7 +61,7 @@ SPACES = [  # name, keywords, dtype and shape of an observation, number of actio
 def test_equals_the_environment_stepped_here(name, kwargs, dtype, shape, actions, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # MuJoCo writes its MUJOCO_LOG.TXT into the current folder
     slots = 3
-    pool = pool_of(name, slots, workers=2, **kwargs)
+    pool = pool_of(name, slots, **kwargs)
     assert (pool.observation_dtype, pool.observation_shape, pool.frame_skip) == (dtype, shape, 1)
     assert (pool.num_actions, pool.action_dtype) == (abs(actions), "int32" if actions > 0 else "float32")
     here = [gymnasium.make(name, **kwargs) for _ in range(slots)]

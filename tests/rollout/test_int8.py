@@ -87,19 +87,21 @@ def test_the_networks_equal_numpy(name):
     assert np.array_equal(bits(population.forward([2, 2], seen)), bits(np.array(expected)))
 
 
-@pytest.mark.parametrize("mutations", [0, 30, 300])
-def test_actions_are_mostly_those_of_float32(mutations):
-    """On 160 observations of Frostbite with 10 LargeModels: 97 to 98% in a trial beforehand."""
+@pytest.mark.parametrize(("mutations", "networks"), [(0, 10), (30, 10), (300, 4)])
+def test_actions_are_mostly_those_of_float32(mutations, networks):
+    """On 160 observations of Frostbite with LargeModels: 97 to 98% in a trial beforehand."""
     text, seen = to_text(NETWORKS["large_model"](SCREEN, 18)), real_observations(160)
     alike = []
-    for seed in range(10):
-        made = {}
-        for dtype in ("float32", "int8"):
-            population = Population([text], 1, dtype=dtype)
-            population.init([0], [0], [seed])
-            zeros = [0] * mutations
-            population.perturb(zeros, zeros, [1000 * seed + i for i in range(mutations)], [0.002] * mutations)
-            made[dtype] = population.forward([0] * len(seen), seen, 18)
+    for seed in range(networks):
+        exact, integers = (Population([text], 1, dtype=dtype) for dtype in ("float32", "int8"))
+        exact.init([0], [0], [seed])
+        zeros = [0] * mutations
+        exact.perturb(zeros, zeros, [1000 * seed + i for i in range(mutations)], [0.002] * mutations)
+        integers.assign([0], [0], exact.read([0]))
+        made = {
+            "float32": exact.forward([0] * len(seen), seen, 18),
+            "int8": integers.forward([0] * len(seen), seen, 18),
+        }
         alike.append((made["int8"].argmax(1) == made["float32"].argmax(1)).mean())
         # What depends on the observation, without what is the same for all of them.
         ours, theirs = (outputs - outputs.mean(0) for outputs in made.values())
@@ -128,6 +130,11 @@ def expected():
 @pytest.mark.parametrize("threads", [1, 3])
 def test_episodes_are_the_same_in_any_layout(expected, lanes, slots, threads, engine):
     assert_same(play(int8("model"), EPISODES, lanes, slots, threads=threads, engine=engine), expected)
+
+
+@pytest.mark.parametrize(("lanes", "slots"), LAYOUTS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_runner_without_tensorflow_in_any_layout(expected, lanes, slots, threads):
     library.set_threads(threads)
     options = {"lanes": lanes, "slots": slots, "dtype": "int8"}
     assert_same(run_episodes(registry.resolve("frostbite"), [architectures.model], EPISODES, **options), expected)

@@ -57,6 +57,22 @@ def emulator(
     return ale
 
 
+class _Fresh:
+    """Freshly loaded emulators of a game, one for every episode; the first is there at once. To load one takes as long
+    as some hundred steps."""
+
+    def __init__(self, game: str, loaded: dict):
+        self._game, self._loaded = game, loaded
+        self.first = emulator(game, **loaded)
+        # Only sticky actions are drawn.
+        self._unused = None if loaded.get("sticky") else self.first
+
+    def next(self, seed: int) -> ale_py.ALEInterface:
+        """The emulator of the next episode, which has this seed."""
+        unused, self._unused = self._unused, None
+        return unused or emulator(self._game, **self._loaded, seed=sticky_seed(seed))
+
+
 class ReferenceEnv:
     """One environment. restore=False makes a fresh emulator for every episode, which is exact; restore=True restores a
     snapshot, which leaves the screens of the last episode standing until they are drawn over: ale-py has no way to
@@ -73,9 +89,9 @@ class ReferenceEnv:
         terminal_on_life_loss: bool = False,
         **loaded,
     ):
-        self._game, self._restore, self._loaded = game, restore, loaded
+        self._restore, self._fresh = restore, _Fresh(game, loaded)
         self._frame_skip, self._noop_max, self._life_loss = frame_skip, noop_max, terminal_on_life_loss
-        self.ale = emulator(game, **loaded)
+        self.ale = self._fresh.first
         self._snapshot = self.ale.cloneState(include_rng=True)
         self._minimal = self.ale.getMinimalActionSet()
         self.actions = self.ale.getLegalActionSet() if full_action_space else self._minimal
@@ -84,7 +100,7 @@ class ReferenceEnv:
         if self._restore:
             self.ale.restoreState(self._snapshot)
         else:
-            self.ale = emulator(self._game, **self._loaded, seed=sticky_seed(seed))
+            self.ale = self._fresh.next(seed)
         self._screens = [self.ale.getScreenRGB(), self.ale.getScreenRGB()]  # uint8 [height, 160, 3], oldest first
         self.noops = noops_of(seed, self._noop_max)
         for _ in range(self.noops):
@@ -126,8 +142,8 @@ class _FreshEmulators(gymnasium.Env):
     _frameskip = 1
 
     def __init__(self, game: str, full_action_space: bool, loaded: dict):
-        self._game, self._loaded = game, loaded
-        self.ale = emulator(game, **loaded)
+        self._fresh = _Fresh(game, loaded)
+        self.ale = self._fresh.first
         self.actions = self.ale.getLegalActionSet() if full_action_space else self.ale.getMinimalActionSet()
         self.action_space = gymnasium.spaces.Discrete(len(self.actions))
         self.observation_space = gymnasium.spaces.Box(0, 255, (*self.ale.getScreenDims(), 3), np.uint8)
@@ -136,7 +152,7 @@ class _FreshEmulators(gymnasium.Env):
         return [action.name for action in self.actions]
 
     def reset(self, *, seed: int, options: dict | None = None):
-        self.ale = emulator(self._game, **self._loaded, seed=sticky_seed(seed))
+        self.ale = self._fresh.next(seed)
         self.last_frame = math.inf
         # The one thing that the wrapper draws: an integer in [low, high), the number of no-ops.
         self.np_random = SimpleNamespace(integers=lambda low, high: noops_of(seed, high - low))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,17 @@ def gone(processes: set[int], seconds: float = 10) -> bool:
     return not any(Path(f"/proc/{process}").exists() for process in processes)
 
 
+@cache
+def _freeze_what_others_left(module: str) -> None:
+    """Once for each file of tests: searches for garbage then pass over what others have imported and made."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
-def nothing_left_behind():
+def nothing_left_behind(request):
     """Every pool's processes are gone once the pool is."""
+    _freeze_what_others_left(request.module.__name__)
     before = children()
     yield
     gc.collect()

@@ -25,7 +25,8 @@ WRITERS += ("runs.training_run", "runs.tensorboard")
 CHANGES = {
     "env": {"name": "Hopper-v5"},
     "network": {"name": "mlp", "normalize_observations": True},
-    "checkpoints": {"every": 2},
+    "training": {"generations": 3},
+    "checkpoints": {"every": 2, "keep_last": 1},
 }
 
 

@@ -24,10 +24,10 @@ from tests.support.runs import results
 from tests.support.suites import GA, TOY_CHILD, Listener, load, run_toys, table, write
 
 ROOT = Path(__file__).parents[2]
-SIX_GENERATIONS = """
+LONG = """
 configs = ["ga.toml", "rs.toml"]
 seeds = 2
-set = ["training.generations=6"]
+set = ["training.generations=25"]
 parallel = 2
 """
 FOUR = 'configs = ["ga.toml", "rs.toml"]\nseeds = 2\n'
@@ -205,47 +205,49 @@ def tables(folder):
     return table(folder / "table.csv", without), table(folder / "runs.csv", without)
 
 
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
-    """A suite that ran in one go."""
-    suite = load(tmp_path_factory.mktemp("uninterrupted"), SIX_GENERATIONS)
-    assert run_toys(suite)[1] == []
-    write_report([status_of(run) for run in suite.runs], suite.out)
-    return suite
+STOPS = {  # the exit code, and what is printed
+    signal.SIGINT: (130, "neuroevo: interrupted; go on with: neuroevo suite "),
+    signal.SIGTERM: (143, "neuroevo: terminated; go on with: neuroevo suite "),
+    signal.SIGHUP: (129, "neuroevo: hung up; go on with: neuroevo suite "),
+    signal.SIGKILL: (-signal.SIGKILL, ""),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sent", "code", "expected"),
-    [
-        (signal.SIGINT, 130, "neuroevo: interrupted; go on with: neuroevo suite "),
-        (signal.SIGTERM, 143, "neuroevo: terminated; go on with: neuroevo suite "),
-        (signal.SIGHUP, 129, "neuroevo: hung up; go on with: neuroevo suite "),
-        (signal.SIGKILL, -signal.SIGKILL, ""),
-    ],
-)
-def test_a_suite_that_is_stopped_goes_on_to_the_same_results(tmp_path, uninterrupted, sent, code, expected):
-    suite = load(tmp_path, SIX_GENERATIONS)
-    file = tmp_path / "suite.toml"
-    process = start(file, seconds=0.3)
-    wait_for(lambda: any(len(status_of(run).rows) >= 2 for run in suite.runs), process)
-    process.send_signal(sent)
-    _, stderr = process.communicate(timeout=30)
-    assert process.returncode == code
-    assert stderr.startswith(expected) and bool(stderr) == bool(expected)
-    if sent != signal.SIGKILL:
+def test_a_suite_that_is_stopped_goes_on_to_the_same_results(tmp_path):
+    """By one signal after the other, each once it has finished more generations; then it runs to its end."""
+    suite = load(tmp_path, LONG)
+    file, before = tmp_path / "suite.toml", 0
+
+    def generations():
+        return sum(len(status_of(run).rows) for run in suite.runs)
+
+    for sent, (code, expected) in STOPS.items():
+        process = start(file, seconds=0.3)
+        wait_for(lambda: generations() >= before + 2, process)  # noqa: B023
+        process.send_signal(sent)
+        stdout, stderr = process.communicate(timeout=30)
+        assert process.returncode == code
+        assert stderr.startswith(expected) and bool(stderr) == bool(expected)
+        assert ("goes on from generation " in stdout) == bool(before)
+        if sent != signal.SIGKILL:
+            assert processes(tmp_path) == []
+        wait = time.monotonic() + 10  # without a suite its runs end by themselves, long before they are finished
+        while processes(tmp_path) and time.monotonic() < wait:
+            time.sleep(0.05)
         assert processes(tmp_path) == []
-    wait = time.monotonic() + 10  # without a suite its runs end by themselves, long before they are finished
-    while processes(tmp_path) and time.monotonic() < wait:
-        time.sleep(0.05)
-    assert processes(tmp_path) == []
-    statuses = {status_of(run).status for run in suite.runs}
-    assert "unfinished" in statuses and "finished" not in statuses
+        statuses = {status_of(run).status for run in suite.runs}
+        assert "unfinished" in statuses and "finished" not in statuses
+        before = generations()
 
     process = start(file, seconds=0)
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stderr) == (0, "")
     assert "goes on from generation " in stdout
+    (tmp_path / "uninterrupted").mkdir()
+    uninterrupted = load(tmp_path / "uninterrupted", LONG)
+    assert run_toys(uninterrupted)[1] == []
+    write_report([status_of(run) for run in uninterrupted.runs], uninterrupted.out)
     assert tables(suite.out) == tables(uninterrupted.out)
     for run, reference in zip(suite.runs, uninterrupted.runs, strict=True):
         assert results(run.folder) == results(reference.folder)

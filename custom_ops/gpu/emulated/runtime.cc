@@ -1,5 +1,8 @@
+#undef _FORTIFY_SOURCE  // whose longjmp takes a jump to another stack for a mistake
+
 #include "gpu/emulated/runtime.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -54,12 +57,33 @@ void* WatchedThread() { return nullptr; }
 void WatchSwitch(void*) {}
 #endif
 
+// Where the scheduler or a fiber goes on. The jump costs no system call, as swapcontext does for the signal mask; but
+// the sanitizers follow swapcontext alone.
+struct Place {
+  ucontext_t context;
+  jmp_buf jump;
+  bool jumps = false;  // whether it goes on by the jump
+};
+
+// A function of its own, of nothing but places: it returns when somebody switches back.
+[[gnu::noinline]] void Switch(Place* from, Place* to) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  swapcontext(&from->context, &to->context);
+#else
+  if (_setjmp(from->jump) != 0) return;
+  from->jumps = true;
+  if (to->jumps) _longjmp(to->jump, 1);
+  setcontext(&to->context);
+#endif
+}
+
 enum class State { kReady, kAtBarrier, kAtWarp, kDone };
 
 struct Fiber {
-  ucontext_t context;
+  Place place;
   Watched watched;
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
+  bool at_rest = false;  // in RunFiber, between two threads of a block
   State state = State::kDone;
   uint3 index;
   uint64_t given = 0;  // to the other lanes of the warp
@@ -72,7 +96,7 @@ struct Runner {
   std::vector<std::unique_ptr<Fiber>> fibers;
   unsigned count = 0;
   Fiber* current = nullptr;
-  ucontext_t scheduler;
+  Place scheduler;
   void* watched = nullptr;  // what the scheduler is to the thread sanitizer
   const std::function<void()>* body = nullptr;
   std::exception_ptr error;
@@ -84,16 +108,22 @@ Runner& OwnRunner() {
   return runner;
 }
 
+// One thread of a block after the other.
 void RunFiber() {
   Runner& runner = OwnRunner();
-  try {
-    (*runner.body)();
-  } catch (...) {
-    runner.error = std::current_exception();
+  Fiber* self = runner.current;
+  for (;;) {
+    try {
+      (*runner.body)();
+    } catch (...) {
+      runner.error = std::current_exception();
+    }
+    self->state = State::kDone;
+    self->at_rest = true;
+    WatchSwitch(runner.watched);
+    Switch(&self->place, &runner.scheduler);
+    self->at_rest = false;
   }
-  runner.current->state = State::kDone;
-  WatchSwitch(runner.watched);
-  swapcontext(&runner.current->context, &runner.scheduler);
 }
 
 void Yield(State state) {
@@ -101,14 +131,14 @@ void Yield(State state) {
   Fiber* self = runner.current;
   self->state = state;
   WatchSwitch(runner.watched);
-  swapcontext(&self->context, &runner.scheduler);
+  Switch(&self->place, &runner.scheduler);
 }
 
 void Resume(Runner* runner, Fiber* fiber) {
   runner->current = fiber;
   thread_index = fiber->index;
   WatchSwitch(fiber->watched.fiber);
-  swapcontext(&runner->scheduler, &fiber->context);
+  Switch(&runner->scheduler, &fiber->place);
   if (runner->error) std::rethrow_exception(std::exchange(runner->error, nullptr));
 }
 
@@ -143,14 +173,19 @@ bool Release(Runner* runner) {
 }
 
 // A function of its own: to the compiler getcontext returns twice.
+void Begin(Place* place, char* stack) {
+  place->jumps = false;
+  getcontext(&place->context);
+  place->context.uc_stack.ss_sp = stack;
+  place->context.uc_stack.ss_size = kStackBytes;
+  place->context.uc_link = nullptr;
+  makecontext(&place->context, RunFiber, 0);
+}
+
 void Prepare(Fiber* fiber) {
   fiber->open.clear();
   fiber->groups.clear();
-  getcontext(&fiber->context);
-  fiber->context.uc_stack.ss_sp = fiber->stack.get();
-  fiber->context.uc_stack.ss_size = kStackBytes;
-  fiber->context.uc_link = nullptr;
-  makecontext(&fiber->context, RunFiber, 0);
+  if (!fiber->at_rest) Begin(&fiber->place, fiber->stack.get());  // new, or left where an error ended its block
   fiber->state = State::kReady;
 }
 
