@@ -91,6 +91,9 @@ constexpr uint64_t Bits(int first, int last) { return (Bit(last) << 1) - Bit(fir
 // Those that can be settled: to set one to what it was changes nothing, or only where others were set meanwhile.
 constexpr uint64_t kSettling = Bit(VBLANK) | Bits(NUSIZ0, PF2) | Bits(GRP0, RESMP1);
 
+// Those that have nothing to do with the picture or with what is read from the chip, and addresses without a register.
+constexpr uint64_t kApart = Bit(VSYNC) | Bit(WSYNC) | Bit(RSYNC) | Bits(AUDC0, AUDV1) | ~(Bit(CXCLR + 1) - 1);
+
 TiaState::Place PlaceOf(const TiaState& state, TiaObject object) {
   const uint32_t x = static_cast<uint32_t>(state.position[object]);
   if (object == kBall) return x | (state.control >> 4 & 3u) << 11;
@@ -139,6 +142,11 @@ uint32_t WithPlayfield(uint32_t playfield, uint8_t address, uint8_t value) {
   if (address == PF0) return (playfield & 0xffff0) | value >> 4;
   if (address == PF1) return (playfield & 0xff00f) | static_cast<uint32_t>(value) << 4;
   return (playfield & 0x00fff) | static_cast<uint32_t>(value) << 12;
+}
+
+// Latches that the objects may set and have not set.
+uint16_t WantedCollisions(const TiaState& state) {
+  return kPossibleCollisions[state.objects] & static_cast<uint16_t>(~state.collisions);
 }
 
 LineBits PixelsOf(const TiaState& state, int object) {
@@ -259,11 +267,26 @@ void Tia::poke(uint16_t full_address, uint8_t value) {
   }
 }
 
+bool Tia::WriteApart(uint8_t address, uint8_t value, uint32_t cycles, bool stops) {
+  if (address >= AUDC0 && address <= AUDV1) mySound->set(address, value, static_cast<int>(cycles));
+  if (address != VSYNC) return stops;
+  const int clock = static_cast<int>(cycles) * 3;
+  state_.vsync = value;
+  if (value & 2) {
+    state_.vsync_finish = clock + kLineClocks;
+  } else if (clock >= state_.vsync_finish) {
+    state_.vsync_finish = kNever;
+    state_.partial = false;
+    return true;
+  }
+  return stops;
+}
+
 bool Tia::Write(uint8_t address, uint8_t value, uint32_t cycles) {
   const int clock = static_cast<int>(cycles) * 3;
   if (clock == last_clock_ && (settled_ >> last_address_ & 1)) {
     // The second write of an instruction. ALE has drawn up to the first, which we may have passed over.
-    if (!drawing_) current_.writes.push_back({clock, last_address_, written_[last_address_]});
+    if (!drawing_) current_.Add({clock, last_address_, written_[last_address_]});
     Advance(state_, clock + Delay(last_address_, ClockInLine(clock)));
   }
   last_clock_ = clock;
@@ -271,33 +294,8 @@ bool Tia::Write(uint8_t address, uint8_t value, uint32_t cycles) {
   bool stops = clock >= overrun_;
   if (stops) state_.partial = false;
   if ((settled_ >> address & 1) && value == written_[address]) return stops;
-  switch (address) {
-    case VSYNC:
-      state_.vsync = value;
-      if (value & 2) {
-        state_.vsync_finish = clock + kLineClocks;
-      } else if (clock >= state_.vsync_finish) {
-        state_.vsync_finish = kNever;
-        stops = true;
-        state_.partial = false;
-      }
-      return stops;
-    case AUDC0:
-    case AUDC1:
-    case AUDF0:
-    case AUDF1:
-    case AUDV0:
-    case AUDV1:
-      mySound->set(address, value, static_cast<int>(cycles));
-      return stops;
-    case WSYNC:
-    case RSYNC:
-      return stops;
-    default:
-      break;
-  }
-  if (address > CXCLR) return stops;
-  if (!drawing_) current_.writes.push_back({clock, address, value});
+  if (kApart >> address & 1) return WriteApart(address, value, cycles, stops);
+  if (!drawing_) current_.Add({clock, address, value});
   written_[address] = value;
   settled_ |= Bit(address) & kSettling;
   Apply(state_, address, value, clock, ClockInLine(clock));
@@ -490,9 +488,23 @@ void Tia::Move(TiaState& state, int clock, int in_line) {
   state.cosmic_ark = false;
 }
 
+// Goes on to a clock, through pieces of lines of which nothing is to be known.
+void Tia::PassOver(TiaState& state, int clock) {
+  const int from = kLineClocks - state.left_of_line, to = from + clock - state.drawn_to;  // clocks of this line
+  constexpr int kBlankEnd = kBlankClocks + kMotionBlank;
+  if ((from < kBlankEnd && to >= kBlankEnd) || to >= kLineClocks + kBlankEnd) state.motion_blank = false;
+  state.drawn_to = clock;
+  const int lines = to <= kLineClocks ? 0 : (to - 1) / kLineClocks;  // a line's end belongs to it
+  state.left_of_line = kLineClocks - (to - lines * kLineClocks);
+  state.line_pixel += lines * kLineWidth;
+}
+
 // Goes on from where the picture is to a clock, through pieces of lines.
 void Tia::Draw(TiaState& state, int clock) {
   clock = std::min(clock, state.display_stop);
+  if (target_ == nullptr && !state.line_end_matters && ((state.vblank & 2) || WantedCollisions(state) == 0)) {
+    return PassOver(state, clock);
+  }
   do {
     int from = kLineClocks - state.left_of_line, clocks;
     if (clock > state.drawn_to + state.left_of_line) {
@@ -531,7 +543,7 @@ void Tia::Span(TiaState& state, int begin, int end) {
     if (line != nullptr) std::fill(line + begin, line + end, uint8_t{0});
     return;
   }
-  const uint16_t wanted = kPossibleCollisions[state.objects] & static_cast<uint16_t>(~state.collisions);
+  const uint16_t wanted = WantedCollisions(state);
   if (wanted == 0 && line == nullptr) return;
   for (unsigned stale = state.stale & state.objects; stale != 0; stale &= stale - 1) {
     const int object = __builtin_ctz(stale);

@@ -63,7 +63,8 @@ struct TiaState {
 
 constexpr int kNever = 0x7fffffff;  // a clock
 
-class Tia final : public ale::stella::TIA {
+// Hidden: calls within a shared library then need no table.
+class __attribute__((visibility("hidden"))) Tia final : public ale::stella::TIA {
  public:
   Tia(const ale::stella::Console& console, ale::stella::Settings& settings);
 
@@ -116,8 +117,14 @@ class Tia final : public ale::stella::TIA {
   struct Frame {
     bool pending = false;
     TiaState start;
-    std::vector<LoggedWrite> writes;
+    std::vector<LoggedWrite> writes;  // of which the first `count` are its own
+    size_t count = 0;
     int end = 0;  // up to which clock it was drawn
+
+    void Add(const LoggedWrite& write) {
+      if (count == writes.size()) writes.resize(2 * count + 1024);
+      writes[count++] = write;
+    }
   };
 
   void StartFrame();
@@ -126,6 +133,7 @@ class Tia final : public ale::stella::TIA {
   void KeepScreen();
   void ForgetWrites();
   int LastDrawnClock() const;
+  bool WriteApart(uint8_t address, uint8_t value, uint32_t cycles, bool stops);
   // Everything that a write does in the chip itself, `in_line` clocks after the line's start.
   void Apply(TiaState& state, uint8_t address, uint8_t value, int clock, int in_line);
   void Advance(TiaState& state, int clock) {
@@ -133,6 +141,7 @@ class Tia final : public ale::stella::TIA {
       Draw(state, clock);
   }
   void Draw(TiaState& state, int clock);
+  static void PassOver(TiaState& state, int clock);
   void Span(TiaState& state, int begin, int end);
   void ResetPlayer(TiaState& state, int player, int clock, int in_line);
   void Move(TiaState& state, int clock, int in_line);

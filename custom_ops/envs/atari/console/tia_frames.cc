@@ -103,7 +103,7 @@ void Tia::StartFrame() {
   target_ = drawing_ ? myCurrentFrameBuffer : nullptr;
   if (drawing_) return;
   current_.start = state_;
-  current_.writes.clear();
+  current_.count = 0;
 }
 
 void Tia::EndFrame() {
@@ -117,6 +117,7 @@ void Tia::EndFrame() {
   current_.end = state_.drawn_to;
   std::swap(frame.start, current_.start);
   std::swap(frame.writes, current_.writes);
+  frame.count = std::exchange(current_.count, 0);
   frame.end = current_.end;
 }
 
@@ -154,7 +155,8 @@ void Tia::Replay(Frame& frame, uint8_t* screen) {
   const int blanked_to = blanked_to_;
   target_ = screen;
   TiaState state = frame.start;
-  for (const LoggedWrite& write : frame.writes) {
+  for (size_t i = 0; i < frame.count; ++i) {
+    const LoggedWrite& write = frame.writes[i];
     Apply(state, write.address, write.value, write.clock, (write.clock - state.frame_start) % kLineClocks);
   }
   Advance(state, frame.end);
