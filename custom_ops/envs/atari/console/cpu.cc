@@ -106,16 +106,16 @@ __attribute__((noinline)) uint8_t Cpu::ReadDevice(uint16_t address, uint32_t cyc
   return value;
 }
 
-// Everything but the television chip. Returns whether the cartridge shows something else than it did.
-__attribute__((noinline)) bool Cpu::WriteDevice(uint16_t address, uint8_t value, uint32_t& cycles) {
+// Everything but the television chip. Returns the cycles afterward.
+__attribute__((noinline)) uint32_t Cpu::WriteDevice(uint16_t address, uint8_t value, uint32_t cycles) {
   mySystem->myCycles = cycles;
   if (IsRiot(address)) {
     riot_->M6532::poke(address, value);
-    return false;
+    return cycles;
   }
   mySystem->myPageAccessTable[(address & kAddressMask) >> kPageBits].device->poke(address, value);
-  cycles = mySystem->myCycles;
-  return SynchronizeView();
+  exchanged_ = SynchronizeView();
+  return mySystem->myCycles;
 }
 
 // How many times at least a loop that reads the timer goes on, of which each time is as the last but for the cycles.

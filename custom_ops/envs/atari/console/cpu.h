@@ -40,7 +40,7 @@ class __attribute__((visibility("hidden"))) Cpu final : public ale::stella::M650
   bool SynchronizeView();
   const DecodedPage* DecodeHere(uint16_t address);
   uint8_t ReadDevice(uint16_t address, uint32_t cycles, uint8_t bus);
-  bool WriteDevice(uint16_t address, uint8_t value, uint32_t& cycles);
+  uint32_t WriteDevice(uint16_t address, uint8_t value, uint32_t cycles);
   uint32_t TimerLoops(const Instruction& load, uint32_t cycles) const;
 
   enum class Devices { kUnknown, kPlain, kOthers } devices_ = Devices::kUnknown;

@@ -19,19 +19,21 @@ inline constexpr TiaObject kMotionOrder[5] = {kPlayer0, kPlayer1, kMissile0, kMi
 
 class LineBits {
  public:
-  // Adds the lowest `width` bits of a pattern, bit 0 leftmost, from pixel x on; what is beyond the line's end goes on
-  // at its start. 0 <= x < 160, width <= 32, higher bits are 0.
+  LineBits() = default;
+  LineBits(uint64_t first, uint64_t second, uint64_t third) : words_{first, second, third} {}
+
+  // Adds a pattern of at most 32 bits, bit 0 leftmost, from pixel x on, 0 <= x < 160; what is beyond the line's end
+  // goes on at its start. Without a choice of words by index, so that all three can stay in registers.
   void Add(uint32_t pattern, int x) {
     const int word = x / 64, shift = x % 64;
-    words_[word] |= uint64_t{pattern} << shift;
-    if (word < 2) {
-      if (shift > 32) words_[word + 1] |= uint64_t{pattern} >> (64 - shift);
-    } else {
-      words_[0] |= words_[2] >> 32;
-      words_[2] &= 0xffffffff;
-    }
+    const uint64_t low = uint64_t{pattern} << shift;
+    const uint64_t high = shift > 32 ? uint64_t{pattern} >> (64 - shift) : 0;  // of the next word
+    words_[0] |= word == 0 ? low : 0;
+    words_[1] |= word == 1 ? low : word == 0 ? high : 0;
+    words_[2] |= word == 2 ? low : word == 1 ? high : 0;
+    words_[0] |= words_[2] >> 32;
+    words_[2] &= 0xffffffff;
   }
-  void AddWord(int word, uint64_t bits) { words_[word] |= bits; }
 
   uint64_t word(int i) const { return words_[i]; }
 
@@ -111,11 +113,8 @@ inline LineBits PlayfieldBits(uint32_t playfield, bool reflected) {
             tables.reversed[left >> 16] >> 4;
   }
   const uint64_t all = left | uint64_t{right} << 20;  // 40 bits, four pixels each
-  LineBits bits;
-  for (int byte = 0; byte < 5; ++byte) {
-    bits.AddWord(byte / 2, uint64_t{tables.quadrupled[all >> 8 * byte & 0xff]} << byte % 2 * 32);
-  }
-  return bits;
+  const auto pixels = [&](int byte) { return uint64_t{tables.quadrupled[all >> 8 * byte & 0xff]}; };
+  return LineBits(pixels(0) | pixels(1) << 32, pixels(2) | pixels(3) << 32, pixels(4));
 }
 
 // The collision latches of two objects each, in ALE's order.
