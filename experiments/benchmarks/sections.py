@@ -46,7 +46,7 @@ def limits(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
 def env(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     """Frames/s of stepping 16 environments to uint8 [84, 84, 4] with random actions.
 
-    bare ALE: the emulator alone, of the library that we use, one a thread; what nothing that uses it can exceed.
+    bare ALE: ALE's own emulation alone, compiled as ours, one a thread.
     """
     results: dict[str, Any] = {}
     columns = (

@@ -1,4 +1,4 @@
-// How much of the emulator's speed a pool of Atari environments keeps: ale_bench ROM SECONDS THREADS SLOTS prints one
+// A pool of Atari environments beside ALE's own emulation: ale_bench ROM SECONDS THREADS SLOTS prints one
 // JSON line. Slices of a quarter of a second take turns: bare ALE (the same library; one emulator a thread, random
 // actions of the minimal set, four frames an action, reset_game at game over) and a lane of SLOTS slots a thread on one
 // thread pool (step, reset those that are done, observe). Rates are medians of the slices in emulator frames per
