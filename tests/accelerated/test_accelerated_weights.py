@@ -17,7 +17,7 @@ from neuroevo.networks.network import Network
 # JAX is imported by the tests that use it, not by every process that collects them: it starts threads.
 SEEDS = st.integers(0, 2**63 - 1)
 # Without subnormal numbers, which JAX takes as zeros on some processors and which noise and weights never are.
-FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False, min_value=-1e6, max_value=1e6)
+FLOATS = st.floats(-1e6, 1e6, width=32, allow_nan=False, allow_infinity=False, allow_subnormal=False)
 
 
 def text_of(name):
