@@ -20,7 +20,7 @@ DEPS := .venv/.installed
 PEERS := build/peers
 CORES := $(shell nproc)
 MOST_PYTESTS := 4# processes, of 1 to 2 GB each
-CXX_FILES = $(shell find custom_ops tests/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu')
+CXX_FILES = $(shell find custom_ops tests/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
 
 # A sanitized build has a folder of its own, keeps its libraries there, and leaves TensorFlow out.
 comma := ,

@@ -197,9 +197,45 @@ void EndLine(TiaState& state) {
 
 }  // namespace
 
-// How far ALE has drawn: up to the last access, whether it changed something or not.
-int Tia::LastDrawnClock() const {
-  return last_clock_ + Delay(last_address_, (last_clock_ - state_.frame_start) % kLineClocks);
+// How far ALE has drawn at an access, whether it changed something or not.
+int Tia::DrawnClock(const Access& access) const {
+  return access.clock + Delay(access.address, (access.clock - state_.frame_start) % kLineClocks);
+}
+
+// ALE colors four pixels at once where it sees but playfield and background. Where a frame ends among four, the rest of
+// them then has the color of the first.
+void Tia::ColorBeyondEnd(uint8_t* screen) const {
+  const int x = kLineClocks - state_.left_of_line - kBlankClocks, first = x & ~3;
+  if (x <= 0 || x >= kLineWidth || x == first || (state_.vblank & 2)) return;
+  if (DrawnClock(before_last_) > state_.drawn_to - (x - first)) return;  // it did not see the first with the others
+  constexpr auto kSet = [](auto... objects) { return ((1 << objects) | ...); };
+  const bool score = state_.priority_and_score & kScore;
+  const int set = state_.objects, without_playfield = set & ~kSet(kPlayfield);
+  constexpr int kFours[] = {kSet(kPlayer0),       kSet(kPlayer1),         kSet(kPlayer0, kPlayer1),
+                            kSet(kMissile0),      kSet(kMissile1),        kSet(kMissile0, kMissile1),
+                            kSet(kBall),          kSet(kBall, kMissile0), kSet(kBall, kMissile1),
+                            kSet(kBall, kPlayer1)};
+  constexpr int kFoursOnPlayfield[] = {kSet(kPlayer0), kSet(kPlayer1), kSet(kBall)};
+  const auto is_of = [&](const auto& sets) {
+    return std::find(std::begin(sets), std::end(sets), without_playfield) != std::end(sets);
+  };
+  const bool playfield = set & kSet(kPlayfield);
+  const bool fours = set == kSet(kPlayfield) || (playfield ? !score && is_of(kFoursOnPlayfield) : is_of(kFours));
+  if (!fours) return;
+  const uint64_t four = uint64_t{0xf} << first % 64;
+  for (int objects = without_playfield; objects != 0; objects &= objects - 1) {
+    const int object = __builtin_ctz(static_cast<unsigned>(objects));
+    TiaState whole = state_;  // a player counts wherever it might be seen
+    whole.shown_graphics[0] = whole.shown_graphics[1] = 0xff;
+    if (PixelsOf(whole, object).word(first / 64) & four) return;
+  }
+  uint8_t color = state_.color_background;
+  if (playfield && (PixelsOf(state_, kPlayfield).word(first / 64) & four)) {
+    color = !score ? state_.color_playfield : state_.color_player[first < kLineWidth / 2 ? 0 : 1];
+  }
+  for (int pixel = x; pixel < first + 4; ++pixel) {
+    if (state_.line_pixel + pixel >= blanked_to_) screen[state_.line_pixel + pixel] = color;
+  }
 }
 
 int Tia::ClockInLine(int clock) {
@@ -213,8 +249,7 @@ int Tia::ClockInLine(int clock) {
 
 uint8_t Tia::Read(uint16_t address, uint8_t bus) {
   const int clock = static_cast<int>(mySystem->cycles()) * 3;
-  last_clock_ = clock;
-  last_address_ = 0;
+  SetLast(clock, 0);
   const uint8_t noise = bus & 0x3f;
   const int reg = address & 0xf;
   if (reg < 8) {  // two latches; CXBLPF has one
@@ -284,13 +319,12 @@ bool Tia::WriteApart(uint8_t address, uint8_t value, uint32_t cycles, bool stops
 
 bool Tia::Write(uint8_t address, uint8_t value, uint32_t cycles) {
   const int clock = static_cast<int>(cycles) * 3;
-  if (clock == last_clock_ && (settled_ >> last_address_ & 1)) {
+  if (clock == last_.clock && (settled_ >> last_.address & 1)) {
     // The second write of an instruction. ALE has drawn up to the first, which we may have passed over.
-    if (!drawing_) current_.Add({clock, last_address_, written_[last_address_]});
-    Advance(state_, clock + Delay(last_address_, ClockInLine(clock)));
+    if (!drawing_) current_.Add({clock, last_.address, written_[last_.address]});
+    Advance(state_, clock + Delay(last_.address, ClockInLine(clock)));
   }
-  last_clock_ = clock;
-  last_address_ = address;
+  SetLast(clock, address);
   bool stops = clock >= overrun_;
   if (stops) state_.partial = false;
   if ((settled_ >> address & 1) && value == written_[address]) return stops;

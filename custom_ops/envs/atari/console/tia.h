@@ -90,8 +90,7 @@ class __attribute__((visibility("hidden"))) Tia final : public ale::stella::TIA 
   }
   // A write to WSYNC that does not overrun. Returns the cycle at which the processor goes on.
   uint32_t WaitForLine(uint32_t cycles) {
-    last_clock_ = static_cast<int>(cycles) * 3;
-    last_address_ = 0;
+    SetLast(static_cast<int>(cycles) * 3, 0);
     return CycleOfNextLine(cycles);
   }
 
@@ -109,6 +108,10 @@ class __attribute__((visibility("hidden"))) Tia final : public ale::stella::TIA 
   void Restore(const Snapshot& snapshot);
 
  private:
+  struct Access {
+    int clock = 0;
+    uint8_t address = 0;
+  };
   struct LoggedWrite {
     int clock;
     uint8_t address, value;
@@ -132,7 +135,8 @@ class __attribute__((visibility("hidden"))) Tia final : public ale::stella::TIA 
   void FinishFrame();
   void KeepScreen();
   void ForgetWrites();
-  int LastDrawnClock() const;
+  int DrawnClock(const Access& access) const;
+  void ColorBeyondEnd(uint8_t* screen) const;
   bool WriteApart(uint8_t address, uint8_t value, uint32_t cycles, bool stops);
   // Everything that a write does in the chip itself, `in_line` clocks after the line's start.
   void Apply(TiaState& state, uint8_t address, uint8_t value, int clock, int in_line);
@@ -152,9 +156,11 @@ class __attribute__((visibility("hidden"))) Tia final : public ale::stella::TIA 
   Frame& frame_of(const uint8_t* screen) { return frames_[screen == screens_[0] ? 0 : 1]; }
 
   TiaState state_;
-  // The last access, up to which ALE would have drawn.
-  int last_clock_ = 0;
-  uint8_t last_address_ = 0;
+  Access last_, before_last_;  // up to the last ALE would have drawn
+  void SetLast(int clock, uint8_t address) {
+    before_last_ = last_;
+    last_ = {clock, address};
+  }
   int line_start_ = 0;  // the clock at which some line began before the last write
   int overrun_ = 0;
   // What each register was last set to, and those for which to set them to it again would change nothing.

@@ -45,8 +45,7 @@ void Tia::frameReset() {
 // Where what was written before, or when, is not known.
 void Tia::ForgetWrites() {
   settled_ = 0;
-  last_clock_ = state_.drawn_to;
-  last_address_ = 0;
+  last_ = before_last_ = {state_.drawn_to, 0};
   line_start_ = state_.frame_start;
   overrun_ = state_.frame_start + kLineClocks * (myMaximumNumberOfScanlines + 1);
 }
@@ -55,8 +54,9 @@ void Tia::systemCyclesReset() {
   const int cycles = static_cast<int>(mySystem->cycles()), clocks = 3 * cycles;
   mySound->adjustCycleCounter(-cycles);
   state_.dump_end_cycle -= cycles;
-  for (int* clock : {&state_.frame_start, &state_.display_start, &state_.display_stop, &state_.drawn_to,
-                     &state_.vsync_finish, &state_.last_motion_clock, &last_clock_, &line_start_, &overrun_}) {
+  for (int* clock :
+       {&state_.frame_start, &state_.display_start, &state_.display_stop, &state_.drawn_to, &state_.vsync_finish,
+        &state_.last_motion_clock, &last_.clock, &before_last_.clock, &line_start_, &overrun_}) {
     *clock = static_cast<int>(static_cast<unsigned>(*clock) - static_cast<unsigned>(clocks));
   }
 }
@@ -69,7 +69,7 @@ void Tia::update() {
   if (!state_.partial) StartFrame();
   state_.partial = true;
   mySystem->m6502().execute(kInstructionsPerUpdate);
-  Advance(state_, LastDrawnClock());
+  Advance(state_, DrawnClock(last_));
   state_.current_scanline = static_cast<int>(scanlines());
   if (!state_.partial) return EndFrame();
   FinishFrame();
@@ -85,8 +85,8 @@ void Tia::StartFrame() {
   state_.frame_start = -clocks;
   state_.display_start = state_.frame_start + static_cast<int>(myStartDisplayOffset);
   state_.display_stop = state_.frame_start + static_cast<int>(myStopDisplayOffset);
-  state_.drawn_to = last_clock_ = state_.display_start;
-  last_address_ = 0;
+  state_.drawn_to = state_.display_start;
+  last_ = before_last_ = {state_.display_start, 0};
   state_.left_of_line = kLineClocks;
   state_.line_pixel = blanked_to_ = 0;
   line_start_ = state_.frame_start;
@@ -131,6 +131,7 @@ void Tia::FinishFrame() {
     current_.end = state_.drawn_to;
     Replay(current_, myCurrentFrameBuffer);
   }
+  ColorBeyondEnd(myCurrentFrameBuffer);
   drawing_ = true;
   target_ = myCurrentFrameBuffer;
 }
