@@ -103,7 +103,7 @@ void CheckRandomProgram(uint32_t seed, const std::filesystem::path& file) {
   ours.Load(ales.State());  // the memory of a console is random when it is switched on
   auto& tia = dynamic_cast<Tia&>(ours.tia());
   const auto same = [&](const char* what, bool equal) {
-    if (!equal && kAleIsRight) check::Fail(__FILE__, __LINE__, "program " + std::to_string(seed) + ": another " + what);
+    if (!equal) check::Fail(__FILE__, __LINE__, "program " + std::to_string(seed) + ": another " + what);
   };
   for (int frame = 0; frame < 12; ++frame) {
     tia.set_draws(random() % 2);
@@ -147,6 +147,7 @@ std::unique_ptr<ale::ALEInterface> Load(const std::string& rom, const char* chip
 }  // namespace
 
 TEST(RandomProgramsDoTheSame) {
+  if (!kAleIsRight) SKIP("what is no decimal digit makes ALE's processor read beside its table");
   const char* count = std::getenv("NEUROEVO_TEST_PROGRAMS");
   const char* first = std::getenv("NEUROEVO_TEST_FIRST_PROGRAM");
   const auto file = std::filesystem::temp_directory_path() / ("neuroevo_console_" + std::to_string(getpid()) + ".bin");
