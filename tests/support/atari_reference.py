@@ -126,6 +126,11 @@ class ReferenceEnv:
                 break
         return reward, done
 
+    @property
+    def screen(self) -> np.ndarray:
+        """uint8 [height, 160, 3]: of the last frame."""
+        return self._screens[1]
+
     def gray(self) -> np.ndarray:
         """float64 [height, 160]: the pixel-wise maximum of the greys of the last two frames."""
         return np.maximum(self._screens[0] @ GREY, self._screens[1] @ GREY)
