@@ -17,6 +17,8 @@ pytestmark = pytest.mark.slow  # two minutes all together
 SEEDS = int(os.environ.get("NEUROEVO_TEST_EMULATOR", "0"))  # of 20,000 frames in each way; 0: the short tests
 GAMES = atari.names()
 
+NO_NOOP = ["backgammon", "video_checkers"]  # whose minimal actions lack it
+
 # What a frame is for: every one is drawn and looked at; the last two of a step are, and a pixel is the greater of both;
 # the same as Gymnasium shows it.
 WAYS = {
@@ -63,10 +65,8 @@ MODE_GAMES = GAMES if SEEDS else ["air_raid", "breakout", "pitfall2", "space_war
 
 def playable(game, options):
     """The options, without what Gymnasium's wrapper refuses: no-ops in a game that lacks the action."""
-    if options.get("protocol") == "gymnasium" and not options.get("full_action_space"):
-        if emulator(game).getMinimalActionSet()[0].name != "NOOP":
-            return {**options, "noop_max": 0}
-    return options
+    lacking = game in NO_NOOP and options.get("protocol") == "gymnasium" and not options.get("full_action_space")
+    return {**options, "noop_max": 0} if lacking else options
 
 
 def ident(value):
