@@ -64,9 +64,15 @@ MODE_GAMES = GAMES if SEEDS else ["air_raid", "breakout", "pitfall2", "space_war
 
 
 def playable(game, options):
-    """The options, without what Gymnasium's wrapper refuses: no-ops in a game that lacks the action."""
-    lacking = game in NO_NOOP and options.get("protocol") == "gymnasium" and not options.get("full_action_space")
-    return {**options, "noop_max": 0} if lacking else options
+    """The options, without what the reference cannot do: no-ops of Gymnasium's wrapper in a game that lacks the action;
+    sticky actions in a game that begins by choosing a mode, which they disturb there. The pool always goes on from the
+    same start; a fresh emulator has another for every seed."""
+    options = dict(options)
+    if game in NO_NOOP and options.get("protocol") == "gymnasium" and not options.get("full_action_space"):
+        options["noop_max"] = 0
+    if options.get("repeat_action_probability") and emulator(game).getEpisodeFrameNumber() > 0:
+        del options["repeat_action_probability"]
+    return options
 
 
 def ident(value):
