@@ -11,7 +11,7 @@ GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-native test-install bench lint format clean
+.PHONY: help preflight setup build run test test-native test-emulator test-install bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
@@ -80,6 +80,12 @@ test: setup $(TRACKERS) test-native  ## All tests: native, then Python
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
 	@$(CMAKE_BUILD) --target native_tests
 	$(BIN)/ctest --test-dir $(BUILD) --parallel $(CORES) --label-exclude '^gpu$$' --output-on-failure --no-tests=error
+
+# Seeds of 20,000 frames for each game and each way of looking at it.
+NEUROEVO_TEST_EMULATOR ?= 5
+test-emulator: setup  ## Every Atari game against the ale-py wheel, frame for frame, for hours; NEUROEVO_TEST_EMULATOR=5 seeds
+	NEUROEVO_TEST_EMULATOR=$(NEUROEVO_TEST_EMULATOR) $(BIN)/python -m pytest --numprocesses=auto \
+	  --maxprocesses=$(MOST_PYTESTS) --dist=worksteal tests/envs/test_emulator.py
 
 # As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive, and that
 # wheel in an environment of its own. Not optimized and without the GPU backend, which would take minutes more.

@@ -3,6 +3,7 @@ written from its description; Gymnasium's is Gymnasium."""
 
 from __future__ import annotations
 
+import collections
 import math
 from types import SimpleNamespace
 
@@ -14,6 +15,7 @@ from ale_py import roms
 from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 
 GREY = np.array([0.299, 0.587, 0.114])  # weights of red, green, blue
+KEPT_SCREENS = 100
 GOLDEN = 0x9E3779B97F4A7C15  # by which the SplitMix64 sequence moves on
 
 
@@ -101,7 +103,8 @@ class ReferenceEnv:
             self.ale.restoreState(self._snapshot)
         else:
             self.ale = self._fresh.next(seed)
-        self._screens = [self.ale.getScreenRGB(), self.ale.getScreenRGB()]  # uint8 [height, 160, 3], oldest first
+        # uint8 [height, 160, 3], oldest first.
+        self._screens = collections.deque([self.ale.getScreenRGB()] * KEPT_SCREENS, maxlen=KEPT_SCREENS)
         self.noops = noops_of(seed, self._noop_max)
         for _ in range(self.noops):
             self._frame(ale_py.Action.NOOP)
@@ -126,13 +129,19 @@ class ReferenceEnv:
                 break
         return reward, done
 
-    def gray(self) -> np.ndarray:
-        """float64 [height, 160]: the pixel-wise maximum of the greys of the last two frames."""
-        return np.maximum(self._screens[0] @ GREY, self._screens[1] @ GREY)
+    @property
+    def screen(self) -> np.ndarray:
+        """uint8 [height, 160, 3]: of the last frame."""
+        return self._screens[-1]
+
+    def gray(self, before: int = 1) -> np.ndarray:
+        """float64 [height, 160]: the pixel-wise maximum of the greys of the last frame and of the one before, or of one
+        that is so many frames older."""
+        return np.maximum(self._screens[-1 - before] @ GREY, self.screen @ GREY)
 
     def _frame(self, action: ale_py.Action) -> int:
         reward = self.ale.act(action)
-        self._screens = [self._screens[1], self.ale.getScreenRGB()]
+        self._screens.append(self.ale.getScreenRGB())
         return reward
 
 

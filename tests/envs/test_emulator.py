@@ -1,0 +1,104 @@
+"""Our processor and television chip against the ale-py wheel, on every game, frame for frame.
+
+By default every game is played for a minute in all ways together; `make test-emulator` plays each for hours, see
+CONTRIBUTING. What differs first is in the error; the same test alone finds it again.
+"""
+
+import os
+
+import pytest
+
+from neuroevo.envs import atari
+from tests.support.atari_play import LookingAhead, compare
+from tests.support.atari_reference import emulator
+
+pytestmark = pytest.mark.slow  # two minutes all together
+
+SEEDS = int(os.environ.get("NEUROEVO_TEST_EMULATOR", "0"))  # of 20,000 frames in each way; 0: the short tests
+GAMES = atari.names()
+
+NO_NOOP = ["backgammon", "video_checkers"]  # whose minimal actions lack it
+
+# What a frame is for: every one is drawn and looked at; the last two of a step are, and a pixel is the greater of both;
+# the same as Gymnasium shows it.
+WAYS = {
+    "every_frame": {"frame_skip": 1},
+    "steps": {"frame_skip": 4},
+    "gymnasium": {"frame_skip": 4, "protocol": "gymnasium"},
+}
+# In turns, by the seed. A lost life that ends the episode compares the lives.
+OPTIONS = [
+    {},
+    {"terminal_on_life_loss": True},
+    {"repeat_action_probability": 0.25},
+    {"full_action_space": True},
+    {"full_action_space": True, "repeat_action_probability": 0.25, "terminal_on_life_loss": True, "noop_max": 5},
+]
+FRAMES = 20_000 if SEEDS else 900
+# Short tests have a seed for each game, so that the options are spread over the games.
+PLAYS = [(seed, way, game) for seed in range(SEEDS) for way in WAYS for game in GAMES] or [
+    (number, way, game) for number, game in enumerate(GAMES) for way in WAYS
+]
+
+# Games in which who looks ahead gets on: levels, deaths, objects that random play never meets.
+AHEAD = [
+    "breakout",
+    "enduro",
+    "frostbite",
+    "hero",
+    "kangaroo",
+    "montezuma_revenge",
+    "ms_pacman",
+    "qbert",
+    "seaquest",
+    "space_invaders",
+]
+AHEAD_PLAYS = [
+    (seed, way, game)
+    for seed in range(SEEDS or 1)
+    for way in WAYS
+    for game in (AHEAD if SEEDS else {"steps": AHEAD[:1], "gymnasium": AHEAD[1:2]}.get(way, []))
+]
+MODE_FRAMES = 300
+MODE_GAMES = GAMES if SEEDS else ["air_raid", "breakout", "pitfall2", "space_war"]  # the last three of several kinds
+
+
+def playable(game, options):
+    """The options, without what the reference cannot do: no-ops of Gymnasium's wrapper in a game that lacks the action;
+    sticky actions in a game that begins by choosing a mode, which they disturb there. The pool always goes on from the
+    same start; a fresh emulator has another for every seed."""
+    options = dict(options)
+    if game in NO_NOOP and options.get("protocol") == "gymnasium" and not options.get("full_action_space"):
+        options["noop_max"] = 0
+    if options.get("repeat_action_probability") and emulator(game).getEpisodeFrameNumber() > 0:
+        del options["repeat_action_probability"]
+    return options
+
+
+def ident(value):
+    return f"seed{value}" if isinstance(value, int) else value
+
+
+@pytest.mark.parametrize(("seed", "way", "game"), PLAYS, ids=ident)
+def test_random_play_equals_ale_py(seed, way, game, record_property):
+    options = playable(game, {**WAYS[way], **OPTIONS[seed % len(OPTIONS)]})
+    record_property("frames", compare(game, options, seed, FRAMES))
+
+
+@pytest.mark.parametrize(("seed", "way", "game"), AHEAD_PLAYS, ids=ident)
+def test_play_that_looks_ahead_equals_ale_py(seed, way, game, record_property):
+    options = WAYS[way] | ({"repeat_action_probability": 0.25} if seed % 2 else {})
+    player = LookingAhead(game, options["frame_skip"])
+    record_property("frames", compare(game, options, seed, FRAMES, player))
+
+
+@pytest.mark.parametrize("game", MODE_GAMES)
+def test_modes_and_difficulties_equal_ale_py(game, record_property):
+    loaded = emulator(game)
+    chosen = [(mode, level) for mode in loaded.getAvailableModes() for level in loaded.getAvailableDifficulties()]
+    frames = 0
+    for number, (mode, level) in enumerate(chosen if SEEDS else chosen[:: max(1, len(chosen) // 4)]):
+        options = {**list(WAYS.values())[number % len(WAYS)], "mode": mode, "difficulty": level}
+        frames += compare(game, playable(game, options), number, MODE_FRAMES)
+    record_property("frames", frames)
+    record_property("modes", len(chosen))
