@@ -1,7 +1,7 @@
 """Our processor and television chip against the ale-py wheel, on every game, frame for frame.
 
-By default every game is played for a minute in all ways together; `make test-emulator` plays each for hours, see
-CONTRIBUTING. What differs first is in the error; the same test alone finds it again.
+By default every game is played for half a minute of its time; `make test-emulator` plays each for more than an hour of
+it, see CONTRIBUTING. What differs first is in the error; the same test alone finds it again.
 """
 
 import os
@@ -12,7 +12,7 @@ from neuroevo.envs import atari
 from tests.support.atari_play import LookingAhead, compare
 from tests.support.atari_reference import emulator
 
-pytestmark = pytest.mark.slow  # two minutes all together
+pytestmark = pytest.mark.slow  # two minutes of a core all together
 
 SEEDS = int(os.environ.get("NEUROEVO_TEST_EMULATOR", "0"))  # of 20,000 frames in each way; 0: the short tests
 GAMES = atari.names()
@@ -34,7 +34,7 @@ OPTIONS = [
     {"full_action_space": True},
     {"full_action_space": True, "repeat_action_probability": 0.25, "terminal_on_life_loss": True, "noop_max": 5},
 ]
-FRAMES = 20_000 if SEEDS else 900
+FRAMES = 20_000 if SEEDS else 750
 # Short tests have a seed for each game, so that the options are spread over the games.
 PLAYS = [(seed, way, game) for seed in range(SEEDS) for way in WAYS for game in GAMES] or [
     (number, way, game) for number, game in enumerate(GAMES) for way in WAYS
