@@ -20,7 +20,7 @@ FIRST_RAM_ADDRESS = 0x80
 SIDE = 84  # of an observation
 # A game that thinks leaves a frame unfinished, and for some frames ALE draws no other. The protocol of 2018 then shows
 # the last screen with the last one that was finished before, which is as many frames older; with ALE's chips, too.
-LEAVE_FRAMES_UNFINISHED = ["tic_tac_toe_3d"]
+LEAVE_FRAMES_UNFINISHED = ["tic_tac_toe_3d", "video_checkers"]
 
 Reference = ReferenceEnv | GymnasiumEnv
 # From what was played so far to an action; all that is random in it comes from the generator.
