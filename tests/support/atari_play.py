@@ -110,7 +110,7 @@ class _Beside:
 
     def screen_differs(self, screen: np.ndarray) -> str | None:
         """screen: uint8 [height, 160, 3]."""
-        expected = self.reference.ale.getScreenRGB() if self.gymnasium else self.reference.screen
+        expected = self.reference.ale.getScreenRGB()
         return None if _same(screen, expected) else f"screen {_first('pixel', screen, expected)}"
 
 
@@ -158,7 +158,7 @@ def compare(game: str, options: Mapping[str, Any], seed: int, frames: int, playe
     one frame the observation, since both screens that it is made of were compared.
 
     Returns:
-        The number of frames played.
+        The number of frames played; 0 for a game that is over before it begins.
 
     Raises:
         AssertionError: Something differs. The text says where.
@@ -169,6 +169,11 @@ def compare(game: str, options: Mapping[str, Any], seed: int, frames: int, playe
     reference = beside.reference
     assert pool.num_actions == len(reference.actions), f"{game}: {pool.num_actions} actions"
     played, episode, done = 0, -1, True
+    if reference.ale.game_over():  # as Demon Attack is in its modes for two: there is nothing but the start
+        pool.reset([0], [seed], [0])
+        found = beside.memory_differs(pool.behavior([0])[0]) or beside.screen_differs(pool.render([0])[0])
+        assert not found, f"{game}, {dict(options)}: the start: {found}"
+        return 0
     while played < frames:
         if done:
             episode += 1
