@@ -103,8 +103,8 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     assert by_seed[1].reason == "ended with exit code 2"
     assert by_seed[1].output == [
         "neuroevo: algorithm.sigma is 0.5 and cannot become 0.002 when a run is resumed; "
-        "what can: total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster], emulator of "
-        "[env.options]"
+        "what can: total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster], "
+        "emulator of [env.options]"
     ]
     assert {each.run.seed: each.status for each in map(status_of, suite.runs)} == {
         0: "finished", 13: "unfinished", 1: "unusable", 2: "finished",
