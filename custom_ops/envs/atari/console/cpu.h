@@ -19,7 +19,7 @@
 
 namespace neuroevo {
 
-class __attribute__((visibility("hidden"))) Cpu final : public ale::stella::M6502Low {
+class Cpu final : public ale::stella::M6502Low {
  public:
   Cpu() : M6502Low(/*systemCyclesPerProcessorCycle=*/1) {}
 

@@ -63,8 +63,7 @@ struct TiaState {
 
 constexpr int kNever = 0x7fffffff;  // a clock
 
-// Hidden: calls within a shared library then need no table.
-class __attribute__((visibility("hidden"))) Tia final : public ale::stella::TIA {
+class Tia final : public ale::stella::TIA {
  public:
   Tia(const ale::stella::Console& console, ale::stella::Settings& settings);
 
