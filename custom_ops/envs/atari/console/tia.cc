@@ -1,6 +1,6 @@
-// The television chip's registers: what a write does, what a read gives, and the pieces of lines between them. Longer than
-// other files, since all of it is on the hot path and shares small functions that the compiler puts into one another;
-// frames are in tia_frames.cc, saved states in tia_state.cc, pixels in scanline.h and paint.h.
+// The television chip's registers: what a write does, what a read gives, and the pieces of lines between them. Longer
+// than other files, since all of it is on the hot path and shares small functions that the compiler puts into one
+// another; frames are in tia_frames.cc, saved states in tia_state.cc, pixels in scanline.h and paint.h.
 #include "envs/atari/console/tia.h"
 
 #include <ale/emucore/Console.hxx>
