@@ -104,7 +104,7 @@ int neuroevo_population_read(neuroevo_population* population, const int64_t* row
                              int64_t stride);
 int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
                                 const uint64_t* seeds, const float* scales);
-/* states: [K], different, of recurrent networks (see population/population.h); else null. */
+/* states: [K], different (see population/population.h); may be null where no network is recurrent. */
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
                                 const void* observations, float* outputs, const int64_t* states);
 int neuroevo_population_clear_states(neuroevo_population* population, const int64_t* states, int64_t k);

@@ -17,7 +17,8 @@ constexpr int64_t kChunk = 1 << 15;
 }  // namespace
 
 HostPopulation::HostPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
-    : FloatPopulation(std::move(networks), rows, std::move(pool)) {
+    : FloatPopulation(std::move(networks), rows, std::move(pool)),
+      memories_(rows, [this] { return MakeSlotMemory(); }) {
   int64_t longest = 0, floats = 0;
   for (const Network& network : networks_) {
     longest = std::max(longest, network.dimension());
@@ -98,12 +99,16 @@ void HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* obs
     const int64_t row = rows[slots.order[block.first]];
     const void* block_observations[kMaxSlots];
     float *block_outs[kMaxSlots], *block_states[kMaxSlots];
+    SlotMemory* memories[kMaxSlots] = {};
     slots.Places(block, NetworkOf(row), observations, out, block_observations, block_outs);
     for (int s = 0; s < block.slots && !states.empty(); ++s) {
-      block_states[s] = reinterpret_cast<float*>(states_->Row(states[slots.order[block.first + s]]));
+      const int64_t state = states[slots.order[block.first + s]];
+      if (recurrent()) block_states[s] = reinterpret_cast<float*>(states_->Row(state));
+      memories[s] = memories_.Lend(state, Content(row));
     }
-    Evaluate(row_network_[row], Row(row), block.slots, block_observations, states.empty() ? nullptr : block_states,
-             block_outs);
+    Evaluate(row_network_[row], Row(row), block.slots, block_observations, recurrent() ? block_states : nullptr,
+             memories, block_outs);
+    for (SlotMemory* memory : memories) SlotMemories::Keep(memory, Content(row));
   });
 }
 

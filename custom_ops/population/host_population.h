@@ -8,6 +8,7 @@
 
 #include "population/float_population.h"
 #include "population/row_memory.h"
+#include "population/slot_memory.h"
 
 namespace neuroevo {
 
@@ -25,10 +26,14 @@ class HostPopulation : public FloatPopulation {
   // out[i] = in[i] + scale * noise(seed, begin + i) for i in [0, count); in == nullptr stands for zeros.
   virtual void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) = 0;
 
+  // What it keeps of a slot; null for a backend that keeps nothing.
+  virtual std::unique_ptr<SlotMemory> MakeSlotMemory() const { return nullptr; }
+
   // outs[s][:A] = networks_[network] with that row applied to observations[s], from and to states[s], for s in
-  // [0, slots), slots <= kMaxSlots. Runs as a task. states: null where the network is not recurrent.
+  // [0, slots), slots <= kMaxSlots. states: null where the network is not recurrent. memories[s]: of that slot, from
+  // MakeSlotMemory, or null where there is none. Runs as a task.
   virtual void Evaluate(int network, const float* row, int slots, const void* const* observations, float* const* states,
-                        float* const* outs) = 0;
+                        SlotMemory* const* memories, float* const* outs) = 0;
 
   // Theta of the row and, behind it, the statistics of its vbn layers.
   float* Row(int64_t row) const { return reinterpret_cast<float*>(memory_->Row(row)); }
@@ -49,6 +54,7 @@ class HostPopulation : public FloatPopulation {
   int64_t chunks_;                     // of the longest theta
   std::unique_ptr<RowMemory> memory_;  // [R]
   std::unique_ptr<RowMemory> states_;  // [R]; null where no network is recurrent
+  SlotMemories memories_;              // [R]
 };
 
 std::unique_ptr<HostPopulation> MakeCpuPopulation(std::vector<Network> networks, int64_t rows,

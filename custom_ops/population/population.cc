@@ -93,12 +93,14 @@ Population::Population(std::vector<Network> networks, int64_t rows, std::shared_
   }
   for (const Network& network : networks_) state_size_ = std::max(state_size_, network.state_size());
   row_network_.assign(rows_, -1);
+  content_.assign(rows_, 0);
   prepared_.assign(rows_, 0);
   cleared_.assign(recurrent() ? rows_ : 0, 0);
 }
 
 void Population::SetNetwork(int64_t row, int32_t network) {
   row_network_[row] = network;
+  content_[row] = ++fills_;
   prepared_[row] = 0;
 }
 
@@ -246,15 +248,16 @@ void Population::CheckForward(const std::vector<int64_t>& rows, const void* obse
     CheckFilled(row);
     CheckPrepared(row);
   }
-  if (!recurrent()) return;
+  if (!recurrent() && states.empty()) return;
   if (states.size() != rows.size()) {
-    ThrowInvalid("networks are recurrent, and there are ", states.size(), " states, expected ", rows.size(),
-                 ", one for each row");
+    ThrowInvalid(recurrent() ? "networks are recurrent, and there" : "there", " are ", states.size(),
+                 " states, expected ", rows.size(), ", one for each row");
   }
   std::unordered_set<int64_t> seen;
   for (int64_t state : states) {
     CheckRow("state", state);
-    if (!cleared_[state]) ThrowInvalid("state ", state, " was never cleared: call ClearStates when an episode begins");
+    if (recurrent() && !cleared_[state])
+      ThrowInvalid("state ", state, " was never cleared: call ClearStates when an episode begins");
     if (!seen.insert(state).second) ThrowInvalid("state ", state, " is given twice, expected different states");
   }
 }
@@ -263,8 +266,7 @@ void Population::Forward(const std::vector<int64_t>& rows, const void* observati
                          const std::vector<int64_t>& states) {
   const trace::Scope scope("forward", static_cast<int64_t>(rows.size()), observations);
   CheckForward(rows, observations, out, states);
-  static const std::vector<int64_t> none;
-  DoForward(rows, observations, out, recurrent() ? states : none);
+  DoForward(rows, observations, out, states);
 }
 
 void Population::ClearStates(const std::vector<int64_t>& states) {

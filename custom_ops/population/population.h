@@ -4,6 +4,7 @@
 #ifndef NEUROEVO_POPULATION_POPULATION_H_
 #define NEUROEVO_POPULATION_POPULATION_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -77,7 +78,9 @@ class Population {
   // weight reads. No other row is touched. The result for k depends only on its row, its observation and its state.
   //
   // states: where a network is recurrent, states[k] in [0, R) is what the network of rows[k] goes on from and leaves
-  // for the next call; they must differ and have been cleared. Otherwise it is not looked at.
+  // for the next call; they must differ and have been cleared. Where none is, they may be left out. If they are given,
+  // as the numbers of slots that go on playing with the same row, a backend may keep what it has computed for a slot
+  // and compute only what has changed in its next observation; that changes no result.
   void Forward(const std::vector<int64_t>& rows, const void* observations, float* out,
                const std::vector<int64_t>& states = {});
 
@@ -126,6 +129,9 @@ class Population {
 
   const Network& NetworkOf(int64_t row) const { return networks_[row_network_[row]]; }
 
+  // A number that stands for what a row was filled with, and for nothing else in this population; not 0.
+  uint64_t Content(int64_t row) const { return content_[row]; }
+
   std::vector<Network> networks_;
   int64_t rows_;
   std::shared_ptr<ThreadPool> pool_;
@@ -141,6 +147,8 @@ class Population {
   void CheckFill(const std::vector<int64_t>& rows, const std::vector<int32_t>& network) const;
   void SetNetwork(int64_t row, int32_t network);
 
+  std::atomic<uint64_t> fills_{0};
+  std::vector<uint64_t> content_;  // [R]
   std::vector<uint8_t> prepared_;  // [R], whether the row's statistics are those of its theta; of networks with vbn
   std::vector<uint8_t> cleared_;   // [R], whether the state ever was; where a network is recurrent
 };

@@ -27,6 +27,7 @@ class Lane {
   Lane(EnvPool* envs, Population* population, EpisodeQueue* queue, int64_t index)
       : envs_(envs), population_(population), queue_(queue), index_(index) {
     const int64_t slots = queue->slots_per_lane();
+    has_states_ = envs->slots() <= population->rows();
     outputs_size_ = population->networks().front().output_size();
     observations_.resize(slots * InputBytes(envs->spec()));
     outputs_.resize(slots * outputs_size_);
@@ -38,12 +39,13 @@ class Lane {
   // Plays until the queue is closed.
   void Run() {
     LiveSlots live;
+    const std::vector<int64_t> none;
     while (FillSlots(&live)) {
       bool refill = false;
       while (!refill) {
         const int64_t count = static_cast<int64_t>(live.slots.size());
         Observe(live.slots);
-        population_->Forward(live.rows, observations_.data(), outputs_.data(), live.slots);
+        population_->Forward(live.rows, observations_.data(), outputs_.data(), has_states_ ? live.slots : none);
         envs_->Actions(outputs_.data(), count, outputs_size_, actions_.data());
         envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get());
         auto put = PutStep(queue_, envs_, index_, live.slots, rewards_.data(), dones_.get());
@@ -96,6 +98,7 @@ class Lane {
   std::vector<float> outputs_;
   std::vector<double> rewards_;
   std::unique_ptr<bool[]> dones_;
+  bool has_states_;  // the population, one for each slot
 };
 
 }  // namespace

@@ -207,14 +207,14 @@ class PopulationClearStatesOp : public OpKernel {
   }
 };
 
-// What a forward op of k rows has as states: those of recurrent networks are an input.
-template <bool kRecurrent>
-std::vector<int64_t> StatesOf(OpKernelContext* ctx, int64_t k) {
-  if constexpr (kRecurrent) return Values<int64_t>(ctx, "states", k);
+// The slots of a forward op of k rows, which are an input of one of the two.
+template <bool kSlots>
+std::vector<int64_t> SlotsOf(OpKernelContext* ctx, int64_t k) {
+  if constexpr (kSlots) return Values<int64_t>(ctx, "slots", k);
   return {};
 }
 
-template <bool kRecurrent>
+template <bool kSlots>
 class PopulationForwardOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -225,13 +225,13 @@ class PopulationForwardOp : public OpKernel {
       const int64_t k = static_cast<int64_t>(rows.size());
       const Tensor& observations = CheckedObservations(ctx, population, k);
       float* outputs = Output(ctx, 0, {k, population.networks().front().output_size()})->flat<float>().data();
-      population.Forward(rows, observations.tensor_data().data(), outputs, StatesOf<kRecurrent>(ctx, k));
+      population.Forward(rows, observations.tensor_data().data(), outputs, SlotsOf<kSlots>(ctx, k));
     });
   }
 };
 
 // Queues the evaluation on TensorFlow's stream and returns.
-template <bool kRecurrent>
+template <bool kSlots>
 class PopulationForwardGpuOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -250,7 +250,7 @@ class PopulationForwardGpuOp : public OpKernel {
           ctx->allocate_temp(tensorflow::DT_INT8, TensorShape({device->WorkspaceBytes(k)}), &workspace);
       if (!status.ok()) throw Error(Error::Kind::kInternal, std::string(status.message()));
       void* stream = ctx->op_device_context()->stream()->platform_specific_handle().stream;
-      device->ForwardOnDevice(rows, observations.tensor_data().data(), outputs, StatesOf<kRecurrent>(ctx, k),
+      device->ForwardOnDevice(rows, observations.tensor_data().data(), outputs, SlotsOf<kSlots>(ctx, k),
                               reinterpret_cast<char*>(workspace.flat<int8_t>().data()), stream);
     });
   }
@@ -265,7 +265,7 @@ REGISTER_KERNEL_BUILDER(Name("PopulationPerturb").Device(tensorflow::DEVICE_CPU)
 REGISTER_KERNEL_BUILDER(Name("PopulationSetReference").Device(tensorflow::DEVICE_CPU), PopulationSetReferenceOp);
 REGISTER_KERNEL_BUILDER(Name("PopulationPrepare").Device(tensorflow::DEVICE_CPU), PopulationPrepareOp);
 REGISTER_KERNEL_BUILDER(Name("PopulationForward").Device(tensorflow::DEVICE_CPU), PopulationForwardOp<false>);
-REGISTER_KERNEL_BUILDER(Name("PopulationForwardRecurrent").Device(tensorflow::DEVICE_CPU), PopulationForwardOp<true>);
+REGISTER_KERNEL_BUILDER(Name("PopulationForwardSlots").Device(tensorflow::DEVICE_CPU), PopulationForwardOp<true>);
 REGISTER_KERNEL_BUILDER(Name("PopulationClearStates").Device(tensorflow::DEVICE_CPU), PopulationClearStatesOp);
 
 #define ON_GPU(op) Name(op).Device(tensorflow::DEVICE_GPU).HostMemory("handle")
@@ -282,7 +282,7 @@ REGISTER_KERNEL_BUILDER(
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationSetReference").HostMemory("observations"), PopulationSetReferenceOp);
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationPrepare").HostMemory("rows"), PopulationPrepareOp);
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationForward").HostMemory("rows"), PopulationForwardGpuOp<false>);
-REGISTER_KERNEL_BUILDER(ON_GPU("PopulationForwardRecurrent").HostMemory("rows").HostMemory("states"),
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationForwardSlots").HostMemory("rows").HostMemory("slots"),
                         PopulationForwardGpuOp<true>);
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationClearStates").HostMemory("states"), PopulationClearStatesOp);
 #undef ON_GPU

@@ -174,21 +174,22 @@ outputs: [K, A]; each depends on its row and observation alone, bit for bit. Wit
   float numbers: different sums below 255 * 2^16 are different numbers.
 )doc");
 
-REGISTER_OP("PopulationForwardRecurrent")
+REGISTER_OP("PopulationForwardSlots")
     .Input("handle: resource")
     .Input("rows: int64")
     .Input("observations: T")
-    .Input("states: int64")
+    .Input("slots: int64")
     .Output("outputs: float")
     .Attr("T: {uint8, float}")
     .SetIsStateful()
     .SetShapeFn(ForwardShape)
     .Doc(R"doc(
-As PopulationForward, of recurrent networks, which go on from what they remember and remember what comes of it.
+As PopulationForward, for slots that go on playing. Recurrent networks go on from their slots' states and leave the next
+ones there. Of others a backend may compute only what has changed since the slot's last observation.
 
 rows: [K], in [0, R); may repeat.
 observations: [K, ...], of the networks' input dtype and shape.
-states: [K], in [0, R), different and cleared: where each remembers it. A lane gives the numbers of its slots.
+slots: [K], in [0, R), different; of recurrent networks with states that have been cleared.
 outputs: [K, A]; each depends on its row, observation and state alone, bit for bit.
 )doc");
 

@@ -1,7 +1,7 @@
 """`make bench`: this machine's limits, peers and neuroevo in one run, in turns; medians and ratios of the rounds.
 
-    python -m experiments.benchmarks [--only SECTION] [--task TASK] [--seconds S] [--rounds N] [--threads T]
-        [--json FILE]
+    python -m experiments.benchmarks [--only SECTION] [--task TASK] [--game GAME] [--envs N] [--seconds S]
+        [--rounds N] [--threads T] [--json FILE]
 
 Sections: limits, emulator, env, vector, mujoco, forward, rollout, recurrent, layout, engines, generation, memory,
 cluster, sharing, accelerated. The peers (EnvPool, ale-py's vector environment, Gymnasium, PyTorch) live in build/peers,
@@ -22,18 +22,26 @@ from typing import Annotated
 
 import typer
 
+from experiments.benchmarks.emulator import GAMES
 from experiments.benchmarks.mujoco import STEPS, mujoco
 from experiments.benchmarks.programs import PEERS_PYTHON, ROOT
-from experiments.benchmarks.sections import SECTIONS
+from experiments.benchmarks.sections import SECTIONS, env
+from experiments.benchmarks.vector import vector
 from neuroevo.cli.common import finite
 from neuroevo.system.cores import usable_cores
 
+_FEW_GAMES = ("frostbite", "breakout", "pong", "seaquest")
 _WITH_PEERS = ("env", "vector", "mujoco", "rollout", "recurrent")
 
 
 def bench(
     only: Annotated[list[str] | None, typer.Option(help="Sections to run [default: all].")] = None,
     task: Annotated[list[str] | None, typer.Option(help="Tasks of the section mujoco [default: all].")] = None,
+    game: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Games of env and vector, 'all' for those of emulator [default: {', '.join(_FEW_GAMES)}]."),
+    ] = None,
+    envs: Annotated[int | None, typer.Option(min=1, help="Environments [default: env 16, vector 64].")] = None,
     seconds: Annotated[float, typer.Option(min=0.2, callback=finite, help="Wall time of each measurement.")] = 1.0,
     rounds: Annotated[int, typer.Option(min=1, help="How often each measurement takes its turn.")] = 5,
     threads: Annotated[int, typer.Option(min=1, help="Threads of everybody.")] = usable_cores(),
@@ -47,7 +55,12 @@ def bench(
     for name in task or []:
         if name not in STEPS:
             raise typer.BadParameter(f"task '{name}' is unknown, expected one of {', '.join(STEPS)}")
-    sections = SECTIONS | {"mujoco": partial(mujoco, tasks=task or tuple(STEPS))}
+    games = GAMES if game == ["all"] else tuple(game or _FEW_GAMES)
+    sections = SECTIONS | {
+        "mujoco": partial(mujoco, tasks=task or tuple(STEPS)),
+        "env": partial(env, games=games, envs=envs or 16),
+        "vector": partial(vector, games=games, envs=envs or 64),
+    }
     if set(names) & set(_WITH_PEERS) and not PEERS_PYTHON.exists():
         sys.exit(f"there is no {PEERS_PYTHON}: `make bench` installs the peers")
     results = {"machine": _machine(), "seconds": seconds, "rounds": rounds, "threads": threads}

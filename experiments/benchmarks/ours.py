@@ -108,7 +108,7 @@ def memory(population: int) -> Callable[[float], dict[str, Any]]:
 
 
 def network(game: str, network: str, threads: int, dtype: str) -> Callable[[float], dict[str, Any]]:
-    """Evaluates networks on observations of random play, and nothing else."""
+    """Evaluates networks on the observations of consecutive steps of random play, and nothing else."""
     from neuroevo.envs import registry
     from neuroevo.native import library
     from neuroevo.native.env_pool import EnvPool
@@ -116,7 +116,7 @@ def network(game: str, network: str, threads: int, dtype: str) -> Callable[[floa
     from neuroevo.networks.architectures import input_line, to_text
     from neuroevo.networks.network import named
 
-    observations = observations_of(game, 64)
+    observations = observations_of(game, 64, slots=1, apart=1)
     actions = EnvPool(registry.resolve(game), 1).num_actions
     library.set_threads(threads)  # those of this process are the only ones: each does its own work
     text = to_text(named(network).lines(input_line("uint8", (84, 84, 4)), actions, False))
@@ -147,20 +147,20 @@ def network(game: str, network: str, threads: int, dtype: str) -> Callable[[floa
     return measure
 
 
-def observations_of(game: str, count: int) -> np.ndarray:
-    """uint8 [count, 84, 84, 4] of random play, some steps apart."""
+def observations_of(game: str, count: int, slots: int = 8, apart: int = 10) -> np.ndarray:
+    """uint8 [count, 84, 84, 4] of random play in some slots, that many steps apart."""
     from neuroevo.envs import registry
     from neuroevo.native.env_pool import EnvPool
 
-    pool, rng, seen = EnvPool(registry.resolve(game), 8), np.random.default_rng(0), []
-    slots = np.arange(8)
-    pool.reset(slots, slots, np.zeros(8))
-    while len(seen) * 8 < count:
-        for _ in range(10):
-            _, dones = pool.step(slots, rng.integers(pool.num_actions, size=8))
+    pool, rng, seen = EnvPool(registry.resolve(game), slots), np.random.default_rng(0), []
+    all_slots = np.arange(slots)
+    pool.reset(all_slots, all_slots, np.zeros(slots))
+    while len(seen) * slots < count:
+        for _ in range(apart):
+            _, dones = pool.step(all_slots, rng.integers(pool.num_actions, size=slots))
             if dones.any():
-                pool.reset(slots[dones], slots[dones], np.zeros(dones.sum()))
-        seen.append(pool.observe(slots))
+                pool.reset(all_slots[dones], all_slots[dones], np.zeros(dones.sum()))
+        seen.append(pool.observe(all_slots))
     return np.concatenate(seen)[:count]
 
 

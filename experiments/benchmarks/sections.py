@@ -23,11 +23,9 @@ from experiments.benchmarks.recurrent import recurrent
 from experiments.benchmarks.sharing import sharing
 from experiments.benchmarks.vector import vector
 
-GAMES = ("frostbite", "breakout", "pong", "seaquest")
 STEPPING_PEERS = ("envpool", "envpool_async", "alevec")
 DTYPES = ("float32", "int8")
 TORCH_WAYS = ("grouped", "unfold", "threads", "threads, one each")
-_SLOTS = 16  # environments of the stepping comparison
 _NETWORKS = 16  # that torch evaluates for each thread; "one each" keeps a network in its core's share of the cache
 _FRAME_SKIP = 4
 _console = Console(width=120, highlight=False)
@@ -43,8 +41,8 @@ def limits(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     return found
 
 
-def env(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Frames/s of stepping 16 environments to uint8 [84, 84, 4] with random actions.
+def env(seconds: float, rounds: int, threads: int, games: tuple[str, ...], envs: int) -> dict[str, Any]:
+    """Frames/s of stepping environments to uint8 [84, 84, 4] with random actions.
 
     bare ALE: ALE's own emulation alone, compiled as ours, one a thread.
     """
@@ -59,13 +57,13 @@ def env(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
         "bare ALE",
         "of bare",
     )
-    table = Table(*columns, title="env stepping")
-    for game in GAMES:
+    table = Table(*columns, title=f"stepping {envs} environments")
+    for game in games:
         with ExitStack() as stack:
-            own = stack.enter_context(ours("env", name=game, envs=_SLOTS, threads=threads))
+            own = stack.enter_context(ours("env", name=game, envs=envs, threads=threads))
             measurements = {"ours": lambda own=own: own.measure(seconds)["frames_per_s"]}
             for name in STEPPING_PEERS:
-                other = stack.enter_context(peer("atari_stepping.py", name, game, _SLOTS, threads))
+                other = stack.enter_context(peer("atari_stepping.py", name, game, envs, threads))
                 measurements[name] = lambda other=other: other.measure(seconds)["frames_per_s"]
             measurements["bare_ale"] = lambda game=game: bare_ale(game, seconds, threads)["bare_frames_per_s"]
             found = in_turns(measurements, rounds)
@@ -77,7 +75,7 @@ def env(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
         rates = (f"{row[name]:,.0f}" for name in ("ours", *STEPPING_PEERS))
         ratios = f"{row['ratio_faster_peer']:.2f} x", f"{row['bare_ale']:,.0f}", f"{row['of_bare_ale']:.2f}"
         table.add_row(game, *rates, *ratios)
-    ratios = [results[game]["ratio_faster_peer"] for game in GAMES]
+    ratios = [results[game]["ratio_faster_peer"] for game in games]
     results["geometric_mean"] = float(np.exp(np.mean(np.log(ratios))))
     _console.print(table)
     _console.print(f"geometric mean of the ratios to the faster peer: {results['geometric_mean']:.2f}")

@@ -20,24 +20,24 @@ from rich.table import Table
 
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, peer
 
-_GAMES = ("frostbite", "breakout", "pong", "seaquest")
 _PEERS = ("envpool", "alevec")
-_ENVS = 64
 _FRAME_SKIP = 4
 _console = Console(width=120, highlight=False)
 
 
-def vector(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Frames/s of stepping 64 environments through gymnasium.vector.VectorEnv's interface, random actions.
+def vector(seconds: float, rounds: int, threads: int, games: tuple[str, ...], envs: int) -> dict[str, Any]:
+    """Frames/s of stepping environments through gymnasium.vector.VectorEnv's interface, random actions.
 
     All make uint8 [84, 84, 4] (the peers [4, 84, 84]) and reset by themselves; none clips rewards.
     """
     results: dict[str, Any] = {}
-    table = Table("game", "neuroevo", "EnvPool", "AtariVectorEnv", "faster peer", title="Gymnasium vector environments")
-    for game in _GAMES:
+    table = Table(
+        "game", "neuroevo", "EnvPool", "AtariVectorEnv", "faster peer", title=f"{envs} Gymnasium vector environments"
+    )
+    for game in games:
         with ExitStack() as stack:
-            programs = {"ours": Program([sys.executable, "-m", "experiments.benchmarks.vector", game, _ENVS, threads])}
-            programs |= {name: peer("atari_stepping.py", name, game, _ENVS, threads) for name in _PEERS}
+            programs = {"ours": Program([sys.executable, "-m", "experiments.benchmarks.vector", game, envs, threads])}
+            programs |= {name: peer("atari_stepping.py", name, game, envs, threads) for name in _PEERS}
             for program in programs.values():
                 stack.enter_context(program)
             measurements = {
@@ -49,7 +49,7 @@ def vector(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
         row["ratio_faster_peer"] = min(median_ratio(found["ours"], found[name]) for name in _PEERS)
         results[game] = {**row, "rounds": found}
         table.add_row(game, *(f"{row[name]:,.0f}" for name in programs), f"{row['ratio_faster_peer']:.2f} x")
-    ratios = [results[game]["ratio_faster_peer"] for game in _GAMES]
+    ratios = [results[game]["ratio_faster_peer"] for game in games]
     results["geometric_mean"] = float(np.exp(np.mean(np.log(ratios))))
     _console.print(table)
     _console.print(f"geometric mean of the ratios to the faster peer: {results['geometric_mean']:.2f}")

@@ -194,7 +194,8 @@ class Population:
             observations: [K, *observation_shape].
             outputs: Numbers that a network gives.
             states: Of recurrent networks, [K]: numbers in [0, R), different and cleared, of the states from which they
-                go on and to which they go. None: networks are not recurrent.
+                go on and to which they go. Of others the numbers of slots that go on playing, of which only what has
+                changed in their observations is computed, with the same results; or None.
 
         Returns:
             float32 [K, outputs].

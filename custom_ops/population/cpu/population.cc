@@ -82,9 +82,17 @@ class CpuPopulation : public HostPopulation {
     AddNoise(seed, begin, count, scale, in, out);
   }
 
+  std::unique_ptr<SlotMemory> MakeSlotMemory() const override {
+    const bool convolve =
+        std::any_of(plans_.begin(), plans_.end(), [](const CpuPlan& plan) { return plan.convolves(); });
+    return convolve ? std::make_unique<Float32Memory>() : nullptr;
+  }
+
   void Evaluate(int network, const float* row, int slots, const void* const* observations, float* const* states,
-                float* const* outs) override {
-    plans_[network].Run(row, slots, observations, states, outs);
+                SlotMemory* const* memories, float* const* outs) override {
+    Float32Memory* own[kMaxSlots];
+    for (int s = 0; s < slots; ++s) own[s] = static_cast<Float32Memory*>(memories[s]);
+    plans_[network].Run(row, slots, observations, states, own, outs);
   }
 
   void DoPrepare(const std::vector<int64_t>& rows) override {
@@ -116,7 +124,7 @@ class CpuPopulation : public HostPopulation {
           outs[s] = batch + (first + s) * pitch;
           inputs[s] = &stage == &stages[0] ? static_cast<const void*>(ReferenceObservation(first + s)) : outs[s];
         }
-        stage.plan.Run(row, slots, inputs, nullptr, outs);
+        stage.plan.Run(row, slots, inputs, nullptr, nullptr, outs);
         for (int s = 0; s < slots; ++s) {
           Sum(outs[s], size, channels, [](float x, int) { return vbn::Term(x); }, &sums[(first + s) * channels]);
         }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "networks/int8/network.h"
+#include "population/slot_memory.h"
 
 namespace neuroevo {
 
@@ -20,10 +21,13 @@ class Int8Backend {
   virtual int64_t ConvBytes(const Layer& layer) const = 0;
   virtual void ArrangeConv(const Layer& layer, const int8_t* plain, int8_t* arranged) const = 0;
 
+  // What it keeps of a slot; null for a backend that keeps nothing.
+  virtual std::unique_ptr<SlotMemory> MakeSlotMemory() const { return nullptr; }
+
   // outs[s][:A] = the network with a packed row's weights applied to observations[s], s in [0, slots), slots <=
-  // kMaxSlots. Runs as a task.
+  // kMaxSlots. memories[s]: of that slot, from MakeSlotMemory, or null where there is none. Runs as a task.
   virtual void Evaluate(const Int8Network& network, const char* row, int slots, const void* const* observations,
-                        float* const* outs) const = 0;
+                        SlotMemory* const* memories, float* const* outs) const = 0;
 };
 
 std::unique_ptr<Int8Backend> MakeInt8CpuBackend();

@@ -19,7 +19,9 @@ constexpr int64_t kPieceWeights = 1 << 15;  // per task, about
 
 Int8HostPopulation::Int8HostPopulation(std::unique_ptr<HostPopulation> thetas, std::unique_ptr<Int8Backend> backend,
                                        int64_t rows, int64_t float_rows)
-    : Int8Population(std::move(thetas), rows, float_rows), backend_(std::move(backend)) {
+    : Int8Population(std::move(thetas), rows, float_rows),
+      backend_(std::move(backend)),
+      memories_(rows, [this] { return backend_->MakeSlotMemory(); }) {
   int64_t bytes = 0, weights = 0;
   for (const Network& network : networks_) {
     Int8Network made(network, static_cast<int64_t>(int8_networks_.size()));
@@ -91,7 +93,7 @@ void Int8HostPopulation::QuantizePiece(const Target& target, const Piece& piece,
 }
 
 void Int8HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
-                                   const std::vector<int64_t>&) {
+                                   const std::vector<int64_t>& states) {
   const SlotBlocks slots(rows, pool_->threads(), Int8Backend::kMaxSlots);
   const int64_t tasks = static_cast<int64_t>(slots.blocks.size());
   pool_->ParallelFor(tasks, [&](int64_t task) {
@@ -100,8 +102,14 @@ void Int8HostPopulation::DoForward(const std::vector<int64_t>& rows, const void*
     const int network = row_network_[row];
     const void* block_observations[Int8Backend::kMaxSlots];
     float* block_outs[Int8Backend::kMaxSlots];
+    SlotMemory* memories[Int8Backend::kMaxSlots] = {};
     slots.Places(block, networks_[network], observations, out, block_observations, block_outs);
-    backend_->Evaluate(int8_networks_[network], packed_->Row(row), block.slots, block_observations, block_outs);
+    for (int s = 0; s < block.slots && !states.empty(); ++s) {
+      memories[s] = memories_.Lend(states[slots.order[block.first + s]], Content(row));
+    }
+    backend_->Evaluate(int8_networks_[network], packed_->Row(row), block.slots, block_observations, memories,
+                       block_outs);
+    for (SlotMemory* memory : memories) SlotMemories::Keep(memory, Content(row));
   });
 }
 

@@ -10,6 +10,7 @@
 #include "population/int8/backend.h"
 #include "population/int8/population.h"
 #include "population/row_memory.h"
+#include "population/slot_memory.h"
 
 namespace neuroevo {
 
@@ -35,6 +36,7 @@ class Int8HostPopulation : public Int8Population {
   std::vector<Int8Network> int8_networks_;
   std::vector<std::vector<Piece>> pieces_;  // of each network
   std::unique_ptr<RowMemory> packed_;       // [R]
+  SlotMemories memories_;                   // [R]
 };
 
 }  // namespace neuroevo

@@ -39,7 +39,7 @@ class ReferenceBackend : public Int8Backend {
   }
 
   void Evaluate(const Int8Network& network, const char* row, int slots, const void* const* observations,
-                float* const* outs) const override {
+                SlotMemory* const*, float* const* outs) const override {
     for (int s = 0; s < slots; ++s) EvaluateOne(network, row, static_cast<const uint8_t*>(observations[s]), outs[s]);
   }
 

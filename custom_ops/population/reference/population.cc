@@ -110,7 +110,7 @@ class ReferencePopulation : public HostPopulation {
   }
 
   void Evaluate(int network, const float* row, int slots, const void* const* observations, float* const* states,
-                float* const* outs) override {
+                SlotMemory* const*, float* const* outs) override {
     for (int s = 0; s < slots; ++s) {
       EvaluateOne(networks_[network], row, observations[s], states == nullptr ? nullptr : states[s], outs[s]);
     }

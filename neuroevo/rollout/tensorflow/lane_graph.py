@@ -31,6 +31,7 @@ def lane_function(
     finds it.
     """
     ops = load_ops()
+    on_cpu = "cpu" in population_device
     vector, scalar, handle = tf.TensorShape([None]), tf.TensorShape([]), tf.TensorSpec([], tf.resource)
 
     @tf.function(  # type: ignore[untyped-decorator]  # TensorFlow ships no types
@@ -66,8 +67,8 @@ def lane_function(
             else:
                 observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
             with tf.device(population_device):
-                if recurrent:
-                    outputs = ops.population_forward_recurrent(population, rows, observations, slots)
+                if recurrent or on_cpu:  # where a slot's networks compute what has changed in its observation
+                    outputs = ops.population_forward_slots(population, rows, observations, slots)
                 else:
                     outputs = ops.population_forward(population, rows, observations)
             actions = ops.env_actions(env_pool, outputs, T=action_dtype)

@@ -145,25 +145,31 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
 
 }  // namespace
 
+void ConvMarks::Reset(const Layer& layer) {
+  const int64_t step = int64_t{layer.stride} * layer.in[2];
+  non_zero.Reset(RowsRead(layer), (layer.out[1] - 1) * step + int64_t{layer.kernel_w} * layer.in[2], step);
+  counts.assign(RowsRead(layer), 0);
+  count = 0;
+}
+
+void ConvMarks::SetRow(int64_t y, const float* row) {
+  count -= counts[y];
+  counts[y] = non_zero.SetRow(y, [&](int64_t i) { return NonZero(Floats::Load(row + i)); });
+  count += counts[y];
+}
+
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
-             bool flat, float* out, int64_t out_pitch, ConvScratch* scratch) {
+             const ConvMarks& marks, const std::vector<int64_t>* places, bool flat, float* out, int64_t out_pitch,
+             ConvScratch* scratch) {
   const auto [height, width, filters] = layer.out;
   const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2];
   const int64_t step = int64_t{layer.stride} * layer.in[2];
-  const int64_t in_rows = int64_t{height - 1} * layer.stride + layer.kernel_h,
-                in_values = (width - 1) * step + row_taps;
-  ImageMarks &non_zero = scratch->non_zero, &differs = scratch->differs;
-  non_zero.Reset(in_rows, in_values, step);
-  int64_t values = 0;
-  const int64_t ahead = std::min<int64_t>(layer.weights, kChunkBytes / sizeof(float)) / in_rows + 1;
-  for (int64_t y = 0; y < in_rows; ++y) {
-    for (int64_t i = 0; i < ahead; i += kLine) __builtin_prefetch(weights + y * ahead + i);  // meanwhile
-    const float* row = in + y * in_pitch;
-    values += non_zero.SetRow(y, [&](int64_t i) { return NonZero(Floats::Load(row + i)); });
-  }
+  const int64_t in_rows = ConvMarks::RowsRead(layer), in_values = (width - 1) * step + row_taps;
+  const ImageMarks& non_zero = marks.non_zero;
+  ImageMarks& differs = scratch->differs;
   // Where few values are zeros, and where weights do not stay in the L1 cache, larger blocks.
-  const bool dense = 3 * values > 2 * in_rows * in_values || kWord * filters * sizeof(float) > kChunkBytes;
-  const bool finds_copies = flat && width > 1;
+  const bool dense = 3 * marks.count > 2 * in_rows * in_values || kWord * filters * sizeof(float) > kChunkBytes;
+  const bool finds_copies = flat && width > 1 && places == nullptr;
   if (finds_copies) {
     differs.Reset(in_rows, in_values - step, 8);
     for (int64_t y = 0; y < in_rows; ++y) {
@@ -180,16 +186,23 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
   }
   ConvPixel* pixel = scratch->pixels.data();
   float** copy = scratch->copies.data();
-  for (int y = 0; y < height; ++y) {
-    const int64_t in_y = int64_t{y} * layer.stride;
-    if (finds_copies) differs.Join(in_y, layer.kernel_h);
-    for (int x = 0; x < width; ++x) {
-      const bool copied = finds_copies && x > 0 && !differs.AnyJoined((x - 1) * step, row_taps);
-      *pixel = {in + in_y * in_pitch + x * step, non_zero.At(in_y, x * step),
-                out + y * out_pitch + int64_t{x} * filters};
-      *copy = pixel->out;
-      pixel += !copied;
-      copy += copied;
+  const auto pixel_at = [&](int64_t y, int64_t x) {
+    const int64_t in_y = y * layer.stride;
+    return ConvPixel{in + in_y * in_pitch + x * step, non_zero.At(in_y, x * step), out + y * out_pitch + x * filters};
+  };
+  if (places != nullptr) {
+    for (const int64_t place : *places) *pixel++ = pixel_at(place / width, place % width);
+    if (places->empty()) return;
+  } else {
+    for (int y = 0; y < height; ++y) {
+      if (finds_copies) differs.Join(int64_t{y} * layer.stride, layer.kernel_h);
+      for (int x = 0; x < width; ++x) {
+        const bool copied = finds_copies && x > 0 && !differs.AnyJoined((x - 1) * step, row_taps);
+        *pixel = pixel_at(y, x);
+        *copy = pixel->out;
+        pixel += !copied;
+        copy += copied;
+      }
     }
   }
   const ConvPixel* pixels = scratch->pixels.data();

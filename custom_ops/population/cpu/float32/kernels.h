@@ -36,17 +36,32 @@ struct ConvWord {  // taps that are adjacent in the window and share a word of m
   uint64_t taps;  // which there are
 };
 struct ConvScratch {
-  ImageMarks non_zero, differs;   // of values: from zero, from the one that is a window's step to the right
+  ImageMarks differs;             // of values: from the one that is a window's step to the right
   std::vector<ConvWord> words;    // of the kernel, and where their weights end
   std::vector<ConvPixel> pixels;  // to be computed
   std::vector<float*> copies;     // outputs to be copied from their left neighbors, from left to right
 };
 
-// One image. in: the padded image, rows of in_pitch floats; out: rows of out_pitch floats. flat: the image probably has
-// areas of one color, as screens do, so that it pays to look for equal windows. Weights behind inputs that are zero in
-// all pixels are not read.
+// Which values of a padded image are not zero, for the convolution that reads it.
+struct ConvMarks {
+  ImageMarks non_zero;
+  std::vector<int64_t> counts;  // of each row
+  int64_t count = 0;            // of all
+
+  // For an image that `layer` reads; then all rows that it reads are to be set.
+  void Reset(const Layer& layer);
+  static int64_t RowsRead(const Layer& layer) { return int64_t{layer.out[0] - 1} * layer.stride + layer.kernel_h; }
+  // row: the first value of row y of the padded image.
+  void SetRow(int64_t y, const float* row);
+};
+
+// One image. in: the padded image, rows of in_pitch floats, with its marks; out: rows of out_pitch floats. places: the
+// outputs to be computed, y * width + x in ascending order, or null for all of them. flat: the image probably has areas
+// of one color, as screens do, so that it pays to look for equal windows; with no places only. Weights behind inputs
+// that are zero in all pixels are not read.
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
-             bool flat, float* out, int64_t out_pitch, ConvScratch* scratch);
+             const ConvMarks& marks, const std::vector<int64_t>* places, bool flat, float* out, int64_t out_pitch,
+             ConvScratch* scratch);
 
 // One image, likewise, through a max_pool or avg_pool.
 void CpuPool(const Layer& layer, const float* in, int64_t in_pitch, float* out, int64_t out_pitch);

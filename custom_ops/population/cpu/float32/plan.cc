@@ -4,17 +4,32 @@
 #include <cstring>
 
 #include "population/cpu/float32/elementwise.h"
-#include "population/cpu/walk.h"
+#include "population/cpu/scratch.h"
 
 namespace neuroevo {
 
 namespace {
 
+// Flat activations of all slots, with a cache line of slack each.
+struct SlotValues {
+  float* first;
+  int64_t stride;  // values from slot to slot
+
+  float* Of(int s) const { return first + s * stride; }
+};
+
 struct Scratches {
-  WalkMemory<float> walk;
+  Float32Memory memory;    // of a slot without one
+  Scratch<float> flat[2];  // a layer reads one of two and writes the other
+  Scratch<float> before;
+  std::vector<int64_t> places;
   ConvScratch conv;
   Scratch<int32_t> dense_list;
 };
+
+bool Flattens(const Layer& layer) {
+  return layer.kind == Layer::Kind::kDense || layer.kind == Layer::Kind::kRecall || layer.kind == Layer::Kind::kCell;
+}
 
 }  // namespace
 
@@ -46,9 +61,12 @@ CpuPlan::CpuPlan(DType input_dtype, const std::array<int, 3>& shape, const Layer
     steps_.push_back(
         Step{*layer, take(Layer::Kind::kVbn), take(Layer::Kind::kBias), take(Layer::Kind::kRelu) != nullptr, {}});
   }
+  for (size_t i = 0; i == 0 || (i <= steps_.size() && !Flattens(steps_[i - 1].layer)); ++i) {
+    frames_.emplace_back(i == 0 ? shape : steps_[i - 1].layer.out, i < steps_.size() ? &steps_[i].layer : nullptr);
+  }
 }
 
-// The layers' part of a walk with one row.
+// The layers with one row.
 struct CpuPlan::Layers {
   const CpuPlan& plan;
   const float* row;
@@ -57,33 +75,100 @@ struct CpuPlan::Layers {
   float* const* states;
   Scratches* scratches;
 
-  void Load(int s, const Frame& frame, float* out) const {
-    const int64_t n = frame.row_values;
-    frame.Fill(out, [&](int64_t y, float* place) {
+  // Slot s's input becomes the first image.
+  void Load(int s, Float32Memory* memory) const {
+    const Frame& frame = plan.frames_[0];
+    Float32Memory::Image& image = memory->images[0];
+    float* out = image.values.Get(frame.size);
+    const char* input = static_cast<const char*>(inputs[s]);
+    const int64_t row_bytes = frame.row_values * static_cast<int64_t>(SizeOf(plan.input_dtype_));
+    const auto load_row = [&](int64_t y, float* place) {
+      const char* values = input + y * row_bytes;
       if (plan.input_dtype_ == DType::kUint8) {
-        const uint8_t* bytes = static_cast<const uint8_t*>(inputs[s]) + y * n;
-        for (int64_t i = 0; i < n; ++i) place[i] = static_cast<float>(bytes[i]) * (1.0f / 255);
+        const uint8_t* bytes = reinterpret_cast<const uint8_t*>(values);
+        for (int64_t i = 0; i < frame.row_values; ++i) place[i] = static_cast<float>(bytes[i]) * (1.0f / 255);
       } else {
-        memcpy(place, static_cast<const float*>(inputs[s]) + y * n, n * sizeof(float));
+        memcpy(place, values, row_bytes);
       }
-      Elementwise(plan.first_, row, n, place);
-    });
+      Elementwise(plan.first_, row, frame.row_values, place);
+    };
+    image.all_changed = !memory->known;
+    if (image.all_changed) {
+      if (memory != &scratches->memory) memory->observation.assign(input, input + frame.height * row_bytes);
+      frame.Fill(out, load_row);
+      return;
+    }
+    image.changes.Reset(plan.shape_);
+    const int pixel_bytes = static_cast<int>(row_bytes / plan.shape_[1]);
+    for (int64_t y = 0; y < frame.height; ++y) {
+      image.changes.TakeRow(y, pixel_bytes, input + y * row_bytes, memory->observation.data() + y * row_bytes);
+      if (image.changes.RowChanged(y)) load_row(y, frame.Row(out, y));
+    }
   }
 
-  void Convolve(size_t i, int, const Frame& from, const float* in, const Frame& to, float* out) const {
+  // Step i, a convolution or a pool, takes a slot from an image to the next.
+  void Convolve(size_t i, Float32Memory* memory) const {
     const Step& step = plan.steps_[i];
-    const bool flat = i == 0;  // as observations are; activations hardly ever
+    const Frame &from = plan.frames_[i], &to = plan.frames_[i + 1];
+    Float32Memory::Image &image = memory->images[i], &next = memory->images[i + 1];
+    const float* in = image.values.Get(from.size);
+    float* out = next.values.Get(to.size);
+    if (!step.layer.pool()) {
+      Mark(step.layer, in, from, &image);
+      if (memory->known && !image.all_changed && step.then.empty())
+        return ConvolveChanged(step, in, from, &image, to, out, &next);
+    }
+    next.all_changed = true;
     to.ZeroBorder(out);
     if (step.layer.pool()) {
       CpuPool(step.layer, in, from.pitch, to.Row(out, 0), to.pitch);
     } else {
-      CpuConv(step.layer, row + step.layer.offset, step.EpilogueFor(row), in, from.pitch, flat, to.Row(out, 0),
-              to.pitch, &scratches->conv);
+      const bool flat = i == 0;  // as observations are; activations hardly ever
+      CpuConv(step.layer, row + step.layer.offset, step.EpilogueFor(row), in, from.pitch, image.marks, nullptr, flat,
+              to.Row(out, 0), to.pitch, &scratches->conv);
     }
     for (int64_t y = 0; y < to.height; ++y) Elementwise(step.then, row, to.row_values, to.Row(out, y));
   }
 
-  void Dense(size_t i, const SlotValues<float>& in, const SlotValues<float>& out) const {
+  // Marks the rows of an image that have changed; meanwhile the first weights come.
+  void Mark(const Layer& layer, const float* in, const Frame& frame, Float32Memory::Image* image) const {
+    const int64_t rows = ConvMarks::RowsRead(layer);
+    constexpr int64_t kLine = kCacheLine / sizeof(float), kMostWeights = 12 << 10;
+    const float* weights = row + layer.offset;
+    const int64_t ahead = std::min<int64_t>(layer.weights, kMostWeights) / rows + 1;
+    if (image->all_changed) image->marks.Reset(layer);
+    for (int64_t y = 0; y < rows; ++y) {
+      for (int64_t w = 0; w < ahead; w += kLine) __builtin_prefetch(weights + y * ahead + w);
+      const int64_t image_y = y - layer.pad_top;
+      const bool inside = image_y >= 0 && image_y < frame.height;
+      if (image->all_changed || (inside && image->changes.RowChanged(image_y))) {
+        image->marks.SetRow(y, in + y * frame.pitch);
+      }
+    }
+  }
+
+  void ConvolveChanged(const Step& step, const float* in, const Frame& from, Float32Memory::Image* image,
+                       const Frame& to, float* out, Float32Memory::Image* next) const {
+    const int64_t width = step.layer.out[1], filters = step.layer.out[2];
+    std::vector<int64_t>& places = scratches->places;
+    places.clear();
+    image->changes.ForOutputs(step.layer, [&](int64_t y, int64_t x) { places.push_back(y * width + x); });
+    const auto at = [&](int64_t place) { return to.Row(out, place / width) + place % width * filters; };
+    float* before = scratches->before.Get(static_cast<int64_t>(places.size()) * filters);
+    for (size_t p = 0; p < places.size(); ++p) memcpy(before + p * filters, at(places[p]), filters * sizeof(float));
+    CpuConv(step.layer, row + step.layer.offset, step.EpilogueFor(row), in, from.pitch, image->marks, &places, false,
+            to.Row(out, 0), to.pitch, &scratches->conv);
+    next->all_changed = false;
+    next->changes.Reset(step.layer.out);
+    for (size_t p = 0; p < places.size(); ++p) {
+      if (memcmp(before + p * filters, at(places[p]), filters * sizeof(float)) != 0) {
+        next->changes.Mark(places[p] / width, places[p] % width);
+      }
+    }
+  }
+
+  // Step i, which flattens its input, takes all slots to their next values.
+  void Dense(size_t i, const SlotValues& in, const SlotValues& out) const {
     const Step& step = plan.steps_[i];
     const int64_t inputs = ValuesOf(step.layer.in);
     const int units = step.layer.out[2];
@@ -103,10 +188,30 @@ struct CpuPlan::Layers {
 };
 
 void CpuPlan::Run(const float* row, int slots, const void* const* inputs, float* const* states,
-                  float* const* outs) const {
+                  Float32Memory* const* memories, float* const* outs) const {
   thread_local Scratches scratches;
-  Layers layers{*this, row, slots, inputs, states, &scratches};
-  const SlotValues<float> values = Walk(shape_, steps_, slots, &scratches.walk, &layers);
+  const Layers layers{*this, row, slots, inputs, states, &scratches};
+  const size_t count = steps_.size(), convs = frames_.size() - 1;
+  const auto values_of = [&](size_t i) {  // of what step i reads, or what the last one writes
+    constexpr int64_t kLine = kCacheLine / sizeof(float);
+    const int64_t n = ValuesOf(i == 0 ? shape_ : steps_[i - 1].layer.out);
+    const int64_t stride = (n + 2 * kLine - 1) / kLine * kLine;
+    return SlotValues{scratches.flat[i % 2].Get(stride * slots), stride};
+  };
+  SlotValues values = values_of(convs);
+  for (int s = 0; s < slots; ++s) {
+    Float32Memory* memory = memories == nullptr || memories[s] == nullptr ? &scratches.memory : memories[s];
+    memory->images.resize(std::max(memory->images.size(), frames_.size()));
+    layers.Load(s, memory);
+    for (size_t i = 0; i < convs; ++i) layers.Convolve(i, memory);
+    const Frame& last = frames_.back();
+    memcpy(values.Of(s), memory->images[convs].values.Get(last.size), last.size * sizeof(float));
+  }
+  for (size_t i = convs; i < count; ++i) {
+    const SlotValues next = values_of(i + 1);
+    layers.Dense(i, values, next);
+    values = next;
+  }
   for (int s = 0; s < slots; ++s) memcpy(outs[s], values.Of(s), outputs_ * sizeof(float));
 }
 

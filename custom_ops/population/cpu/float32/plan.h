@@ -1,5 +1,7 @@
-// Adjacent layers of a network as the CPU backend runs them for the slots of one task (cpu/walk.h): a plan of steps,
-// made once.
+// Adjacent layers of a network as the CPU backend runs them for the slots of one task: a plan of steps, made once.
+//
+// Convolutions and pools run slot by slot, on images padded for their next convolution. From the first layer on that
+// flattens its input, all slots of the task go through a layer together and share its weight reads.
 #ifndef NEUROEVO_POPULATION_CPU_FLOAT32_PLAN_H_
 #define NEUROEVO_POPULATION_CPU_FLOAT32_PLAN_H_
 
@@ -10,6 +12,8 @@
 #include "core/dtype.h"
 #include "networks/network.h"
 #include "population/cpu/float32/kernels.h"
+#include "population/cpu/float32/memory.h"
+#include "population/cpu/frame.h"
 
 namespace neuroevo {
 
@@ -21,10 +25,14 @@ class CpuPlan {
 
   // outs[s][:outputs] = the layers with that row's weights and statistics applied to inputs[s], for s in [0, slots),
   // slots <= kMaxDenseSlots. An output may lie where its own input is. states[s]: from and to which a cell goes; may be
-  // null where there is none.
-  void Run(const float* row, int slots, const void* const* inputs, float* const* states, float* const* outs) const;
+  // null where there is none. memories[s]: what this plan left there at the slot's last step (memory.h), or null; may
+  // be null for all.
+  void Run(const float* row, int slots, const void* const* inputs, float* const* states, Float32Memory* const* memories,
+           float* const* outs) const;
 
   int64_t outputs() const { return outputs_; }
+  // Whether a memory saves work.
+  bool convolves() const { return frames_.size() > 1; }
 
  private:
   // A convolution, pool, dense layer, recall or cell and what follows it.
@@ -43,6 +51,7 @@ class CpuPlan {
   std::array<int, 3> shape_;
   std::vector<const Layer*> first_;  // before the first step
   std::vector<Step> steps_;
+  std::vector<Frame> frames_;  // of what the steps read up to the first that flattens it, or of the outputs
   int64_t outputs_ = 0;
 };
 

@@ -75,41 +75,69 @@ void Accumulate(const int8_t* weights, int64_t units, const int32_t* index, cons
   }
 }
 
-// Writes the inputs that are not zero in every slot, in quads filled up with zeros. Returns the number of quads.
+// Fills a list of `count` inputs up to whole quads, with zeros, and with indices to prefetch one panel ahead. Returns
+// the number of quads.
 template <int kSlots>
-int64_t Gather(int64_t inputs, const uint8_t* in, int64_t in_stride, int32_t* index, uint8_t* values) {
-  int64_t count = 0;
-  const auto put = [&](int64_t i) {
-    uint8_t any = 0;
-#pragma GCC unroll 4
-    for (int s = 0; s < kSlots; ++s) {
-      const uint8_t value = in[s * in_stride + i];
-      values[(count / 4 * kSlots + s) * 4 + count % 4] = value;
-      any |= value;
-    }
-    index[count] = static_cast<int32_t>(i);
-    count += any != 0;  // else the next input overwrites this one
-  };
-  for (int64_t i = 0; i < inputs; ++i) put(i);
+int64_t FinishList(int64_t count, int32_t* index, uint8_t* values) {
   const int64_t quads = (count + 3) / 4;
   const int32_t last = count > 0 ? index[count - 1] : 0;
   for (int64_t i = count; i < quads * 4; ++i) {
     for (int s = 0; s < kSlots; ++s) values[(i / 4 * kSlots + s) * 4 + i % 4] = 0;
   }
-  // Prefetches look one panel ahead.
   for (int64_t i = count; i < (quads + kQuads) * 4; ++i) index[i] = last;
   return quads;
 }
 
+// Lists the inputs that are not zero in every slot.
+template <int kSlots>
+int64_t Gather(int64_t inputs, const uint8_t* in, int64_t in_stride, int32_t* index, uint8_t* values) {
+  alignas(64) static constexpr uint8_t kZeros[64] = {};
+  int64_t count = 0;
+  const auto put = [&](int64_t i) {
+#pragma GCC unroll 4
+    for (int s = 0; s < kSlots; ++s) values[(count / 4 * kSlots + s) * 4 + count % 4] = in[s * in_stride + i];
+    index[count++] = static_cast<int32_t>(i);
+  };
+  int64_t i = 0;
+  for (; i + 64 <= inputs; i += 64) {
+    uint64_t any = 0;
+#pragma GCC unroll 4
+    for (int s = 0; s < kSlots; ++s) any |= GreaterMask(in + s * in_stride + i, kZeros);
+    for (; any != 0; any &= any - 1) put(i + __builtin_ctzll(any));
+  }
+  for (; i < inputs; ++i) {
+    uint8_t any = 0;
+    for (int s = 0; s < kSlots; ++s) any |= in[s * in_stride + i];
+    if (any != 0) put(i);
+  }
+  return FinishList<kSlots>(count, index, values);
+}
+
+// Lists where a is greater than b, and by how much.
+int64_t GatherExcess(int64_t inputs, const uint8_t* a, const uint8_t* b, int32_t* index, uint8_t* values) {
+  int64_t count = 0;
+  const auto put = [&](int64_t i) {
+    values[count] = static_cast<uint8_t>(a[i] - b[i]);
+    index[count++] = static_cast<int32_t>(i);
+  };
+  int64_t i = 0;
+  for (; i + 64 <= inputs; i += 64) {
+    for (uint64_t greater = GreaterMask(a + i, b + i); greater != 0; greater &= greater - 1) {
+      put(i + __builtin_ctzll(greater));
+    }
+  }
+  for (; i < inputs; ++i) {
+    if (a[i] > b[i]) put(i);
+  }
+  return FinishList<1>(count, index, values);
+}
+
 int64_t IndexBytes(int64_t inputs) { return (inputs + kQuads * 4 + 16) * static_cast<int64_t>(sizeof(int32_t)); }
 
+// sums = the products of a list's inputs.
 template <int kSlots>
-void Dense(int64_t inputs, int64_t units, const int8_t* weights, const uint8_t* in, int64_t in_stride, int32_t* sums,
-           int64_t sums_stride, uint8_t* scratch) {
-  int32_t* index = reinterpret_cast<int32_t*>(scratch);
-  uint8_t* values = scratch + IndexBytes(inputs);
-  const int64_t quads = Gather<kSlots>(inputs, in, in_stride, index, values);
-
+void SumList(int64_t units, const int8_t* weights, const int32_t* index, const uint8_t* values, int64_t quads,
+             int32_t* sums, int64_t sums_stride) {
   const int64_t columns = Int8DenseStride(units);
   for (int s = 0; s < kSlots; ++s) std::fill_n(sums + s * sums_stride, columns, 0);
   constexpr int kWide = std::max(1, kSums / (4 * kSlots));
@@ -127,6 +155,15 @@ void Dense(int64_t inputs, int64_t units, const int8_t* weights, const uint8_t* 
   for (int s = 0; s < kSlots; ++s) PutInOrder(sums + s * sums_stride, columns);
 }
 
+template <int kSlots>
+void Dense(int64_t inputs, int64_t units, const int8_t* weights, const uint8_t* in, int64_t in_stride, int32_t* sums,
+           int64_t sums_stride, uint8_t* scratch) {
+  int32_t* index = reinterpret_cast<int32_t*>(scratch);
+  uint8_t* values = scratch + IndexBytes(inputs);
+  const int64_t quads = Gather<kSlots>(inputs, in, in_stride, index, values);
+  SumList<kSlots>(units, weights, index, values, quads, sums, sums_stride);
+}
+
 }  // namespace
 
 int64_t Int8DenseStride(int64_t units) { return (units + kBytes - 1) / kBytes * kBytes; }
@@ -139,6 +176,14 @@ void Int8Dense(int64_t inputs, int64_t units, const int8_t* weights, int slots, 
   using Function = decltype(&Dense<1>);
   static constexpr Function kFunctions[] = {Dense<1>, Dense<2>, Dense<3>, Dense<4>};
   kFunctions[slots - 1](inputs, units, weights, in, in_stride, sums, sums_stride, scratch);
+}
+
+void Int8DenseExcess(int64_t inputs, int64_t units, const int8_t* weights, const uint8_t* a, const uint8_t* b,
+                     int32_t* sums, uint8_t* scratch) {
+  int32_t* index = reinterpret_cast<int32_t*>(scratch);
+  uint8_t* values = scratch + IndexBytes(inputs);
+  const int64_t quads = GatherExcess(inputs, a, b, index, values);
+  SumList<1>(units, weights, index, values, quads, sums, 0);
 }
 
 }  // namespace neuroevo

@@ -16,9 +16,14 @@ namespace neuroevo {
 int64_t Int8ConvBytes(const Layer& layer);
 void ArrangeInt8Conv(const Layer& layer, const int8_t* plain, int8_t* arranged);
 
-// One image. in: the padded image, rows of in_pitch bytes; bias: [FILTERS]; sums: [OH, OW, FILTERS].
-void Int8Conv(const Layer& layer, const int8_t* weights, const int32_t* bias, const uint8_t* in, int64_t in_pitch,
-              int32_t* sums);
+// An output to be computed: the upper left corner of its window in the padded image, and where its sums go, [FILTERS].
+struct Int8Pixel {
+  const uint8_t* window;
+  int32_t* sums;
+};
+
+// Some outputs of one image, whose rows are in_pitch bytes, without the biases.
+void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const Int8Pixel* pixels, int64_t count);
 
 constexpr int kMaxInt8DenseSlots = 4;
 
@@ -27,6 +32,9 @@ constexpr int kMaxInt8DenseSlots = 4;
 // least Int8DenseStride(units). scratch: Int8DenseScratchBytes(inputs, slots) bytes, aligned to 64.
 void Int8Dense(int64_t inputs, int64_t units, const int8_t* weights, int slots, const uint8_t* in, int64_t in_stride,
                int32_t* sums, int64_t sums_stride, uint8_t* scratch);
+// The same of one input a - b where a is greater, and 0 elsewhere; scratch as for one slot.
+void Int8DenseExcess(int64_t inputs, int64_t units, const int8_t* weights, const uint8_t* a, const uint8_t* b,
+                     int32_t* sums, uint8_t* scratch);
 int64_t Int8DenseStride(int64_t units);
 int64_t Int8DenseScratchBytes(int64_t inputs, int slots);
 

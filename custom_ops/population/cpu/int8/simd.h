@@ -30,7 +30,51 @@ struct Sums {
   void Store(int32_t* p) const { memcpy(p, &v, sizeof(v)); }
   // The first n lanes, n <= kLanes.
   void StorePartial(int32_t* p, int n) const { memcpy(p, &v, n * sizeof(int32_t)); }
+  // The lowest byte of each.
+  void StoreBytes(uint8_t* p) const {
+#if defined(NEUROEVO_AVX512)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8((__m512i)v));
+#elif defined(NEUROEVO_AVX2)
+    const __m256i first = _mm256_set1_epi32(0x0c080400);  // of the four in each half
+    const __m256i fours = _mm256_shuffle_epi8((__m256i)v, first);
+    const int low = _mm256_extract_epi32(fours, 0), high = _mm256_extract_epi32(fours, 4);
+    memcpy(p, &low, sizeof(low));
+    memcpy(p + 4, &high, sizeof(high));
+#else
+    for (int i = 0; i < kLanes; ++i) p[i] = static_cast<uint8_t>(v[i]);
+#endif
+  }
+  int32_t Largest() const {
+#if defined(NEUROEVO_AVX512)
+    return _mm512_reduce_max_epi32((__m512i)v);
+#else
+    int32_t largest = v[0];
+    for (int i = 1; i < kLanes; ++i) largest = v[i] > largest ? v[i] : largest;
+    return largest;
+#endif
+  }
 };
+
+inline Sums Max(Sums a, Sums b) {
+#if defined(NEUROEVO_AVX512)
+  return {(RawInts)_mm512_max_epi32((__m512i)a.v, (__m512i)b.v)};
+#elif defined(NEUROEVO_AVX2)
+  return {(RawInts)_mm256_max_epi32((__m256i)a.v, (__m256i)b.v)};
+#else
+  return {a.v > b.v ? a.v : b.v};
+#endif
+}
+
+// As numbers without a sign.
+inline Sums ShiftRight(Sums a, int shift) {
+#if defined(NEUROEVO_AVX512)
+  return {(RawInts)_mm512_srl_epi32((__m512i)a.v, _mm_cvtsi32_si128(shift))};
+#elif defined(NEUROEVO_AVX2)
+  return {(RawInts)_mm256_srl_epi32((__m256i)a.v, _mm_cvtsi32_si128(shift))};
+#else
+  return {(RawInts)((RawWords)a.v >> shift)};
+#endif
+}
 
 // kLanes groups of four bytes.
 struct Bytes {
@@ -73,6 +117,24 @@ inline Sums AddProducts(Sums sum, Bytes unsigned_bytes, Bytes signed_bytes) {
   const RawInts even = MultiplyAddPairs((RawShorts)(u & 0xff), s << 8 >> 8);
   const RawInts odd = MultiplyAddPairs((RawShorts)(u >> 8), s >> 8);
   return {sum.v + even + odd};
+#endif
+}
+
+// A bit for each of 64 bytes: whether a's is greater than b's.
+inline uint64_t GreaterMask(const uint8_t* a, const uint8_t* b) {
+#if defined(NEUROEVO_AVX512) && defined(__AVX512BW__)
+  return _mm512_cmpgt_epu8_mask(_mm512_loadu_si512(a), _mm512_loadu_si512(b));
+#elif defined(NEUROEVO_AVX2)
+  const auto half = [&](int from) {
+    const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + from)),
+                  y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b + from));
+    return ~static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(x, y), y)));
+  };
+  return half(0) | uint64_t{half(32)} << 32;
+#else
+  uint64_t mask = 0;
+  for (int i = 0; i < 64; ++i) mask |= uint64_t{a[i] > b[i]} << i;
+  return mask;
 #endif
 }
 
