@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from brax.base import System, Transform
 from brax.envs import Env
 from jax import lax
 
@@ -24,7 +25,7 @@ class BraxSimulator:
         """Looks at the environment's shapes.
 
         Args:
-            environment: One of Brax.
+            environment: One of Brax, or with the same functions.
         """
         self.environment = environment
         # Functions that are compiled by themselves are traced once in a process, not in each program that calls them;
@@ -33,7 +34,7 @@ class BraxSimulator:
         state = jax.eval_shape(self._reset, jnp.zeros(2, jnp.uint32))
         # With strong dtypes, so that the state has the same ones at the start as after steps.
         self.state = jax.tree.map(_strong_shape, state)
-        self.observation_size = state.obs.shape[-1]
+        self.observation_size = self.observation(state).shape[-1]
         self.action_size = self.environment.action_size
 
     def reset(self, key: jax.Array) -> Any:
@@ -48,6 +49,14 @@ class BraxSimulator:
         """See Simulator."""
         after = self._strong(self._step(state, action))
         return after, after.reward, after.done > 0
+
+    def bodies(self, state: Any) -> Transform:
+        """Where a robot's bodies are, and how they are turned."""
+        return state.pipeline_state.x
+
+    def system(self) -> System:
+        """The robot's model, for Brax's viewer."""
+        return self.environment.sys
 
     def _strong(self, state: Any) -> Any:
         """The same with the dtypes of self.state, none of which JAX calls weak."""

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from brax.io import html
 
+from neuroevo.accelerated.brax_simulator import BraxSimulator
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 from neuroevo.accelerated.program_state import NO_EPISODE
 from neuroevo.core.episode import Episode, Outcomes
@@ -55,19 +56,14 @@ def watch(
     return batch.outcomes, kept
 
 
-def positions(state: Any) -> Any:
-    """Where the bodies of a robot of Brax are, and how they are turned."""
-    return state.pipeline_state.x
-
-
-def page(environment: Any, frames: Sequence[Any]) -> str:
+def page(simulator: BraxSimulator, frames: Sequence[Any]) -> str:
     """A page of HTML that shows a robot, by Brax's viewer, which the page loads from the Internet.
 
     Args:
-        environment: Brax's.
-        frames: Its positions, one after another.
+        simulator: Of the robot.
+        frames: What its bodies() gave, one after another.
     """
-    system = environment.sys.tree_replace({"opt.timestep": environment.dt})
+    system = simulator.system().tree_replace({"opt.timestep": simulator.environment.dt})
     return html.render(system, [SimpleNamespace(x=frame) for frame in frames], colab=False)
 
 

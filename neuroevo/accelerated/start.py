@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import os
+import subprocess
 import warnings
 from collections.abc import Iterator
 from functools import lru_cache
@@ -16,10 +17,11 @@ import jax
 
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import ConfigError, Problem
+from neuroevo.core.problems import ConfigError, Problem, did_you_mean
 from neuroevo.envs.brax import PREFIX
 from neuroevo.envs.environment import Environment
 from neuroevo.envs.mjx import MjxOptions
+from neuroevo.envs.playground import PREFIX as PLAYGROUND
 from neuroevo.networks.network import Network, check
 
 if TYPE_CHECKING:
@@ -100,6 +102,8 @@ def make_simulator(env: Environment) -> BraxSimulator:
             return _mjx_simulator(options, "")
         absolute = env.options_type(**{**env.values, env.file.option: str(env.file.path)})
         return _mjx_simulator(absolute, env.file.sha256())
+    if env.name.startswith(PLAYGROUND):
+        return _playground_simulator(env.name.removeprefix(PLAYGROUND), env.given_name)
     module, _, task = env.name.removeprefix(PREFIX).rpartition(":")
     if module:
         _import(module, env.given_name)
@@ -141,6 +145,23 @@ def _mjx_simulator(options: MjxOptions, sha256: str) -> BraxSimulator:  # noqa: 
         from neuroevo.accelerated.mjx_task import MjxTask
 
         return BraxSimulator(MjxTask(options))
+
+
+@lru_cache(maxsize=4)
+def _playground_simulator(task: str, given_name: str) -> BraxSimulator:
+    with _quiet():
+        from mujoco_playground import registry
+
+        from neuroevo.accelerated.playground_simulator import PlaygroundSimulator
+
+        if task not in registry.ALL_ENVS:
+            known = ", ".join(registry.ALL_ENVS)
+            reason = f"MuJoCo Playground has no task '{task}'{did_you_mean(task, registry.ALL_ENVS)} (it has {known})"
+            raise ConfigError([Problem("env.name", reason, given_name)])
+        try:
+            return PlaygroundSimulator(registry.load(task, config_overrides={"impl": "jax"}))
+        except (OSError, ValueError, NotImplementedError, RuntimeError, subprocess.SubprocessError) as error:
+            raise UserError(f"Playground cannot make its task {task}: {error}") from error
 
 
 @contextlib.contextmanager

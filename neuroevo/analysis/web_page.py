@@ -55,12 +55,13 @@ def write_page(
     Raises:
         UserError: The environment cannot be made.
     """
-    from neuroevo.accelerated.playback import page, positions, watch
-    from neuroevo.accelerated.start import brax_environment, make_evaluator
+    from neuroevo.accelerated.playback import page, watch
+    from neuroevo.accelerated.start import make_evaluator, make_simulator
 
     episodes = [Episode(elite.genome, seed, max_episode_steps, elite.normalizer) for seed in seeds]
     with make_evaluator(config.environment, config.network, config.hardware.device, steps=1) as evaluator:
-        outcomes, kept = watch(evaluator, episodes, positions, on_progress)
+        simulator = make_simulator(config.environment)
+        outcomes, kept = watch(evaluator, episodes, simulator.bodies, on_progress)
     frames = [frame for each in kept for frame in each]
-    path.write_text(page(brax_environment(config.environment), frames), encoding="utf-8")
+    path.write_text(page(simulator, frames), encoding="utf-8")
     return Page(outcomes, len(frames))

@@ -16,11 +16,13 @@ from neuroevo.envs.gymnasium.family import GymnasiumFamily
 from neuroevo.envs.hard_maze import HardMazeFamily
 from neuroevo.envs.mjx import MjxFamily
 from neuroevo.envs.mujoco import MujocoFamily
+from neuroevo.envs.playground import PlaygroundFamily
 
 # The first that finds a name has it; those with the most environments, which are listed first, are asked last.
 FAMILIES: tuple[EnvFamily, ...] = (
     BraxFamily(),
     MjxFamily(),
+    PlaygroundFamily(),
     GymnasiumFamily(),
     HardMazeFamily(),
     MujocoFamily(),

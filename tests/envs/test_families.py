@@ -24,6 +24,7 @@ NAMES = {
     "gymnasium": "gymnasium:CartPole-v1",
     "brax": "brax:ant",
     "mjx": f"mjx:{__file__}",  # any file that is there
+    "playground": "playground:CheetahRun",
 }
 
 
@@ -77,6 +78,8 @@ def test_a_family_is_one_class_and_one_line(coin):
 @pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.name)
 def test_every_family(family):
     name = NAMES[family.name]
+    if family.name == "playground":
+        pytest.importorskip("mujoco_playground")
     environment, problems = registry.check(f" {name} ", {})
     assert problems == []
     assert (environment.family, environment.name) == (family, name)
