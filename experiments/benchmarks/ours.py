@@ -107,8 +107,11 @@ def memory(population: int) -> Callable[[float], dict[str, Any]]:
     return measure
 
 
-def network(game: str, network: str, threads: int, dtype: str) -> Callable[[float], dict[str, Any]]:
-    """Evaluates networks on the observations of consecutive steps of random play, and nothing else."""
+def network(game: str, network: str, threads: int, dtype: str, slots: bool = True) -> Callable[[float], dict[str, Any]]:
+    """Evaluates networks on the observations of consecutive steps of random play, and nothing else.
+
+    slots: Whether they are told to be those of a slot that goes on playing, as a rollout does.
+    """
     from neuroevo.envs import registry
     from neuroevo.native import library
     from neuroevo.native.env_pool import EnvPool
@@ -129,9 +132,10 @@ def network(game: str, network: str, threads: int, dtype: str) -> Callable[[floa
         rows, out = np.array([row]), np.zeros(actions, np.float32)
         pointers = [ctypes.c_void_p(observation.ctypes.data) for observation in observations]
         to_rows, to_out = ctypes.c_void_p(rows.ctypes.data), ctypes.c_void_p(out.ctypes.data)
+        to_slots = to_rows if slots else None
         while time.perf_counter() < end:
             for pointer in pointers:
-                forward(population._handle, to_rows, ctypes.c_int64(1), pointer, to_out, to_rows)
+                forward(population._handle, to_rows, ctypes.c_int64(1), pointer, to_out, to_slots)
             calls[row] += len(pointers)
 
     def measure(seconds: float) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.benchmarks.accelerated import accelerated
+from experiments.benchmarks.changes import changes
 from experiments.benchmarks.cluster import cluster
 from experiments.benchmarks.emulator import emulator
 from experiments.benchmarks.engines import engines
@@ -267,6 +268,7 @@ SECTIONS = {
     "forward": forward,
     "rollout": rollout,
     "recurrent": recurrent,
+    "changes": changes,
     "layout": layout,
     "engines": engines,
     "generation": generation,
