@@ -80,7 +80,8 @@ class Population {
   // states: where a network is recurrent, states[k] in [0, R) is what the network of rows[k] goes on from and leaves
   // for the next call; they must differ and have been cleared. Where none is, they may be left out. If they are given,
   // as the numbers of slots that go on playing with the same row, a backend may keep what it has computed for a slot
-  // and compute only what has changed in its next observation; that changes no result.
+  // and compute only what has changed in its next observation; that changes no result. No two calls may have the same
+  // state at once.
   void Forward(const std::vector<int64_t>& rows, const void* observations, float* out,
                const std::vector<int64_t>& states = {});
 
