@@ -34,11 +34,25 @@ class AcceleratedOptions:
 
 
 class AcceleratedFamily(EnvFamily):
-    """A family of such environments; EnvFamily says what the methods mean."""
+    """A family of such environments; EnvFamily says what the methods mean.
+
+    Attributes:
+        prefix: What its names begin with.
+    """
+
+    prefix: str
 
     continuous_actions = True
     tried_at_preflight = False  # it takes JAX and seconds
     accelerated = True
+
+    def find(self, given_name: str) -> str | None:
+        """The name itself where it has the prefix; whether there is such an environment is a problem's."""
+        return given_name.strip() if given_name.strip().startswith(self.prefix) else None
+
+    def options_type(self, name: str) -> type:  # noqa: ARG002 - those of a family's environments are the same
+        """The class of the options."""
+        return AcceleratedOptions
 
     def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG002
         """There may be no Brax, or lanes that devices cannot share."""

@@ -72,10 +72,7 @@ class BraxFamily(AcceleratedFamily):
     """Brax's environments; EnvFamily says what the methods mean."""
 
     name = "brax"
-
-    def find(self, given_name: str) -> str | None:
-        """The name itself where it has the family's prefix; whether there is such an environment is a problem's."""
-        return given_name.strip() if given_name.strip().startswith(PREFIX) else None
+    prefix = PREFIX
 
     def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all environments are the same
         """The class of the options."""

@@ -63,11 +63,8 @@ class MjxFamily(AcceleratedFamily):
     """Robots of the user's own on MJX; EnvFamily says what the methods mean."""
 
     name = "mjx"
+    prefix = _PREFIX
     file_option = _FILE
-
-    def find(self, given_name: str) -> str | None:
-        """The name itself where it has the family's prefix."""
-        return given_name.strip() if given_name.strip().startswith(_PREFIX) else None
 
     def named_options(self, given_name: str) -> Mapping[str, Any]:
         """The file that the name has."""

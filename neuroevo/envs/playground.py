@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuroevo.core.problems import Problem
-from neuroevo.envs.accelerated import AcceleratedFamily, AcceleratedOptions
+from neuroevo.envs.accelerated import AcceleratedFamily
 
 PREFIX = "playground:"
 _SOME = ("CartpoleBalance", "CheetahRun", "HopperHop", "HumanoidWalk", "ReacherEasy", "WalkerRun")
@@ -18,17 +18,10 @@ _EXTRA = "`pip install neuroevo[playground]` installs it"
 
 
 class PlaygroundFamily(AcceleratedFamily):
-    """Playground's tasks; EnvFamily says what the methods mean."""
+    """Playground's tasks, of which a name that there is not is found when it is made; see EnvFamily."""
 
     name = "playground"
-
-    def find(self, given_name: str) -> str | None:
-        """The name itself where it has the family's prefix; whether there is such a task is found when it is made."""
-        return given_name.strip() if given_name.strip().startswith(PREFIX) else None
-
-    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all tasks are the same
-        """The class of the options."""
-        return AcceleratedOptions
+    prefix = PREFIX
 
     def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:
         """There may be no Playground, too."""

@@ -45,7 +45,6 @@ class Changes {
   }
 
   bool RowChanged(int64_t y) const { return rows_[y] != 0; }
-  bool Changed(int64_t y, int64_t x) const { return marks_[y * width_ + x] != 0; }
 
   // Calls use(y, x), in order, for the outputs of a convolution of this image whose windows have changed.
   template <class Use>

@@ -12,12 +12,11 @@ namespace neuroevo {
 
 // Rows of `pitch` values, with a border of zeros around the image. In values, not bytes.
 struct Frame {
-  int64_t height = 0, row_values = 0;  // of the image
-  int64_t first = 0;                   // where its first value is
-  int64_t pitch = 0;                   // from row to row
-  int64_t size = 0;                    // with borders
+  int64_t height, row_values;  // of the image
+  int64_t first;               // where its first value is
+  int64_t pitch;               // from row to row
+  int64_t size;                // with borders
 
-  Frame() = default;
   // For an image that `reader` is the next to read: only a convolution needs a border. reader may be null.
   Frame(const std::array<int, 3>& shape, const Layer* reader) {
     const auto [image_height, width, channels] = shape;

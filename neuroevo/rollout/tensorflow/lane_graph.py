@@ -31,7 +31,6 @@ def lane_function(
     finds it.
     """
     ops = load_ops()
-    on_cpu = "cpu" in population_device
     vector, scalar, handle = tf.TensorShape([None]), tf.TensorShape([]), tf.TensorSpec([], tf.resource)
 
     @tf.function(  # type: ignore[untyped-decorator]  # TensorFlow ships no types
@@ -67,10 +66,7 @@ def lane_function(
             else:
                 observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
             with tf.device(population_device):
-                if recurrent or on_cpu:  # where a slot's networks compute what has changed in its observation
-                    outputs = ops.population_forward_slots(population, rows, observations, slots)
-                else:
-                    outputs = ops.population_forward(population, rows, observations)
+                outputs = ops.population_forward_slots(population, rows, observations, slots)
             actions = ops.env_actions(env_pool, outputs, T=action_dtype)
             rewards, dones = ops.env_step(env_pool, slots, actions)
             put = ops.episode_queue_put(queue, env_pool, lane, slots, rewards, dones)

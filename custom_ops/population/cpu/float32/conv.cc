@@ -145,17 +145,24 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
 
 }  // namespace
 
-void ConvMarks::Reset(const Layer& layer) {
-  const int64_t step = int64_t{layer.stride} * layer.in[2];
-  non_zero.Reset(RowsRead(layer), (layer.out[1] - 1) * step + int64_t{layer.kernel_w} * layer.in[2], step);
-  counts.assign(RowsRead(layer), 0);
-  count = 0;
-}
-
-void ConvMarks::SetRow(int64_t y, const float* row) {
-  count -= counts[y];
-  counts[y] = non_zero.SetRow(y, [&](int64_t i) { return NonZero(Floats::Load(row + i)); });
-  count += counts[y];
+void ConvMarks::Set(const Layer& layer, const float* weights, const float* in, int64_t in_pitch,
+                    const Changes* changes) {
+  const int64_t rows = RowsRead(layer), step = int64_t{layer.stride} * layer.in[2];
+  if (changes == nullptr) {
+    non_zero.Reset(rows, (layer.out[1] - 1) * step + int64_t{layer.kernel_w} * layer.in[2], step);
+    counts.assign(rows, 0);
+    count = 0;
+  }
+  const int64_t ahead = std::min<int64_t>(layer.weights, kChunkBytes / sizeof(float)) / rows + 1;
+  for (int64_t y = 0; y < rows; ++y) {
+    for (int64_t i = 0; i < ahead; i += kLine) __builtin_prefetch(weights + y * ahead + i);
+    const int64_t image_y = y - layer.pad_top;
+    if (changes != nullptr && (image_y < 0 || image_y >= layer.in[0] || !changes->RowChanged(image_y))) continue;
+    const float* row = in + y * in_pitch;
+    count -= counts[y];
+    counts[y] = non_zero.SetRow(y, [&](int64_t i) { return NonZero(Floats::Load(row + i)); });
+    count += counts[y];
+  }
 }
 
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,

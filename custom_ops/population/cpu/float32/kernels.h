@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "networks/network.h"
+#include "population/cpu/changes.h"
 #include "population/cpu/float32/image_marks.h"
 
 namespace neuroevo {
@@ -48,11 +49,10 @@ struct ConvMarks {
   std::vector<int64_t> counts;  // of each row
   int64_t count = 0;            // of all
 
-  // For an image that `layer` reads; then all rows that it reads are to be set.
-  void Reset(const Layer& layer);
   static int64_t RowsRead(const Layer& layer) { return int64_t{layer.out[0] - 1} * layer.stride + layer.kernel_h; }
-  // row: the first value of row y of the padded image.
-  void SetRow(int64_t y, const float* row);
+  // For an image that `layer` reads, rows of in_pitch floats: marks those that have changed, or all where changes is
+  // null. Meanwhile the first of the layer's weights come to the cache.
+  void Set(const Layer& layer, const float* weights, const float* in, int64_t in_pitch, const Changes* changes);
 };
 
 // One image. in: the padded image, rows of in_pitch floats, with its marks; out: rows of out_pitch floats. places: the

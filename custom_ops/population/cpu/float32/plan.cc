@@ -114,9 +114,11 @@ struct CpuPlan::Layers {
     const float* in = image.values.Get(from.size);
     float* out = next.values.Get(to.size);
     if (!step.layer.pool()) {
-      Mark(step.layer, in, from, &image);
-      if (memory->known && !image.all_changed && step.then.empty())
+      const Changes* changes = image.all_changed ? nullptr : &image.changes;
+      image.marks.Set(step.layer, row + step.layer.offset, in, from.pitch, changes);
+      if (changes != nullptr && step.then.empty()) {
         return ConvolveChanged(step, in, from, &image, to, out, &next);
+      }
     }
     next.all_changed = true;
     to.ZeroBorder(out);
@@ -130,23 +132,7 @@ struct CpuPlan::Layers {
     for (int64_t y = 0; y < to.height; ++y) Elementwise(step.then, row, to.row_values, to.Row(out, y));
   }
 
-  // Marks the rows of an image that have changed; meanwhile the first weights come.
-  void Mark(const Layer& layer, const float* in, const Frame& frame, Float32Memory::Image* image) const {
-    const int64_t rows = ConvMarks::RowsRead(layer);
-    constexpr int64_t kLine = kCacheLine / sizeof(float), kMostWeights = 12 << 10;
-    const float* weights = row + layer.offset;
-    const int64_t ahead = std::min<int64_t>(layer.weights, kMostWeights) / rows + 1;
-    if (image->all_changed) image->marks.Reset(layer);
-    for (int64_t y = 0; y < rows; ++y) {
-      for (int64_t w = 0; w < ahead; w += kLine) __builtin_prefetch(weights + y * ahead + w);
-      const int64_t image_y = y - layer.pad_top;
-      const bool inside = image_y >= 0 && image_y < frame.height;
-      if (image->all_changed || (inside && image->changes.RowChanged(image_y))) {
-        image->marks.SetRow(y, in + y * frame.pitch);
-      }
-    }
-  }
-
+  // The same where only some of the image has changed.
   void ConvolveChanged(const Step& step, const float* in, const Frame& from, Float32Memory::Image* image,
                        const Frame& to, float* out, Float32Memory::Image* next) const {
     const int64_t width = step.layer.out[1], filters = step.layer.out[2];

@@ -106,7 +106,7 @@ class Evaluation {
  private:
   void TakeObservation(const uint8_t* observation, Int8Memory* memory) const {
     Int8Memory::Image& image = memory->images[0];
-    const Frame& frame = image.frame;
+    const Frame frame = FrameOf(network_, 0);
     const auto& shape = network_.steps[0].layer.in;
     if (!memory->known) {
       frame.Fill(image.bytes.data(), [&](int64_t y, uint8_t* place) {
@@ -124,6 +124,7 @@ class Evaluation {
     Int8Memory& memory = *memories_[s];
     const Int8Step& step = network_.steps[i];
     Int8Memory::Image& in = memory.images[i];
+    const Frame from = FrameOf(network_, i), to = FrameOf(network_, i + 1);
     Int8Memory::Conv& conv = memory.convs[i];
     const auto [height, width, filters] = step.layer.out;
     const int64_t most = int64_t{height} * width;
@@ -134,7 +135,7 @@ class Evaluation {
     Int8Pixel* const pixels = scratches_.pixels.data();
     Place* const places = scratches_.places.data();
     int64_t count = 0;
-    const int64_t row_step = in.frame.pitch * step.layer.stride,
+    const int64_t row_step = from.pitch * step.layer.stride,
                   column_step = int64_t{step.layer.in[2]} * step.layer.stride;
     const uint8_t* bytes = in.bytes.data();
     const auto add = [&](int y, int x) {
@@ -148,7 +149,7 @@ class Evaluation {
         for (int x = 0; x < width; ++x) add(y, x);
       }
     }
-    Int8Conv(step.layer, Weights(step), in.frame.pitch, pixels, count);
+    Int8Conv(step.layer, Weights(step), from.pitch, pixels, count);
     const int exponent = in.exponent + Exponent(i);
     const bool other_bias = !memory.known || conv.bias.exponent != exponent;
     const int32_t* bias = Bias(step, exponent, memory.known, &conv.bias);
@@ -177,19 +178,19 @@ class Evaluation {
     };
     out.changes.Reset(step.layer.out);
     if (!memory.known) {
-      out.frame.Fill(out.bytes.data(), make_row);
+      to.Fill(out.bytes.data(), make_row);
     } else if (some) {
       uint8_t* next = scratches_.values.Get(filters);
       for (int64_t p = 0; p < count; ++p) {
         const auto [y, x] = places[p];
         Activations(pixels[p].sums, bias, filters, shift, next);
-        if (Take(next, filters, out.frame.Row(out.bytes.data(), y) + x * filters)) out.changes.Mark(y, x);
+        if (Take(next, filters, to.Row(out.bytes.data(), y) + x * filters)) out.changes.Mark(y, x);
       }
     } else {
-      uint8_t* row = scratches_.values.Get(out.frame.row_values);
+      uint8_t* row = scratches_.values.Get(to.row_values);
       for (int64_t y = 0; y < height; ++y) {
         make_row(y, row);
-        out.changes.TakeRow(y, filters, row, out.frame.Row(out.bytes.data(), y));
+        out.changes.TakeRow(y, filters, row, to.Row(out.bytes.data(), y));
       }
     }
   }

@@ -4,6 +4,11 @@
 
 namespace neuroevo {
 
+Frame FrameOf(const Int8Network& network, size_t i) {
+  const std::vector<Int8Step>& steps = network.steps;
+  return {i == 0 ? steps[0].layer.in : steps[i - 1].layer.out, i < steps.size() ? &steps[i].layer : nullptr};
+}
+
 void Int8Memory::Begin(const Int8Network& network) {
   const std::vector<Int8Step>& steps = network.steps;
   size_t first_dense = 0;
@@ -12,9 +17,7 @@ void Int8Memory::Begin(const Int8Network& network) {
   convs.resize(first_dense);
   dense.resize(steps.size() - first_dense);
   for (size_t i = 0; i <= first_dense; ++i) {
-    const Layer* reader = i < steps.size() ? &steps[i].layer : nullptr;
-    images[i].frame = Frame(i == 0 ? steps[0].layer.in : steps[i - 1].layer.out, reader);
-    images[i].bytes.resize(images[i].frame.size + RowMemory::kSlack);
+    images[i].bytes.resize(FrameOf(network, i).size + RowMemory::kSlack);
     images[i].exponent = 0;
   }
   for (size_t i = 0; i < first_dense; ++i) {

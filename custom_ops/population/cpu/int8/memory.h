@@ -4,6 +4,7 @@
 #ifndef NEUROEVO_POPULATION_CPU_INT8_MEMORY_H_
 #define NEUROEVO_POPULATION_CPU_INT8_MEMORY_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -14,11 +15,13 @@
 
 namespace neuroevo {
 
+// The frame that step i needs of what it reads; i may be the number of steps.
+Frame FrameOf(const Int8Network& network, size_t i);
+
 struct Int8Memory : SlotMemory {
-  // What step i reads, i up to the first dense layer's, in the frame that it needs.
+  // What step i reads, i up to the first dense layer's.
   struct Image {
-    Frame frame;
-    std::vector<uint8_t> bytes;
+    std::vector<uint8_t> bytes;  // in FrameOf(network, i)
     int exponent = 0;
     Changes changes;
   };
