@@ -71,6 +71,26 @@ def test_all_options_together_equal_gymnasium():
     assert assert_equal_play(pool, reference, 600, np.random.default_rng(2)) >= 4
 
 
+@pytest.mark.parametrize("game", ["asteroids", "ms_pacman", "space_invaders", "video_pinball"])
+def test_a_slot_that_begins_again_shows_nothing_of_before(game):
+    # The same start and the same actions, so that most rows of the screens are those of the episode before, which ended
+    # with a step that took both of its screens, one of them, or none.
+    pool, reference = make(game), GymnasiumEnv(game)
+    rng = np.random.default_rng(6)
+    for seed in rng.integers(2**63, size=4).tolist():
+        actions = rng.integers(pool.num_actions, size=60).tolist()
+        for max_frames in (4, 4, 8, 4, 3, 8, 200, 204, 1, 202, 203, 200):
+            pool.reset([0], [seed], [max_frames])
+            assert np.array_equal(pool.observe([0])[0], reference.reset(seed, max_frames)), max_frames
+            for action in actions:
+                _, dones = pool.step([0], [action])
+                expected, _, done = reference.step(action)
+                assert np.array_equal(pool.observe([0])[0], expected), max_frames
+                assert dones[0] == done
+                if done:
+                    break
+
+
 SCREENS = [
     {"stack": 1},
     {"stack": 2, "screen_size": 64},

@@ -123,7 +123,7 @@ def test_first_observation_equals_ale_py(game):
 @pytest.mark.parametrize("game", ["breakout", "seaquest", "freeway"])
 def test_equals_ale_py_with_restored_snapshots(game):
     # One emulator that restores a snapshot, as the pool does, in place of a fresh one per episode.
-    pool, reference = OpPool(game, 1), ReferenceEnv(game, restore=True)
+    pool, reference = OpPool(game, 1), ReferenceEnv(game, fresh=1)
     rng = np.random.default_rng(5)
     for seed in rng.integers(2**63, size=3).tolist():
         actions = rng.integers(pool.num_actions, size=150)

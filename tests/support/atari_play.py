@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -31,11 +32,11 @@ class RandomPlayer:
     """Any action, in some episodes a new one for each step, in others one that is held for a while."""
 
     def __init__(self) -> None:
-        self._ale, self._action, self._new = None, 0, 1.0
+        self._seed, self._action, self._new = None, 0, 1.0
 
     def __call__(self, reference: Reference, rng: np.random.Generator) -> int:
-        if reference.ale is not self._ale:  # an episode begins
-            self._ale, self._new = reference.ale, rng.choice([1.0, 0.25, 0.05])
+        if reference.seed != self._seed:  # an episode begins
+            self._seed, self._new = reference.seed, rng.choice([1.0, 0.25, 0.05])
         if rng.random() < self._new:
             self._action = int(rng.integers(len(reference.actions)))
         return self._action
@@ -80,10 +81,12 @@ class _Beside:
         self.gymnasium = options.pop("protocol", "uber") == "gymnasium"
         loaded = {key: options.pop(key) for key in ("mode", "difficulty") if key in options}
         sticky = options.pop("repeat_action_probability", 0.0)
+        # The first episodes of all kinds have emulators of their own; all have, where a screen of the start may be seen.
+        fresh = math.inf if options.get("noop_max") == 0 or game in LEAVE_FRAMES_UNFINISHED else len(CUTOFFS)
         if self.gymnasium:
-            self.reference = GymnasiumEnv(game, **options, loaded={"sticky": sticky, **loaded})
+            self.reference = GymnasiumEnv(game, fresh, **options, loaded={"sticky": sticky, **loaded})
         else:
-            self.reference = ReferenceEnv(game, **options, sticky=sticky, **loaded)
+            self.reference = ReferenceEnv(game, fresh, **options, sticky=sticky, **loaded)
         self._befores = range(1, KEPT_SCREENS if game in LEAVE_FRAMES_UNFINISHED else 2)
         self._columns = _Resize(160)
         self._rows = _Resize(self.reference.ale.getScreenDims()[0])

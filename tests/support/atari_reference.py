@@ -59,31 +59,40 @@ def emulator(
     return ale
 
 
-class _Fresh:
-    """Freshly loaded emulators of a game, one for every episode; the first is there at once. To load one takes as long
-    as some hundred steps."""
+class _Starts:
+    """Emulators of a game at its start, one for every episode; the first is there at once.
 
-    def __init__(self, game: str, loaded: dict):
-        self._game, self._loaded = game, loaded
+    To load one takes as long as some hundred steps. So after the first `fresh` ones, each has been in an episode before
+    and its state is put back to the start: all but the screens of that episode, which stay until others are drawn.
+    """
+
+    def __init__(self, game: str, loaded: dict, fresh: float = math.inf):
+        self._game, self._loaded, self._left = game, loaded, fresh
         self.first = emulator(game, **loaded)
+        self.screen = self.first.getScreenRGB()
         # Only sticky actions are drawn.
-        self._unused = None if loaded.get("sticky") else self.first
+        self._ready = None if loaded.get("sticky") else self.first
+        self._used, self._start = self.first, self.first.cloneState(include_rng=True)
 
     def next(self, seed: int) -> ale_py.ALEInterface:
         """The emulator of the next episode, which has this seed."""
-        unused, self._unused = self._unused, None
-        return unused or emulator(self._game, **self._loaded, seed=sticky_seed(seed))
+        ready, self._ready = self._ready, None
+        if ready is None and self._left <= 1 and not self._loaded.get("sticky"):
+            self._used.restoreState(self._start)
+            return self._used
+        self._left -= 1
+        return ready or emulator(self._game, **self._loaded, seed=sticky_seed(seed))
 
 
 class ReferenceEnv:
-    """One environment. restore=False makes a fresh emulator for every episode, which is exact; restore=True restores a
-    snapshot, which leaves the screens of the last episode standing until they are drawn over: ale-py has no way to
-    restore them. The other arguments are the options of the same name; loaded: what emulator() takes."""
+    """One environment. fresh: from how many episodes on an emulator is used again; its screens are those of the start
+    until others are drawn, though its own stay until then: ale-py has no way to restore them. The other arguments are
+    the options of the same name; loaded: what emulator() takes."""
 
     def __init__(
         self,
         game: str,
-        restore: bool = False,
+        fresh: float = math.inf,
         *,
         frame_skip: int = 4,
         noop_max: int = 30,
@@ -91,20 +100,17 @@ class ReferenceEnv:
         terminal_on_life_loss: bool = False,
         **loaded,
     ):
-        self._restore, self._fresh = restore, _Fresh(game, loaded)
+        self._starts = _Starts(game, loaded, fresh)
         self._frame_skip, self._noop_max, self._life_loss = frame_skip, noop_max, terminal_on_life_loss
-        self.ale = self._fresh.first
-        self._snapshot = self.ale.cloneState(include_rng=True)
+        self.ale = self._starts.first
         self._minimal = self.ale.getMinimalActionSet()
         self.actions = self.ale.getLegalActionSet() if full_action_space else self._minimal
 
     def reset(self, seed: int, max_frames: int) -> None:
-        if self._restore:
-            self.ale.restoreState(self._snapshot)
-        else:
-            self.ale = self._fresh.next(seed)
+        self.seed = seed
+        self.ale = self._starts.next(seed)
         # uint8 [height, 160, 3], oldest first.
-        self._screens = collections.deque([self.ale.getScreenRGB()] * KEPT_SCREENS, maxlen=KEPT_SCREENS)
+        self._screens = collections.deque([self._starts.screen] * KEPT_SCREENS, maxlen=KEPT_SCREENS)
         self.noops = noops_of(seed, self._noop_max)
         for _ in range(self.noops):
             self._frame(ale_py.Action.NOOP)
@@ -145,14 +151,14 @@ class ReferenceEnv:
         return reward
 
 
-class _FreshEmulators(gymnasium.Env):
-    """What Gymnasium's wrappers go around: a fresh emulator for every episode, one frame a step."""
+class _Emulators(gymnasium.Env):
+    """What Gymnasium's wrappers go around: an emulator at its start for every episode, one frame a step."""
 
     _frameskip = 1
 
-    def __init__(self, game: str, full_action_space: bool, loaded: dict):
-        self._fresh = _Fresh(game, loaded)
-        self.ale = self._fresh.first
+    def __init__(self, game: str, full_action_space: bool, loaded: dict, fresh: float):
+        self._starts = _Starts(game, loaded, fresh)
+        self.ale = self._starts.first
         self.actions = self.ale.getLegalActionSet() if full_action_space else self.ale.getMinimalActionSet()
         self.action_space = gymnasium.spaces.Discrete(len(self.actions))
         self.observation_space = gymnasium.spaces.Box(0, 255, (*self.ale.getScreenDims(), 3), np.uint8)
@@ -161,11 +167,11 @@ class _FreshEmulators(gymnasium.Env):
         return [action.name for action in self.actions]
 
     def reset(self, *, seed: int, options: dict | None = None):
-        self.ale = self._fresh.next(seed)
+        self.ale = self._starts.next(seed)
         self.last_frame = math.inf
         # The one thing that the wrapper draws: an integer in [low, high), the number of no-ops.
         self.np_random = SimpleNamespace(integers=lambda low, high: noops_of(seed, high - low))
-        return self.ale.getScreenRGB(), {}
+        return self._starts.screen, {}
 
     def step(self, action: int):
         reward = self.ale.act(self.actions[action])
@@ -177,10 +183,17 @@ class GymnasiumEnv:
     """One environment in gymnasium.wrappers.AtariPreprocessing and FrameStackObservation, with their options."""
 
     def __init__(
-        self, game: str, *, full_action_space: bool = False, loaded: dict | None = None, stack: int = 4, **options
+        self,
+        game: str,
+        fresh: float = math.inf,
+        *,
+        full_action_space: bool = False,
+        loaded: dict | None = None,
+        stack: int = 4,
+        **options,
     ):
         """options: of AtariPreprocessing, where grayscale_obs is grayscale here."""
-        self._frames = _FreshEmulators(game, full_action_space, loaded or {})
+        self._frames = _Emulators(game, full_action_space, loaded or {}, fresh)
         options["grayscale_obs"] = options.pop("grayscale", True)
         self._env = FrameStackObservation(AtariPreprocessing(self._frames, **options), stack_size=stack)
         self.actions = self._frames.actions
@@ -191,6 +204,7 @@ class GymnasiumEnv:
 
     def reset(self, seed: int, max_frames: int) -> np.ndarray:
         """The first observation, uint8 [84, 84, 4], or [side, side, stack * 3] in colors."""
+        self.seed = seed
         observation, _ = self._env.reset(seed=seed)
         if max_frames:
             self._frames.last_frame = self.ale.getEpisodeFrameNumber() + max_frames

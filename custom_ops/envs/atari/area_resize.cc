@@ -12,6 +12,11 @@ constexpr double kSliver = 1e-3;  // OpenCV leaves out a part of a pixel that is
 
 }  // namespace
 
+bool AreaTap::HasPartIn(const ChangedRows& changed) const {
+  const auto begin = changed.begin() + first;
+  return std::any_of(begin, begin + static_cast<int>(weights.size()), [](uint8_t row) { return row != 0; });
+}
+
 AreaResize::AreaResize(int height) : rows_(AreaTaps(height, kFrameSide)) {
   const std::vector<AreaTap> columns = AreaTaps(kScreenWidth, kFrameSide);
   for (int x = 0; x < kFrameSide; ++x) {
@@ -56,12 +61,13 @@ void AreaResize::ResizeRow(const uint8_t* row, float* line) const {
   }
 }
 
-void AreaResize::Convert(const uint8_t* gray, uint8_t* frame) const {
+void AreaResize::Convert(const uint8_t* gray, const ChangedRows& changed, uint8_t* frame) const {
   float line[kFrameSide], sum[kFrameSide];
   int in_line = -1;  // the row that `line` is of; neighboring output rows share one
   for (int y = 0; y < kFrameSide; ++y) {
-    std::fill_n(sum, kFrameSide, 0.0f);
     const AreaTap& tap = rows_[y];
+    if (!tap.HasPartIn(changed)) continue;
+    std::fill_n(sum, kFrameSide, 0.0f);
     for (size_t i = 0; i < tap.weights.size(); ++i) {
       const int row = tap.first + static_cast<int>(i);
       if (row != in_line) ResizeRow(gray + row * kScreenWidth, line);
@@ -75,10 +81,11 @@ void AreaResize::Convert(const uint8_t* gray, uint8_t* frame) const {
   }
 }
 
-void AreaResizeTo::Convert(const uint8_t* plane, uint8_t* frame) const {
+void AreaResizeTo::Convert(const uint8_t* plane, const ChangedRows& changed, uint8_t* frame) const {
   const int side = static_cast<int>(columns_.size());
   std::vector<float> line(side), sum(side);
-  for (int y = 0; y < side; ++y) {
+  for (int y = 0; y < side; ++y, frame += side) {
+    if (!rows_[y].HasPartIn(changed)) continue;
     std::fill(sum.begin(), sum.end(), 0.0f);
     for (size_t i = 0; i < rows_[y].weights.size(); ++i) {
       const uint8_t* row = plane + (rows_[y].first + static_cast<int>(i)) * kScreenWidth;
@@ -89,7 +96,7 @@ void AreaResizeTo::Convert(const uint8_t* plane, uint8_t* frame) const {
       }
       for (int x = 0; x < side; ++x) sum[x] += rows_[y].weights[i] * line[x];
     }
-    for (int x = 0; x < side; ++x) *frame++ = static_cast<uint8_t>(std::min(std::rint(sum[x]), 255.0f));
+    for (int x = 0; x < side; ++x) frame[x] = static_cast<uint8_t>(std::min(std::rint(sum[x]), 255.0f));
   }
 }
 

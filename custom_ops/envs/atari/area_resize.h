@@ -15,16 +15,17 @@ namespace neuroevo {
 struct AreaTap {
   int first;
   std::vector<float> weights;
+  bool HasPartIn(const ChangedRows& changed) const;
 };
 
 // Of each of `out` pixels that `in` >= out pixels are shrunk to.
 std::vector<AreaTap> AreaTaps(int in, int out);
 
-// To any size: [height, 160] to [side, side].
+// To any size: [height, 160] to [side, side]. Rows of the frame stay as they are that no changed row has a part in.
 class AreaResizeTo {
  public:
   AreaResizeTo(int height, int side) : rows_(AreaTaps(height, side)), columns_(AreaTaps(kScreenWidth, side)) {}
-  void Convert(const uint8_t* plane, uint8_t* frame) const;
+  void Convert(const uint8_t* plane, const ChangedRows& changed, uint8_t* frame) const;
 
  private:
   std::vector<AreaTap> rows_, columns_;
@@ -37,7 +38,7 @@ class AreaResize {
   explicit AreaResize(int height);
 
   // gray: screen [height, 160]; frame: [84, 84].
-  void Convert(const uint8_t* gray, uint8_t* frame) const;
+  void Convert(const uint8_t* gray, const ChangedRows& changed, uint8_t* frame) const;
 
  private:
   // 160 columns are less than 2 to a pixel, so a pixel touches at most 3. Those that touch 2 get one of weight 0.

@@ -5,6 +5,8 @@
 // sequence of its seed: with the first number n, 1 + n mod noop_max single-frame no-ops; the second, mod 2^31, seeds
 // ALE's generator of sticky actions. Then, under "uber" alone: if action 1 of the minimal set is FIRE, actions 1 and 2
 // for one step each.
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -169,11 +171,23 @@ class AtariEnv : public Env, public EpisodeInfo {
   uint8_t* Frame(int age) { return frames_.data() + (newest_ + age) % stack() * frame_bytes_; }
   const uint8_t* Frame(int age) const { return frames_.data() + (newest_ + age) % stack() * frame_bytes_; }
 
-  // A pixel's stack of four is written as one word.
+  // A pixel's stack of four bytes, sixteen pixels at a time.
   void Interleave(const uint8_t* a, const uint8_t* b, const uint8_t* c, const uint8_t* d, uint8_t* pixels) const {
-    for (int p = 0; p < frame_bytes_; ++p) {  // byte order of a little-endian machine; the compiler vectorizes this
-      const uint32_t word = a[p] | b[p] << 8 | c[p] << 16 | static_cast<uint32_t>(d[p]) << 24;
-      std::memcpy(pixels + p * 4, &word, sizeof(word));
+    const auto load = [](const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); };
+    int p = 0;
+    for (; p + 16 <= frame_bytes_; p += 16) {
+      const __m128i in_a = load(a + p), in_b = load(b + p), in_c = load(c + p), in_d = load(d + p);
+      const __m128i ab[2] = {_mm_unpacklo_epi8(in_a, in_b), _mm_unpackhi_epi8(in_a, in_b)};
+      const __m128i cd[2] = {_mm_unpacklo_epi8(in_c, in_d), _mm_unpackhi_epi8(in_c, in_d)};
+      auto* to = reinterpret_cast<__m128i*>(pixels + p * 4);
+      for (int half = 0; half < 2; ++half) {
+        _mm_storeu_si128(to++, _mm_unpacklo_epi16(ab[half], cd[half]));
+        _mm_storeu_si128(to++, _mm_unpackhi_epi16(ab[half], cd[half]));
+      }
+    }
+    for (; p < frame_bytes_; ++p) {
+      const uint8_t stack[4] = {a[p], b[p], c[p], d[p]};
+      std::memcpy(pixels + p * 4, stack, sizeof(stack));
     }
   }
 

@@ -145,7 +145,7 @@ std::vector<ScreenToFrame::Tap> ScreenToFrame::Taps(int in) {
   return taps;
 }
 
-void ScreenToFrame::Convert(const uint8_t* a, const uint8_t* b, uint8_t* frame) const {
+void ScreenToFrame::Convert(const uint8_t* a, const uint8_t* b, const ChangedRows& changed, uint8_t* frame) const {
   const GrayLookup lookup(gray_.data());
   // Almost every screen row is needed by some output row, most by one: two rows of greys are kept and reused.
   int16_t gray[2][kScreenWidth], line[kPaddedWidth] = {};
@@ -160,6 +160,7 @@ void ScreenToFrame::Convert(const uint8_t* a, const uint8_t* b, uint8_t* frame) 
   };
   for (int y = 0; y < kFrameSide; ++y) {
     const Tap& tap = rows_[y];
+    if (!changed[tap.low] && !changed[tap.low + tap.step]) continue;
     const int16_t* top = gray_row(tap.low);
     const int16_t* bottom = gray_row(tap.low + tap.step);
     BlendRows(top, bottom, tap.weight, line);

@@ -13,14 +13,18 @@ constexpr int kScreenWidth = 160;
 constexpr int kFrameSide = 84;
 constexpr int kFramePixels = kFrameSide * kFrameSide;
 
+// [height]: not 0 for the rows of a screen that are not as they were when a frame was made of it.
+using ChangedRows = std::vector<uint8_t>;
+
 class ScreenToFrame {
  public:
   // rgb: 0x00RRGGBB for each of the 256 palette indices. height: rows of the screen.
   ScreenToFrame(const std::array<uint32_t, 256>& rgb, int height);
 
-  // a, b: screens [height, 160]; frame: [84, 84]. Integer arithmetic, so that every build gives the same pixels; within
-  // half a gray level of the real-valued result, plus rounding.
-  void Convert(const uint8_t* a, const uint8_t* b, uint8_t* frame) const;
+  // a, b: screens [height, 160]; frame: [84, 84], of which rows stay as they are that no changed row has a part in.
+  // Integer arithmetic, so that every build gives the same pixels; within half a gray level of the real-valued result,
+  // plus rounding.
+  void Convert(const uint8_t* a, const uint8_t* b, const ChangedRows& changed, uint8_t* frame) const;
 
  private:
   struct Tap {      // output = in[low] + (in[low + step] - in[low]) * weight / 2^kWeightBits

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "envs/atari/area_resize.h"
+#include "envs/atari/kept_screen.h"
 #include "envs/atari/screen.h"
 
 namespace neuroevo {
@@ -14,15 +15,22 @@ namespace {
 // The last two frames as they are in the emulator at the end of a step.
 class UberView : public AtariView {
  public:
-  explicit UberView(std::shared_ptr<const ScreenToFrame> screen_to_frame)
-      : screen_to_frame_(std::move(screen_to_frame)) {}
+  UberView(std::shared_ptr<const ScreenToFrame> screen_to_frame, int height)
+      : screen_to_frame_(std::move(screen_to_frame)), before_(height), last_(height), changed_(height, 1) {}
 
   void Write(const AtariEmulator& emulator, uint8_t* frame) override {
-    screen_to_frame_->Convert(emulator.previous_screen(), emulator.screen(), frame);
+    before_.Take(emulator.previous_screen(), &changed_);
+    last_.Take(emulator.screen(), &changed_);
+    screen_to_frame_->Convert(before_.pixels(), last_.pixels(), changed_, frame_.data());
+    std::fill(changed_.begin(), changed_.end(), 0);
+    std::copy(frame_.begin(), frame_.end(), frame);
   }
 
  private:
   std::shared_ptr<const ScreenToFrame> screen_to_frame_;
+  KeptScreen before_, last_;
+  ChangedRows changed_;
+  std::array<uint8_t, kFramePixels> frame_;
 };
 
 struct GymnasiumTables {
@@ -49,48 +57,73 @@ struct GymnasiumTables {
   AreaResizeTo resize_to;
 };
 
-// Two buffers of screens, the last and the one before. A step that ends early leaves one or both as they were, and
-// the maximum is taken in place; the last frame of an episode shows both.
+// Two buffers of screens, the last and the one before, whose maximum is taken in place of the last. A step that ends
+// early leaves one or both as they were; the last frame of an episode shows both.
 class GymnasiumView : public AtariView {
  public:
   explicit GymnasiumView(std::shared_ptr<const GymnasiumTables> tables)
-      : tables_(std::move(tables)), last_(Pixels() * tables_->levels.size()), before_(last_.size()) {}
+      : tables_(std::move(tables)),
+        last_(tables_->height),
+        before_(tables_->height),
+        changed_(tables_->height, 1),
+        shown_(Pixels() * tables_->levels.size()),
+        frame_(tables_->levels.size() * tables_->side * tables_->side) {}
 
   void AfterReset(const AtariEmulator& emulator) override {
-    Take(emulator, &last_);
-    std::fill(before_.begin(), before_.end(), 0);
+    last_.Take(emulator.screen(), &changed_);
+    last_taken_ = before_is_black_ = true;
+    ChangeAll();
   }
 
   void AfterFrame(const AtariEmulator& emulator, int index) override {
-    if (index == tables_->frame_skip - 2) Take(emulator, &before_);
-    if (index == tables_->frame_skip - 1) Take(emulator, &last_);
+    if (index == tables_->frame_skip - 2) {
+      before_.Take(emulator.screen(), &changed_);
+      if (std::exchange(before_is_black_, false) == true) ChangeAll();
+    }
+    if (index == tables_->frame_skip - 1) {
+      last_.Take(emulator.screen(), &changed_);
+      last_taken_ = true;
+    }
   }
 
   void Write(const AtariEmulator&, uint8_t* frame) override {
-    if (tables_->frame_skip > 1) {
-      for (size_t i = 0; i < last_.size(); ++i) last_[i] = std::max(last_[i], before_[i]);
-    }
+    // What is shown stands in place of the last screen until another is taken, which is at the next reset then.
+    const bool last_taken = std::exchange(last_taken_, false);
     const int side = tables_->side;
     for (size_t plane = 0; plane < tables_->levels.size(); ++plane) {
-      const uint8_t* from = last_.data() + plane * Pixels();
-      uint8_t* to = frame + plane * side * side;
-      side == kFrameSide ? tables_->resize.Convert(from, to) : tables_->resize_to.Convert(from, to);
+      const std::array<uint8_t, 256>& level = tables_->levels[plane];
+      uint8_t* shown = shown_.data() + plane * Pixels();
+      for (int y = 0; y < tables_->height; ++y) {
+        if (changed_[y]) Show(level, y, last_taken, shown + y * kScreenWidth);
+      }
+      uint8_t* to = frame_.data() + plane * side * side;
+      side == kFrameSide ? tables_->resize.Convert(shown, changed_, to)
+                         : tables_->resize_to.Convert(shown, changed_, to);
     }
+    std::copy(frame_.begin(), frame_.end(), frame);
+    std::fill(changed_.begin(), changed_.end(), 0);
   }
 
  private:
   size_t Pixels() const { return static_cast<size_t>(tables_->height) * kScreenWidth; }
+  void ChangeAll() { std::fill(changed_.begin(), changed_.end(), 1); }
 
-  void Take(const AtariEmulator& emulator, std::vector<uint8_t>* out) const {
-    const uint8_t* screen = emulator.screen();
-    uint8_t* to = out->data();
-    for (const std::array<uint8_t, 256>& level : tables_->levels) {
-      for (size_t i = 0; i < Pixels(); ++i) *to++ = level[screen[i]];
+  void Show(const std::array<uint8_t, 256>& level, int y, bool last_taken, uint8_t* shown) const {
+    const uint8_t *last = last_.pixels() + y * kScreenWidth, *before = before_.pixels() + y * kScreenWidth;
+    if (last_taken) {
+      for (int x = 0; x < kScreenWidth; ++x) shown[x] = level[last[x]];
     }
+    if (before_is_black_ || (last_taken && std::equal(last, last + kScreenWidth, before))) return;
+    for (int x = 0; x < kScreenWidth; ++x) shown[x] = std::max(shown[x], level[before[x]]);
   }
 
   std::shared_ptr<const GymnasiumTables> tables_;
-  std::vector<uint8_t> last_, before_;  // [planes, height, 160]
+  KeptScreen last_, before_;
+  bool last_taken_ = false;      // since the last frame was written
+  bool before_is_black_ = true;  // since a reset, until a screen is taken
+  ChangedRows changed_;
+  std::vector<uint8_t> shown_;  // [planes, height, 160]
+  std::vector<uint8_t> frame_;  // [planes, side, side]
 };
 
 }  // namespace
@@ -99,7 +132,9 @@ AtariViewFactory MakeAtariViewFactory(const AtariOptions& options, const AtariEm
   const std::array<uint32_t, 256> palette = emulator.Palette();
   if (options.protocol == AtariProtocol::kUber) {
     auto screen_to_frame = std::make_shared<const ScreenToFrame>(palette, emulator.height());
-    return [screen_to_frame] { return std::make_unique<UberView>(screen_to_frame); };
+    return [screen_to_frame, height = emulator.height()] {
+      return std::make_unique<UberView>(screen_to_frame, height);
+    };
   }
   auto tables = std::make_shared<const GymnasiumTables>(options, palette, emulator.height());
   return [tables] { return std::make_unique<GymnasiumView>(tables); };

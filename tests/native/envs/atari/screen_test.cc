@@ -78,7 +78,7 @@ std::vector<uint8_t> Exact(const Palette& rgb, int height, const std::vector<uin
 
 void CheckFrame(const Palette& rgb, int height, const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
   std::vector<uint8_t> frame(kFramePixels);
-  ScreenToFrame(rgb, height).Convert(a.data(), b.data(), frame.data());
+  ScreenToFrame(rgb, height).Convert(a.data(), b.data(), ChangedRows(height, 1), frame.data());
   CHECK_EQ(frame, Exact(rgb, height, a, b));
   const std::vector<double> expected = Reference(rgb, height, a, b);
   int different = 0;
@@ -143,7 +143,7 @@ TEST(ConstantScreensAreExact) {
       const std::vector<uint8_t> screen(height * kScreenWidth, static_cast<uint8_t>(i));
       const std::vector<uint8_t> expected(kFramePixels, static_cast<uint8_t>((GrayOf(rgb[i]) + 500) / 1000));
       std::vector<uint8_t> frame(kFramePixels);
-      screen_to_frame.Convert(screen.data(), screen.data(), frame.data());
+      screen_to_frame.Convert(screen.data(), screen.data(), ChangedRows(height, 1), frame.data());
       CHECK_EQ(frame, expected);
     }
   }
@@ -160,7 +160,7 @@ TEST(CornersAreTheScreens) {
     screen[(height - 1) * kScreenWidth] = 200;
     screen.back() = 255;
     std::vector<uint8_t> frame(kFramePixels);
-    ScreenToFrame(rgb, height).Convert(screen.data(), black.data(), frame.data());
+    ScreenToFrame(rgb, height).Convert(screen.data(), black.data(), ChangedRows(height, 1), frame.data());
     CHECK_EQ(frame.front(), 1);
     CHECK_EQ(frame[kFrameSide - 1], 50);
     CHECK_EQ(frame[kFramePixels - kFrameSide], 200);

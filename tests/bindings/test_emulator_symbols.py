@@ -1,0 +1,16 @@
+"""The emulator's symbols stay inside the library of the Atari family."""
+
+import subprocess
+
+from neuroevo.native import library
+
+
+def test_the_emulator_stays_inside_its_library():
+    """Away from another ALE in the process. And its chips are those that were compiled with a profile, whose symbols
+    are hidden: a second copy, compiled without, would take their place and show."""
+    path = library.library_path("libneuroevo_atari.so")
+    listed = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True)
+    symbols = [line.split()[-1] for line in listed.stdout.splitlines()]
+    assert any("8neuroevo" in symbol for symbol in symbols), "nm lists what is exported"
+    inside = [name for name in symbols if name.startswith(("_ZN3ale", "_ZN8neuroevo3Tia", "_ZN8neuroevo3Cpu"))]
+    assert inside == []
