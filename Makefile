@@ -78,7 +78,7 @@ test: setup $(TRACKERS) test-native  ## All tests: native, then Python
 	  --no-loadscope-reorder tests
 
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
-	@$(CMAKE_BUILD) --target native_tests
+	@$(CMAKE_BUILD) --target native_tests benchmarks # which are compiled, so that they stay whole
 	$(BIN)/ctest --test-dir $(BUILD) --parallel $(CORES) --label-exclude '^gpu$$' --output-on-failure --no-tests=error
 
 # Seeds of 20,000 frames for each game and each way of looking at it.

@@ -81,7 +81,7 @@ class _Beside:
         self.gymnasium = options.pop("protocol", "uber") == "gymnasium"
         loaded = {key: options.pop(key) for key in ("mode", "difficulty") if key in options}
         sticky = options.pop("repeat_action_probability", 0.0)
-        # The first episodes of all kinds have emulators of their own; all have, where a screen of the start may be seen.
+        # The first episodes of all kinds have emulators of their own; all, where a screen of the start may be seen.
         fresh = math.inf if options.get("noop_max") == 0 or game in LEAVE_FRAMES_UNFINISHED else len(CUTOFFS)
         if self.gymnasium:
             self.reference = GymnasiumEnv(game, fresh, **options, loaded={"sticky": sticky, **loaded})

@@ -21,6 +21,7 @@ struct LayerCase {
   int64_t pitch = 0;
   std::vector<std::vector<float>> inputs;  // [kImages]
   std::vector<float> out = std::vector<float>(1 << 18);
+  ConvMarks marks;
   ConvScratch conv_scratch;
   std::vector<int32_t> dense_list;
 
@@ -48,8 +49,9 @@ struct LayerCase {
   void Run(const float* weights, int image) {
     const float* in = inputs[image].data();
     if (layer.kind == Layer::Kind::kConv) {
-      CpuConv(layer, weights, epilogue, in, pitch, flat, out.data(), int64_t{layer.out[1]} * layer.out[2],
-              &conv_scratch);
+      marks.Set(layer, weights, in, pitch, nullptr);
+      CpuConv(layer, weights, epilogue, in, pitch, marks, nullptr, flat, out.data(),
+              int64_t{layer.out[1]} * layer.out[2], &conv_scratch);
     } else {
       const int64_t size = int64_t{1} * layer.in[0] * layer.in[1] * layer.in[2];
       CpuDense(size, layer.out[2], weights, epilogue, 1, in, size, out.data(), 0, dense_list.data());
