@@ -22,6 +22,9 @@ SIDE = 84  # of an observation
 # A game that thinks leaves a frame unfinished, and for some frames ALE draws no other. The protocol of 2018 then shows
 # the last screen with the last one that was finished before, which is as many frames older; with ALE's chips, too.
 LEAVE_FRAMES_UNFINISHED = ["tic_tac_toe_3d", "video_checkers"]
+# Of which ale-py does not bring back all by a snapshot: two begin in the middle of a frame, and the third's settings load
+# their numbers as others than they saved.
+NEED_FRESH_EMULATORS = ["qbert", "tetris", "miniature_golf", *LEAVE_FRAMES_UNFINISHED]
 
 Reference = ReferenceEnv | GymnasiumEnv
 # From what was played so far to an action; all that is random in it comes from the generator.
@@ -82,7 +85,7 @@ class _Beside:
         loaded = {key: options.pop(key) for key in ("mode", "difficulty") if key in options}
         sticky = options.pop("repeat_action_probability", 0.0)
         # The first episodes of all kinds have emulators of their own; all, where a screen of the start may be seen.
-        fresh = math.inf if options.get("noop_max") == 0 or game in LEAVE_FRAMES_UNFINISHED else len(CUTOFFS)
+        fresh = math.inf if options.get("noop_max") == 0 or game in NEED_FRESH_EMULATORS else len(CUTOFFS)
         if self.gymnasium:
             self.reference = GymnasiumEnv(game, fresh, **options, loaded={"sticky": sticky, **loaded})
         else:

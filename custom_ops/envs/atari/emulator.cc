@@ -46,6 +46,14 @@ struct UnsavedOfEnvironment {
 template struct UnsavedOfEnvironment<&StellaEnvironment::m_player_a_action, &StellaEnvironment::m_paddle_a_strength,
                                      &StellaEnvironment::m_player_b_action, &StellaEnvironment::m_paddle_b_strength>;
 
+// The game's rules and score, of which ALEInterface is the owner.
+ale::RomSettings*& SettingsOf(StellaEnvironment& environment);
+template <auto kMember>
+struct SettingsOfEnvironment {
+  friend ale::RomSettings*& SettingsOf(StellaEnvironment& environment) { return environment.*kMember; }
+};
+template struct SettingsOfEnvironment<&StellaEnvironment::m_settings>;
+
 // What ALEInterface::act works with.
 using ActionState = std::tuple<ale::ALEState&, ale::Action&, const bool&>;
 ActionState StateOf(StellaEnvironment& environment);
@@ -113,7 +121,8 @@ std::unique_ptr<ale::ALEInterface> Load(const AtariOptions& options) {
 AtariEmulator::AtariEmulator(const AtariOptions& options)
     : ale_(Load(options)),
       repeat_action_probability_(ale_->getFloat("repeat_action_probability")),  // ALE keeps six digits
-      start_(ale_->cloneState(/*include_rng=*/false)) {
+      start_(ale_->cloneState(/*include_rng=*/false)),
+      start_settings_(ale_->romSettings->clone()) {
   if (options.chips == AtariChips::kOurs) {
     tia_ = static_cast<Tia*>(&tia());
     start_snapshot_ = tia_->TakeSnapshot();
@@ -133,6 +142,8 @@ std::array<uint32_t, 256> AtariEmulator::Palette() const {
 
 void AtariEmulator::Restart(uint32_t random_seed) {
   ale_->restoreState(start_);
+  ale_->romSettings.reset(start_settings_->clone());
+  SettingsOf(*ale_->environment) = ale_->romSettings.get();
   if (tia_ != nullptr) {
     tia_->Restore(start_snapshot_);
   } else {

@@ -67,6 +67,9 @@ class AtariEmulator {
   Tia* tia_ = nullptr;  // ours, or none
   float repeat_action_probability_;
   ale::ALEState start_;
+  // What a game's settings save is not all that they have: Chopper Command forgets whether it has begun, and Miniature
+  // Golf loads its numbers as others than it saved.
+  std::unique_ptr<const ale::RomSettings> start_settings_;
   // Of our chip, and of ALE's.
   Tia::Snapshot start_snapshot_;
   std::optional<AleTiaState> start_tia_;
