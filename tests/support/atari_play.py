@@ -22,8 +22,8 @@ SIDE = 84  # of an observation
 # A game that thinks leaves a frame unfinished, and for some frames ALE draws no other. The protocol of 2018 then shows
 # the last screen with the last one that was finished before, which is as many frames older; with ALE's chips, too.
 LEAVE_FRAMES_UNFINISHED = ["tic_tac_toe_3d", "video_checkers"]
-# Of which ale-py does not bring back all by a snapshot: two begin in the middle of a frame, and the third's settings load
-# their numbers as others than they saved.
+# Of which ale-py does not bring back all by a snapshot: two begin in the middle of a frame, and the third's settings
+# load their numbers as others than they saved.
 NEED_FRESH_EMULATORS = ["qbert", "tetris", "miniature_golf", *LEAVE_FRAMES_UNFINISHED]
 
 Reference = ReferenceEnv | GymnasiumEnv
