@@ -1,5 +1,6 @@
 // A screen that a frame was made of, and which of its rows have changed since: a frame's rows that are made of others
-// need not be made again. From a step to the next a tenth of a screen's rows change in a quiet game, half in a busy one.
+// need not be made again. From a step to the next a tenth of a screen's rows change in a quiet game, half in a busy
+// one.
 #ifndef NEUROEVO_ENVS_ATARI_KEPT_SCREEN_H_
 #define NEUROEVO_ENVS_ATARI_KEPT_SCREEN_H_
 

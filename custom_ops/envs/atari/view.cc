@@ -132,9 +132,8 @@ AtariViewFactory MakeAtariViewFactory(const AtariOptions& options, const AtariEm
   const std::array<uint32_t, 256> palette = emulator.Palette();
   if (options.protocol == AtariProtocol::kUber) {
     auto screen_to_frame = std::make_shared<const ScreenToFrame>(palette, emulator.height());
-    return [screen_to_frame, height = emulator.height()] {
-      return std::make_unique<UberView>(screen_to_frame, height);
-    };
+    return
+        [screen_to_frame, height = emulator.height()] { return std::make_unique<UberView>(screen_to_frame, height); };
   }
   auto tables = std::make_shared<const GymnasiumTables>(options, palette, emulator.height());
   return [tables] { return std::make_unique<GymnasiumView>(tables); };
