@@ -21,10 +21,10 @@ FIRST_RAM_ADDRESS = 0x80
 SIDE = 84  # of an observation
 # A game that thinks leaves a frame unfinished, and for some frames ALE draws no other. The protocol of 2018 then shows
 # the last screen with the last one that was finished before, which is as many frames older; with ALE's chips, too.
-LEAVE_FRAMES_UNFINISHED = ["tic_tac_toe_3d", "video_checkers"]
-# Of which ale-py does not bring back all by a snapshot: two begin in the middle of a frame, and the third's settings
+LEAVE_FRAMES_UNFINISHED = ["tic_tac_toe_3d", "video_checkers", "video_chess"]
+# Of which ale-py does not bring back all by a snapshot: three begin in the middle of a frame, and the fourth's settings
 # load their numbers as others than they saved.
-NEED_FRESH_EMULATORS = ["qbert", "tetris", "miniature_golf", *LEAVE_FRAMES_UNFINISHED]
+NEED_FRESH_EMULATORS = ["amidar", "qbert", "tetris", "miniature_golf", *LEAVE_FRAMES_UNFINISHED]
 
 Reference = ReferenceEnv | GymnasiumEnv
 # From what was played so far to an action; all that is random in it comes from the generator.

@@ -6,6 +6,7 @@
 // neighbor's holds is copied from it. Weights that the L1 cache does not hold are taken in chunks, all pixels with one
 // before the next; sums wait in the output meanwhile.
 #include <algorithm>
+#include <type_traits>
 
 #include "core/simd.h"
 #include "networks/vbn.h"
@@ -19,13 +20,13 @@ constexpr int kWord = ImageMarks::kWord;
 constexpr int64_t kLine = 64 / sizeof(float);  // floats of a cache line
 
 // The most vectors of channels in a block.
-constexpr int kWidest = kVectorRegisters == 32 ? 4 : 2;
+constexpr int kWidest = 4;
 
 // Pixels of a block: enough sums to hide the latency of fused multiply-adds and to make up for the loads of weights.
 // Fewer waste less on zeros that only some of them have. By forward_bench.
 constexpr int BlockPixels(int vectors, bool dense) {
   if (kVectorRegisters == 32) return vectors == 4 ? (dense ? 5 : 3) : vectors == 2 ? (dense ? 10 : 6) : 8;
-  return vectors == 2 ? 6 : 12;
+  return vectors == 4 ? 3 : vectors == 2 ? (dense ? 6 : 4) : 12;
 }
 
 // Bytes of weights that all pixels use before the next ones: what stays in the L1 cache beside the inputs and outputs
@@ -41,20 +42,88 @@ struct Chunk {
 // Of a chunk at most, so that a block's marks fit beside its sums.
 constexpr int64_t kChunkWords = 16;
 
+// The taps of a chunk at which not all of a block's windows are zero, in order, as marks: a loop over those of each
+// word, which are all read first, so that the next one is in a register when the processor mispredicts a word's last
+// tap.
+class MarkedTaps {
+ public:
+  template <int kPixels>
+  void Find(const ConvPixel* pixels, const Chunk& chunk, int64_t) {
+    chunk_ = chunk;
+    for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
+      uint64_t any = 0;
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) any |= ImageMarks::Read(pixels[p].non_zero + word->marks);
+      wanted_[word - chunk.begin] = any & word->taps;
+    }
+  }
+
+  // body(place in a window, weights).
+  template <class Body>
+  __attribute__((always_inline)) void ForEach(const float* weights, int64_t filters, const Body& body) const {
+    const int64_t words = chunk_.end - chunk_.begin;
+    for (int64_t w = 0; w < words; ++w) {
+      const int64_t first = chunk_.begin[w].place;
+      const float* rows = weights + chunk_.begin[w].weights;
+      for (uint64_t left = wanted_[w]; left != 0; left &= left - 1) {
+        const int64_t i = __builtin_ctzll(left);
+        body(first + i, rows + i * filters);
+      }
+    }
+  }
+
+ private:
+  Chunk chunk_;
+  uint64_t wanted_[kChunkWords];
+};
+
+// The same as a list, whose loop ends once. It takes longer to write, and several blocks of channels use it.
+class ListedTaps {
+ public:
+  template <int kPixels>
+  void Find(const ConvPixel* pixels, const Chunk& chunk, int64_t filters) {
+    const RawWords floats = RawWords{} + static_cast<uint32_t>(filters);  // of a row of weights
+    begin_ = chunk.begin->weights;
+    count_ = 0;
+    for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
+      uint64_t any = 0;
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) any |= ImageMarks::Read(pixels[p].non_zero + word->marks);
+      any &= word->taps;
+      uint32_t place = static_cast<uint32_t>(word->place), row = static_cast<uint32_t>(word->weights - begin_);
+      for (; any != 0; any = any >> (kLanes - 1) >> 1) {
+        const LaneMask mask = static_cast<LaneMask>(any & ((uint64_t{1} << kLanes) - 1));
+        const Words lanes = LanesOf(mask);
+        Words(lanes.v + place).Store(places_ + count_);
+        Words(lanes.v * floats + row).Store(rows_ + count_);
+        count_ += __builtin_popcount(mask);
+        place += kLanes;
+        row += kLanes * static_cast<uint32_t>(filters);
+      }
+    }
+  }
+
+  template <class Body>
+  __attribute__((always_inline)) void ForEach(const float* weights, int64_t, const Body& body) const {
+    weights += begin_;
+    for (int64_t t = 0; t < count_; ++t) body(places_[t], weights + rows_[t]);
+  }
+
+ private:
+  static constexpr int64_t kMost = kChunkWords * kWord + kLanes;  // whole vectors are written
+  int64_t begin_, count_;
+  int32_t places_[kMost];
+  int32_t rows_[kMost];  // of weights, from begin_ on
+};
+
+// By forward_bench. Longer vectors have less to do for each tap, and all channels in one block.
+using Taps = std::conditional_t<kVectorRegisters == 32, MarkedTaps, ListedTaps>;
+
 // Adds a chunk's taps to kPixels x (kVectors * kLanes) outputs, the first one being that channel. Inlined, GCC 12 would
 // keep weights in memory for want of registers.
 template <int kPixels, int kVectors>
-__attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& chunk, const float* weights,
-                                        int64_t filters, const Epilogue& epilogue, int channel) {
-  // All words before the first sum, so that the next one is in a register when the processor mispredicts a word's last
-  // tap.
-  uint64_t wanted[kChunkWords];
-  for (const ConvWord* word = chunk.begin; word < chunk.end; ++word) {
-    uint64_t any = 0;
-#pragma GCC unroll 16
-    for (int p = 0; p < kPixels; ++p) any |= ImageMarks::Read(pixels[p].non_zero + word->marks);
-    wanted[word - chunk.begin] = any & word->taps;
-  }
+__attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& chunk, const Taps& taps,
+                                        const float* weights, int64_t filters, const Epilogue& epilogue, int channel) {
   const float* window[kPixels];
   Floats sum[kPixels][kVectors];
 #pragma GCC unroll 16
@@ -65,14 +134,19 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
       sum[p][v] = chunk.begins ? Floats(0.0f) : Floats::Load(pixels[p].out + channel + v * kLanes);
     }
   }
-  weights += channel;
-  const int64_t words = chunk.end - chunk.begin;
-  for (int64_t w = 0; w < words; ++w) {
-    const int64_t first = chunk.begin[w].place;
-    const float* rows = weights + chunk.begin[w].weights;
-    for (uint64_t left = wanted[w]; left != 0; left &= left - 1) {
-      const int64_t i = __builtin_ctzll(left), place = first + i;
-      const float* row = rows + i * filters;
+  taps.ForEach(weights + channel, filters, [&](int64_t place, const float* row) {
+    // What there is less of stays in registers, where these are few.
+    if constexpr (kVectorRegisters == 16 && kPixels < kVectors) {
+      Floats value[kPixels];
+#pragma GCC unroll 16
+      for (int p = 0; p < kPixels; ++p) value[p] = Floats(window[p][place]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        const Floats weight = Floats::Load(row + v * kLanes);
+#pragma GCC unroll 16
+        for (int p = 0; p < kPixels; ++p) sum[p][v] = Fma(value[p], weight, sum[p][v]);
+      }
+    } else {
       Floats weight[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) weight[v] = Floats::Load(row + v * kLanes);
@@ -83,7 +157,7 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
         for (int v = 0; v < kVectors; ++v) sum[p][v] = Fma(value, weight[v], sum[p][v]);
       }
     }
-  }
+  });
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     const int64_t first = channel + v * kLanes;
@@ -112,6 +186,7 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
   constexpr int kPixels = BlockPixels(kVectors, kDense);
   static_assert(kPixels <= kMostBlockPixels, "");
   const ConvWord *const first = words.data(), *const last = first + words.size() - 1;  // the last one only ends them
+  Taps taps;
   for (Chunk chunk = {first, first, false, false}; chunk.end < last;) {
     const auto end_of = [&](const ConvWord* begin) {
       const ConvWord* end = begin + 1;
@@ -130,10 +205,11 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
     const int64_t ahead = ((next_end - next) * kPixels / count / kLine + 1) * kLine;
     for (int64_t i = 0; i < count; i += kPixels) {
       for (const float* end = std::min(next_end, next + ahead); next < end; next += kLine) __builtin_prefetch(next);
+      taps.Find<kPixels>(pixels + i, chunk, filters);
       int channel = 0;
       const auto sweep = [&](auto convolve, int vectors) {
         for (; channel + (vectors - 1) * kLanes < filters; channel += vectors * kLanes) {
-          convolve(pixels + i, chunk, weights, filters, epilogue, channel);
+          convolve(pixels + i, chunk, taps, weights, filters, epilogue, channel);
         }
       };
       sweep(Convolve<kPixels, kVectors>, kVectors);
@@ -227,7 +303,7 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
   const auto convolve_all = [&](auto sparse_one, auto dense_one) {
     (dense ? dense_one : sparse_one)(words, weights, filters, epilogue, pixels, count);
   };
-  if (filters > 3 * kLanes && kWidest == 4) {
+  if (filters > 3 * kLanes) {
     convolve_all(ConvolveAll<kWidest, false>, ConvolveAll<kWidest, true>);
   } else if (filters > kLanes) {
     convolve_all(ConvolveAll<2, false>, ConvolveAll<2, true>);
