@@ -80,7 +80,8 @@ void ForwardFromHost(Calls* calls, ThreadPool* pool, DeviceForward* forward, con
 
 std::unique_ptr<Population> MakePopulation(std::vector<Network> networks, int64_t rows,
                                            std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
-                                           std::shared_ptr<MemorySource> memory) {
+                                           std::shared_ptr<MemorySource> memory, int rank) {
+  if (rank != 0) ThrowInvalid("rank is ", rank, ", expected 0: the GPU backend has no members of low rank");
   device::CheckAvailable();
   const device::Using gpu(memory == nullptr ? 0 : device::Current());
   if (dtype == DType::kFloat32) {
