@@ -15,6 +15,7 @@ from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.layers import take_apart
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
+from tests.support import cuda_emulated
 
 HOPPER = Network("mlp", hidden=(16, 8))
 RECURRENT = Network("layers", layers=("dense 12", "relu", "lstm 6"))
@@ -50,6 +51,13 @@ def test_engines_layouts_and_backends_play_the_same(network, rank):
     assert played(network, rank, threads=2, lanes=1, slots=7, engine="tensorflow") == expected
     assert played(network, rank, threads=2, lanes=3, slots=2, backend="reference") == expected
     assert played(network, rank + 1, threads=2, lanes=2, slots=5) != expected
+
+
+@pytest.mark.parametrize("engine", ["native", "tensorflow"])
+def test_the_gpus_kernels_play_the_same(engine):
+    cuda_emulated.load()
+    expected = played(HOPPER, 2, steps=12, threads=1, lanes=1, slots=1)
+    assert played(HOPPER, 2, steps=12, threads=2, lanes=2, slots=4, backend="cuda_emulated", engine=engine) == expected
 
 
 @pytest.mark.parametrize("name", ["model", "virtual_bn"])
