@@ -97,17 +97,20 @@ def forward(text, theta, values):
     return values
 
 
+def submitted(episodes, **options):
+    with LocalEvaluator("Hopper-v5", HOPPER, device="cpu", **options) as evaluator:
+        evaluator.submit(episodes)
+
+
 def test_mistakes_are_told():
-    with LocalEvaluator("Hopper-v5", HOPPER, rank=1, device="cpu", parent_rows=2) as evaluator:
-        with pytest.raises(UserError, match=r"has rank 2, expected 1"):
-            evaluator.submit([Episode(Genome(1).child(2, 0.5, rank=2), 1)])
-    with LocalEvaluator("Hopper-v5", HOPPER, rank=1, device="cpu", parent_rows=2) as evaluator:
-        with pytest.raises(UserError, match=r"3 genomes need one of the 2 parent rows"):
-            evaluator.submit([Episode(Genome(n), 1) for n in range(3)])
-    with LocalEvaluator("Hopper-v5", HOPPER, device="cpu") as evaluator:
-        with pytest.raises(UserError, match=r"has rank 1, expected none"):
-            evaluator.submit([Episode(Genome(1).child(2, 0.5, rank=1), 1)])
+    member = Genome(1).child(2, 0.5, rank=2)
+    with pytest.raises(UserError, match=r"has rank 2, expected 1"):
+        submitted([Episode(member, 1)], rank=1)
+    with pytest.raises(UserError, match=r"3 genomes need one of the 2 parent rows"):
+        submitted([Episode(Genome(n), 1) for n in range(3)], rank=1, parent_rows=2)
+    with pytest.raises(UserError, match=r"has rank 2, expected none"):
+        submitted([Episode(member, 1)])
     with pytest.raises(UserError, match="evaluated in int8, expected float32 for mutations of rank 1"):
         LocalEvaluator("frostbite", dataclasses.replace(Network("model"), dtype="int8"), rank=1, device="cpu")
-    with pytest.raises(UserError, match="rank 1 has no row of its parent"):
-        pack([Episode(Genome(1).child(2, 0.5, rank=1), 1)], frame_skip=1, dimensions=[5])
+    with pytest.raises(UserError, match="rank 2 has no row of its parent"):
+        pack([Episode(member, 1)], frame_skip=1, dimensions=[5])

@@ -200,6 +200,20 @@ TEST(ForwardIsThatOfTheWeights) {
   }
 }
 
+TEST(TheSameBitsOnEveryMachineAndBuild) {
+  const auto population =
+      Make("cpu", {"input float32 9 10 3; conv 21 3 3 1 same 1; bias; relu; dense 37 1; bias; tanh; dense 5 1"}, 3);
+  Fill(population.get());
+  const auto observations = Observations<float>(population->networks()[0], static_cast<int64_t>(kSlots.size()), 4);
+  uint64_t hash = 0xcbf29ce484222325u;
+  const auto add = [&](const std::vector<float>& values) {
+    for (float value : values) hash = (hash ^ ToBits(value)) * 0x100000001b3u;
+  };
+  add(Forward(population.get(), kSlots, observations));
+  add(Read(population.get(), 5));
+  CHECK_EQ(hash, 0xd907f7bbdaeb4d96u);
+}
+
 TEST(WhoSharesTheCallAndThreadsChangeNothing) {
   const std::string text = "input float32 9 10 3; conv 12 3 3 1 same 1; bias; relu; dense 37 1; bias; relu; dense 5 1";
   std::vector<float> alone;
