@@ -66,7 +66,12 @@ struct Layer {
   int64_t weights = 0;                         // how many
   int64_t statistics = 0;                      // vbn: where its means, then its factors are in a row
   int64_t state = 0;                           // recall, cell: where h, then c of the cell are in a state
+  int rank = 0;                                // of a member's conv or dense layer (low_rank.h); 0: it is a matrix
+  int64_t factors = 0;                         // with a rank: where A, then B are in the member
 
+  // conv, dense: the products of a sum; the weights are a matrix [inputs, out[2]].
+  int64_t inputs() const { return weights / out[2]; }
+  bool matrix() const { return kind == Kind::kConv || kind == Kind::kDense; }
   bool pool() const { return kind == Kind::kMaxPool || kind == Kind::kAvgPool; }
 };
 
@@ -89,6 +94,13 @@ class Network {
   int64_t state_size() const { return state_size_; }  // floats of a state
   bool recurrent() const { return state_size_ > 0; }
   const std::vector<Layer>& layers() const { return layers_; }
+
+  // Of members of a rank in [1, low_rank::kMaxRank]; see low_rank.h.
+  int64_t factors(int rank) const;                   // noise values of a member, F
+  std::vector<Layer> member_layers(int rank) const;  // the layers with their places in a member
+  int64_t member_size(int rank) const {              // floats of a member: F and the statistics of vbn
+    return factors(rank) + row_size_ - dimension_;
+  }
 
  private:
   std::string text_;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "networks/low_rank.h"
 #include "population/perturb_chains.h"
 #include "population/slot_blocks.h"
 
@@ -16,19 +17,29 @@ constexpr int64_t kChunk = 1 << 15;
 
 }  // namespace
 
-HostPopulation::HostPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
-    : FloatPopulation(std::move(networks), rows, std::move(pool)),
+HostPopulation::HostPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank,
+                               int64_t float_rows)
+    : FloatPopulation(std::move(networks), rows, std::move(pool), rank, float_rows),
       memories_(rows, [this] { return MakeSlotMemory(); }) {
-  int64_t longest = 0, floats = 0;
+  constexpr int64_t kFloat = sizeof(float);
+  int64_t longest = 0, floats = 0, member = 0;
   for (const Network& network : networks_) {
     longest = std::max(longest, network.dimension());
     floats = std::max(floats, network.row_size());
+    if (members_.count() == 0) continue;
+    member = std::max(member, network.member_size(rank));
+    member_layers_.push_back(network.member_layers(rank));
   }
   chunks_ = (longest + kChunk - 1) / kChunk;
-  memory_ = std::make_unique<RowMemory>(rows_, floats * static_cast<int64_t>(sizeof(float)), longest);
-  if (recurrent()) {
-    states_ = std::make_unique<RowMemory>(rows_, state_size_ * static_cast<int64_t>(sizeof(float)), state_size_);
-  }
+  memory_ = std::make_unique<RowMemory>(members_.weight_rows(), floats * kFloat, longest);
+  if (members_.count() > 0) member_memory_ = std::make_unique<RowMemory>(members_.count(), member * kFloat, member);
+  if (recurrent()) states_ = std::make_unique<RowMemory>(rows_, state_size_ * kFloat, state_size_);
+}
+
+RowWeights HostPopulation::WeightsOf(int64_t row) const {
+  if (!members_.Is(row)) return {Row(row), Row(row)};
+  const Members::Member& member = members_.Of(row);
+  return {Row(member.center), Row(row), low_rank::Factor(member.scale, members_.rank())};
 }
 
 void HostPopulation::InitChunk(int64_t row, uint64_t seed, int64_t begin, int64_t end) {
@@ -64,6 +75,12 @@ void HostPopulation::DoRead(const std::vector<int64_t>& rows, float* out, int64_
   const int64_t tasks = chunks_ * static_cast<int64_t>(rows.size());
   pool_->ParallelFor(tasks, [&](int64_t task) {
     const int64_t i = task / chunks_, begin = task % chunks_ * kChunk;
+    if (members_.Is(rows[i])) {
+      if (begin != 0) return;
+      const Members::Member& member = members_.Of(rows[i]);
+      return low_rank::Materialize(NetworkOf(rows[i]), LayersOf(row_network_[rows[i]], true), Row(member.center),
+                                   Row(rows[i]), member.scale, out + i * stride);
+    }
     const int64_t count = std::min(kChunk, NetworkOf(rows[i]).dimension() - begin);
     if (count > 0) memcpy(out + i * stride + begin, Row(rows[i]) + begin, count * sizeof(float));
   });
@@ -86,29 +103,59 @@ void HostPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
   });
 }
 
+void HostPopulation::DoPerturbMembers(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) {
+  pool_->ParallelFor(static_cast<int64_t>(rows.size()), [&](int64_t i) {
+    const Members::Member& member = members_.Of(rows[i]);
+    const std::vector<Layer>& layers = LayersOf(row_network_[rows[i]], true);
+    const float* center = Row(member.center);
+    float* values = Row(rows[i]);
+    for (size_t l = 0; l < layers.size(); ++l) {
+      const Layer& layer = layers[l];
+      if (layer.matrix()) {
+        const int64_t count = layer.rank * (layer.inputs() + layer.out[2]);
+        AddNoiseTo(seeds[i], layer.factors, count, 1.0f, nullptr, values + layer.factors);
+      } else if (layer.weights > 0) {
+        AddNoiseTo(seeds[i], layer.offset, layer.weights, member.scale, center + NetworkOf(rows[i]).layers()[l].offset,
+                   values + layer.offset);
+      }
+    }
+  });
+}
+
 void HostPopulation::DoReadStatistics(int64_t row, float* out, int64_t n) {
-  std::copy_n(Row(row) + NetworkOf(row).dimension(), n, out);
+  const Network& network = NetworkOf(row);
+  std::copy_n(Row(row) + (members_.Is(row) ? network.factors(rank()) : network.dimension()), n, out);
 }
 
 void HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
                                const std::vector<int64_t>& states) {
-  const SlotBlocks slots(rows, pool_->threads(), kMaxSlots);
+  // Members of one center share its weight reads, but not with the center itself, whose layers lie elsewhere.
+  std::vector<int64_t> shared = rows;
+  for (int64_t& row : shared) {
+    if (members_.Is(row)) row = rows_ + members_.Of(row).center;
+  }
+  const SlotBlocks slots(shared, pool_->threads(), kMaxSlots);
   const int64_t tasks = static_cast<int64_t>(slots.blocks.size());
   pool_->ParallelFor(tasks, [&](int64_t task) {
     const SlotBlock& block = slots.blocks[task];
-    const int64_t row = rows[slots.order[block.first]];
+    const int64_t first = rows[slots.order[block.first]];
     const void* block_observations[kMaxSlots];
     float *block_outs[kMaxSlots], *block_states[kMaxSlots];
+    RowWeights weights[kMaxSlots];
     SlotMemory* memories[kMaxSlots] = {};
-    slots.Places(block, NetworkOf(row), observations, out, block_observations, block_outs);
-    for (int s = 0; s < block.slots && !states.empty(); ++s) {
-      const int64_t state = states[slots.order[block.first + s]];
-      if (recurrent()) block_states[s] = reinterpret_cast<float*>(states_->Row(state));
-      memories[s] = memories_.Lend(state, Content(row));
+    slots.Places(block, NetworkOf(first), observations, out, block_observations, block_outs);
+    for (int s = 0; s < block.slots; ++s) {
+      const int64_t slot = slots.order[block.first + s];
+      weights[s] = WeightsOf(rows[slot]);
+      if (states.empty()) continue;
+      if (recurrent()) block_states[s] = reinterpret_cast<float*>(states_->Row(states[slot]));
+      memories[s] = memories_.Lend(states[slot], Content(rows[slot]));
     }
-    Evaluate(row_network_[row], Row(row), block.slots, block_observations, recurrent() ? block_states : nullptr,
-             memories, block_outs);
-    for (SlotMemory* memory : memories) SlotMemories::Keep(memory, Content(row));
+    Evaluate(row_network_[first], members_.Is(first), weights, block.slots, block_observations,
+             recurrent() ? block_states : nullptr, memories, block_outs);
+    for (int s = 0; s < block.slots; ++s) {
+      SlotMemories::Keep(memories[s], Content(rows[slots.order[block.first + s]]));
+    }
   });
 }
 

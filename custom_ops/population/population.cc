@@ -3,15 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
 #include "core/trace.h"
-#include "population/host_population.h"
-#include "population/int8/host_population.h"
 
 namespace neuroevo {
 
@@ -40,46 +37,24 @@ std::string InputOf(const Network& network) {
   return text;
 }
 
+int64_t CheckedRows(int64_t rows) {
+  if (rows < 1 || rows > kMaxRows) ThrowInvalid("rows is ", rows, ", expected 1 to ", kMaxRows);
+  return rows;
+}
+
 [[noreturn]] void ThrowNoVbn() {
   throw Error(Error::Kind::kInternal, "this backend takes no networks with vbn, and has one");
 }
 
-std::map<std::string, Population::Maker>& Makers() {
-  static std::map<std::string, Population::Maker> makers;
-  return makers;
-}
-
 }  // namespace
 
-Population::Register::Register(const char* backend, Maker maker) { Makers()[backend] = maker; }
-
-std::unique_ptr<Population> Population::Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
-                                             std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
-                                             std::shared_ptr<MemorySource> memory) {
-  if (dtype != DType::kFloat32 && dtype != DType::kInt8) {
-    ThrowInvalid("dtype is ", NameOf(dtype), ", expected float32 or int8");
-  }
-  const auto registered = Makers().find(backend);
-  if (registered != Makers().end()) {
-    return registered->second(std::move(networks), rows, std::move(pool), dtype, float_rows, std::move(memory));
-  }
-  const bool cpu = backend == "cpu";
-  if (!cpu && backend != "reference") {
-    std::string others;
-    for (const auto& [name, maker] : Makers()) others += " or '" + name + "'";
-    ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'", others);
-  }
-  std::unique_ptr<HostPopulation> floats = cpu ? MakeCpuPopulation(std::move(networks), rows, std::move(pool))
-                                               : MakeReferencePopulation(std::move(networks), rows, std::move(pool));
-  if (dtype == DType::kFloat32) return floats;
-  return std::make_unique<Int8HostPopulation>(
-      std::move(floats), cpu ? MakeInt8CpuBackend() : MakeInt8ReferenceBackend(), rows, float_rows);
-}
-
-Population::Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
-    : networks_(std::move(networks)), rows_(rows), pool_(std::move(pool)) {
+Population::Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank,
+                       int64_t float_rows)
+    : networks_(std::move(networks)),
+      rows_(CheckedRows(rows)),
+      pool_(std::move(pool)),
+      members_(rank, float_rows, rows) {
   if (networks_.empty()) ThrowInvalid("a population needs at least 1 network, found 0");
-  if (rows_ < 1 || rows_ > kMaxRows) ThrowInvalid("rows is ", rows_, ", expected 1 to ", kMaxRows);
   if (!pool_) ThrowInvalid("a population needs a thread pool, found null");
   const Network& first = networks_[0];
   for (size_t i = 1; i < networks_.size(); ++i) {
@@ -116,6 +91,12 @@ void Population::CheckFilled(int64_t row) const {
   }
 }
 
+void Population::CheckUsable(int64_t row) const {
+  CheckRow("row", row);
+  CheckFilled(row);
+  members_.CheckCenter(row, content_);
+}
+
 void Population::CheckPrepared(int64_t row) const {
   if (NetworkOf(row).has_vbn() && !prepared_[row]) {
     ThrowInvalid("row ", row, " is of a network with vbn and was not prepared since it was filled: call Prepare first");
@@ -127,6 +108,7 @@ void Population::CheckFill(const std::vector<int64_t>& rows, const std::vector<i
   std::unordered_set<int64_t> seen;
   for (size_t i = 0; i < rows.size(); ++i) {
     CheckRow("row", rows[i]);
+    members_.CheckHoldsWeights("row", rows[i]);
     CheckIndex("network", network[i], static_cast<int64_t>(networks_.size()));
     if (!seen.insert(rows[i]).second) ThrowInvalid("row ", rows[i], " is given twice, expected different rows");
   }
@@ -153,8 +135,7 @@ void Population::Assign(const std::vector<int64_t>& rows, const std::vector<int3
 void Population::Read(const std::vector<int64_t>& rows, float* out, int64_t stride) {
   CheckPointer("out", out, rows.size());
   for (int64_t row : rows) {
-    CheckRow("row", row);
-    CheckFilled(row);
+    CheckUsable(row);
     CheckTheta(row, false);
     CheckStride(stride, NetworkOf(row));
   }
@@ -169,9 +150,11 @@ void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int6
   CheckSize("scale", scale.size(), "dst", dst.size());
   std::vector<int32_t> network(dst.size());
   std::unordered_map<int64_t, int32_t> filled;  // networks of the rows written by earlier entries
+  const bool members = !dst.empty() && members_.Is(dst[0]);
   for (size_t i = 0; i < dst.size(); ++i) {
     CheckRow("dst row", dst[i]);
     CheckRow("src row", src[i]);
+    members_.CheckHoldsWeights("src row", src[i]);
     if (!std::isfinite(scale[i])) ThrowInvalid("scale ", i, " is ", scale[i], ", expected a finite number");
     const auto earlier = filled.find(src[i]);
     if (earlier == filled.end()) {
@@ -179,11 +162,22 @@ void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int6
       CheckTheta(src[i], src[i] == dst[i]);
     }
     network[i] = earlier == filled.end() ? row_network_[src[i]] : earlier->second;
+    if (members_.Is(dst[i]) != members) {
+      ThrowInvalid("of dst rows ", dst[0], " and ", dst[i], " one is a member, expected all of them or none");
+    }
+    if (members && filled.count(dst[i]) > 0)
+      ThrowInvalid("member ", dst[i], " is given twice, expected different ones");
     filled[dst[i]] = network[i];
   }
   CheckChains(dst, src);
   for (const auto& [row, index] : filled) SetNetwork(row, index);
-  DoPerturb(dst, src, network, seeds, scale);
+  if (!members) return DoPerturb(dst, src, network, seeds, scale);
+  for (size_t i = 0; i < dst.size(); ++i) members_.Set(dst[i], {src[i], content_[src[i]], scale[i]});
+  DoPerturbMembers(dst, seeds);
+}
+
+void Population::DoPerturbMembers(const std::vector<int64_t>&, const std::vector<uint64_t>&) {
+  throw Error(Error::Kind::kInternal, "this backend has no members of low rank, and was given one");
 }
 
 void Population::SetReference(const void* observations, int64_t count) {
@@ -211,8 +205,7 @@ void Population::Prepare(const std::vector<int64_t>& rows) {
   std::vector<int64_t> unprepared;
   std::unordered_set<int64_t> seen;
   for (int64_t row : rows) {
-    CheckRow("row", row);
-    CheckFilled(row);
+    CheckUsable(row);
     if (!NetworkOf(row).has_vbn() || prepared_[row] || !seen.insert(row).second) continue;
     if (reference_count_ == 0) {
       ThrowInvalid("row ", row, " is of a network with vbn, and there is no reference batch: call SetReference first");
@@ -230,8 +223,7 @@ void Population::DoPrepare(const std::vector<int64_t>&) { ThrowNoVbn(); }
 void Population::DoReadStatistics(int64_t, float*, int64_t) { ThrowNoVbn(); }
 
 std::vector<float> Population::Statistics(int64_t row) {
-  CheckRow("row", row);
-  CheckFilled(row);
+  CheckUsable(row);
   CheckPrepared(row);
   const Network& network = NetworkOf(row);
   std::vector<float> statistics(network.row_size() - network.dimension());
@@ -244,8 +236,7 @@ void Population::CheckForward(const std::vector<int64_t>& rows, const void* obse
   CheckPointer("observations", observations, rows.size());
   CheckPointer("out", out, rows.size());
   for (int64_t row : rows) {
-    CheckRow("row", row);
-    CheckFilled(row);
+    CheckUsable(row);
     CheckPrepared(row);
   }
   if (!recurrent() && states.empty()) return;

@@ -13,6 +13,7 @@
 #include "core/thread_pool.h"
 #include "gpu/memory_source.h"
 #include "networks/network.h"
+#include "population/members.h"
 
 namespace neuroevo {
 
@@ -25,15 +26,18 @@ class Population {
   // [0, float_rows) hold their theta too, for Read and as what Perturb starts from; of the others Perturb can start
   // from what Init or Assign put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold
   // theta. memory: where a backend on a GPU takes the rows' memory from; null: from the GPU. Others do not look at it.
+  // rank: not 0, with kFloat32: rows from float_rows on are members of low rank (networks/low_rank.h), which hold few
+  // numbers and refer to a row with weights. Perturb alone fills them.
   static std::unique_ptr<Population> Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
                                           std::shared_ptr<ThreadPool> pool, DType dtype = DType::kFloat32,
-                                          int64_t float_rows = -1, std::shared_ptr<MemorySource> memory = nullptr);
+                                          int64_t float_rows = -1, std::shared_ptr<MemorySource> memory = nullptr,
+                                          int rank = 0);
   virtual ~Population() = default;
 
   // Makes a backend known under a name, before anyone makes a population: libraries do so when they are loaded.
   using Maker = std::unique_ptr<Population> (*)(std::vector<Network> networks, int64_t rows,
                                                 std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
-                                                std::shared_ptr<MemorySource> memory);
+                                                std::shared_ptr<MemorySource> memory, int rank);
   struct Register {
     Register(const char* backend, Maker maker);
   };
@@ -41,9 +45,11 @@ class Population {
   const std::vector<Network>& networks() const { return networks_; }
   int64_t rows() const { return rows_; }
   const std::shared_ptr<ThreadPool>& pool() const { return pool_; }
+  int rank() const { return members_.rank(); }
 
   // All of these validate first and throw before anything is changed; then they run on the pool and return when all is
-  // done. They may run concurrently as long as no row is written by one call while another uses it.
+  // done. They may run concurrently as long as no row is written by one call while another uses it; who uses a member
+  // uses its center, too. Once its center has been filled anew, a member can only be filled again.
 
   // theta of rows[i] = initial weights of networks()[network[i]] from seeds[i]. Rows must differ.
   void Init(const std::vector<int64_t>& rows, const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds);
@@ -52,12 +58,14 @@ class Population {
   void Assign(const std::vector<int64_t>& rows, const std::vector<int32_t>& network, const float* thetas,
               int64_t stride);
 
-  // out[i, :D] = theta of rows[i].
+  // out[i, :D] = theta of rows[i]; of a member that of low_rank::Materialize, which Forward never makes.
   void Read(const std::vector<int64_t>& rows, float* out, int64_t stride);
 
   // In list order: theta of dst[i] = theta of src[i] + scale[i] * noise(seeds[i]), by one fused multiply-add a weight.
   // dst[i] == src[i] is allowed, and so is a later entry that reads or writes an earlier entry's dst: a chain is
   // (dst, src), (dst, dst), (dst, dst) ... Different chains run in parallel and long vectors are split over threads.
+  // Where all dst are members, each becomes the member of src with that seed and scale instead. They must differ, and
+  // src hold weights; members and other rows are filled by different calls.
   void Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<uint64_t>& seeds,
                const std::vector<float>& scale);
 
@@ -91,7 +99,9 @@ class Population {
   bool recurrent() const { return state_size_ > 0; }
 
  protected:
-  Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool);
+  // rank, float_rows: as in Make, of a backend that has members.
+  Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank = 0,
+             int64_t float_rows = -1);
 
   // The work behind the calls above, for arguments already checked. row_network_ already holds the rows' new networks.
   virtual void DoInit(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) = 0;
@@ -101,6 +111,8 @@ class Population {
   virtual void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
                          const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds,
                          const std::vector<float>& scale) = 0;
+  // rows: different members, whose centers and scales are in members_.
+  virtual void DoPerturbMembers(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds);
   // reference_ has been set.
   virtual void DoSetReference() {}
   // rows: different, of networks with vbn; reference_count_ > 0.
@@ -136,6 +148,7 @@ class Population {
   std::vector<Network> networks_;
   int64_t rows_;
   std::shared_ptr<ThreadPool> pool_;
+  Members members_;
   std::vector<int32_t> row_network_;  // [R], index into networks_; -1: not filled yet
   std::vector<char> reference_;       // [B] observations
   int64_t reference_count_ = 0;       // B; 0: not set yet
@@ -144,6 +157,7 @@ class Population {
  private:
   void CheckRow(const char* what, int64_t row) const;
   void CheckFilled(int64_t row) const;
+  void CheckUsable(int64_t row) const;
   void CheckPrepared(int64_t row) const;
   void CheckFill(const std::vector<int64_t>& rows, const std::vector<int32_t>& network) const;
   void SetNetwork(int64_t row, int32_t network);

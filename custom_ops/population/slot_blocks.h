@@ -1,4 +1,5 @@
-// The slots of a Forward call grouped by row, so that slots of one row share its weight reads.
+// The slots of a Forward call grouped by row, so that slots of one row share its weight reads; in place of rows there
+// may be other numbers, equal where slots share reads.
 #ifndef NEUROEVO_POPULATION_SLOT_BLOCKS_H_
 #define NEUROEVO_POPULATION_SLOT_BLOCKS_H_
 

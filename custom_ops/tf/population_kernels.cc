@@ -60,6 +60,7 @@ class PopulationMakeOp : public OpKernel {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("rows", &rows_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("backend", &backend_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("float_rows", &float_rows_));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("rank", &rank_));
     tensorflow::DataType dtype;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype));
     dtype_ = dtype == tensorflow::DT_INT8 ? DType::kInt8 : DType::kFloat32;
@@ -74,7 +75,7 @@ class PopulationMakeOp : public OpKernel {
       if (backend_ == "cuda" && ctx->device()->device_type() == tensorflow::DEVICE_GPU) {
         memory = std::make_shared<DeviceMemorySource>(ctx->device()->GetAllocator(tensorflow::AllocatorAttributes()));
       }
-      auto population = Population::Make(backend_, networks, rows_, ProcessPool(), dtype_, float_rows_, memory);
+      auto population = Population::Make(backend_, networks, rows_, ProcessPool(), dtype_, float_rows_, memory, rank_);
       if (memory != nullptr) WaitForStream(ctx);
       return new Resource<PopulationPtr>(std::move(population));
     });
@@ -82,6 +83,7 @@ class PopulationMakeOp : public OpKernel {
 
  private:
   int64_t rows_, float_rows_;
+  int32_t rank_;
   std::string backend_;
   DType dtype_;
 };

@@ -38,6 +38,7 @@ REGISTER_OP("PopulationMake")
     .Attr("backend: string = 'cpu'")
     .Attr("dtype: {float, int8} = DT_FLOAT")
     .Attr("float_rows: int = -1")
+    .Attr("rank: int = 0")
     .Output("handle: resource")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
@@ -53,7 +54,9 @@ rows: R. A row takes memory once it is written.
 backend: cpu, or reference (slow, written to be read, bit-equal).
 dtype: float, or int8: networks are evaluated in integers, and a row holds one byte a weight.
 float_rows: with int8, rows [0, float_rows) hold float weights too, which PopulationRead and PopulationPerturb need of
-  a source; -1: all rows do. With float it means nothing.
+  a source; -1: all rows do. With float it counts where there is a rank.
+rank: with float, rows from float_rows on are members of this rank: they refer to one of the other rows, their center,
+  and only PopulationPerturb fills them. 0: there are none.
 handle: freed, with its rows, when the last copy of the handle is dropped.
 )doc");
 
@@ -125,6 +128,7 @@ REGISTER_OP("PopulationPerturb")
     .SetShapeFn(VectorsIn)
     .Doc(R"doc(
 In list order: theta of dst = theta of src + scale * noise(seed). dst may equal src; later entries see earlier ones.
+Where all of dst are members, they become members of src, which must stay as it is as long as they are used.
 
 dst, src: [K], in [0, R).
 seeds, scales: [K].

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from neuroevo.accelerated import noise
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.native.weights import vector_of
 
@@ -41,8 +42,11 @@ class GenomeRows:
             float32 [K, D].
 
         Raises:
-            UserError: A genome's center has another size.
+            UserError: A genome's center has another size, or its last mutation is of low rank.
         """
+        for each in genomes:
+            if each is not None and each.rank:
+                raise UserError(f"a genome's last mutation has rank {each.rank}, expected none on the accelerator")
         starts = self._random(genomes)
         origins = [None if _is_random(each) or each is None else (each.parent or each) for each in genomes]
         places = {each: place for place, each in enumerate(dict.fromkeys(each for each in origins if each is not None))}

@@ -21,18 +21,19 @@ from neuroevo.core.genome import Genome
 WeightDecay = Annotated[float, Strict(), Field(ge=0, le=1e6)]
 
 
-def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float) -> list[Genome]:
+def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, rank: int = 0) -> list[Genome]:
     """Adds sigma * noise to the center and subtracts it, for each of P seeds.
 
     Args:
         center: The genome in the middle of every pair.
         seeds: The noise seeds of the P pairs.
         sigma: Standard deviation of the noise, a value that float32 represents exactly.
+        rank: Of the noise; 0: all weights have noise of their own.
 
     Returns:
         2P genomes: plus and minus of the first seed, plus and minus of the second, and so on.
     """
-    return [center.child(seed, scale) for seed in seeds for scale in (sigma, -sigma)]
+    return [center.child(seed, scale, rank) for seed in seeds for scale in (sigma, -sigma)]
 
 
 def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights, dimension: int) -> np.ndarray:
@@ -50,7 +51,10 @@ def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights, di
         The direction in which fitness increases, float32 [D].
     """
     seeds = [genome.chain[-1][0] for genome in genomes[::2]]
-    return weights.noise_sum(seeds, (shaped[::2] - shaped[1::2]) / len(genomes), dimension)
+    factors = (shaped[::2] - shaped[1::2]) / len(genomes)
+    if genomes[0].rank:
+        return weights.low_rank_noise_sum(seeds, factors, genomes[0].network, genomes[0].rank)
+    return weights.noise_sum(seeds, factors, dimension)
 
 
 def ascend(

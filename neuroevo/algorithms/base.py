@@ -140,3 +140,16 @@ class Unvalidated:
     def tell_validation(self, state: Any, validation: Played) -> Any:
         """Returns the state that tell() returned."""
         return state
+
+
+def low_rank(algorithm: Any) -> int:
+    """The rank of the last mutation of an algorithm's genomes.
+
+    Args:
+        algorithm: An Algorithm. One whose genomes have such mutations says so by an attribute low_rank.
+
+    Returns:
+        A number in [1, 64]; 0 where there are none.
+    """
+    rank = getattr(algorithm, "low_rank", 0)
+    return rank if isinstance(rank, int) else 0

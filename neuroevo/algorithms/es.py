@@ -67,6 +67,11 @@ class ES(Unvalidated):
     state_type: ClassVar[type] = ESState
     behavior: ClassVar[None] = None
 
+    @property
+    def low_rank(self) -> int:
+        """The rank of the noise; 0: all weights have noise of their own."""
+        return 0
+
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> ESState:
         """Makes the state before generation 0.
 
@@ -83,7 +88,7 @@ class ES(Unvalidated):
     def ask(self, state: ESState, weights: Weights) -> list[Genome]:
         """Returns the center's antithetic pairs, plus before minus."""
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
-        return antithetic_pairs(state.center, seeds, self._sigma(state))
+        return antithetic_pairs(state.center, seeds, self._sigma(state), self.low_rank)
 
     def tell(self, state: ESState, population: Played, weights: Weights) -> ESState:
         """Moves the center by one optimizer step.

@@ -11,6 +11,7 @@ from neuroevo.algorithms.base import Algorithm
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.ga_ns import GANS
+from neuroevo.algorithms.low_rank_es import LowRankES
 from neuroevo.algorithms.ns_es import NSES, NSRES
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.core.errors import UserError
@@ -21,6 +22,7 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "es": ES,
     "ga": GA,
     "ga_ns": GANS,
+    "low_rank_es": LowRankES,
     "ns_es": NSES,
     "nsr_es": NSRES,
     "random_search": RandomSearch,

@@ -94,7 +94,7 @@ def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.n
         action_low=replay.pool.action_low if vector else None,
         action_high=replay.pool.action_high if vector else None,
         action_bins=config.network.action_bins,
-        statistics=replay.population.statistics(0),
+        statistics=replay.population.statistics(int(replay.rows[0])),
     )
 
 

@@ -38,7 +38,7 @@ class Population:
     @property
     def parents(self) -> list[Genome | None]:
         """Whose offspring each member is, [N]: the genome without its last mutation; None for one without mutations."""
-        return [replace(each, chain=each.chain[:-1]) if each.chain else None for each in self.genomes]
+        return [each.parent for each in self.genomes]
 
     @property
     def ranking(self) -> np.ndarray:

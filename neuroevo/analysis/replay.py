@@ -15,6 +15,7 @@ from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
+from neuroevo.rollout.parent_cache import needed_rows
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class ReplayStep:
 
 
 class Replay:
-    """M genomes in the environment and with the network of a configuration: genome m has slot m and row m.
+    """M genomes in the environment and with the network of a configuration: genome m has slot m and a row.
 
     Args:
         config: What is played, and by which network.
@@ -45,7 +46,9 @@ class Replay:
 
     Attributes:
         pool: The native environments, M slots.
-        population: The native networks, M rows.
+        population: The native networks: a row for each genome, and where some have a mutation of low rank, rows of what
+            these start from.
+        rows: The row of each genome, int64 [M].
         network: The list of layers in text form.
         weights: What makes the weights of genomes.
 
@@ -65,21 +68,34 @@ class Replay:
         layers = functools.partial(config.network.lines, continuous_actions=self.pool.action_dtype == np.float32)
         shown = self.pool.observation_dtype.name, self.pool.observation_shape
         self.network = network_text(layers, *shown, self.pool.num_actions)
-        self.population = Population([self.network], len(genomes), dtype=config.network.dtype)
         self.weights = NativeWeights([self.network])
-        thetas = np.stack([self.weights.theta(genome) for genome in genomes])
-        self.population.assign(range(len(genomes)), [0] * len(genomes), thetas)
+        rank = max((genome.rank for genome in genomes), default=0)
+        held = needed_rows(genomes, rank) if rank else list(genomes)
+        count, dtype = len(held) + (len(genomes) if rank else 0), config.network.dtype
+        self.population = Population([self.network], count, dtype=dtype, float_rows=len(held), rank=rank)
+        self.population.assign(range(len(held)), [0] * len(held), np.stack([self.weights.theta(each) for each in held]))
         self._slots = np.arange(len(genomes))
+        self.rows = self._slots if not rank else self._rows_of(genomes, held)
         if reference_batch is not None:
             self.population.set_reference(reference_batch)
-        self.population.prepare(self._slots)
+        self.population.prepare(self.rows)
         self._normalizers = None if normalizer is None else [0] * len(genomes)
         if normalizer is not None:
             self.pool.set_normalizer(0, normalizer.mean, normalizer.std)
 
     def thetas(self) -> np.ndarray:
         """Everyone's weights, float32 [M, D]."""
-        return self.population.read(self._slots)
+        return self.population.read(self.rows)
+
+    def _rows_of(self, genomes: Sequence[Genome], held: Sequence[Genome]) -> np.ndarray:
+        """The row of each genome, int64 [M]: one of those held, or one behind them that this makes a member."""
+        rows = []
+        for slot, genome in enumerate(genomes):
+            if genome.rank and genome.parent is not None:
+                (seed, scale), source = genome.chain[-1], held.index(genome.parent)
+                self.population.perturb([len(held) + slot], [source], [seed], [scale])
+            rows.append(len(held) + slot if genome.rank else held.index(genome))
+        return np.array(rows, np.int64)
 
     def play(self, seed: int, max_episode_steps: int = 0) -> Iterator[ReplayStep]:
         """One episode of everyone at once, each from the same seed.
@@ -100,7 +116,7 @@ class Replay:
         yield ReplayStep(slots, playing.copy(), returns.copy(), steps.copy())
         while playing.any():
             moved = slots[playing]
-            outputs = self.population.forward(moved, observe(moved), self.population.outputs, moved)
+            outputs = self.population.forward(self.rows[moved], observe(moved), self.population.outputs, moved)
             rewards, dones = pool.step(moved, pool.actions(outputs))
             returns[moved] += rewards
             steps[moved] += 1

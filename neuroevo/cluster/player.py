@@ -38,6 +38,7 @@ class PlayerSettings:
         networks: What the networks of genomes count from 0.
         device: "auto", "cpu" or "gpu".
         behavior: What to record of each episode; None: nothing.
+        rank: Of genomes' last mutations, as LocalEvaluator takes it.
         lanes: Lanes of each player; None: chosen from its machine.
         slots: Slots of each lane, likewise.
         engine: What runs the lanes: "auto", "native" or "tensorflow".
@@ -53,6 +54,7 @@ class PlayerSettings:
     lanes: int | None = None
     slots: int | None = None
     engine: str = "auto"
+    rank: int = 0
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -138,6 +140,7 @@ class Player(Closing):
             slots=settings.slots,
             engine=settings.engine,
             behavior=settings.behavior,
+            rank=settings.rank,
             reference_batch=reference_batch,
         )
         self._fetch = fetch

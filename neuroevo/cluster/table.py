@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,7 @@ class EpisodeTable:
         scales: float32 [M].
         shared: int32 [P], nodes that several of the episodes' genomes are children of.
         episode_nodes: int32 [E], the genomes.
+        episode_ranks: int32 [E], of the last mutations of the episodes' genomes; [1] where they are all the same.
         episode_seeds: int64 [E].
         episode_steps: int64 [E], cut-offs in decisions; [1] where they are all the same.
         episode_normalizers: int32 [E], index into `normalizers`, or -1; [1] where they are all the same.
@@ -51,6 +52,7 @@ class EpisodeTable:
     scales: np.ndarray
     shared: np.ndarray
     episode_nodes: np.ndarray
+    episode_ranks: np.ndarray
     episode_seeds: np.ndarray
     episode_steps: np.ndarray
     episode_normalizers: np.ndarray
@@ -85,6 +87,7 @@ def table_of(episodes: Sequence[Episode], network: int = 0) -> EpisodeTable:
         scales=np.array(tree.scales, np.float32),
         shared=np.array([node for node, count in children.items() if count > 1], np.int32),
         episode_nodes=np.array(nodes, np.int32),
+        episode_ranks=_once([episode.genome.rank for episode in episodes], np.int32),
         episode_seeds=np.array([episode.seed for episode in episodes], np.int64),
         episode_steps=_once([episode.max_steps for episode in episodes], np.int64),
         episode_normalizers=_once([numbers[episode.normalizer] for episode in episodes], np.int32),
@@ -106,7 +109,7 @@ class TableReader:
         self._genomes: dict[int, Genome] = {}
 
     def genome(self, node: int) -> Genome:
-        """The genome of a node."""
+        """The genome of a node, without a rank."""
         table, mutations, at = self.table, [], node
         while at >= 0 and at not in self._genomes:
             mutations.append((int(table.seeds[at]), float(table.scales[at])))
@@ -121,9 +124,10 @@ class TableReader:
         table = self.table
         steps = np.broadcast_to(table.episode_steps, len(table))
         normalizers = np.broadcast_to(table.episode_normalizers, len(table))
+        ranks = np.broadcast_to(table.episode_ranks, len(table))
         return [
             Episode(
-                self._parent_and_child(int(table.episode_nodes[i])),
+                self._parent_and_child(int(table.episode_nodes[i]), int(ranks[i])),
                 int(table.episode_seeds[i]),
                 int(steps[i]),
                 None if normalizers[i] < 0 else table.normalizers[normalizers[i]],
@@ -137,10 +141,11 @@ class TableReader:
         parents = np.unique(self.table.parents[nodes[nodes >= 0]])
         return [self.genome(int(node)) for node in parents[np.isin(parents, self.table.shared)]]
 
-    def _parent_and_child(self, node: int) -> Genome:
+    def _parent_and_child(self, node: int, rank: int) -> Genome:
         if node >= 0 and node not in self._genomes:
             self.genome(int(self.table.parents[node]))  # so that siblings share the walk to it
-        return self.genome(node)
+        genome = self.genome(node)
+        return replace(genome, rank=rank) if rank else genome
 
     def _root(self, root: int) -> Genome:
         center = int(self.table.root_centers[root])

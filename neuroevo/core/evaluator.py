@@ -113,3 +113,16 @@ class Weights(Protocol):
         Returns:
             float32 [D].
         """
+
+    def low_rank_noise_sum(self, seeds: Sequence[int], weights: Sequence[float], network: int, rank: int) -> np.ndarray:
+        """Computes the same sum of the noise that mutations of this rank add.
+
+        Args:
+            seeds: N noise seeds.
+            weights: The N factors.
+            network: Index of the network that is mutated.
+            rank: Of the noise, in [1, 64].
+
+        Returns:
+            float32 [D of the network].
+        """

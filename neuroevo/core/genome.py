@@ -2,6 +2,8 @@
 
 theta = init(base), then for each (seed, scale) of the chain in order: theta += scale * noise(seed). Algorithms that
 move a dense vector, such as evolution strategies, use it as the base, a Center; offspring are again seeds in the chain.
+The last mutation may be one of low rank (Sarkar et al. 2025), whose noise is a product of thin matrices in each layer:
+custom_ops/networks/low_rank.h.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import numpy as np
 
 SEED_BITS = 63  # seeds are non-negative int64, the widest integer that TensorFlow, JSON and NumPy all carry unchanged
 CENTER_PREFIX = "sha256:"
+MAX_RANK = 64  # of a mutation
 
 
 class Center:
@@ -90,23 +93,32 @@ class Genome:
         base: Seed of the initial weights, in [0, 2**63), or a Center in their place.
         chain: Mutations in order. Each is a noise seed in [0, 2**63) and a scale that float32 represents exactly.
         network: Index of the network in the population's list of networks.
+        rank: Rank of the last mutation's noise, in [1, MAX_RANK]; 0: all weights have noise of their own, as every
+            other mutation has it.
     """
 
     base: int | Center
     chain: tuple[tuple[int, float], ...] = ()
     network: int = 0
+    rank: int = 0
 
-    def child(self, seed: int, scale: float) -> Genome:
+    def child(self, seed: int, scale: float, rank: int = 0) -> Genome:
         """Returns this genome with one more mutation.
 
         Args:
             seed: Noise seed, in [0, 2**63).
             scale: Factor of the noise, a value that float32 represents exactly.
+            rank: Of the noise, as the attribute.
 
         Returns:
             The offspring.
+
+        Raises:
+            ValueError: This genome's own last mutation is of low rank: nothing can follow it.
         """
-        return Genome(self.base, (*self.chain, (seed, scale)), self.network)
+        if self.rank:
+            raise ValueError(f"a genome's last mutation has rank {self.rank}, expected 0 for it to have a child")
+        return Genome(self.base, (*self.chain, (seed, scale)), self.network, rank)
 
     @property
     def parent(self) -> Genome | None:

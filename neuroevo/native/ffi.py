@@ -180,6 +180,8 @@ CORE: Mapping[str, tuple] = {
     "rollout_wait_for_end": (c_int, c_void_p, c_int64, Pointer),
     "rollout_free": (None, c_void_p),
     "noise_sum": (c_int, Pointer, Pointer, c_int64, c_int64, c_int64, Pointer),
+    "population_make_low_rank": (c_int, c_char_p, Pointer, c_int64, c_int64, c_int64, c_int32, Pointer),
+    "low_rank_sum": (c_int, c_char_p, c_int32, Pointer, Pointer, c_int64, c_int64, Pointer),
     "vector_make": (c_int, c_char_p, Pointer, c_int64, c_int64, c_char_p, c_int64, c_int32, Pointer),
     "vector_free": (None, c_void_p),
     "vector_get_spec": (c_int, c_void_p, Pointer),

@@ -1,4 +1,4 @@
-"""Weighted sums of noise vectors, the gradient of evolution strategies, computed by the native core from seeds.
+"""Weighted sums of noise, the gradient of evolution strategies, computed by the native core from seeds.
 
 Salimans et al. 2017 (https://arxiv.org/abs/1703.03864) sum the noise vectors of a generation, weighted by shaped
 returns. Each vector is a pure function of its seed, so only seeds and weights are stored or sent.
@@ -16,6 +16,8 @@ from neuroevo.native.library import call, cuda, get_threads
 # How much one native call computes, since nothing can interrupt it: the number of noise values, which take about a
 # tenth of a second (on the CPU, per thread), and the least number of positions, however many seeds there are.
 _PIECES = {"cpu": (1 << 26, 1 << 9), "gpu": (1 << 35, 1 << 18)}
+# Of low rank, likewise: products for each thread, and the least number of seeds, whose noise is added up together.
+_PRODUCTS, _LEAST_SEEDS = 1 << 29, 32
 
 
 def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *, device: str = "cpu") -> np.ndarray:
@@ -39,9 +41,7 @@ def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *,
         ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension or device is invalid.
         NativeError: The GPU cannot be used.
     """
-    noise_seeds = np.ascontiguousarray(seeds, np.uint64)
-    if noise_seeds.ndim != 1:
-        raise ValueError(f"seeds has shape {list(noise_seeds.shape)}, expected [N]")
+    noise_seeds = _checked_seeds(seeds)
     factors = _checked_weights(weights, noise_seeds.shape)
     if dimension < 0:
         raise ValueError(f"dimension is {dimension}, expected 0 or more")
@@ -52,6 +52,44 @@ def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *,
     for begin in range(0, dimension, piece):
         _add_up(noise_seeds, factors, begin, out[begin : begin + piece], device)
     return out
+
+
+def low_rank_noise_sum(
+    network: str, rank: int, seeds: Sequence[int], weights: Sequence[float], dimension: int
+) -> np.ndarray:
+    """Computes the sum of weights[i] * the noise of rank `rank` that Population.perturb gives members of seeds[i].
+
+    Of a matrix of the network it is the sum of weights[i] / sqrt(rank) * A_i B_i^T, computed as one product of matrices
+    over all seeds, on the CPU. Products are added in float64 in the order of the list, and the sum is rounded to
+    float32 (custom_ops/population/low_rank_sum.h): the bits depend on neither the number of threads nor the instruction
+    set. Ctrl-C takes effect after some of the seeds.
+
+    Args:
+        network: Layer list in text form.
+        rank: In [1, 64].
+        seeds: Noise seeds in [0, 2**64), [N].
+        weights: Factors, [N], which are rounded to float32.
+        dimension: The network's, D.
+
+    Returns:
+        The sum, float32 [D].
+
+    Raises:
+        ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension is negative.
+        NativeError: The network or the rank is not possible, or it has another dimension.
+    """
+    noise_seeds = _checked_seeds(seeds)
+    factors = _checked_weights(weights, noise_seeds.shape)
+    if dimension < 0:
+        raise ValueError(f"dimension is {dimension}, expected 0 or more")
+    sums = np.zeros(dimension, np.float64)
+    piece = max(_PRODUCTS // (max(dimension, 1) * max(rank, 1)), _LEAST_SEEDS) * get_threads()
+    for begin in range(0, max(len(factors), 1), piece):
+        part = slice(begin, begin + piece)
+        some = np.ascontiguousarray(noise_seeds[part]), np.ascontiguousarray(factors[part])
+        call("low_rank_sum", network.encode(), rank, *some, len(some[0]), dimension, sums)
+    with np.errstate(over="ignore"):
+        return sums.astype(np.float32)
 
 
 def _piece(terms: int, device: str) -> int:
@@ -70,6 +108,14 @@ def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray,
     if library is None:
         raise NativeError("the native libraries were built without the GPU backend")
     call("cuda_noise_sum", seeds, weights, *sizes, out, library=library)
+
+
+def _checked_seeds(seeds: Sequence[int]) -> np.ndarray:
+    """Returns the seeds as uint64 [N]. ValueError: the shape is another one."""
+    noise_seeds = np.ascontiguousarray(seeds, np.uint64)
+    if noise_seeds.ndim != 1:
+        raise ValueError(f"seeds has shape {list(noise_seeds.shape)}, expected [N]")
+    return noise_seeds
 
 
 def _checked_weights(values: Sequence[float], shape: tuple[int, ...]) -> np.ndarray:

@@ -39,6 +39,7 @@ class Population:
         backend: str = "cpu",
         dtype: str = "float32",
         float_rows: int | None = None,
+        rank: int = 0,
     ):
         """Makes the rows, which hold nothing yet.
 
@@ -49,6 +50,8 @@ class Population:
             dtype: What networks are evaluated in, "float32" or "int8".
             float_rows: With int8, rows from this one on keep no float32 weights: they cannot be read, and perturb
                 starts from them only in place and only after init or assign. None: all keep them.
+            rank: With float32, rows from float_rows on are members of this rank, in [1, 64]: they refer to one of the
+                other rows, their center, and only perturb fills them. 0: there are none.
 
         Raises:
             NativeError: A network, the backend or a size is not possible.
@@ -59,7 +62,12 @@ class Population:
         texts = strings(networks)
         floats = -1 if float_rows is None else float_rows
         made = ref(self._handle)
-        call("population_make", backend.encode(), texts, len(texts), rows, dtype.encode(), floats, made)
+        if rank and dtype == "float32":
+            call("population_make_low_rank", backend.encode(), texts, len(texts), rows, floats, rank, made)
+        elif rank:
+            raise ValueError(f"rank is {rank} with dtype {dtype}, expected float32")
+        else:
+            call("population_make", backend.encode(), texts, len(texts), rows, dtype.encode(), floats, made)
         self.dimensions = [self._dimension(network) for network in range(len(networks))]
         first = take_apart(networks[0], np.zeros(self.dimensions[0], np.float32))
         self.observation_dtype = np.dtype(first.dtype)
@@ -113,7 +121,8 @@ class Population:
         """The weights of rows.
 
         Args:
-            rows: [K].
+            rows: [K]. A member's weights are its center's and the products of its factors, rounded; forward computes
+                without making them, so that its last bits differ from what they would give.
 
         Returns:
             float32 [K, max D].
@@ -127,8 +136,8 @@ class Population:
         """In order: theta of dst = theta of src + scale * noise(seed).
 
         Args:
-            dst: Rows [K].
-            src: Rows [K].
+            dst: Rows [K]; if they are members, with noise of their rank.
+            src: Rows [K]; of members the centers, which must stay as they are as long as the members are used.
             seeds: [K].
             scales: [K].
         """

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from neuroevo.core.episode import Episode
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.ffi import Episodes, shaped
@@ -110,11 +111,14 @@ def pack(
         normalizers: Numbers in the env pool of those that the episodes have; None: they have none.
 
     Raises:
-        UserError: A genome's center does not fit its network.
+        UserError: A genome's center does not fit its network, or a mutation of low rank has no row to start from.
     """
     numbers: Mapping[Normalizer | None, int] = {None: -1, **(normalizers or {})}
     places = {genome: index for index, genome in enumerate(dict.fromkeys(episode.genome for episode in episodes))}
     sources = [source(genome) for genome in places]
+    for genome, (row, chain) in zip(places, sources, strict=True):
+        if genome.rank and (row is None or len(chain) != 1):
+            raise UserError(f"a genome's mutation of rank {genome.rank} has no row of its parent to start from")
     dense = [genome if row is None else None for genome, (row, _) in zip(places, sources, strict=True)]
     genome_thetas, thetas = thetas_of(dense, dimensions)
     mutations = [mutation for _, chain in sources for mutation in chain]

@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
-from neuroevo.native.noise import noise_sum
+from neuroevo.native.noise import low_rank_noise_sum, noise_sum
 from neuroevo.native.population import Population
 
 
@@ -24,14 +24,14 @@ class NativeWeights:
 
         Args:
             networks: Layer lists in text form.
-            device: Where noise is added up, "cpu" or "gpu", with the same bits.
+            device: Where noise is added up, "cpu" or "gpu", with the same bits; that of low rank always on the CPU.
         """
         self._population = Population(networks, rows=1)
-        self._device = device
+        self._networks, self._device = networks, device
         self.dimensions: Sequence[int] = self._population.dimensions
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """A genome's weights, the bits that a population plays.
+        """A genome's weights, the bits that a population plays; rounded where its last mutation is of low rank.
 
         Args:
             genome: Of one of the networks.
@@ -42,6 +42,8 @@ class NativeWeights:
         Raises:
             UserError: Its center has another size.
         """
+        if genome.rank:
+            return self._theta_of_member(genome)
         population, network = self._population, genome.network
         if isinstance(genome.base, Center):
             _, thetas = thetas_of([genome], self.dimensions)
@@ -51,6 +53,17 @@ class NativeWeights:
         seeds, scales = zip(*genome.chain, strict=True) if genome.chain else ((), ())
         population.perturb([0] * len(seeds), [0] * len(seeds), seeds, scales)
         return population.read([0])[0, : self.dimensions[network]]
+
+    def _theta_of_member(self, genome: Genome) -> np.ndarray:
+        parent = genome.parent
+        assert parent is not None  # a genome with a rank has a mutation
+        population, network = Population(self._networks, rows=2, float_rows=1, rank=genome.rank), genome.network
+        theta = np.zeros((1, max(self.dimensions)), np.float32)
+        theta[0, : self.dimensions[network]] = self.theta(parent)
+        population.assign([0], [network], theta)
+        (seed, scale) = genome.chain[-1]
+        population.perturb([1], [0], [seed], [scale])
+        return population.read([1])[0, : self.dimensions[network]]
 
     def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
         """The sum of weights[i] * noise(seeds[i]).
@@ -64,6 +77,20 @@ class NativeWeights:
             float32 [D].
         """
         return noise_sum(seeds, weights, dimension, device=self._device)
+
+    def low_rank_noise_sum(self, seeds: Sequence[int], weights: Sequence[float], network: int, rank: int) -> np.ndarray:
+        """The same sum of the noise of mutations of a rank.
+
+        Args:
+            seeds: [N].
+            weights: [N].
+            network: Which is mutated.
+            rank: In [1, 64].
+
+        Returns:
+            float32 [D].
+        """
+        return low_rank_noise_sum(self._networks[network], rank, seeds, weights, self.dimensions[network])
 
 
 def base_seed(genome: Genome) -> int:

@@ -95,7 +95,7 @@ class Engine(Protocol):
         """Makes environments."""
 
     def make_population(
-        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None
+        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None, rank: int = 0
     ) -> EnginePopulation:
         """Makes rows."""
 
@@ -111,10 +111,10 @@ class NativeEngine:
         return EnvPool(env, slots)
 
     def make_population(
-        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None
+        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None, rank: int = 0
     ) -> Population:
         """Makes rows."""
-        return Population(networks, rows, backend, dtype, float_rows)
+        return Population(networks, rows, backend, dtype, float_rows, rank)
 
     def start(self, pool: EnvPool, population: Population, lanes: int, slots: int, first_row: int) -> Rollout:
         """Starts lanes."""

@@ -26,7 +26,7 @@ from neuroevo.native.submission import pack
 from neuroevo.native.weights import NativeWeights, vector_of
 from neuroevo.networks.network import Network, check, named
 from neuroevo.rollout.engine import make_engine
-from neuroevo.rollout.parent_cache import ParentRows
+from neuroevo.rollout.parent_cache import ParentRows, needed_rows
 from neuroevo.rollout.pipeline import Pipeline
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
@@ -52,6 +52,8 @@ class LocalEvaluator(Closing):
         engine: What runs the lanes: "native", "tensorflow", or "auto", which is the native core on the CPU; outcomes
             are the same.
         behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
+        rank: Of the last mutation of genomes that have a rank; 0: there are none. Otherwise a genome without a rank,
+            and the parent of one with it, takes one of the parent rows.
         reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default the evaluator
             plays 128 itself, at random from seed 0.
 
@@ -79,6 +81,7 @@ class LocalEvaluator(Closing):
         backend: str | None = None,
         engine: str = "auto",
         behavior: Behavior | None = None,
+        rank: int = 0,
         reference_batch: np.ndarray | None = None,
     ):
         self.device = library.choose_device(device)
@@ -103,8 +106,10 @@ class LocalEvaluator(Closing):
             backend=backend or library.BACKENDS[self.device],
             engine=make_engine(engine, self.device, self.lanes),
             behavior=behavior,
+            rank=rank,
             reference_batch=reference_batch,
         )
+        self._rank = rank
         self.weights = NativeWeights(self._pipeline.network_texts, self.device)
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
@@ -187,8 +192,14 @@ class LocalEvaluator(Closing):
         if not episodes:
             return batch
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
-        self._bring_parents(_parents_of(genomes) if parents is None else parents)
+        needed = needed_rows(genomes, self._rank)
+        self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)])
         sources = {genome: self._parents.source(genome) for genome in genomes}
+        if any(self._parents.row(genome) is None for genome in needed):
+            have = self._pipeline.parent_rows
+            raise UserError(
+                f"{len(needed)} genomes need one of the {have} parent rows each, expected fewer beside those at play"
+            )
         self._pipeline.prepare_rows([row for row, chain in sources.values() if row is not None and not chain])
         normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
         submission = pack(

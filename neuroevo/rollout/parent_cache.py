@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 
 
@@ -41,8 +42,11 @@ class ParentRows:
         return self._rows.get(genome)
 
     def source(self, genome: Genome) -> tuple[int | None, tuple[tuple[int, float], ...]]:
-        """Row of the longest prefix of the genome that is cached (None: start from its base), and the rest."""
-        prefix = _longest_prefix(genome, self._rows)
+        """Row of the longest prefix of the genome that is cached (None: start from its base), and the rest.
+
+        A genome whose last mutation is of low rank is not cached itself: a row holds weights.
+        """
+        prefix = _longest_prefix(genome.parent if genome.rank else genome, self._rows)
         return (None, genome.chain) if prefix is None else (self._rows[prefix], genome.chain[len(prefix.chain) :])
 
     def require(self, genomes: Iterable[Genome], in_use: Collection[int] = ()) -> Iterable[Fill]:
@@ -79,6 +83,26 @@ class ParentRows:
             return None
         unused = (genome for genome in candidates if users[genome] == 0)
         return self._rows.pop(next(unused, candidates[0]))
+
+
+def needed_rows(genomes: Iterable[Genome], rank: int) -> list[Genome]:
+    """The genomes that must have a row, so that these can be played where the lanes' rows are members of a rank.
+
+    Those without a rank, which are played in place, and the parents of the others; where rank is 0, none.
+
+    Raises:
+        UserError: A genome has another rank.
+    """
+    needed: dict[Genome, None] = {}
+    for genome in genomes:
+        parent = genome.parent if genome.rank else None
+        if genome.rank and (genome.rank != rank or parent is None):
+            raise UserError(
+                f"a genome's last mutation has rank {genome.rank}, expected {rank or 'none'} as its evaluator"
+            )
+        if rank:
+            needed[parent or genome] = None
+    return list(needed)
 
 
 def _plan(missing: Iterable[Genome], cached: Collection[Genome]) -> list[tuple[Genome, Genome | None]]:

@@ -43,6 +43,8 @@ class Pipeline:
         backend: "cpu", "reference", or "cuda" for a GPU.
         engine: What runs the lanes; by default the native core.
         behavior: What to record of each episode; None: nothing.
+        rank: Not 0: the lanes' rows are members of this rank, whose centers are in the caller's rows; what else is
+            played has a row of the caller's, too.
         reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default of random play
             from seed 0. Networks without such layers need none.
 
@@ -66,12 +68,15 @@ class Pipeline:
         backend: str = "cpu",
         engine: Engine | None = None,
         behavior: Behavior | None = None,
+        rank: int = 0,
         reference_batch: np.ndarray | None = None,
     ):
         dtypes = {network.dtype for network in networks}
         if len(dtypes) > 1:
             raise UserError(f"networks are evaluated in {' and '.join(sorted(dtypes))}, expected one of these for all")
         (dtype,) = dtypes
+        if rank and dtype != "float32":
+            raise UserError(f"networks are evaluated in {dtype}, expected float32 for mutations of rank {rank}")
         self._engine: Engine = NativeEngine() if engine is None else engine
         self._layout = lanes, slots
         pool = _done(env.name, lambda: self._engine.make_env_pool(env, lanes * slots))
@@ -103,7 +108,7 @@ class Pipeline:
         self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype)
         # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
         rows = self.parent_rows + lanes * slots
-        population = _done("the population", lambda: make(rows, float_rows=self.parent_rows))
+        population = _done("the population", lambda: make(rows, float_rows=self.parent_rows, rank=rank))
         if prepares and reference_batch is not None:
             population.set_reference(reference_batch)
         self.population: EnginePopulation | None = population

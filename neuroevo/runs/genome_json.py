@@ -5,7 +5,7 @@
 stands for the first 40 mutations of the previous genome, which has the same base and network, followed by these.
 Relatives share nearly all mutations, so the elites of G generations take O(G) instead of O(G squared) numbers. Seeds
 need 63 bits, so a JSON reader must not turn numbers into floats. A base that is a center is written as its name,
-"sha256:..."; its weights are kept elsewhere.
+"sha256:..."; its weights are kept elsewhere. A last mutation of low rank adds "rank", a number in [1, 64].
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from neuroevo.core.genome import CENTER_PREFIX, SEED_BITS, Center, Genome
+from neuroevo.core.genome import CENTER_PREFIX, MAX_RANK, SEED_BITS, Center, Genome
 
 
 def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
@@ -25,10 +25,10 @@ def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, An
         before: The genome that a reader will know already, whose shared mutations are left out; None writes all.
 
     Returns:
-        The keys base, network, same and chain, as the module's docstring shows.
+        The keys base, network, same and chain, as the module's docstring shows; and rank where it is not 0.
 
     Raises:
-        ValueError: A seed is not a whole number in [0, 2**63).
+        ValueError: A seed is not a whole number in [0, 2**63), or the rank not one in [0, 64].
     """
     same = 0
     if before is not None and (before.base, before.network) == (genome.base, genome.network):
@@ -36,7 +36,8 @@ def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, An
         same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(before.chain), len(genome.chain)))
     chain = [[_seed("seed", seed), float(scale)] for seed, scale in genome.chain[same:]]
     base = genome.base.name if isinstance(genome.base, Center) else _seed("base", genome.base)
-    return {"base": base, "network": int(genome.network), "same": same, "chain": chain}
+    written = {"base": base, "network": int(genome.network), "same": same, "chain": chain}
+    return {**written, "rank": _rank(genome.rank, bool(genome.chain))} if genome.rank else written
 
 
 def genome_from_json(
@@ -45,7 +46,7 @@ def genome_from_json(
     """Reads a genome that genome_to_json wrote.
 
     Args:
-        value: The keys base, network, same and chain.
+        value: The keys base, network, same and chain, and perhaps rank.
         before: The same genome as was given to genome_to_json.
         centers: Centers with their weights, by name. A genome whose center is not among them only knows its name.
 
@@ -70,7 +71,7 @@ def genome_from_json(
         if before is None or (before.base, before.network) != (base, network) or not same <= len(before.chain):
             raise ValueError(f"a genome shares {same} mutations with one that is not there")
         chain = (*before.chain[:same], *chain)
-    return Genome(base, chain, network)
+    return Genome(base, chain, network, _rank(value["rank"], bool(chain)) if "rank" in value else 0)
 
 
 def genomes_to_json(genomes: Sequence[Genome]) -> list[dict[str, Any]]:
@@ -106,3 +107,16 @@ def _seed(what: str, number: object) -> int:
     if not isinstance(number, Integral) or not 0 <= int(number) < 2**SEED_BITS:
         raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
     return int(number)
+
+
+def _rank(number: object, mutated: bool) -> int:
+    """Returns the rank of a last mutation, which may be one of NumPy's integers, as an int for JSON.
+
+    ValueError: it is not a rank, or there is no mutation.
+    """
+    whole = isinstance(number, Integral) and not isinstance(number, bool)
+    if not whole or not 1 <= int(number) <= MAX_RANK:  # type: ignore[call-overload]  # whole, as checked
+        raise ValueError(f"rank of a genome is {number!r}, expected a whole number in [1, {MAX_RANK}]")
+    if not mutated:
+        raise ValueError(f"a genome has rank {number} and no mutation, expected one")
+    return int(number)  # type: ignore[call-overload]

@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from neuroevo.algorithms.base import low_rank
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Evaluator
@@ -75,6 +76,7 @@ def make_evaluator(
         slots=config.hardware.slots,
         engine=config.hardware.engine,
         behavior=behavior or config.algorithm.behavior,
+        rank=low_rank(config.algorithm),
         reference_batch=reference_batch,
     )
 
@@ -100,6 +102,9 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
         problems.append(Problem("cluster.address", reason, config.cluster.address))
     if config.algorithm.behavior is not None:
         reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
+        problems.append(Problem("algorithm.name", reason, config.algorithm_name))
+    if low_rank(config.algorithm):
+        reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     for key in ("lanes", "slots", "engine"):
         value = getattr(config.hardware, key)
@@ -162,6 +167,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         networks=networks,
         device=hardware.device,
         behavior=config.algorithm.behavior,
+        rank=low_rank(config.algorithm),
         lanes=hardware.lanes,
         slots=hardware.slots,
         engine=hardware.engine,

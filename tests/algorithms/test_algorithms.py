@@ -18,6 +18,7 @@ SMALL = {
     "ga": {"population": 30, "parents": 5, "sigma": 0.2, "validation_candidates": 4},
     "random_search": {"population": 30},
     "es": {"population": 30, "sigma": 0.1, "optimizer": {"learning_rate": 0.2}},
+    "low_rank_es": {"population": 30, "sigma": 0.1, "optimizer": {"learning_rate": 0.2}, "rank": 2},
     "ga_ns": {
         "population": 30,
         "parents": 5,
@@ -29,7 +30,7 @@ SMALL = {
     "ns_es": {"population": 30, "sigma": 0.1, "optimizer": {"learning_rate": 0.3}, "centers": 5, "k": 3},
     "nsr_es": {"population": 30, "sigma": 0.1, "optimizer": {"learning_rate": 0.2}, "centers": 3, "k": 3},
 }
-NEAR = {"ga": 1.0, "random_search": 3.8, "es": 1.0, "ga_ns": 3.3, "ns_es": 3.0, "nsr_es": 1.5}
+NEAR = {"ga": 1.0, "random_search": 3.8, "es": 1.0, "low_rank_es": 1.0, "ga_ns": 3.3, "ns_es": 3.0, "nsr_es": 1.5}
 
 
 def small(name):

@@ -24,7 +24,9 @@ def families(draw):
     genomes = [Genome(draw(bases), (), draw(st.integers(0, 2))) for _ in range(draw(st.integers(1, 3)))]
     for _ in range(draw(st.integers(0, 12))):
         parent = draw(st.sampled_from(genomes))
-        genomes.append(parent.child(draw(st.integers(0, 3)), draw(SCALES)))
+        if not parent.rank:
+            rank = draw(st.sampled_from([0, 0, 1, 3]))
+            genomes.append(parent.child(draw(st.integers(0, 3)), draw(SCALES), rank))
     return genomes
 
 

@@ -48,6 +48,22 @@ def test_json_keeps_63_bit_seeds_and_float32_scales():
     )
 
 
+def test_a_mutation_of_low_rank_is_the_last_one():
+    genome = Genome(7).child(1, 0.5).child(2, 0.25, rank=3)
+    assert genome == Genome(7, ((1, 0.5), (2, 0.25)), rank=3) != Genome(7).child(1, 0.5).child(2, 0.25)
+    assert genome.parent == Genome(7).child(1, 0.5)
+    with pytest.raises(ValueError, match="last mutation has rank 3, expected 0"):
+        genome.child(4, 0.5)
+
+
+def test_json_has_a_rank_where_there_is_one():
+    line = [Genome(7).child(1, 0.5), Genome(7).child(1, 0.5, rank=2), Genome(7).child(1, 0.5)]
+    written = json.loads(json.dumps(genomes_to_json(line)))
+    assert [each.get("rank") for each in written] == [None, 2, None]
+    assert genomes_from_json(written) == line
+    assert genome_from_json(json.loads(json.dumps(genome_to_json(Genome(7, ((1, 0.5),), rank=np.int64(4)))))).rank == 4
+
+
 @settings(deadline=None)
 @given(st.lists(genomes, max_size=6), st.data())
 def test_lists_of_relatives_round_trip(first, data):
@@ -81,6 +97,11 @@ NOTHING = {"base": 1, "network": 0, "same": 0, "chain": []}  # a genome without 
         ({**NOTHING, "base": 1.0}, "base .* 1.0, "),
         ({**NOTHING, "chain": [[-1, 0.5]]}, "seed .* -1, "),
         ({**NOTHING, "same": 2}, "2 mutations"),
+        ({**NOTHING, "chain": [[2, 0.5]], "rank": 0}, r"rank .* 0, .*\[1, 64\]"),
+        ({**NOTHING, "chain": [[2, 0.5]], "rank": 65}, "rank .* 65, "),
+        ({**NOTHING, "chain": [[2, 0.5]], "rank": True}, "rank .* True, "),
+        ({**NOTHING, "chain": [[2, 0.5]], "rank": 1.0}, "rank .* 1.0, "),
+        ({**NOTHING, "rank": 1}, "rank 1 and no mutation"),
     ],
 )
 def test_what_is_not_a_genome(value, message):
@@ -100,6 +121,8 @@ def test_numpys_numbers_are_written_as_pythons():
         (Genome(-1), r"base .* -1, .*\[0, 2\*\*63\)"),
         (Genome(1, ((0.5, 0.1),)), "seed .* 0.5, "),
         (Genome(1, ((2**63, 0.1),)), f"seed .* {2**63}, "),
+        (Genome(1, ((2, 0.1),), rank=65), "rank .* 65, "),
+        (Genome(1, rank=1), "rank 1 and no mutation"),
     ],
 )
 def test_a_genome_that_could_not_be_read_again_is_not_written(genome, message):

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
-from neuroevo.rollout.parent_cache import Fill, ParentRows
+from neuroevo.rollout.parent_cache import Fill, ParentRows, needed_rows
 
 
 class SimulatedRows:
@@ -198,3 +199,22 @@ def test_signals_are_handled_between_pieces_of_a_chain(engine) -> None:
 def test_capacity_must_be_positive() -> None:
     with pytest.raises(ValueError, match="parent rows is 0"):
         ParentRows(0)
+
+
+def test_a_mutation_of_low_rank_starts_from_its_parents_row():
+    """Never from a row with the weights of the same seed and scale at full rank."""
+    parents, parent = ParentRows(3), Genome(1)
+    list(parents.require([parent, parent.child(2, 0.5)]))
+    member = parent.child(2, 0.5, rank=1)
+    assert parents.source(parent.child(2, 0.5)) == (parents.row(parent.child(2, 0.5)), ())
+    assert parents.source(member) == (parents.row(parent), member.chain) and parents.row(member) is None
+
+
+def test_which_genomes_need_rows():
+    plain, other = Genome(1), Genome(2)
+    genomes = [plain.child(2, 0.5, rank=3), plain.child(2, -0.5, rank=3), other, other.child(1, 0.5)]
+    assert needed_rows(genomes, 3) == [plain, other, other.child(1, 0.5)]
+    assert needed_rows(genomes[2:], 0) == []
+    for rank in (0, 1):
+        with pytest.raises(UserError, match="rank 3, expected"):
+            needed_rows(genomes, rank)

@@ -10,6 +10,7 @@ _CHANGES = {
     "ga": {"algorithm": _GA},
     "es with a normalizer": {**_HOPPER, "algorithm": _ES},
     "es with vbn": {"algorithm": _ES, "network": {"name": "virtual_bn"}},
+    "low_rank_es with a normalizer": {**_HOPPER, "algorithm": {**_ES, "name": "low_rank_es", "rank": 2}},
     "ga_ns": {**_MAZE, "algorithm": {**_GA, "name": "ga_ns", "k": 3, "archive_probability": 0.3}},
     "ga in integers": {"algorithm": _GA, "network": {"name": "model", "dtype": "int8"}},
 }

@@ -22,8 +22,19 @@ def noise(seed: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(TARGET.size)
 
 
+@cache
+def low_rank_noise(seed: int, rank: int) -> np.ndarray:
+    """float64 [8]: of a matrix [4, 2], the only weights of the network."""
+    a, b = np.split(np.random.default_rng(seed).standard_normal((rank, 6)), [4], axis=1)
+    return (a.T @ b).ravel() / np.sqrt(rank)
+
+
 def theta(genome: Genome) -> np.ndarray:
     """float64 [8], as genome.py defines it, with 0.1 * noise as initial weights."""
+    if genome.rank:
+        (seed, scale), parent = genome.chain[-1], genome.parent
+        assert parent is not None
+        return theta(parent) + scale * low_rank_noise(seed, genome.rank)
     base = genome.base.vector.astype(np.float64) if isinstance(genome.base, Center) else 0.1 * noise(genome.base)
     return base + sum(scale * noise(seed) for seed, scale in genome.chain)
 
@@ -39,6 +50,11 @@ class ToyWeights:
     def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
         assert dimension == TARGET.size
         terms = [weight * noise(seed) for seed, weight in zip(seeds, weights, strict=True)]
+        return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
+
+    def low_rank_noise_sum(self, seeds: Sequence[int], weights: Sequence[float], network: int, rank: int) -> np.ndarray:
+        assert network == 0
+        terms = [weight * low_rank_noise(seed, rank) for seed, weight in zip(seeds, weights, strict=True)]
         return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
 
 

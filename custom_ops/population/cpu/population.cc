@@ -23,9 +23,9 @@ struct Stage {
   int channels() const { return vbn->out[2]; }
 };
 
-std::vector<Stage> StagesOf(const Network& network) {
+std::vector<Stage> StagesOf(const Network& network, const std::vector<Layer>& layers) {
   std::vector<Stage> stages;
-  const Layer *begin = network.layers().data(), *end = begin + network.layers().size();
+  const Layer *begin = layers.data(), *end = begin + layers.size();
   DType dtype = network.input_dtype();
   for (const Layer* layer = begin; layer < end; ++layer) {
     if (layer->kind != Layer::Kind::kVbn) continue;
@@ -67,13 +67,18 @@ void Total(const std::vector<double>& sums, int channels, const Result& result, 
 
 class CpuPopulation : public HostPopulation {
  public:
-  CpuPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
-      : HostPopulation(std::move(networks), rows, std::move(pool)) {
+  CpuPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank,
+                int64_t float_rows)
+      : HostPopulation(std::move(networks), rows, std::move(pool), rank, float_rows) {
     static_assert(kMaxSlots <= kMaxDenseSlots && kSlack >= kLanes * 4, "");
-    for (const Network& network : networks_) {
-      const std::vector<Layer>& layers = network.layers();
-      plans_.emplace_back(network.input_dtype(), layers[0].in, layers.data(), layers.data() + layers.size());
-      stages_.push_back(StagesOf(network));
+    for (bool members : {false, true}) {
+      if (members && members_.count() == 0) continue;
+      for (size_t n = 0; n < networks_.size(); ++n) {
+        const std::vector<Layer>& layers = LayersOf(static_cast<int>(n), members);
+        const Layer *begin = layers.data(), *end = begin + layers.size();
+        plans_[members].emplace_back(networks_[n].input_dtype(), begin->in, begin, end);
+        stages_[members].push_back(StagesOf(networks_[n], layers));
+      }
     }
   }
 
@@ -84,23 +89,25 @@ class CpuPopulation : public HostPopulation {
 
   std::unique_ptr<SlotMemory> MakeSlotMemory() const override {
     const bool convolve =
-        std::any_of(plans_.begin(), plans_.end(), [](const CpuPlan& plan) { return plan.convolves(); });
+        std::any_of(plans_[0].begin(), plans_[0].end(), [](const CpuPlan& plan) { return plan.convolves(); });
     return convolve ? std::make_unique<Float32Memory>() : nullptr;
   }
 
-  void Evaluate(int network, const float* row, int slots, const void* const* observations, float* const* states,
-                SlotMemory* const* memories, float* const* outs) override {
+  void Evaluate(int network, bool members, const RowWeights* weights, int slots, const void* const* observations,
+                float* const* states, SlotMemory* const* memories, float* const* outs) override {
     Float32Memory* own[kMaxSlots];
     for (int s = 0; s < slots; ++s) own[s] = static_cast<Float32Memory*>(memories[s]);
-    plans_[network].Run(row, slots, observations, states, own, outs);
+    plans_[members][network].Run(weights, slots, observations, states, own, outs);
   }
 
   void DoPrepare(const std::vector<int64_t>& rows) override {
-    for (int64_t row : rows) PrepareOne(stages_[row_network_[row]], Row(row));
+    for (int64_t row : rows) PrepareOne(stages_[members_.Is(row)][row_network_[row]], row);
   }
 
   // The reference batch goes from one vbn layer to the next, several observations in a task.
-  void PrepareOne(const std::vector<Stage>& stages, float* row) {
+  void PrepareOne(const std::vector<Stage>& stages, int64_t row) {
+    RowWeights weights[kMaxSlots];
+    std::fill_n(weights, kMaxSlots, WeightsOf(row));
     const int64_t count = reference_count_, threads = pool_->threads();
     const int64_t most = std::min<int64_t>(kMaxSlots, (count + threads - 1) / threads);
     const auto for_blocks = [&](const auto& body) {  // of observations [first, first + slots)
@@ -115,7 +122,7 @@ class CpuPopulation : public HostPopulation {
     for (const Stage& stage : stages) {
       const int channels = stage.channels();
       const int64_t size = stage.plan.outputs(), values = count * (size / channels);
-      float *means = row + stage.vbn->statistics, *factors = means + channels;
+      float *means = Row(row) + stage.vbn->statistics, *factors = means + channels;
       std::vector<double> sums(count * channels);
       for_blocks([&](int64_t first, int slots) {
         const void* inputs[kMaxSlots] = {};
@@ -124,7 +131,7 @@ class CpuPopulation : public HostPopulation {
           outs[s] = batch + (first + s) * pitch;
           inputs[s] = &stage == &stages[0] ? static_cast<const void*>(ReferenceObservation(first + s)) : outs[s];
         }
-        stage.plan.Run(row, slots, inputs, nullptr, nullptr, outs);
+        stage.plan.Run(weights, slots, inputs, nullptr, nullptr, outs);
         for (int s = 0; s < slots; ++s) {
           Sum(outs[s], size, channels, [](float x, int) { return vbn::Term(x); }, &sums[(first + s) * channels]);
         }
@@ -141,15 +148,16 @@ class CpuPopulation : public HostPopulation {
     }
   }
 
-  std::vector<CpuPlan> plans_;
-  std::vector<std::vector<Stage>> stages_;
+  // Of each network, for rows with weights and for members.
+  std::vector<CpuPlan> plans_[2];
+  std::vector<std::vector<Stage>> stages_[2];
 };
 
 }  // namespace
 
 std::unique_ptr<HostPopulation> MakeCpuPopulation(std::vector<Network> networks, int64_t rows,
-                                                  std::shared_ptr<ThreadPool> pool) {
-  return std::make_unique<CpuPopulation>(std::move(networks), rows, std::move(pool));
+                                                  std::shared_ptr<ThreadPool> pool, int rank, int64_t float_rows) {
+  return std::make_unique<CpuPopulation>(std::move(networks), rows, std::move(pool), rank, float_rows);
 }
 
 }  // namespace neuroevo

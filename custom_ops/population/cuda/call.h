@@ -14,6 +14,10 @@ namespace neuroevo::cuda {
 struct CallSlots {
   std::vector<int32_t> slots, rows;
   std::vector<int32_t> states;  // of the positions, where networks are recurrent; otherwise none
+  // Where the positions play members (networks/low_rank.h), rows are their centers; which members these are, counted
+  // from the first one, and their factors c. Otherwise none.
+  std::vector<int32_t> members;
+  std::vector<float> factors;
   int64_t count() const { return static_cast<int64_t>(slots.size()); }
 };
 
@@ -21,6 +25,12 @@ struct CallSlots {
 struct States {
   float* first = nullptr;  // null where no network is recurrent
   int64_t stride = 0;      // floats from state to state
+};
+
+// The memory of all members, on the device.
+struct MemberMemory {
+  float* first = nullptr;  // null where there are none
+  int64_t stride = 0;      // floats from member to member
 };
 
 // Makes bytes of the device's memory zeros, a multiple of 4.

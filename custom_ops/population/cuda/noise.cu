@@ -19,14 +19,16 @@ struct Mutations {
 int Blocks(int64_t counters) { return static_cast<int>((counters + kThreads - 1) / kThreads); }
 
 // A thread makes the four normals of a counter; [begin, end) are positions, of which begin need not be a multiple of 4.
-__global__ void Initialize(float* theta, int64_t begin, int64_t end, uint64_t seed, float scale) {
+// theta at these positions = from, which begins with that of `begin`, or zeros where it is null, plus scaled noise.
+__global__ void Initialize(float* theta, const float* from, int64_t begin, int64_t end, uint64_t seed, float scale) {
   const int64_t counter = begin / 4 + int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (4 * counter >= end) return;
   const FourNormals normals = NormalsAt(seed, counter);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int64_t position = 4 * counter + i;
-    if (position >= begin && position < end) theta[position] = Fma(scale, normals.value[i], 0.0f);
+    if (position < begin || position >= end) continue;
+    theta[position] = Fma(scale, normals.value[i], from == nullptr ? 0.0f : from[position - begin]);
   }
 }
 
@@ -59,12 +61,34 @@ __global__ void Mutate(Mutations chain, int64_t dimension) {
 
 }  // namespace
 
+namespace {
+
+void LaunchInitialize(float* theta, const float* from, int64_t begin, int64_t count, uint64_t seed, float scale,
+                      device::Stream stream) {
+  if (count == 0) return;
+  const int64_t end = begin + count, counters = (end + 3) / 4 - begin / 4;
+  Launch(Initialize, Blocks(counters), kThreads, 0, stream, theta, from, begin, end, seed, scale);
+}
+
+}  // namespace
+
 void InitTheta(const Network& network, uint64_t seed, float* theta, device::Stream stream) {
   for (const Layer& layer : network.layers()) {
-    if (layer.weights == 0) continue;
-    const int64_t end = layer.offset + layer.weights;
-    const int64_t counters = (end + 3) / 4 - layer.offset / 4;
-    Launch(Initialize, Blocks(counters), kThreads, 0, stream, theta, layer.offset, end, seed, layer.init_scale);
+    LaunchInitialize(theta, nullptr, layer.offset, layer.weights, seed, layer.init_scale, stream);
+  }
+}
+
+void FillMember(const Network& network, const std::vector<Layer>& layers, uint64_t seed, float scale,
+                const float* center, float* member, device::Stream stream) {
+  for (size_t l = 0; l < layers.size(); ++l) {
+    const Layer& layer = layers[l];
+    if (layer.matrix()) {
+      const int64_t count = layer.rank * (layer.inputs() + layer.out[2]);
+      LaunchInitialize(member, nullptr, layer.factors, count, seed, 1.0f, stream);
+    } else {
+      const float* from = center + network.layers()[l].offset;
+      LaunchInitialize(member, from, layer.offset, layer.weights, seed, scale, stream);
+    }
   }
 }
 

@@ -13,6 +13,11 @@ namespace neuroevo::cuda {
 // theta = initial weights of the network from the seed. theta: device, [D].
 void InitTheta(const Network& network, uint64_t seed, float* theta, device::Stream stream);
 
+// member = the values of the member of that center with the seed and the scale. layers: the network's as its members
+// have them. center: device, [D]; member: device, [F].
+void FillMember(const Network& network, const std::vector<Layer>& layers, uint64_t seed, float scale,
+                const float* center, float* member, device::Stream stream);
+
 // In list order, dst = src + scale * noise(seed), [D] floats on the device each. Entries may read what earlier ones
 // have written.
 struct Mutation {

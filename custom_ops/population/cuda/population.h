@@ -20,7 +20,7 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
  public:
   // memory: where the rows are; null for memory of the GPU's own.
   CudaPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool,
-                 std::shared_ptr<MemorySource> memory);
+                 std::shared_ptr<MemorySource> memory, int rank = 0, int64_t float_rows = -1);
 
   const float* Theta(int64_t row) const override { return Row(row); }
   int64_t WorkspaceBytes(int64_t count) const override;
@@ -33,6 +33,7 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
   void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
   void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
                  const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
+  void DoPerturbMembers(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;
   void DoSetReference() override;
   void DoPrepare(const std::vector<int64_t>& rows) override;
   void DoReadStatistics(int64_t row, float* out, int64_t n) override;
@@ -40,12 +41,25 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
                  const std::vector<int64_t>& states) override;
   void DoClearStates(const std::vector<int64_t>& states) override;
 
-  float* Row(int64_t row) const { return reinterpret_cast<float*>(memory_->data()) + row * stride_; }
+  // Theta of the row or the values of the member and, behind them, the statistics of its vbn layers.
+  float* Row(int64_t row) const {
+    if (!members_.Is(row)) return reinterpret_cast<float*>(memory_->data()) + row * stride_;
+    return member_memory_.first + (row - members_.weight_rows()) * member_memory_.stride;
+  }
+  // Which of cuda_networks_ a row plays, and the members of that one.
+  size_t NetworkFor(int64_t row) const { return row_network_[row] + (members_.Is(row) ? networks_.size() : 0); }
+  MemberMemory MembersFor(size_t network) const { return network < networks_.size() ? MemberMemory() : member_memory_; }
+  void ReadMember(int64_t row, float* out, Calls::Call* call) const;
+  // The call's slots that play each of the networks, and behind these those that play members of each.
+  std::vector<CallSlots> CallsOf(const std::vector<int64_t>& rows, const std::vector<int64_t>& states) const;
 
-  std::vector<CudaNetwork> cuda_networks_;
-  int64_t stride_ = 0;  // floats from row to row
-  std::unique_ptr<RowsMemory> memory_;
-  std::unique_ptr<RowsMemory> states_;  // [R, state_size_] floats; null where no network is recurrent
+  std::vector<CudaNetwork> cuda_networks_;         // and behind them those of members, if there are any
+  std::vector<std::vector<Layer>> member_layers_;  // of each network; none where no row is a member
+  int64_t stride_ = 0;                             // floats from row to row
+  std::unique_ptr<RowsMemory> memory_;             // of the rows that hold weights
+  std::unique_ptr<RowsMemory> members_rows_;       // of the others; null where there are none
+  MemberMemory member_memory_;                     // likewise
+  std::unique_ptr<RowsMemory> states_;             // [R, state_size_] floats; null where no network is recurrent
   device::Memory reference_on_device_{device::Where::kDevice};
   Calls calls_;
 };

@@ -13,6 +13,7 @@
 #include "core/noise.h"
 #include "networks/activations.h"
 #include "networks/layer_norm.h"
+#include "networks/low_rank.h"
 #include "networks/vbn.h"
 #include "population/host_population.h"
 
@@ -20,11 +21,30 @@ namespace neuroevo {
 
 namespace {
 
-void Conv(const Layer& layer, const float* weights, const float* in, float* out) {
+// Adds to the sums y of a place what a member's factors make of its inputs; see networks/low_rank.h.
+void AddFactors(const Layer& layer, const RowWeights& row, const std::vector<float>& inputs, float* y) {
+  if (layer.rank == 0 || row.factor == 0) return;
+  const int64_t m = layer.inputs(), n = layer.out[2];
+  const float *a = row.own + layer.factors, *b = a + layer.rank * m;
+  for (int q = 0; q < layer.rank; ++q) {
+    float sums[low_rank::kPartialSums] = {};
+    for (int64_t i = 0; i < m; ++i) {
+      float& sum = sums[i % low_rank::kPartialSums];
+      if (inputs[i] != 0) sum = Fma(inputs[i], a[q * m + i], sum);
+    }
+    const float t = Mul(row.factor, low_rank::Total(sums));
+    for (int64_t j = 0; j < n; ++j) y[j] = Fma(t, b[q * n + j], y[j]);
+  }
+}
+
+void Conv(const Layer& layer, const RowWeights& row, const float* in, float* out) {
+  const float* weights = row.matrices + layer.offset;
   const auto [height, width, channels] = layer.in;
   const auto [out_height, out_width, filters] = layer.out;
+  std::vector<float> window(layer.inputs());
   for (int y = 0; y < out_height; ++y) {
     for (int x = 0; x < out_width; ++x) {
+      std::fill(window.begin(), window.end(), 0.0f);
       for (int filter = 0; filter < filters; ++filter) {
         float sum = 0;
         for (int kh = 0; kh < layer.kernel_h; ++kh) {
@@ -34,12 +54,14 @@ void Conv(const Layer& layer, const float* weights, const float* in, float* out)
             for (int channel = 0; channel < channels; ++channel) {
               const float value = in[(int64_t{in_y} * width + in_x) * channels + channel];
               const int64_t tap = (int64_t{kh} * layer.kernel_w + kw) * channels + channel;
+              window[tap] = value;
               if (value != 0) sum = Fma(value, weights[tap * filters + filter], sum);
             }
           }
         }
         out[(int64_t{y} * out_width + x) * filters + filter] = sum;
       }
+      AddFactors(layer, row, window, out + (int64_t{y} * out_width + x) * filters);
     }
   }
 }
@@ -69,14 +91,17 @@ void Pool(const Layer& layer, const float* in, float* out) {
   }
 }
 
-void Dense(int64_t inputs, int units, const float* weights, const float* in, float* out) {
+void Dense(const Layer& layer, const RowWeights& row, const std::vector<float>& in, float* out) {
+  const float* weights = row.matrices + layer.offset;
+  const int units = layer.out[2];
   for (int unit = 0; unit < units; ++unit) {
     float sum = 0;
-    for (int64_t i = 0; i < inputs; ++i) {
+    for (int64_t i = 0; i < layer.inputs(); ++i) {
       if (in[i] != 0) sum = Fma(in[i], weights[i * units + unit], sum);
     }
     out[unit] = sum;
   }
+  AddFactors(layer, row, in, out);
 }
 
 // The means and factors of a vbn layer whose inputs are batch; see networks/vbn.h for the order of the sums.
@@ -101,25 +126,23 @@ void MeansAndFactors(int channels, const std::vector<std::vector<float>>& batch,
 
 class ReferencePopulation : public HostPopulation {
  public:
-  ReferencePopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool)
-      : HostPopulation(std::move(networks), rows, std::move(pool)) {}
+  ReferencePopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank,
+                      int64_t float_rows)
+      : HostPopulation(std::move(networks), rows, std::move(pool), rank, float_rows) {}
 
  private:
   void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) override {
     for (int64_t i = 0; i < count; ++i) out[i] = Fma(scale, Noise(seed, begin + i), in == nullptr ? 0.0f : in[i]);
   }
 
-  void Evaluate(int network, const float* row, int slots, const void* const* observations, float* const* states,
-                SlotMemory* const*, float* const* outs) override {
+  void Evaluate(int network, bool members, const RowWeights* weights, int slots, const void* const* observations,
+                float* const* states, SlotMemory* const*, float* const* outs) override {
     for (int s = 0; s < slots; ++s) {
-      EvaluateOne(networks_[network], row, observations[s], states == nullptr ? nullptr : states[s], outs[s]);
+      std::vector<float> values = Input(networks_[network], observations[s]);
+      float* state = states == nullptr ? nullptr : states[s];
+      for (const Layer& layer : LayersOf(network, members)) values = Apply(layer, weights[s], values, state);
+      std::copy(values.begin(), values.end(), outs[s]);
     }
-  }
-
-  static void EvaluateOne(const Network& network, const float* row, const void* observation, float* state, float* out) {
-    std::vector<float> values = Input(network, observation);
-    for (const Layer& layer : network.layers()) values = Apply(layer, row, values, state);
-    std::copy(values.begin(), values.end(), out);
   }
 
   void DoPrepare(const std::vector<int64_t>& rows) override {
@@ -129,19 +152,20 @@ class ReferencePopulation : public HostPopulation {
   // All of the reference batch goes through a layer before the next one.
   void PrepareOne(int64_t row) {
     const Network& network = NetworkOf(row);
+    const std::vector<Layer>& layers = LayersOf(row_network_[row], members_.Is(row));
     std::vector<std::vector<float>> batch;
     for (int64_t b = 0; b < reference_count_; ++b) batch.push_back(Input(network, ReferenceObservation(b)));
     const Layer* last = nullptr;
-    for (const Layer& layer : network.layers()) {
+    for (const Layer& layer : layers) {
       if (layer.kind == Layer::Kind::kVbn) last = &layer;
     }
-    for (const Layer& layer : network.layers()) {
+    for (const Layer& layer : layers) {
       if (layer.kind == Layer::Kind::kVbn) {
         float* statistics = Row(row) + layer.statistics;
         MeansAndFactors(layer.out[2], batch, statistics, statistics + layer.out[2]);
       }
       // Statistics of layers before the last vbn, which no lstm is among.
-      for (std::vector<float>& values : batch) values = Apply(layer, Row(row), values, nullptr);
+      for (std::vector<float>& values : batch) values = Apply(layer, WeightsOf(row), values, nullptr);
       if (&layer == last) break;
     }
   }
@@ -156,17 +180,17 @@ class ReferencePopulation : public HostPopulation {
   }
 
   // state: of the slot, which a cell changes.
-  static std::vector<float> Apply(const Layer& layer, const float* row, const std::vector<float>& values,
+  static std::vector<float> Apply(const Layer& layer, const RowWeights& row, const std::vector<float>& values,
                                   float* state) {
-    const float *weights = row + layer.offset, *statistics = row + layer.statistics;
+    const float *weights = row.own + layer.offset, *statistics = row.own + layer.statistics;
     const int channels = layer.out[2];
     std::vector<float> next(ValuesOf(layer.out));
     switch (layer.kind) {
       case Layer::Kind::kConv:
-        Conv(layer, weights, values.data(), next.data());
+        Conv(layer, row, values.data(), next.data());
         break;
       case Layer::Kind::kDense:
-        Dense(ValuesOf(layer.in), channels, weights, values.data(), next.data());
+        Dense(layer, row, values, next.data());
         break;
       case Layer::Kind::kBias:
         for (size_t i = 0; i < next.size(); ++i) next[i] = values[i] + weights[i % channels];
@@ -220,8 +244,9 @@ class ReferencePopulation : public HostPopulation {
 }  // namespace
 
 std::unique_ptr<HostPopulation> MakeReferencePopulation(std::vector<Network> networks, int64_t rows,
-                                                        std::shared_ptr<ThreadPool> pool) {
-  return std::make_unique<ReferencePopulation>(std::move(networks), rows, std::move(pool));
+                                                        std::shared_ptr<ThreadPool> pool, int rank,
+                                                        int64_t float_rows) {
+  return std::make_unique<ReferencePopulation>(std::move(networks), rows, std::move(pool), rank, float_rows);
 }
 
 }  // namespace neuroevo

@@ -31,10 +31,10 @@ class TensorFlowEngine:
         return OpEnvPool(env, slots)
 
     def make_population(
-        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None
+        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None, rank: int = 0
     ) -> OpPopulation:
         """Makes rows."""
-        return OpPopulation(networks, rows, backend, dtype, float_rows, self._population_device)
+        return OpPopulation(networks, rows, backend, dtype, float_rows, self._population_device, rank)
 
     def start(self, pool: OpEnvPool, population: OpPopulation, lanes: int, slots: int, first_row: int) -> GraphRollout:
         """Starts lanes."""

@@ -24,6 +24,7 @@ class OpPopulation:
         float_rows: Rows from this one on keep no float32 weights beside their integers; None: all keep them.
         device: TensorFlow's device of the ops. On "/gpu:0", with "cuda", observations and outputs are tensors of the
             GPU, and rows are in TensorFlow's part of its memory.
+        rank: Rows from float_rows on are members of this rank; 0: there are none.
 
     Attributes:
         handle: For the ops.
@@ -41,13 +42,14 @@ class OpPopulation:
         dtype: str = "float32",
         float_rows: int | None = None,
         device: str = "/cpu:0",
+        rank: int = 0,
     ):
         self.device, self.has_reference = device, False
         self.recurrent = any(is_recurrent(network) for network in networks)
         floats = -1 if float_rows is None else float_rows
         with tf.device(device):
             self.handle = load_ops().population_make(
-                networks=list(networks), rows=rows, backend=backend, dtype=dtype, float_rows=floats
+                networks=list(networks), rows=rows, backend=backend, dtype=dtype, float_rows=floats, rank=rank
             )
             self.dimensions: list[int] = load_ops().population_dimensions(self.handle).numpy().tolist()
 

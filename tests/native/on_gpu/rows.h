@@ -57,10 +57,11 @@ struct Rows {
   std::unique_ptr<Population> population;
 
   Rows(const std::string& backend, const std::vector<std::string>& texts, int64_t rows, DType dtype = DType::kFloat32,
-       int64_t float_rows = -1, std::shared_ptr<MemorySource> memory = nullptr) {
+       int64_t float_rows = -1, std::shared_ptr<MemorySource> memory = nullptr, int rank = 0) {
     std::vector<Network> networks;
     for (const std::string& text : texts) networks.push_back(Network::Parse(text));
-    population = Population::Make(backend, networks, rows, std::make_shared<ThreadPool>(4), dtype, float_rows, memory);
+    population =
+        Population::Make(backend, networks, rows, std::make_shared<ThreadPool>(4), dtype, float_rows, memory, rank);
   }
   int64_t D(int network = 0) const { return population->networks()[network].dimension(); }
   int64_t A() const { return population->networks()[0].output_size(); }
@@ -85,9 +86,10 @@ struct Rows {
 struct Both {
   Rows gpu, cpu;
 
-  Both(const std::vector<std::string>& texts, int64_t rows, DType dtype = DType::kFloat32, int64_t float_rows = -1)
-      : gpu((NeedGpu(), NEUROEVO_CUDA_BACKEND), texts, rows, dtype, float_rows),
-        cpu("cpu", texts, rows, dtype, float_rows) {}
+  Both(const std::vector<std::string>& texts, int64_t rows, DType dtype = DType::kFloat32, int64_t float_rows = -1,
+       int rank = 0)
+      : gpu((NeedGpu(), NEUROEVO_CUDA_BACKEND), texts, rows, dtype, float_rows, nullptr, rank),
+        cpu("cpu", texts, rows, dtype, float_rows, nullptr, rank) {}
 
   template <class Call>
   void Do(Call call) {

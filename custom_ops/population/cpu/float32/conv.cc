@@ -10,6 +10,7 @@
 
 #include "core/simd.h"
 #include "networks/vbn.h"
+#include "population/cpu/float32/epilogue.h"
 #include "population/cpu/float32/kernels.h"
 
 namespace neuroevo {
@@ -219,6 +220,24 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
   }
 }
 
+// What follows the sums of a member's pixels, which its factors are added to first.
+void FinishMember(const Layer& layer, const Epilogue& epilogue, int64_t in_pitch, const ConvPixel* pixels,
+                  int64_t count, std::vector<float>* window) {
+  const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2];
+  window->resize(layer.inputs());
+  for (const ConvPixel* pixel = pixels; pixel < pixels + count; ++pixel) {
+    for (int kh = 0; kh < layer.kernel_h; ++kh) {
+      std::copy_n(pixel->window + kh * in_pitch, row_taps, window->data() + kh * row_taps);
+    }
+    const ThinProducts thin(epilogue, layer.inputs(), [&](const float* a) {
+      PartialSums sums;
+      sums.Add(window->data(), a, layer.inputs());
+      return sums.Total();
+    });
+    Finish(epilogue, thin, layer.out[2], pixel->out);
+  }
+}
+
 }  // namespace
 
 void ConvMarks::Set(const Layer& layer, const float* weights, const float* in, int64_t in_pitch,
@@ -300,8 +319,9 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
     }
   }
   words.push_back({0, layer.weights, 0, 0});
+  const bool member = epilogue.rank > 0;
   const auto convolve_all = [&](auto sparse_one, auto dense_one) {
-    (dense ? dense_one : sparse_one)(words, weights, filters, epilogue, pixels, count);
+    (dense ? dense_one : sparse_one)(words, weights, filters, member ? Epilogue() : epilogue, pixels, count);
   };
   if (filters > 3 * kLanes) {
     convolve_all(ConvolveAll<kWidest, false>, ConvolveAll<kWidest, true>);
@@ -310,6 +330,7 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
   } else {
     convolve_all(ConvolveAll<1, false>, ConvolveAll<1, true>);
   }
+  if (member) FinishMember(layer, epilogue, in_pitch, pixels, count, &scratch->window);
   for (float** to = scratch->copies.data(); to < copy; ++to) {
     for (int first = 0; first < filters; first += kLanes) {
       Floats::Load(*to - filters + first).StorePartial(*to + first, std::min(kLanes, filters - first));

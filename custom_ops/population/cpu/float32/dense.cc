@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/simd.h"
-#include "networks/vbn.h"
+#include "population/cpu/float32/epilogue.h"
 #include "population/cpu/float32/kernels.h"
 
 namespace neuroevo {
@@ -64,7 +64,7 @@ int64_t ListInputs(int64_t inputs, const float* in, int64_t in_stride, int32_t* 
 }
 
 template <int kSlots>
-void Dense(int64_t inputs, int units, const float* weights, const Epilogue& epilogue, const float* in,
+void Dense(int64_t inputs, int units, const float* weights, const Epilogue* epilogues, const float* in,
            int64_t in_stride, float* out, int64_t out_stride, int32_t* index) {
   const int64_t count = ListInputs<kSlots>(inputs, in, in_stride, index);
 
@@ -85,17 +85,12 @@ void Dense(int64_t inputs, int units, const float* weights, const Epilogue& epil
   }
 
   for (int s = 0; s < kSlots; ++s) {
-    for (int v = 0; v < vectors; ++v) {
-      float* place = out + s * out_stride + v * kLanes;
-      Floats value = Floats::Load(place);
-      if (epilogue.means != nullptr) {
-        value = vbn::Normalized(value, Floats::Load(epilogue.means + v * kLanes),
-                                Floats::Load(epilogue.factors + v * kLanes));
-      }
-      if (epilogue.bias != nullptr) value = Add(value, Floats::Load(epilogue.bias + v * kLanes));
-      if (epilogue.relu) value = Relu(value);
-      value.Store(place);
-    }
+    const ThinProducts thin(epilogues[s], inputs, [&](const float* a) {
+      PartialSums sums;
+      sums.Add(in + s * in_stride, a, inputs);
+      return sums.Total();
+    });
+    Finish(epilogues[s], thin, units, out + s * out_stride);
   }
 }
 
@@ -103,13 +98,13 @@ void Dense(int64_t inputs, int units, const float* weights, const Epilogue& epil
 
 int64_t DenseListSize(int64_t inputs) { return inputs + std::max(kPanel, kLanes); }
 
-void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue& epilogue, int slots, const float* in,
+void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue* epilogues, int slots, const float* in,
               int64_t in_stride, float* out, int64_t out_stride, int32_t* list) {
   static_assert(kMaxDenseSlots == 8, "one entry a number of slots");
   using Function = decltype(&Dense<1>);
   static constexpr Function kFunctions[] = {Dense<1>, Dense<2>, Dense<3>, Dense<4>,
                                             Dense<5>, Dense<6>, Dense<7>, Dense<8>};
-  kFunctions[slots - 1](inputs, units, weights, epilogue, in, in_stride, out, out_stride, list);
+  kFunctions[slots - 1](inputs, units, weights, epilogues, in, in_stride, out, out_stride, list);
 }
 
 }  // namespace neuroevo

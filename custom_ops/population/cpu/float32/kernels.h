@@ -18,6 +18,10 @@ namespace neuroevo {
 
 // What happens to a sum before it is stored, in this order. All but relu are one per channel, or none.
 struct Epilogue {
+  // Of a member (networks/low_rank.h): A [rank, inputs], B [rank, channels] and c; or none.
+  const float *a = nullptr, *b = nullptr;
+  float factor = 0;
+  int rank = 0;
   const float *means = nullptr, *factors = nullptr;  // of a vbn layer
   const float* bias = nullptr;
   bool relu = false;
@@ -41,6 +45,7 @@ struct ConvScratch {
   std::vector<ConvWord> words;    // of the kernel, and where their weights end
   std::vector<ConvPixel> pixels;  // to be computed
   std::vector<float*> copies;     // outputs to be copied from their left neighbors, from left to right
+  std::vector<float> window;      // of a pixel, its rows one after the other
 };
 
 // Which values of a padded image are not zero, for the convolution that reads it.
@@ -73,8 +78,8 @@ constexpr int kMaxDenseSlots = 8;
 
 // Several inputs through the same weights, which are read once. in[s * in_stride + i], out[s * out_stride + unit];
 // out needs kLanes floats of slack per slot. Weights behind inputs that are zero in every slot are not read.
-// list: room for DenseListSize(inputs) entries.
-void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue& epilogue, int slots, const float* in,
+// epilogues: one a slot. list: room for DenseListSize(inputs) entries.
+void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue* epilogues, int slots, const float* in,
               int64_t in_stride, float* out, int64_t out_stride, int32_t* list);
 int64_t DenseListSize(int64_t inputs);
 

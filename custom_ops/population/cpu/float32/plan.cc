@@ -33,13 +33,19 @@ bool Flattens(const Layer& layer) {
 
 }  // namespace
 
-Epilogue CpuPlan::Step::EpilogueFor(const float* row) const {
+Epilogue CpuPlan::Step::EpilogueFor(const RowWeights& row) const {
   Epilogue epilogue;
+  if (layer.rank > 0 && row.factor != 0) {
+    epilogue.a = row.own + layer.factors;
+    epilogue.b = epilogue.a + layer.rank * layer.inputs();
+    epilogue.factor = row.factor;
+    epilogue.rank = layer.rank;
+  }
   if (vbn != nullptr) {
-    epilogue.means = row + vbn->statistics;
+    epilogue.means = row.own + vbn->statistics;
     epilogue.factors = epilogue.means + vbn->out[2];
   }
-  if (bias != nullptr) epilogue.bias = row + bias->offset;
+  if (bias != nullptr) epilogue.bias = row.own + bias->offset;
   epilogue.relu = relu;
   return epilogue;
 }
@@ -66,10 +72,10 @@ CpuPlan::CpuPlan(DType input_dtype, const std::array<int, 3>& shape, const Layer
   }
 }
 
-// The layers with one row.
+// The layers with the weights of each slot.
 struct CpuPlan::Layers {
   const CpuPlan& plan;
-  const float* row;
+  const RowWeights* weights;
   int slots;
   const void* const* inputs;
   float* const* states;
@@ -90,7 +96,7 @@ struct CpuPlan::Layers {
       } else {
         memcpy(place, values, row_bytes);
       }
-      Elementwise(plan.first_, row, frame.row_values, place);
+      Elementwise(plan.first_, weights[s].own, frame.row_values, place);
     };
     image.all_changed = !memory->known;
     if (image.all_changed) {
@@ -106,18 +112,19 @@ struct CpuPlan::Layers {
     }
   }
 
-  // Step i, a convolution or a pool, takes a slot from an image to the next.
-  void Convolve(size_t i, Float32Memory* memory) const {
+  // Step i, a convolution or a pool, takes slot s from an image to the next.
+  void Convolve(int s, size_t i, Float32Memory* memory) const {
     const Step& step = plan.steps_[i];
+    const RowWeights& row = weights[s];
     const Frame &from = plan.frames_[i], &to = plan.frames_[i + 1];
     Float32Memory::Image &image = memory->images[i], &next = memory->images[i + 1];
     const float* in = image.values.Get(from.size);
     float* out = next.values.Get(to.size);
     if (!step.layer.pool()) {
       const Changes* changes = image.all_changed ? nullptr : &image.changes;
-      image.marks.Set(step.layer, row + step.layer.offset, in, from.pitch, changes);
+      image.marks.Set(step.layer, row.matrices + step.layer.offset, in, from.pitch, changes);
       if (changes != nullptr && step.then.empty()) {
-        return ConvolveChanged(step, in, from, &image, to, out, &next);
+        return ConvolveChanged(step, row, in, from, &image, to, out, &next);
       }
     }
     next.all_changed = true;
@@ -126,15 +133,15 @@ struct CpuPlan::Layers {
       CpuPool(step.layer, in, from.pitch, to.Row(out, 0), to.pitch);
     } else {
       const bool flat = i == 0;  // as observations are; activations hardly ever
-      CpuConv(step.layer, row + step.layer.offset, step.EpilogueFor(row), in, from.pitch, image.marks, nullptr, flat,
-              to.Row(out, 0), to.pitch, &scratches->conv);
+      CpuConv(step.layer, row.matrices + step.layer.offset, step.EpilogueFor(row), in, from.pitch, image.marks, nullptr,
+              flat, to.Row(out, 0), to.pitch, &scratches->conv);
     }
-    for (int64_t y = 0; y < to.height; ++y) Elementwise(step.then, row, to.row_values, to.Row(out, y));
+    for (int64_t y = 0; y < to.height; ++y) Elementwise(step.then, row.own, to.row_values, to.Row(out, y));
   }
 
   // The same where only some of the image has changed.
-  void ConvolveChanged(const Step& step, const float* in, const Frame& from, Float32Memory::Image* image,
-                       const Frame& to, float* out, Float32Memory::Image* next) const {
+  void ConvolveChanged(const Step& step, const RowWeights& row, const float* in, const Frame& from,
+                       Float32Memory::Image* image, const Frame& to, float* out, Float32Memory::Image* next) const {
     const int64_t width = step.layer.out[1], filters = step.layer.out[2];
     std::vector<int64_t>& places = scratches->places;
     places.clear();
@@ -142,8 +149,8 @@ struct CpuPlan::Layers {
     const auto at = [&](int64_t place) { return to.Row(out, place / width) + place % width * filters; };
     float* before = scratches->before.Get(static_cast<int64_t>(places.size()) * filters);
     for (size_t p = 0; p < places.size(); ++p) memcpy(before + p * filters, at(places[p]), filters * sizeof(float));
-    CpuConv(step.layer, row + step.layer.offset, step.EpilogueFor(row), in, from.pitch, image->marks, &places, false,
-            to.Row(out, 0), to.pitch, &scratches->conv);
+    CpuConv(step.layer, row.matrices + step.layer.offset, step.EpilogueFor(row), in, from.pitch, image->marks, &places,
+            false, to.Row(out, 0), to.pitch, &scratches->conv);
     next->all_changed = false;
     next->changes.Reset(step.layer.out);
     for (size_t p = 0; p < places.size(); ++p) {
@@ -159,7 +166,9 @@ struct CpuPlan::Layers {
     const int64_t inputs = ValuesOf(step.layer.in);
     const int units = step.layer.out[2];
     if (step.layer.kind == Layer::Kind::kDense) {
-      CpuDense(inputs, units, row + step.layer.offset, step.EpilogueFor(row), slots, in.first, in.stride, out.first,
+      Epilogue epilogues[kMaxDenseSlots];
+      for (int s = 0; s < slots; ++s) epilogues[s] = step.EpilogueFor(weights[s]);
+      CpuDense(inputs, units, weights[0].matrices + step.layer.offset, epilogues, slots, in.first, in.stride, out.first,
                out.stride, scratches->dense_list.Get(DenseListSize(inputs)));
     } else if (step.layer.kind == Layer::Kind::kRecall) {
       for (int s = 0; s < slots; ++s) {
@@ -169,14 +178,14 @@ struct CpuPlan::Layers {
     } else {
       for (int s = 0; s < slots; ++s) CpuCell(units, in.Of(s), states[s] + step.layer.state, out.Of(s));
     }
-    for (int s = 0; s < slots; ++s) Elementwise(step.then, row, units, out.Of(s));
+    for (int s = 0; s < slots; ++s) Elementwise(step.then, weights[s].own, units, out.Of(s));
   }
 };
 
-void CpuPlan::Run(const float* row, int slots, const void* const* inputs, float* const* states,
+void CpuPlan::Run(const RowWeights* weights, int slots, const void* const* inputs, float* const* states,
                   Float32Memory* const* memories, float* const* outs) const {
   thread_local Scratches scratches;
-  const Layers layers{*this, row, slots, inputs, states, &scratches};
+  const Layers layers{*this, weights, slots, inputs, states, &scratches};
   const size_t count = steps_.size(), convs = frames_.size() - 1;
   const auto values_of = [&](size_t i) {  // of what step i reads, or what the last one writes
     constexpr int64_t kLine = kCacheLine / sizeof(float);
@@ -189,7 +198,7 @@ void CpuPlan::Run(const float* row, int slots, const void* const* inputs, float*
     Float32Memory* memory = memories == nullptr || memories[s] == nullptr ? &scratches.memory : memories[s];
     memory->images.resize(std::max(memory->images.size(), frames_.size()));
     layers.Load(s, memory);
-    for (size_t i = 0; i < convs; ++i) layers.Convolve(i, memory);
+    for (size_t i = 0; i < convs; ++i) layers.Convolve(s, i, memory);
     const Frame& last = frames_.back();
     memcpy(values.Of(s), memory->images[convs].values.Get(last.size), last.size * sizeof(float));
   }

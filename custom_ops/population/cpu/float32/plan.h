@@ -14,6 +14,7 @@
 #include "population/cpu/float32/kernels.h"
 #include "population/cpu/float32/memory.h"
 #include "population/cpu/frame.h"
+#include "population/row_weights.h"
 
 namespace neuroevo {
 
@@ -23,12 +24,12 @@ class CpuPlan {
   // multiplied by 1/255).
   CpuPlan(DType input_dtype, const std::array<int, 3>& shape, const Layer* begin, const Layer* end);
 
-  // outs[s][:outputs] = the layers with that row's weights and statistics applied to inputs[s], for s in [0, slots),
-  // slots <= kMaxDenseSlots. An output may lie where its own input is. states[s]: from and to which a cell goes; may be
-  // null where there is none. memories[s]: what this plan left there at the slot's last step (memory.h), or null; may
-  // be null for all.
-  void Run(const float* row, int slots, const void* const* inputs, float* const* states, Float32Memory* const* memories,
-           float* const* outs) const;
+  // outs[s][:outputs] = the layers with weights[s] applied to inputs[s], for s in [0, slots), slots <= kMaxDenseSlots.
+  // The matrices of all are the same. An output may lie where its own input is. states[s]: from and to which a cell
+  // goes; may be null where there is none. memories[s]: what this plan left there at the slot's last step (memory.h),
+  // or null; may be null for all.
+  void Run(const RowWeights* weights, int slots, const void* const* inputs, float* const* states,
+           Float32Memory* const* memories, float* const* outs) const;
 
   int64_t outputs() const { return outputs_; }
   // Whether a memory saves work.
@@ -42,7 +43,7 @@ class CpuPlan {
     bool relu;                       // likewise
     std::vector<const Layer*> then;  // one by one
 
-    Epilogue EpilogueFor(const float* row) const;
+    Epilogue EpilogueFor(const RowWeights& row) const;
   };
 
   struct Layers;

@@ -35,6 +35,11 @@ struct Sums {
   bool weights_by_4, in_by_4, out_by_4;
 };
 
+// What a member's factors add to the sums of a convolution or dense layer, and what follows them, in place in sums.out:
+// sums.weights is where A, then B are in a member, vbn and bias are of a member, too, and thetas, stride and rows are
+// the members'. factors: device, [count], c of each position.
+void LaunchFactors(const Sums& sums, const Layer& layer, const float* factors, int64_t count, device::Stream stream);
+
 // layer: a convolution.
 void LaunchConv(const Sums& sums, const Layer& layer, int64_t count, int multiprocessors, device::Stream stream);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/portable_math.h"
 #include "population/cuda/float32/kernels.h"
 
 namespace neuroevo::cuda {
@@ -10,36 +11,6 @@ namespace neuroevo::cuda {
 namespace {
 
 constexpr int kSharedFrom = 16;  // positions of a row that are worth a tile for many
-
-bool BiasFits(const Step& step) { return step.bias < 0 && step.activation == Activation::kNone; }
-
-bool VbnFits(const Step& step) { return step.vbn < 0 && BiasFits(step); }
-
-Step::Kind KindOf(const Layer& layer) {
-  switch (layer.kind) {
-    case Layer::Kind::kConv:
-      return Step::Kind::kConv;
-    case Layer::Kind::kDense:
-      return Step::Kind::kDense;
-    case Layer::Kind::kMaxPool:
-    case Layer::Kind::kAvgPool:
-      return Step::Kind::kPool;
-    case Layer::Kind::kLayerNorm:
-      return Step::Kind::kLayerNorm;
-    case Layer::Kind::kRecall:
-      return Step::Kind::kRecall;
-    case Layer::Kind::kCell:
-      return Step::Kind::kCell;
-    default:
-      return Step::Kind::kNeither;
-  }
-}
-
-// Whether there is a last step that a vbn, bias or activation can be part of.
-bool Follows(const std::vector<Step>& steps) {
-  return !steps.empty() && (steps.back().kind == Step::Kind::kConv || steps.back().kind == Step::Kind::kDense ||
-                            steps.back().kind == Step::Kind::kNeither);
-}
 
 // A multiple of four, so that every tensor can be read and written by vectors.
 int64_t Pitch(const Step& step) { return CeilDivide(ValuesOf(step.layer.out), 4) * 4; }
@@ -65,57 +36,8 @@ struct DenseTiles {
 
 }  // namespace
 
-std::vector<Step> StepsOf(const Network& network) {
-  std::vector<Step> steps;
-  for (const Layer& layer : network.layers()) {
-    Step alone;
-    alone.kind = KindOf(layer);
-    alone.layer = layer;
-    const bool reads_bytes = alone.kind == Step::Kind::kConv || alone.kind == Step::Kind::kNeither;
-    if (steps.empty() && !reads_bytes && network.input_dtype() == DType::kUint8) {
-      Step floats;
-      floats.kind = Step::Kind::kNeither;
-      floats.layer.in = floats.layer.out = layer.in;
-      steps.push_back(floats);
-    }
-    switch (layer.kind) {
-      case Layer::Kind::kConv:
-      case Layer::Kind::kDense:
-      case Layer::Kind::kMaxPool:
-      case Layer::Kind::kAvgPool:
-      case Layer::Kind::kLayerNorm:
-      case Layer::Kind::kRecall:
-      case Layer::Kind::kCell:
-        steps.push_back(alone);
-        break;
-      case Layer::Kind::kBias:
-        if (!Follows(steps) || !BiasFits(steps.back())) steps.push_back(alone);
-        steps.back().bias = layer.offset;
-        break;
-      case Layer::Kind::kVbn:
-        if (!Follows(steps) || !VbnFits(steps.back())) steps.push_back(alone);
-        steps.back().vbn = layer.statistics;
-        break;
-      case Layer::Kind::kRelu:
-      case Layer::Kind::kTanh:
-        if (!Follows(steps) || steps.back().activation != Activation::kNone) steps.push_back(alone);
-        steps.back().activation = layer.kind == Layer::Kind::kRelu ? Activation::kRelu : Activation::kTanh;
-        break;
-      case Layer::Kind::kLeakyRelu:
-      case Layer::Kind::kSilu:
-      case Layer::Kind::kGelu:
-        steps.push_back(alone);
-        steps.back().activation = layer.kind == Layer::Kind::kLeakyRelu ? Activation::kLeakyRelu
-                                  : layer.kind == Layer::Kind::kSilu    ? Activation::kSilu
-                                                                        : Activation::kGelu;
-        break;
-    }
-  }
-  return steps;
-}
-
-CudaNetwork::CudaNetwork(const Network& network)
-    : network_(network), steps_(StepsOf(network)), multiprocessors_(device::Multiprocessors()) {
+CudaNetwork::CudaNetwork(const Network& network, const std::vector<Layer>& layers)
+    : network_(network), steps_(StepsOf(network.input_dtype(), layers)), multiprocessors_(device::Multiprocessors()) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (i + 1 < steps_.size()) pitch_[i % 2] = std::max(pitch_[i % 2], Pitch(steps_[i]));
     if (steps_[i].vbn < 0) continue;
@@ -129,26 +51,31 @@ CudaNetwork::CudaNetwork(const Network& network)
 
 // The positions of a call, on the device.
 struct CudaNetwork::Positions {
-  Positions(const float* row_thetas, int64_t row_stride, const CallSlots& call, const States& of_states, int32_t* list,
-            device::Stream on)
+  Positions(const float* row_thetas, int64_t row_stride, const CallSlots& call, const States& of_states,
+            const MemberMemory& of_members, int32_t* list, device::Stream on)
       : thetas(row_thetas),
         stride(row_stride),
         count(call.count()),
         slots(list),
         states(of_states),
+        members(of_members),
         tiles(call.rows),
         stream(on) {
     // One list, so that few launches bring it: slots, rows, the tiles of all sizes, of which there are no more than
-    // positions, and states.
+    // positions, states, and members with their factors.
     std::vector<int32_t> all = call.slots;
     all.insert(all.end(), call.rows.begin(), call.rows.end());
     for (const auto& first : tiles.first) all.insert(all.end(), first.begin(), first.end());
     state_indices = list + all.size();
     all.insert(all.end(), call.states.begin(), call.states.end());
+    member_indices = list + all.size();
+    all.insert(all.end(), call.members.begin(), call.members.end());
+    factors = reinterpret_cast<const float*>(list + all.size());
+    for (float factor : call.factors) all.push_back(static_cast<int32_t>(ToBits(factor)));
     Upload(list, all.data(), 4 * static_cast<int64_t>(all.size()), stream);
   }
 
-  static int64_t ListSize(int64_t count) { return 4 * count; }
+  static int64_t ListSize(int64_t count) { return 6 * count; }
   const int32_t* rows() const { return slots + count; }
   const int32_t* first_of_tiles() const { return slots + 2 * count; }
 
@@ -156,7 +83,10 @@ struct CudaNetwork::Positions {
   int64_t stride, count;
   const int32_t* slots;
   const int32_t* state_indices;
+  const int32_t* member_indices;
+  const float* factors;
   States states;
+  MemberMemory members;
   DenseTiles tiles;
   device::Stream stream;
 };
@@ -182,10 +112,26 @@ void CudaNetwork::Run(const Step& step, const Positions& positions, const Tensor
   sums.out_by_4 = by_4(out.data, 4, {out.pitch, sums.units});
   const int64_t adjacent = step.kind == Step::Kind::kConv ? step.layer.in[2] : ValuesOf(step.layer.in);
   sums.in_by_4 = by_4(in.data, in.bytes ? 1 : 4, {in.pitch, adjacent});
+  // What a member has of its own: all but the matrices.
+  Sums own = sums;
+  if (positions.members.first != nullptr) {
+    own.thetas = positions.members.first;
+    own.stride = positions.members.stride;
+    own.rows = positions.member_indices;
+    own.weights = step.layer.factors;
+    sums.vbn = sums.bias = -1;
+    sums.activation = Activation::kNone;
+  }
+  const auto add_factors = [&] {
+    if (positions.members.first == nullptr) return;
+    own.terms = sums.terms;
+    LaunchFactors(own, step.layer, positions.factors, count, positions.stream);
+  };
   switch (step.kind) {
     case Step::Kind::kConv:
       sums.terms = step.layer.kernel_h * step.layer.kernel_w * step.layer.in[2];
       LaunchConv(sums, step.layer, count, multiprocessors_, positions.stream);
+      add_factors();
       break;
     case Step::Kind::kDense: {
       sums.terms = static_cast<int>(ValuesOf(step.layer.in));
@@ -195,11 +141,12 @@ void CudaNetwork::Run(const Step& step, const Positions& positions, const Tensor
         if (n > 0) LaunchDense(sums, first, n, size, count, multiprocessors_, positions.stream);
         first += n;
       }
+      add_factors();
       break;
     }
     case Step::Kind::kNeither:
-      sums.slope = step.layer.slope;
-      LaunchElementwise(sums, ValuesOf(step.layer.out), count, positions.stream);
+      own.slope = step.layer.slope;
+      LaunchElementwise(own, ValuesOf(step.layer.out), count, positions.stream);
       break;
     case Step::Kind::kPool:
       LaunchPool(step.layer, in, out, count, positions.stream);
@@ -222,11 +169,13 @@ int64_t CudaNetwork::WorkspaceBytes(int64_t count) const {
 }
 
 void CudaNetwork::Forward(const float* thetas, int64_t stride, const CallSlots& call, const void* observations,
-                          const States& states, float* outputs, char* workspace, device::Stream stream) const {
+                          const States& states, float* outputs, char* workspace, device::Stream stream,
+                          const MemberMemory& members) const {
   const int64_t count = call.count();
   if (count == 0) return;
   Workspace parts(workspace);
-  const Positions positions(thetas, stride, call, states, parts.Part<int32_t>(Positions::ListSize(count)), stream);
+  const Positions positions(thetas, stride, call, states, members, parts.Part<int32_t>(Positions::ListSize(count)),
+                            stream);
   float* const between[2] = {parts.Part<float>(pitch_[0] * count), parts.Part<float>(pitch_[1] * count)};
   Tensors in = {const_cast<void*>(observations), network_.input_size(), positions.slots,
                 network_.input_dtype() == DType::kUint8};
@@ -244,18 +193,23 @@ int64_t CudaNetwork::PrepareBytes(int64_t rows, int64_t observations) const {
          PartBytes<float>(prepare_pitch_[1] * count) + PartBytes<double>(prepare_channels_ * count);
 }
 
-void CudaNetwork::Prepare(float* thetas, int64_t stride, const std::vector<int32_t>& rows, const void* reference,
-                          int64_t observations, char* workspace, device::Stream stream) const {
+void CudaNetwork::Prepare(float* thetas, int64_t stride, const CallSlots& prepared, const void* reference,
+                          int64_t observations, char* workspace, device::Stream stream,
+                          const MemberMemory& members) const {
   CallSlots call;  // every row plays all of the reference batch
-  for (int32_t row : rows) {
+  for (size_t i = 0; i < prepared.rows.size(); ++i) {
     for (int64_t o = 0; o < observations; ++o) {
-      call.rows.push_back(row);
+      call.rows.push_back(prepared.rows[i]);
       call.slots.push_back(static_cast<int32_t>(o));
+      if (members.first == nullptr) continue;
+      call.members.push_back(prepared.members[i]);
+      call.factors.push_back(prepared.factors[i]);
     }
   }
   const int64_t count = call.count();
   Workspace parts(workspace);
-  const Positions positions(thetas, stride, call, States(), parts.Part<int32_t>(Positions::ListSize(count)), stream);
+  const Positions positions(thetas, stride, call, States(), members, parts.Part<int32_t>(Positions::ListSize(count)),
+                            stream);
   float* between[2];
   for (int i : {0, 1}) between[i] = parts.Part<float>(prepare_pitch_[i] * count);
   double* sums = parts.Part<double>(prepare_channels_ * count);
@@ -272,9 +226,15 @@ void CudaNetwork::Prepare(float* thetas, int64_t stride, const std::vector<int32
       before.activation = Activation::kNone;
       after.kind = Step::Kind::kNeither;
       Run(before, positions, in, out);
-      const VbnInputs inputs = {thetas, stride, positions.rows(), step.vbn, step.layer.out[2], ValuesOf(step.layer.out),
+      const bool own = members.first != nullptr;
+      const VbnInputs inputs = {own ? members.first : thetas,
+                                own ? members.stride : stride,
+                                own ? positions.member_indices : positions.rows(),
+                                step.vbn,
+                                step.layer.out[2],
+                                ValuesOf(step.layer.out),
                                 out};
-      LaunchStatistics(inputs, static_cast<int64_t>(rows.size()), observations, sums, stream);
+      LaunchStatistics(inputs, static_cast<int64_t>(prepared.rows.size()), observations, sums, stream);
       if (i + 1 < prepared_steps_) Run(after, positions, out, out);
     }
     in = out;

@@ -26,12 +26,16 @@ struct Step {
   Activation activation = Activation::kNone;
 };
 
-// What the network does, in order. Only a convolution or kNeither, as the first step, reads uint8.
-std::vector<Step> StepsOf(const Network& network);
+// What the layers do to an input of that type, in order. Only a convolution or kNeither, as the first step, reads
+// uint8.
+std::vector<Step> StepsOf(DType input, const std::vector<Layer>& layers);
+inline std::vector<Step> StepsOf(const Network& network) { return StepsOf(network.input_dtype(), network.layers()); }
 
 class CudaNetwork {
  public:
-  explicit CudaNetwork(const Network& network);
+  explicit CudaNetwork(const Network& network) : CudaNetwork(network, network.layers()) {}
+  // layers: the network's, or those of its members.
+  CudaNetwork(const Network& network, const std::vector<Layer>& layers);
 
   // Of Forward, for a call of count slots.
   int64_t WorkspaceBytes(int64_t count) const;
@@ -39,17 +43,19 @@ class CudaNetwork {
   // outputs[slot, :A] = this network with theta of the slot's row applied to observations[slot], for the call's slots.
   // thetas [R, stride] floats, observations [K, ...] and outputs [K, A] are on the device, as is the workspace. Queues
   // kernels on the stream; neither allocates nor waits. What a slot gets does not depend on the other slots. states: of
-  // a recurrent network; that of a position is call.states of it.
+  // a recurrent network; that of a position is call.states of it. members: where the layers are those of members.
   void Forward(const float* thetas, int64_t stride, const CallSlots& call, const void* observations,
-               const States& states, float* outputs, char* workspace, device::Stream stream) const;
+               const States& states, float* outputs, char* workspace, device::Stream stream,
+               const MemberMemory& members = {}) const;
 
   // Of Prepare, for that many rows and reference observations.
   int64_t PrepareBytes(int64_t rows, int64_t observations) const;
 
-  // Computes the statistics of the rows' vbn layers, which Forward finds behind their thetas. reference: [observations,
-  // ...] on the device, as is the workspace. Otherwise as Forward.
-  void Prepare(float* thetas, int64_t stride, const std::vector<int32_t>& rows, const void* reference,
-               int64_t observations, char* workspace, device::Stream stream) const;
+  // Computes the statistics of the vbn layers of a call's positions, which Forward finds behind their thetas or the
+  // members' values. call: a position for each row or member. reference: [observations, ...] on the device, as is the
+  // workspace. Otherwise as Forward.
+  void Prepare(float* thetas, int64_t stride, const CallSlots& call, const void* reference, int64_t observations,
+               char* workspace, device::Stream stream, const MemberMemory& members = {}) const;
 
  private:
   struct Positions;

@@ -1,0 +1,92 @@
+// Populations of integer networks on a GPU.
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "population/cuda/host_calls.h"
+#include "population/cuda/population.h"
+
+namespace neuroevo::cuda {
+
+namespace {
+
+constexpr int64_t kScratchRows = 8;  // where rows that keep no theta are made: one for each lane that refills
+
+// Rows of float32 that an int8 population needs: those that keep their theta, and scratch.
+int64_t FloatRowsNeeded(int64_t float_rows, int64_t rows) {
+  const int64_t kept = Int8Population::FloatRows(float_rows, rows);
+  return kept + std::min(kScratchRows, rows - kept);
+}
+
+// The call's slots that play each of the networks, by row.
+std::vector<CallSlots> SlotsOfNetworks(const std::vector<int64_t>& rows, const std::vector<int32_t>& row_network,
+                                       size_t networks) {
+  std::vector<CallSlots> calls(networks);
+  for (int32_t slot : Sorted(rows)) {
+    CallSlots& call = calls[row_network[rows[slot]]];
+    call.slots.push_back(slot);
+    call.rows.push_back(static_cast<int32_t>(rows[slot]));
+  }
+  return calls;
+}
+
+}  // namespace
+
+CudaInt8Population::CudaInt8Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool,
+                                       int64_t float_rows, std::shared_ptr<MemorySource> memory)
+    : Int8Population(
+          std::make_unique<CudaPopulation>(networks, FloatRowsNeeded(float_rows, rows), std::move(pool), memory), rows,
+          float_rows) {
+  for (const Network& network : networks_) {
+    cuda_networks_.emplace_back(network, static_cast<int64_t>(cuda_networks_.size()));
+    stride_ = std::max(stride_, PartBytes<char>(cuda_networks_.back().row_bytes()));
+  }
+  const int64_t floats = FloatRowsNeeded(float_rows, rows);
+  memory_ = std::make_unique<RowsMemory>(rows_, stride_, Concat("int8 beside ", floats, " rows of float32"),
+                                         std::move(memory));
+}
+
+int64_t CudaInt8Population::WorkspaceBytes(int64_t count) const {
+  int64_t bytes = 0;
+  for (const CudaInt8Network& network : cuda_networks_) bytes += network.WorkspaceBytes(count);
+  return bytes;
+}
+
+void CudaInt8Population::QuantizeRows(const std::vector<Target>& targets) {
+  calls_.Run([&](Calls::Call& call) {
+    for (size_t n = 0; n < cuda_networks_.size(); ++n) {
+      std::vector<const float*> thetas;
+      std::vector<char*> packed;
+      for (const Target& target : targets) {
+        if (target.network != static_cast<int32_t>(n)) continue;
+        thetas.push_back(target.theta);
+        packed.push_back(Row(target.row));
+      }
+      if (thetas.empty()) continue;
+      // The workspace of the network before may still be read: memory only grows once that is over.
+      const int64_t bytes = cuda_networks_[n].QuantizeBytes(static_cast<int64_t>(thetas.size()));
+      if (bytes > call.on_device.bytes()) device::Synchronize(call.stream);
+      call.on_device.Grow(bytes);
+      cuda_networks_[n].Quantize(thetas, packed, call.on_device.data(), call.stream);
+    }
+  });
+}
+
+void CudaInt8Population::ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
+                                         const std::vector<int64_t>& states, char* workspace, device::Stream stream) {
+  CheckForward(rows, observations, outputs, states);
+  const std::vector<CallSlots> calls = SlotsOfNetworks(rows, row_network_, networks_.size());
+  for (size_t n = 0; n < calls.size(); ++n) {
+    if (calls[n].count() == 0) continue;
+    cuda_networks_[n].Forward(Row(0), stride_, calls[n], static_cast<const uint8_t*>(observations), outputs, workspace,
+                              stream);
+    workspace += cuda_networks_[n].WorkspaceBytes(calls[n].count());
+  }
+}
+
+void CudaInt8Population::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
+                                   const std::vector<int64_t>& states) {
+  ForwardFromHost(&calls_, pool_.get(), this, networks_[0], rows, observations, out, states);
+}
+
+}  // namespace neuroevo::cuda
