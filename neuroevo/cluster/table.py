@@ -76,7 +76,8 @@ def table_of(episodes: Sequence[Episode], network: int = 0) -> EpisodeTable:
     for episode in episodes:
         if episode.normalizer not in numbers:
             numbers[episode.normalizer] = len(numbers) - 1
-    children = Counter(tree.parents[node] for node in set(nodes) if node >= 0)
+    ranks = [episode.genome.rank for episode in episodes]
+    children = Counter(tree.parents[node] for node, _ in set(zip(nodes, ranks, strict=True)) if node >= 0)
     return EpisodeTable(
         root_seeds=np.array([0 if isinstance(base, Center) else base for base, _ in tree.roots], np.int64),
         root_centers=np.array(tree.root_centers, np.int32),
@@ -87,7 +88,7 @@ def table_of(episodes: Sequence[Episode], network: int = 0) -> EpisodeTable:
         scales=np.array(tree.scales, np.float32),
         shared=np.array([node for node, count in children.items() if count > 1], np.int32),
         episode_nodes=np.array(nodes, np.int32),
-        episode_ranks=_once([episode.genome.rank for episode in episodes], np.int32),
+        episode_ranks=_once(ranks, np.int32),
         episode_seeds=np.array([episode.seed for episode in episodes], np.int64),
         episode_steps=_once([episode.max_steps for episode in episodes], np.int64),
         episode_normalizers=_once([numbers[episode.normalizer] for episode in episodes], np.int32),

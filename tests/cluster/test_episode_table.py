@@ -86,3 +86,9 @@ def test_a_center_is_not_in_the_table():
     table = table_of([Episode(Genome(center).child(seed, 0.5), seed) for seed in range(10)])
     assert table.centers == (center.name,)
     assert len(pickle.dumps(table)) < 2000
+
+
+def test_children_that_differ_in_rank_alone_share_their_parent():
+    parent = Genome(0)
+    episodes = [Episode(parent.child(1, 0.5, rank), 0) for rank in (0, 1)]
+    assert reader_of(table_of(episodes)).shared_parents([0]) == [parent]
