@@ -2,7 +2,7 @@
 # which way every branch goes, plays a few games with that (the program ale_train), and has the target `ale` compiled
 # with the counts. All of it are rules with dependencies: only another compiler, other flags, sources or games start
 # them again. Where it cannot work or is not wanted, `ale` stays as it is, and a line says why.
-set(NEUROEVO_PGO_FRAMES 12000) # of each game
+set(NEUROEVO_PGO_FRAMES 4000) # of each game
 
 function(ale_profile)
   # Different ones: cartridges of several kinds, paddle and joystick, empty and busy screens.
