@@ -13,6 +13,7 @@ from rich.table import Table
 from experiments.benchmarks.programs import in_turns, median_ratio
 
 _TASK, _STEPS = "hopper", 500
+_RAW = ("hopper", "ant", "inverted_pendulum")  # whose lanes are held against bare loops
 _WIDTH = 64  # simulators side by side
 _POPULATION = 1024
 _SIGMA = 0.05
@@ -20,8 +21,9 @@ _GENERATIONS = 15  # of the strategy whose center has learned to stand
 
 
 def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
-    """Brax's Hopper on MJX. Raw: steps/s of our lanes, resets and networks included, against a bare loop of Brax's step
-    that does neither. Useful steps/s: one population, an episode of each genome, by our lanes and by evosax."""
+    """Brax's robots on MJX. Raw: steps/s of our lanes, with resets and new networks as episodes end, against bare loops
+    of Brax's step, without and with networks, which never reset. Useful steps/s: one population of Hoppers, an episode
+    of each genome, by our lanes and by evosax."""
     from neuroevo.accelerated.start import shared_simulator, start_jax
 
     start_jax(threads)  # before anything of Brax is imported
@@ -31,16 +33,25 @@ def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     from neuroevo.core.genome import Center, Genome
 
     experiment = _experiment(threads)
-    simulator = shared_simulator(experiment.task, experiment.backend)
-    measure = {
-        "ours": rates.lanes(simulator, network_of(experiment), _WIDTH, threads),
-        "bare": rates.bare(simulator, _WIDTH, threads),
-    }
-    raw = in_turns({name: lambda rate=rate: rate(2 * seconds) for name, rate in measure.items()}, rounds)
-    found: dict[str, Any] = {"raw": raw}
+    network = network_of(experiment)
+    found: dict[str, Any] = {"raw": {}}
+    columns = "task", "ours, /s", "bare loop, /s", "ratio", "bare loop with networks, /s", "ratio"
+    table = Table(*columns, title=f"raw, {threads} devices, {_WIDTH} lanes")
+    for task in _RAW:
+        simulator = shared_simulator(task, experiment.backend)
+        measure = {
+            "ours": rates.lanes(simulator, network, _WIDTH, threads),
+            "bare": rates.bare(simulator, _WIDTH, threads),
+            "with networks": rates.bare(simulator, _WIDTH, threads, network),
+        }
+        for rate in measure.values():
+            rate(seconds)  # the first seconds after compiling are slower
+        found["raw"][task] = raw = in_turns({n: lambda rate=r: rate(2 * seconds) for n, r in measure.items()}, rounds)
+        ours, bare, networks = raw.values()
+        table.add_row(task, *_cells(ours, bare), *_cells(ours, networks)[1:])
+    Console(width=120, highlight=False).print(table)
     columns = "population", "mean steps", "ours, /s", "theirs, /s", "ratio", "useful share, ours and theirs"
     table = Table(*columns, title=f"{_TASK}, {threads} devices, {_WIDTH} lanes")
-    table.add_row("raw, and a bare loop", "", *_cells(raw["ours"], raw["bare"]), "")
     both = SamePopulation(experiment, _WIDTH)
     with tempfile.TemporaryDirectory() as folder:
         centers = {"fresh": Genome(0), "trained": _trained(Path(folder))}

@@ -19,6 +19,7 @@ from neuroevo.accelerated.program import run, stock_up
 from neuroevo.accelerated.program_state import NO_EPISODE, Stock, first_state
 from neuroevo.accelerated.simulator import Simulator
 
+_STOCK = 256  # episodes at least: to stock up takes some milliseconds, however few there are
 _AXIS = "devices"
 _EACH = PartitionSpec(_AXIS)  # type: ignore[no-untyped-call]
 
@@ -70,6 +71,7 @@ class Lanes:
 
     Attributes:
         lanes: L, of all devices.
+        stock: F, of all devices.
         devices: How many there are.
         in_stock: How many episodes each of them has in its stock, int64 [devices].
     """
@@ -103,15 +105,11 @@ class Lanes:
         programs = _compiled(simulator, forward, mesh)  # type: ignore[arg-type] # it is hashable
         self._stock_up, self._run = programs
         numbers = 2 * simulator.observation_size if normalized else 0
-        make = partial(first_state, simulator.state, dimension, lanes, len(devices), numbers)
+        self.stock = lanes * -(-_STOCK // lanes)
+        make = partial(first_state, simulator.state, dimension, lanes, self.stock, len(devices), numbers)
         self._state = jax.jit(make, out_shardings=self._sharded)()  # one program instead of a hundred small ones
         self.in_stock: np.ndarray = np.zeros(self.devices, np.int64)
         self._stocked: np.ndarray = self.in_stock
-
-    @property
-    def stock(self) -> int:
-        """F, of all devices."""
-        return self.lanes
 
     def stock_up(self, renew: np.ndarray, keys: np.ndarray, stock: Stock) -> None:
         """Resets simulators for new episodes.

@@ -116,24 +116,26 @@ class Carry(NamedTuple):
     work: jax.Array
 
 
-def first_state(simulation: Any, dimension: int, lanes: int, devices: int, numbers: int) -> State:
+def first_state(simulation: Any, dimension: int, lanes: int, stock: int, devices: int, numbers: int) -> State:
     """Lanes without episodes and an empty stock.
 
     Args:
         simulation: The shapes and dtypes of a simulator's state. Those of lanes are zeros, which nobody looks at.
         dimension: D.
-        lanes: L, of all devices; F is the same.
+        lanes: L, of all devices.
+        stock: F, of all devices.
         devices: How many there are.
         numbers: 2n, or 0 if observations are not added up.
     """
 
-    def players() -> Players:
-        states = jax.tree.map(lambda leaf: jnp.zeros((lanes, *leaf.shape), leaf.dtype), simulation)
-        mean, std = jnp.zeros((lanes, numbers // 2), jnp.float32), jnp.ones((lanes, numbers // 2), jnp.float32)
-        nobody, limit = jnp.full(lanes, NO_EPISODE, jnp.int32), jnp.zeros(lanes, jnp.int32)
-        return Players(states, jnp.zeros((lanes, dimension), jnp.float32), nobody, limit, mean, std)
+    def players(count: int) -> Players:
+        states = jax.tree.map(lambda leaf: jnp.zeros((count, *leaf.shape), leaf.dtype), simulation)
+        mean, std = jnp.zeros((count, numbers // 2), jnp.float32), jnp.ones((count, numbers // 2), jnp.float32)
+        nobody, limit = jnp.full(count, NO_EPISODE, jnp.int32), jnp.zeros(count, jnp.int32)
+        return Players(states, jnp.zeros((count, dimension), jnp.float32), nobody, limit, mean, std)
 
-    return State(players(), jnp.ones(lanes, bool), no_score(lanes, numbers), players(), jnp.zeros(devices, jnp.int32))
+    idle, taken = jnp.ones(lanes, bool), jnp.zeros(devices, jnp.int32)
+    return State(players(lanes), idle, no_score(lanes, numbers), players(stock), taken)
 
 
 def no_score(count: int, numbers: int) -> Score:

@@ -1,45 +1,52 @@
-"""Weights of genomes on the accelerator: made there of seeds, the bits that the native core plays."""
+"""Weights of genomes for lanes of simulators: made of seeds, the bits that the native core plays.
+
+An accelerator makes them itself. On a processor the native core does, in a fraction of the time: where episodes last
+twenty steps, a fifth of all the time was noise by JAX.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from neuroevo.accelerated import noise
+from neuroevo.accelerated.networks import initial_scales
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
-from neuroevo.native.weights import vector_of
+from neuroevo.native.population import Population
+from neuroevo.native.weights import base_seed, vector_of
 
 _KEPT_BYTES = 512e6
 _NO_PLACE = -1
 
 
-class GenomeRows:
+class GenomeRows(ABC):
     """Makes rows of weights, and keeps those of parents, of which the newest are the likeliest to be asked for."""
 
-    def __init__(self, scales: np.ndarray):
+    def __init__(self, dimension: int):
         """Nothing is kept yet.
 
         Args:
-            scales: By how much the noise of initial weights is multiplied, float32 [D].
+            dimension: D.
         """
-        self._scales = jnp.asarray(scales)
-        self._dimension = len(scales)
-        self._kept: OrderedDict[Genome, jax.Array] = OrderedDict()
-        self._most_kept = max(1, int(_KEPT_BYTES / (4 * self._dimension)))
+        self._dimension = dimension
+        self._kept: OrderedDict[Genome, Any] = OrderedDict()
+        self._most_kept = max(1, int(_KEPT_BYTES / (4 * dimension)))
 
-    def rows(self, genomes: Sequence[Genome | None]) -> jax.Array:
+    def rows(self, genomes: Sequence[Genome | None]) -> Any:
         """The weights of genomes.
 
         Args:
-            genomes: [K]; the program is compiled anew for each K. None: any weights.
+            genomes: [K]; a program of JAX's is compiled anew for each K. None: any weights.
 
         Returns:
-            float32 [K, D].
+            float32 [K, D], an array of NumPy or JAX.
 
         Raises:
             UserError: A genome's center has another size, or its last mutation is of low rank.
@@ -47,28 +54,33 @@ class GenomeRows:
         for each in genomes:
             if each is not None and each.rank:
                 raise UserError(f"a genome's last mutation has rank {each.rank}, expected none on the accelerator")
-        starts = self._random(genomes)
-        origins = [None if _is_random(each) or each is None else (each.parent or each) for each in genomes]
-        places = {each: place for place, each in enumerate(dict.fromkeys(each for each in origins if each is not None))}
-        if places:
-            table = [self._row(each) for each in places]
-            padded = 1 << (len(table) - 1).bit_length()  # so that few programs are compiled
-            table += table[-1:] * (padded - len(table))
-            chosen = np.array([_NO_PLACE if each is None else places[each] for each in origins], np.int32)
-            starts = _chosen(starts, jnp.stack(table), chosen)
-        chains = [() if each is None else each.chain[-1:] for each in genomes]
-        seeds = np.array([chain[0][0] if chain else 0 for chain in chains], np.uint64)
-        factors = np.array([chain[0][1] if chain else 0 for chain in chains], np.float32)
-        return noise.perturbed(starts, seeds, factors) if factors.any() else starts
+        origins = [None if each is None or _is_random(each) else (each.parent or each) for each in genomes]
+        table = {each: place for place, each in enumerate(dict.fromkeys(each for each in origins if each is not None))}
+        rows = [self._row(each) for each in table]
+        places = np.array([_NO_PLACE if each is None else table[each] for each in origins], np.int32)
+        seeds = [None if each is None or not _is_random(each) else base_seed(each) for each in genomes]
+        last = [each.chain[-1] if each is not None and each.chain else None for each in genomes]
+        return self._made(seeds, rows, places, last)
 
-    def _random(self, genomes: Sequence[Genome | None]) -> jax.Array:
-        """The weights of those that are a seed alone, made at once; anything for the others."""
-        seeds = [each.base if _is_random(each) and each is not None else None for each in genomes]
-        if all(each is None for each in seeds):
-            return jnp.zeros((len(genomes), self._dimension), jnp.float32)
-        return noise.initial(np.array([each or 0 for each in seeds], np.uint64), self._scales)
+    @abstractmethod
+    def _made(
+        self,
+        seeds: Sequence[int | None],
+        origins: Sequence[Any],
+        places: np.ndarray,
+        last: Sequence[tuple[int, float] | None],
+    ) -> Any:
+        """Initial weights where there is a seed, else those at a place among the origins; and then a mutation."""
 
-    def _row(self, genome: Genome) -> jax.Array:
+    @abstractmethod
+    def _initial(self, seed: int) -> Any:
+        """Initial weights, [D]."""
+
+    @abstractmethod
+    def _mutated(self, row: Any, seed: int, scale: float) -> Any:
+        """A row [D] after a mutation."""
+
+    def _row(self, genome: Genome) -> Any:
         """The weights of one, by way of its nearest ancestor that is kept."""
         ancestor, chain = genome, []
         while ancestor not in self._kept and ancestor.chain:
@@ -76,25 +88,113 @@ class GenomeRows:
             ancestor = Genome(ancestor.base, ancestor.chain[:-1], ancestor.network)
         row = self._kept[ancestor] if ancestor in self._kept else self._base(ancestor)
         for seed, scale in reversed(chain):
-            row = noise.perturbed(row[None], np.array([seed], np.uint64), np.array([scale], np.float32))[0]
+            row = self._mutated(row, seed, scale)
         self._keep(genome, row)
         return row
 
-    def _base(self, genome: Genome) -> jax.Array:
+    def _base(self, genome: Genome) -> Any:
         if isinstance(genome.base, Center):
-            return jnp.asarray(vector_of(genome.base, genome.network, [self._dimension]))
-        return noise.initial(np.array([genome.base], np.uint64), self._scales)[0]
+            return vector_of(genome.base, genome.network, [self._dimension])
+        return self._initial(genome.base)
 
-    def _keep(self, genome: Genome, row: jax.Array) -> None:
+    def _keep(self, genome: Genome, row: Any) -> None:
         self._kept[genome] = row
         self._kept.move_to_end(genome)
         while len(self._kept) > self._most_kept:
             self._kept.popitem(last=False)
 
 
-def _is_random(genome: Genome | None) -> bool:
+class AcceleratedRows(GenomeRows):
+    """Rows that JAX makes, on whatever it computes with."""
+
+    def __init__(self, text: str, dimension: int):
+        """See GenomeRows.
+
+        Args:
+            text: The network as text.
+            dimension: D.
+        """
+        super().__init__(dimension)
+        self._scales = jnp.asarray(initial_scales(text, dimension))
+
+    def _made(
+        self,
+        seeds: Sequence[int | None],
+        origins: Sequence[Any],
+        places: np.ndarray,
+        last: Sequence[tuple[int, float] | None],
+    ) -> Any:
+        if all(seed is None for seed in seeds):
+            starts = jnp.zeros((len(seeds), self._dimension), jnp.float32)
+        else:
+            starts = noise.initial(np.array([seed or 0 for seed in seeds], np.uint64), self._scales)
+        if origins:
+            padded = 1 << (len(origins) - 1).bit_length()  # so that few programs are compiled
+            table = [*origins, *[origins[-1]] * (padded - len(origins))]
+            starts = _chosen(starts, jnp.stack(table), places)
+        factors = np.array([0 if each is None else each[1] for each in last], np.float32)
+        mutations = np.array([0 if each is None else each[0] for each in last], np.uint64)
+        return noise.perturbed(starts, mutations, factors) if factors.any() else starts
+
+    def _initial(self, seed: int) -> Any:
+        return noise.initial(np.array([seed], np.uint64), self._scales)[0]
+
+    def _mutated(self, row: Any, seed: int, scale: float) -> Any:
+        return noise.perturbed(row[None], np.array([seed], np.uint64), np.array([scale], np.float32))[0]
+
+
+class NativeRows(GenomeRows):
+    """Rows that the native core makes."""
+
+    def __init__(self, text: str, dimension: int):
+        """See GenomeRows.
+
+        Args:
+            text: The network as text.
+            dimension: D.
+        """
+        super().__init__(dimension)
+        self._text = text
+        self._population = Population([text], rows=1)
+        self._room = 1
+
+    def _made(
+        self,
+        seeds: Sequence[int | None],
+        origins: Sequence[Any],
+        places: np.ndarray,
+        last: Sequence[tuple[int, float] | None],
+    ) -> Any:
+        if len(seeds) > self._room:
+            self._room = len(seeds)
+            self._population = Population([self._text], rows=self._room)
+        random = [row for row, seed in enumerate(seeds) if seed is not None]
+        self._population.init(random, [0] * len(random), [seeds[row] for row in random])  # type: ignore[misc]
+        others = np.flatnonzero(places != _NO_PLACE)
+        if len(others):
+            self._population.assign(others, [0] * len(others), np.stack(origins)[places[others]])
+        mutated = [(row, *each) for row, each in enumerate(last) if each is not None]
+        if mutated:
+            rows, mutations, scales = zip(*mutated, strict=True)
+            self._population.perturb(rows, rows, mutations, scales)
+        made = np.zeros((len(seeds), self._dimension), np.float32)
+        filled = np.union1d(random, others).astype(np.int64)
+        made[filled] = self._population.read(filled)
+        return made
+
+    def _initial(self, seed: int) -> Any:
+        self._population.init([0], [0], [seed])
+        return self._population.read([0])[0]
+
+    def _mutated(self, row: Any, seed: int, scale: float) -> Any:
+        self._population.assign([0], [0], row[None])
+        self._population.perturb([0], [0], [seed], [scale])
+        return self._population.read([0])[0]
+
+
+def _is_random(genome: Genome) -> bool:
     """Whether it is a seed alone."""
-    return genome is not None and not genome.chain and not isinstance(genome.base, Center)
+    return not genome.chain and not isinstance(genome.base, Center)
 
 
 @jax.jit

@@ -27,12 +27,10 @@ def text_of(name):
     return network_text(lambda line, outputs: network.lines(line, outputs, False), "uint8", (84, 84, 4), 18)
 
 
-def rows_of(text):
-    from neuroevo.accelerated.networks import initial_scales
-    from neuroevo.accelerated.weights import GenomeRows
+def rows_of(text, kind="AcceleratedRows"):
+    from neuroevo.accelerated import weights
 
-    dimension = NativeWeights([text]).dimensions[0]
-    return GenomeRows(initial_scales(text, dimension))
+    return getattr(weights, kind)(text, NativeWeights([text]).dimensions[0])
 
 
 def bits(array):
@@ -47,9 +45,10 @@ def test_weights_are_those_of_the_native_core(name):
     np.testing.assert_array_equal(bits(rows_of(text).rows([genome])[0]), bits(theta))
 
 
-def test_rows_of_all_kinds_of_genomes():
+@pytest.mark.parametrize("kind", ["AcceleratedRows", "NativeRows"])
+def test_rows_of_all_kinds_of_genomes(kind):
     text = text_of("mlp")
-    native, rows = NativeWeights([text]), rows_of(text)
+    native, rows = NativeWeights([text]), rows_of(text, kind)
     center = Center(native.theta(Genome(9, ((8, 1.0),))))
     parent = Genome(1, ((4, 0.25),))
     genomes = [Genome(1), Genome(2), parent, parent.child(6, 0.5), parent.child(7, -0.5), Genome(center)]
@@ -58,6 +57,7 @@ def test_rows_of_all_kinds_of_genomes():
     for genome, row in zip(genomes[:-1], found, strict=False):
         np.testing.assert_array_equal(bits(row), bits(native.theta(genome)))
     np.testing.assert_array_equal(found, np.asarray(rows.rows(genomes)))  # what is kept is the same
+    np.testing.assert_array_equal(np.asarray(rows.rows(genomes[::-1])), found[::-1])
 
 
 @given(SEEDS, st.integers(1, 300))

@@ -16,8 +16,11 @@ from jax.sharding import Mesh, PartitionSpec
 
 from neuroevo.accelerated.brax_simulator import BraxSimulator
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
+from neuroevo.accelerated.networks import policy
+from neuroevo.accelerated.weights import NativeRows
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
+from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.network import Network
 
 _CHUNK = 8192  # steps of all lanes between looks at the clock
@@ -29,8 +32,8 @@ Rate = Callable[[float], float]
 """Measures for about so many seconds: steps of all lanes or simulators per second."""
 
 
-def bare(simulator: BraxSimulator, width: int, devices: int) -> Rate:
-    """Compiles the step of all simulators with random actions; those that are over go back to where they began.
+def bare(simulator: BraxSimulator, width: int, devices: int, network: Network | None = None) -> Rate:
+    """Compiles the step of all simulators; those that are over go back to where they began.
 
     With a constant action robots soon lie still, which MJX's solver finishes a third sooner than a robot that moves.
 
@@ -38,14 +41,25 @@ def bare(simulator: BraxSimulator, width: int, devices: int) -> Rate:
         simulator: What is stepped.
         width: Simulators side by side, a multiple of the number of devices.
         devices: How many of JAX's devices to use.
+        network: Who plays, each simulator by initial weights of its own; None: actions are random.
     """
+    thetas: Any = np.zeros((width, 0), np.float32)
+    act = None
+    if network is not None:
+        text = network.vector_text(simulator.observation_size, simulator.action_size)
+        weights = NativeWeights([text])
+        thetas = NativeRows(text, weights.dimensions[0]).rows([Genome(seed) for seed in range(width)])
+        act = jax.vmap(policy(text, network.action_bins))
     each = PartitionSpec("devices")  # type: ignore[no-untyped-call]
     mesh = Mesh(np.array(jax.devices()[:devices]), ("devices",))
 
-    def steps(first: Any, keys: jax.Array, count: jax.Array) -> Any:
+    def steps(first: Any, keys: jax.Array, thetas: jax.Array, count: jax.Array) -> Any:
         def step(index: Any, states: Any) -> Any:
-            shape = (width // devices, simulator.action_size)
-            actions = jax.random.uniform(jax.random.fold_in(keys[0], index), shape, minval=-1.0, maxval=1.0)
+            if act is None:
+                shape = (width // devices, simulator.action_size)
+                actions = jax.random.uniform(jax.random.fold_in(keys[0], index), shape, minval=-1.0, maxval=1.0)
+            else:
+                actions = act(thetas, simulator.observation(states))
             after, _, done = jax.vmap(simulator.step)(states, actions)
             return jax.tree.map(partial(jax.vmap(jnp.where), done), first, after)
 
@@ -57,7 +71,8 @@ def bare(simulator: BraxSimulator, width: int, devices: int) -> Rate:
 
     def run(count: int) -> float:
         begun = time.perf_counter()
-        jax.block_until_ready(program(states, keys, np.full(devices, count, np.int32)))  # type: ignore[no-untyped-call]
+        counts = np.full(devices, count, np.int32)
+        jax.block_until_ready(program(states, keys, thetas, counts))  # type: ignore[no-untyped-call]
         return time.perf_counter() - begun
 
     run(1)
