@@ -79,14 +79,14 @@ class AppendedFile:
                 f"{self.path} has {here.st_size:,} bytes, expected the {self.size:,} that were written: "
                 "something else changed it meanwhile"
             )
-        what = "deleted" if found is None else "replaced by another file"
+        lost = f"{self.path} was {'deleted' if found is None else 'replaced by another file'} meanwhile"
         try:
-            path = self._save_content()
+            self._save_content()
         except OSError as error:
             kept = f"its {here.st_size:,} bytes are lost, since writing them again failed: {error.strerror}"
         else:
-            kept = f"its {here.st_size:,} bytes, which were still open, were written to {path}"
-        raise LostFile(f"{self.path} was {what} meanwhile; {kept}")
+            kept = f"its {here.st_size:,} bytes, which were still open, were written to {self.path}"
+        raise LostFile(f"{lost}; {kept}")
 
     def append(self, data: bytes) -> None:
         """Adds data at the end.
@@ -128,14 +128,13 @@ class AppendedFile:
             file, self._file = self._file, -1
             os.close(file)
 
-    def _save_content(self) -> Path:
-        """Writes what is open to a file in the same folder, which takes this one's place; returns its path."""
+    def _save_content(self) -> None:
+        """Goes on in a copy of what is open, which gets the file's name if that is free, or a similar one."""
         name, number = self.name, 0
         while self._directory.status(name) is not None:
             number += 1
             name = f"{self.name}.kept-{number}"
         self._copy_to(name)
-        return self._directory.path / name
 
     def _copy_to(self, name: str) -> None:
         """Goes on in a copy of the file's bytes, which gets this name."""
