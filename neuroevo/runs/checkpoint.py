@@ -22,7 +22,7 @@ import numpy as np
 from neuroevo.core import version
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs.state_codec import Encoded, decode, encode
-from neuroevo.system.files import write_atomically
+from neuroevo.system.directory import Directory
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
@@ -49,17 +49,18 @@ class Checkpoint:
     lengths: Mapping[str, int]
 
 
-def save(path: Path, checkpoint: Checkpoint) -> None:
+def save(folder: Directory, name: str, checkpoint: Checkpoint) -> None:
     """Writes a checkpoint atomically.
 
     Args:
-        path: The file to write or replace.
+        folder: The folder of checkpoints.
+        name: The file to write or replace.
         checkpoint: Its content.
 
     Raises:
-        OSError: It could not be written; `path` is as it was.
+        OSError: It could not be written; the file is as it was, or complete.
     """
-    write_atomically(path, to_bytes(checkpoint))
+    folder.write(name, to_bytes(checkpoint))
 
 
 def load(path: Path, state_type: type) -> Checkpoint:

@@ -11,6 +11,8 @@ from typing import Any
 
 from neuroevo.config.schema import CheckpointSettings, Config
 from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, load, save
+from neuroevo.system.appended_file import LostFile
+from neuroevo.system.directory import Directory
 from neuroevo.training.state import TrainState
 
 _NAME = re.compile(r"generation-(\d+)\.ckpt")
@@ -72,27 +74,38 @@ class Checkpoints:
         """
         return generation % self._settings.every == 0
 
-    def save(self, checkpoint: Checkpoint) -> None:
+    def save(self, run: Directory, checkpoint: Checkpoint) -> None:
         """Writes a checkpoint unless it was the last one written, then deletes those that need not stay.
 
         Args:
+            run: The run's folder.
             checkpoint: What to write.
 
         Raises:
+            LostFile: Somebody has deleted the last one that was written; this one was written first.
             OSError: It cannot be written.
+            UserError: The folder of checkpoints is a link.
         """
         if checkpoint.state is self._saved:
             return
-        generation = checkpoint.state.generation
-        self.folder.mkdir(exist_ok=True)
-        save(self.path(generation), checkpoint)
+        with run.below(self.folder.name, make=True) as folder:
+            self._save(folder, checkpoint)
+
+    def _save(self, folder: Directory, checkpoint: Checkpoint) -> None:
+        generation, before = checkpoint.state.generation, self._saved
+        gone = before is not None and folder.status(self.path(before.generation).name) is None
+        save(folder, self.path(generation).name, checkpoint)
         self._saved = checkpoint.state
+        if gone and before is not None:
+            raise LostFile(
+                f"{self.path(before.generation)} was deleted meanwhile; {self.path(generation)} is there instead"
+            )
         # Of the generations with a complete record, the newest one's checkpoint is the last that counts.
         complete = generation - len(checkpoint.state.pending)
         so_far = [each for each in self.generations() if each <= complete]
         for old in so_far[: -self._settings.keep_last]:
             if not (self._settings.keep_every and old % self._settings.keep_every == 0):
-                self.path(old).unlink(missing_ok=True)
+                folder.remove(self.path(old).name)
 
     def generations(self) -> list[int]:
         """Lists the checkpoints.
@@ -187,20 +200,23 @@ def generations(folder: Path) -> list[int]:
     return sorted(int(name[1]) for name in names if name)
 
 
-def set_aside(unusable: Unusable) -> Path:
+def set_aside(run: Directory, unusable: Unusable) -> None:
     """Renames a checkpoint that cannot be used, so that it is neither read again nor overwritten.
 
     Args:
+        run: The run's folder.
         unusable: The checkpoint.
 
-    Returns:
-        Its new path.
+    Raises:
+        OSError: It cannot be renamed.
     """
-    number, path = 1, unusable.path.with_name(unusable.path.name + ".unusable")
-    while path.exists():
-        number += 1
-        path = unusable.path.with_name(f"{unusable.path.name}.unusable-{number}")
-    return unusable.path.rename(path)
+    name = unusable.path.name
+    with run.below(unusable.path.parent.name) as folder:
+        number, new = 1, f"{name}.unusable"
+        while folder.status(new) is not None:
+            number += 1
+            new = f"{name}.unusable-{number}"
+        folder.rename(name, new)
 
 
 def _as_json(value: Any) -> Any:

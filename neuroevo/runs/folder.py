@@ -13,33 +13,32 @@ log.txt         what happened when
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuroevo.config.schema import Config
-from neuroevo.core.errors import DiskError, cannot_write
+from neuroevo.core.errors import DiskError, UserError, cannot_write
 from neuroevo.runs import reference_file
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints, Unusable, set_aside
-from neuroevo.runs.folder_lock import lock_folder
+from neuroevo.runs.folder_lock import open_locked
 from neuroevo.runs.fork import FORKED, Fork, prepare, write_history, write_snapshot
 from neuroevo.runs.info_file import read_info, write_info
 from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_files import MetricsFiles, read_rows
 from neuroevo.runs.new_folder import check_free, default_path, make_default
 from neuroevo.runs.own_modules import keep_sources
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, TENSORBOARD
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, check_names, sweep
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume import prepare_resume
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
-from neuroevo.system.files import write_atomically
+from neuroevo.system.directory import Directory, make_folder
 from neuroevo.system.signals import deferred_signals
 from neuroevo.training.record import Record, describe
 from neuroevo.training.state import TrainState, spent
@@ -85,8 +84,8 @@ class RunFolder:
         self._fork: Fork | None = None
         self._checkpoints: Checkpoints  # this and the next since open()
         self._metrics: MetricsFiles
-        self._lock: int | None = None
-        self._handler: logging.Handler | None = None
+        self._directory: Directory  # locked; since resume() or open()
+        self._open = ExitStack()  # closes what is open
         self._tensorboard: TensorBoardWriter | None = None
 
     @property
@@ -164,7 +163,8 @@ class RunFolder:
         """
         made = prepare_resume(Path(path), overrides, config)
         folder = cls(Path(path), made.config, made.checkpoint.state, made.checkpoint.lengths, made.reference_batch)
-        folder.unusable, folder._lock, folder._changed = made.unusable, made.lock, made.changed
+        folder.unusable, folder._changed = made.unusable, made.changed
+        folder._directory = folder._open.enter_context(made.folder)
         return folder
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
@@ -179,22 +179,22 @@ class RunFolder:
 
         Raises:
             DiskError: The disk is full, for example.
-            UserError: The folder may not be written.
+            UserError: The folder may not be written, or what is to be written there is a link.
         """
         try:
-            if self._after[1] is None:
-                self._begin(command, extra or {})
-            else:
-                self._go_on(command, extra or {})
+            directory = (self._begin if self._after[1] is None else self._go_on)(command, extra or {})
             first = self.state.generation - len(self.state.pending)
             if "tensorboard" in self.config.logging.trackers:
                 rows = read_rows(self.path) if first else []
                 frame = rows[-1]["frames_total"] + 1 if rows else 0
-                self._tensorboard = TensorBoardWriter(self.path / TENSORBOARD, self.config.tables(), first, frame)
-            self._handler = open_log(self.path / LOG)
-        except OSError as error:
+                self._tensorboard = TensorBoardWriter(directory, self.config.tables(), first, frame)
+                self._open.callback(self._tensorboard.close)
+            self._open.callback(close_log, open_log(directory))
+        except BaseException as error:
             self.close()
-            raise cannot_write(f"to the run folder {self.path}", error) from error
+            if isinstance(error, OSError):
+                raise cannot_write(f"to the run folder {self.path}", error) from error
+            raise
         for unusable in self.unusable:
             log.warning("passed over %s", unusable)
         for changed in self._changed:
@@ -210,10 +210,10 @@ class RunFolder:
             records: Records that became complete, oldest first.
 
         Raises:
-            DiskError: The disk is full, for example; the run can be resumed from the newest checkpoint.
+            DiskError: The disk is full, for example, or somebody has deleted or changed what the run had written.
         """
-        assert self._after[1] is not None, "open() comes first"
         try:
+            self._directory.check_path()
             with deferred_signals():  # a generation with a row is never played again
                 for record in records:
                     self._metrics.append(record)
@@ -229,7 +229,7 @@ class RunFolder:
 
     def save(self) -> None:
         """Writes a checkpoint of the last finished generation, if there is none yet and if that is possible."""
-        with suppress(OSError):  # only called when something else has ended the run
+        with suppress(OSError, DiskError, UserError):  # only called when something else has ended the run
             self._save()
 
     def snapshot(self, into: Path) -> None:
@@ -247,17 +247,12 @@ class RunFolder:
         state, lengths = self._after
         assert lengths is not None, "open() comes first"
         self._metrics.flush()
-        self._checkpoints.save(Checkpoint(state, self._origin, lengths))
+        self._checkpoints.save(self._directory, Checkpoint(state, self._origin, lengths))
 
     def close(self) -> None:
         """Closes the files and unlocks the folder."""
-        with suppress(OSError):  # every generation was flushed
-            if self._tensorboard is not None:
-                self._tensorboard.close()
-        close_log(self._handler)
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        with suppress(OSError, DiskError):  # every generation was written
+            self._open.close()
 
     def __enter__(self) -> RunFolder:
         return self
@@ -265,33 +260,41 @@ class RunFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _begin(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
+    def _begin(self, command: Sequence[str], extra: Mapping[str, Any]) -> Directory:
         if self._default_name is not None:
             self.path = make_default(self.path, self._default_name)
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = lock_folder(self.path)
+        make_folder(self.path)
+        self._directory = directory = self._open.enter_context(open_locked(self.path))
         check_free(self.path)
+        check_names(directory)
+        sweep(directory)
         for stale in (INFO, LOG, REFERENCE):  # of a run that was killed before it had a configuration
-            (self.path / stale).unlink(missing_ok=True)
+            directory.remove(stale)
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         forked = {} if self._fork is None else {FORKED: self._fork.provenance}
         info = {"seed": self.config.training.seed, "environment": self.config.environment.settings(), **forked, **extra}
-        info |= reference_file.checksum(self.reference_batch) | keep_sources(self.config, self.path)
-        write_info(self.path, {**provenance(command), **info, "resumed": []})
-        self._metrics = MetricsFiles(self.path, None if self._fork is None else write_history(self._fork, self.path))
+        info |= reference_file.checksum(self.reference_batch) | keep_sources(self.config, directory)
+        write_info(directory, {**provenance(command), **info, "resumed": []})
+        lengths = None if self._fork is None else write_history(self._fork, directory)
+        self._metrics = self._open.enter_context(closing(MetricsFiles(directory, lengths)))
         self._after = self.state, self._metrics.lengths
         if self.reference_batch is not None:
-            reference_file.save(self.path, self.reference_batch)
+            reference_file.save(directory, self.reference_batch)
         self._save()
-        # Last: with it the folder is a run, and everything that resuming needs is there.
-        write_atomically(self.path / CONFIG, self.config.toml().encode())
+        directory.flush()
+        # Last: with it the folder is a run, and everything that resuming needs is there, also after a power failure.
+        directory.write(CONFIG, self.config.toml().encode())
+        return directory
 
-    def _go_on(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
+    def _go_on(self, command: Sequence[str], extra: Mapping[str, Any]) -> Directory:
+        directory = self._directory
+        sweep(directory)
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         for unusable in self.unusable:
-            set_aside(unusable)
-        self._metrics = MetricsFiles(self.path, self._after[1])
+            set_aside(directory, unusable)
+        self._metrics = self._open.enter_context(closing(MetricsFiles(directory, self._after[1])))
         info = read_info(self.path)
         again = {**provenance(command), **extra, "generation": self.state.generation}
-        write_info(self.path, {**info, "resumed": [*info.get("resumed", []), again]})
-        write_atomically(self.path / CONFIG, self.config.toml().encode())
+        write_info(directory, {**info, "resumed": [*info.get("resumed", []), again]})
+        directory.write(CONFIG, self.config.toml().encode())
+        return directory

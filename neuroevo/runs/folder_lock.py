@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import fcntl
 import logging
-import os
 from pathlib import Path
 
 from neuroevo.core.errors import UserError
+from neuroevo.system.directory import Directory
 
 log = logging.getLogger("neuroevo")
 
 
-def lock_folder(path: Path) -> int:
-    """Locks a run's folder, where the file system has locks.
+def open_locked(path: Path) -> Directory:
+    """Opens a run's folder and locks it, where the file system has locks.
 
     Args:
         path: The folder.
 
     Returns:
-        A file descriptor; the folder is locked until it is closed or the process ends.
+        The folder, which is locked until it is closed or the process ends.
 
     Raises:
         OSError: The folder cannot be opened.
         UserError: Another process has locked it.
     """
-    lock = os.open(path, os.O_RDONLY)
+    folder = Directory(path)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(lock)
+        folder.close()
         raise UserError(f"another process is training into {path}") from None
     except OSError:
         log.debug("the file system of %s has no locks", path)
-    return lock
+    return folder

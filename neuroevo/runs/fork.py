@@ -9,6 +9,7 @@ A snapshot is a fork without changes: a copy of a run as it is now, which nothin
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ from neuroevo.runs.new_folder import check_free
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, ELITES, METRICS, REFERENCE
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.state_codec import encode
+from neuroevo.system.directory import Directory, make_folder, write_all
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
@@ -133,12 +135,12 @@ def check_fork(before: Config, after: Config) -> None:
     refuse(problems)
 
 
-def write_history(fork: Fork, path: Path) -> Mapping[str, int]:
+def write_history(fork: Fork, folder: Directory) -> Mapping[str, int]:
     """Copies the history into the fork's folder, which holds no run: rows, elites, without the checkpoint.
 
     Args:
         fork: The fork.
-        path: Its folder.
+        folder: Its folder.
 
     Returns:
         How long the files are, by name.
@@ -147,7 +149,7 @@ def write_history(fork: Fork, path: Path) -> Mapping[str, int]:
         OSError: It cannot be written.
     """
     for name, length in fork.lengths.items():
-        _copy_beginning(fork.source / name, path / name, length)
+        _copy_beginning(fork.source / name, folder, length)
     return fork.lengths
 
 
@@ -171,24 +173,31 @@ def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    into.mkdir(parents=True, exist_ok=True)
-    for name, length in checkpoint.lengths.items():
-        _copy_beginning(source / name, into / name, length)
-    if (source / REFERENCE).is_file():
-        shutil.copyfile(source / REFERENCE, into / REFERENCE)
-    (into / CHECKPOINTS).mkdir(exist_ok=True)
-    save(into / CHECKPOINTS / f"generation-{checkpoint.state.generation:06d}.ckpt", checkpoint)
-    write_info(into, {**read_info(source), SNAPSHOT: str(source.absolute())})
-    shutil.copyfile(source / CONFIG, into / CONFIG)  # last: with it the folder is a run
+    make_folder(into)
+    with Directory(into) as folder:
+        for name, length in checkpoint.lengths.items():
+            _copy_beginning(source / name, folder, length)
+        if (source / REFERENCE).is_file():
+            folder.write(REFERENCE, (source / REFERENCE).read_bytes())
+        with folder.below(CHECKPOINTS, make=True) as checkpoints:
+            save(checkpoints, f"generation-{checkpoint.state.generation:06d}.ckpt", checkpoint)
+        write_info(folder, {**read_info(source), SNAPSHOT: str(source.absolute())})
+        folder.write(CONFIG, (source / CONFIG).read_bytes())  # last: with it the folder is a run
 
 
-def _copy_beginning(source: Path, target: Path, length: int) -> None:
-    """Copies the first bytes of a file that may be growing."""
-    with source.open("rb") as old, target.open("wb") as new:
-        left = length
-        while left and (block := old.read(min(left, 1 << 20))):
-            new.write(block)
-            left -= len(block)
+def _copy_beginning(source: Path, folder: Directory, length: int) -> None:
+    """Copies the first bytes of a file that may be growing into a folder."""
+    folder.remove(source.name)
+    new = folder.open_file(source.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        with source.open("rb") as old:
+            left = length
+            while left and (block := old.read(min(left, 1 << 20))):
+                write_all(new, block)
+                left -= len(block)
+        os.fsync(new)
+    finally:
+        os.close(new)
     if left:
         raise OSError(f"{source} is {left:,} bytes shorter than its checkpoint says")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.runs.paths import INFO
-from neuroevo.system.files import write_atomically
+from neuroevo.system.directory import Directory
 
 
 def read_info(folder: Path) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def read_info(folder: Path) -> dict[str, Any]:
     return info if isinstance(info, dict) and isinstance(info.get("resumed"), list) else {}
 
 
-def write_info(folder: Path, info: Mapping[str, Any]) -> None:
+def write_info(folder: Directory, info: Mapping[str, Any]) -> None:
     """Writes info.json.
 
     Args:
@@ -37,4 +37,4 @@ def write_info(folder: Path, info: Mapping[str, Any]) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    write_atomically(folder / INFO, (json.dumps(info, indent=2) + "\n").encode())
+    folder.write(INFO, (json.dumps(info, indent=2) + "\n").encode())

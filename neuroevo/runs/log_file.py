@@ -4,31 +4,52 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from pathlib import Path
+
+from neuroevo.core.errors import UserError
+from neuroevo.runs.paths import LOG
+from neuroevo.system.appended_file import AppendedFile, LostFile
+from neuroevo.system.directory import Directory
 
 log = logging.getLogger("neuroevo")
 
 
-class _LogFile(logging.FileHandler):
+class _LogFile(logging.Handler):
     """A log file without messages when it cannot be written: what else fails on a full disk is reported."""
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's name)
-        pass
+    def __init__(self, folder: Directory):
+        super().__init__()
+        self._folder, self._file = folder, AppendedFile(folder, LOG)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = self.format(record).encode() + b"\n"
+        with suppress(OSError, UserError):
+            try:
+                self._file.append(line)
+            except LostFile as lost:  # nothing depends on it: it says so and goes on
+                self._file.close()
+                self._file = AppendedFile(self._folder, LOG)
+                self._file.append(f"{lost}\n".encode() + line)
+
+    def close(self) -> None:
+        super().close()
+        with suppress(OSError):
+            self._file.close()
 
 
-def open_log(path: Path) -> logging.Handler:
-    """Has what this process logs written to a file.
+def open_log(folder: Directory) -> logging.Handler:
+    """Has what this process logs written to a run's log.txt.
 
     Args:
-        path: The file, which is made or continued.
+        folder: The run's folder, which stays open as long as the file, which is made or continued.
 
     Returns:
         The handler, to be removed from the logger and closed.
 
     Raises:
         OSError: It cannot be written.
+        UserError: It is a link.
     """
-    handler = _LogFile(path, encoding="utf-8")
+    handler = _LogFile(folder)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -44,5 +65,4 @@ def close_log(handler: logging.Handler | None) -> None:
     """
     if handler is not None:
         log.removeHandler(handler)
-        with suppress(OSError):
-            handler.close()
+        handler.close()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +23,11 @@ from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.runs.genome_json import genome_from_json, genome_to_json
 from neuroevo.runs.paths import CSV, ELITES, METRICS
-from neuroevo.system.files import write_atomically
+from neuroevo.system.appended_file import AppendedFile
+from neuroevo.system.directory import Directory
 from neuroevo.training.record import Record
+
+log = logging.getLogger("neuroevo")
 
 
 @dataclass(frozen=True)
@@ -49,26 +52,36 @@ class MetricsFiles:
         lengths: Bytes of complete generations in metrics.jsonl and elites.jsonl, by name.
     """
 
-    def __init__(self, folder: Path, lengths: Mapping[str, int] | None = None):
+    def __init__(self, folder: Directory, lengths: Mapping[str, int] | None = None):
         """Cuts the files back, or creates them.
 
         Args:
-            folder: The run's folder.
+            folder: The run's folder, which stays open as long as these files.
             lengths: Bytes to keep of each file, which `check` has accepted; None keeps nothing.
 
         Raises:
             OSError: They cannot be written.
+            UserError: One of them is a link.
         """
         self._folder = folder
         self.lengths = {name: (lengths or {}).get(name, 0) for name in (METRICS, ELITES)}
-        for name, length in self.lengths.items():
-            with (folder / name).open("ab") as file:
-                file.truncate(length)
+        self._files: dict[str, AppendedFile] = {}
+        try:
+            for name, length in self.lengths.items():
+                self._files[name] = AppendedFile(folder, name, length)
+            self._read_back()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_back(self) -> None:
         self._elite: Genome | None = None
-        for elite in elites(folder):
+        for elite in elites(self._folder.path):
             self._elite = elite.genome
         self._columns: list[str] = []
-        for row in rows(folder, fitness=False):  # an algorithm need not name the same metrics in every generation
+        for row in rows(
+            self._folder.path, fitness=False
+        ):  # an algorithm need not name the same metrics in every generation
             self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
         self._write_csv()
 
@@ -82,6 +95,7 @@ class MetricsFiles:
             The new `lengths`, for a checkpoint.
 
         Raises:
+            LostFile: Somebody else has changed the files; nothing was added to them.
             OSError: The files cannot be written.
         """
         row = record.row()
@@ -89,32 +103,44 @@ class MetricsFiles:
         if record.normalizer is not None:
             elite["normalizer"] = {name: getattr(record.normalizer, name).tolist() for name in ("mean", "std")}
         lines = {METRICS: _line(row), ELITES: _line(elite)}
+        for name in lines:
+            self._files[name].check()
         for name, line in lines.items():
-            with (self._folder / name).open("ab") as file:
-                file.write(line)
-        if set(_columns(row)) <= set(self._columns):
-            with (self._folder / CSV).open("ab") as file:
-                file.write(_csv([row], self._columns))
-        else:
-            self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
+            self._files[name].append(line)
+        before, self._columns = self._columns, list(dict.fromkeys([*self._columns, *_columns(row)]))
+        if not self._files[CSV].intact():
+            log.warning("%s was deleted or changed meanwhile; it is written again", self._files[CSV].path)
             self._write_csv()
+        elif before != self._columns:
+            self._write_csv()
+        else:
+            self._files[CSV].append(_csv([row], self._columns))
         self.lengths = {name: length + len(lines[name]) for name, length in self.lengths.items()}
         self._elite = record.elite
         return self.lengths
 
     def _write_csv(self) -> None:
-        lines = _csv(rows(self._folder, fitness=False), self._columns, header=bool(self._columns))
-        write_atomically(self._folder / CSV, lines)
+        """Writes metrics.csv of metrics.jsonl."""
+        lines = _csv(rows(self._folder.path, fitness=False), self._columns, header=bool(self._columns))
+        self._folder.write(CSV, lines)
+        if CSV in self._files:
+            self._files.pop(CSV).close()
+        self._files[CSV] = AppendedFile(self._folder, CSV)
 
     def flush(self) -> None:
         """Makes what was appended survive a power failure.
 
         Raises:
-            OSError: It cannot be written to the disk.
+            LostFile: Somebody else has changed the files.
+            OSError: They cannot be written.
         """
         for name in (METRICS, ELITES):
-            with (self._folder / name).open("rb") as file:
-                os.fsync(file.fileno())
+            self._files[name].flush()
+
+    def close(self) -> None:
+        """Closes the files."""
+        while self._files:
+            self._files.popitem()[1].close()
 
 
 def check(folder: Path, lengths: Mapping[str, int]) -> None:

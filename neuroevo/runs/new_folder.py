@@ -8,6 +8,7 @@ from pathlib import Path
 from neuroevo.core.errors import UserError
 from neuroevo.runs.checkpoints import generations
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, METRICS
+from neuroevo.system.directory import make_folder
 
 
 def check_free(path: Path | str) -> None:
@@ -67,7 +68,7 @@ def make_default(path: Path, name: str) -> Path:
     """
     while True:
         try:
-            path.mkdir(parents=True)
+            make_folder(path, exist_ok=False)
             return path
         except FileExistsError:
             path = default_path(name)

@@ -7,13 +7,13 @@ with once they have changed. A module that a module imports is not kept.
 from __future__ import annotations
 
 import hashlib
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 from neuroevo.config.schema import Config
 from neuroevo.core.user_module import KEPT, names
+from neuroevo.system.directory import Directory
 
 
 def _sources(config: Config) -> dict[str, Path]:
@@ -23,7 +23,7 @@ def _sources(config: Config) -> dict[str, Path]:
     return {name: Path(file) for name, file in files.items() if file is not None and file.endswith(".py")}
 
 
-def keep_sources(config: Config, folder: Path) -> dict[str, Any]:
+def keep_sources(config: Config, folder: Directory) -> dict[str, Any]:
     """Copies the modules' source into a run's folder.
 
     Args:
@@ -38,10 +38,9 @@ def keep_sources(config: Config, folder: Path) -> dict[str, Any]:
     """
     kept = {}
     for name, source in _sources(config).items():
-        copy = _copy(folder, name)
+        copy = _copy(folder.path, name)
         if source.resolve() != copy.resolve():
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, copy)
+            _write(folder, copy.relative_to(folder.path), source.read_bytes())
         kept[name] = {"sha256": _sha256(copy), "path": str(source)}
     return {"own_modules": kept} if kept else {}
 
@@ -58,6 +57,14 @@ def changed_modules(config: Config, folder: Path) -> list[str]:
         for name, source in _sources(config).items()
         if _copy(folder, name).is_file() and _sha256(source) != _sha256(_copy(folder, name))
     ]
+
+
+def _write(folder: Directory, file: Path, data: bytes) -> None:
+    """Writes a file into a folder below another one."""
+    if len(file.parts) == 1:
+        return folder.write(file.name, data)
+    with folder.below(file.parts[0], make=True) as inner:
+        return _write(inner, Path(*file.parts[1:]), data)
 
 
 def _copy(folder: Path, name: str) -> Path:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import stat
 from pathlib import Path
 
 from neuroevo.core.errors import UserError
+from neuroevo.core.user_module import KEPT
+from neuroevo.system.directory import Directory
 from neuroevo.system.files import nearest_file
 
 CONFIG = "config.toml"  # the configuration with every default filled in; with it the folder is a run
@@ -16,6 +20,38 @@ ELITES = "elites.jsonl"  # the elite of every generation
 CHECKPOINTS = "checkpoints"  # the folder of checkpoints, from which the run can be resumed
 TENSORBOARD = "tensorboard"  # the folder of event files
 LOG = "log.txt"  # what happened when
+_FILES = (CONFIG, REFERENCE, INFO, METRICS, CSV, ELITES, LOG)
+_FOLDERS = (CHECKPOINTS, TENSORBOARD, KEPT)
+
+
+def check_names(folder: Directory) -> None:
+    """Checks that a run's files are files of its folder, so that nothing is written elsewhere.
+
+    Args:
+        folder: The run's.
+
+    Raises:
+        UserError: One of them is a link, or something else than a file or a folder.
+    """
+    for name in _FILES:
+        folder.check(name)
+    for name in _FOLDERS:
+        folder.check(name, stat.S_IFDIR)
+
+
+def sweep(folder: Directory) -> None:
+    """Deletes the temporary files that a killed process left in a run's folder.
+
+    Args:
+        folder: The run's, locked.
+
+    Raises:
+        OSError: One cannot be deleted.
+    """
+    folder.sweep(rf"(?:{'|'.join(map(re.escape, _FILES))})(?:\.kept-\d+)?|trackers\.json")
+    if folder.status(CHECKPOINTS) is not None:
+        with folder.below(CHECKPOINTS) as checkpoints:
+            checkpoints.sweep(r"generation-\d+\.ckpt")
 
 
 def no_run(path: Path) -> UserError:

@@ -13,12 +13,12 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.rollout.reference_batch import COUNT, make_pool
 from neuroevo.runs.paths import INFO, REFERENCE
-from neuroevo.system.files import write_atomically
+from neuroevo.system.directory import Directory
 
 _SUM = "reference_sha256"  # in info.json
 
 
-def save(folder: Path, batch: np.ndarray) -> None:
+def save(folder: Directory, batch: np.ndarray) -> None:
     """Puts a batch into a run's folder.
 
     Args:
@@ -30,7 +30,7 @@ def save(folder: Path, batch: np.ndarray) -> None:
     """
     file = io.BytesIO()
     np.save(file, batch, allow_pickle=False)
-    write_atomically(folder / REFERENCE, file.getvalue())
+    folder.write(REFERENCE, file.getvalue())
 
 
 def checksum(batch: np.ndarray | None) -> dict[str, str]:

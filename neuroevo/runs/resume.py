@@ -6,7 +6,6 @@ timeout of Gymnasium's environments, and where an environment's file is, if its 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,12 @@ from neuroevo.core.problems import inline, shown
 from neuroevo.runs import reference_file
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints, Unusable
-from neuroevo.runs.folder_lock import lock_folder
+from neuroevo.runs.folder_lock import open_locked
 from neuroevo.runs.metrics_files import check
 from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.own_modules import changed_modules
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, no_run
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, check_names, no_run
+from neuroevo.system.directory import Directory
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Resumed:
     """What a resumed run goes on with.
 
     Attributes:
-        lock: Of its folder: a file descriptor, which whoever gets this has to close.
+        folder: Its folder, locked, which whoever gets this has to close.
         config: Its configuration from now on.
         checkpoint: Its newest usable checkpoint.
         unusable: The newer checkpoints, which cannot be used.
@@ -40,7 +40,7 @@ class Resumed:
         reference_batch: Of its networks, or None.
     """
 
-    lock: int
+    folder: Directory
     config: Config
     checkpoint: Checkpoint
     unusable: list[Unusable]
@@ -61,20 +61,21 @@ def prepare_resume(path: Path, overrides: Sequence[str] = (), config: Config | N
 
     Raises:
         UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another process
-            trains into the folder, or a change of the configuration would change results.
+            trains into the folder, a file in it is a link, or a change of the configuration would change results.
     """
     if not (path / CONFIG).is_file():
         raise no_run(path)
-    lock = lock_folder(path)
+    folder = open_locked(path)
     try:
+        check_names(folder)
         refuse_other_versions(path)
         config = config or load_config(path / CONFIG, overrides)
         _check_changes(path / CONFIG, config)
         changed = changed_modules(config, path)
         checkpoint, unusable = _newest_checkpoint(path, config)
-        return Resumed(lock, config, checkpoint, unusable, changed, reference_file.load(path, config))
+        return Resumed(folder, config, checkpoint, unusable, changed, reference_file.load(path, config))
     except BaseException:
-        os.close(lock)
+        folder.close()
         raise
 
 

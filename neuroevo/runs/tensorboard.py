@@ -3,21 +3,27 @@
 The scalars are written twice, so that curves can be looked at against generations and, in the folder frames, which
 TensorBoard shows as a run of its own, against the frames that populations and validations have played so far.
 
-Events are written in the caller's thread. tensorboardX's own SummaryWriter hands them to another thread; when that
-thread dies, for example because the disk is full, the writer waits for it forever.
+Events are made by tensorboardX and written here, below the run's folder and in the caller's thread. Its own writers
+follow links, and the one that hands events to another thread waits forever when that has died on a full disk.
 """
 
 from __future__ import annotations
 
+import os
+import socket
+import struct
 import time
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import ExitStack, closing
 from typing import Any
 
 from tensorboardX import summary
-from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.record_writer import masked_crc32c
 
+from neuroevo.runs.paths import TENSORBOARD
+from neuroevo.system.appended_file import AppendedFile
+from neuroevo.system.directory import Directory
 from neuroevo.training.record import Record
 
 FRAMES = "frames"
@@ -28,7 +34,7 @@ class TensorBoardWriter:
     """Writes a new event file in which a step is a generation, and one in which it is a frame.
 
     Args:
-        folder: The folder of event files, which is made if it is missing.
+        run: The run's folder; that of event files is made if it is missing.
         tables: The configuration's keys and values by section; a value that is not a number is written as text.
         first_generation: The generation from which the run starts or goes on. TensorBoard drops the events of this and
             later generations that earlier files in the folder hold.
@@ -36,61 +42,85 @@ class TensorBoardWriter:
 
     Raises:
         OSError: The file cannot be written.
+        UserError: The folder of event files is a link.
     """
 
     def __init__(
-        self, folder: Path, tables: Mapping[str, Mapping[str, Any]], first_generation: int, first_frame: int = 0
+        self, run: Directory, tables: Mapping[str, Mapping[str, Any]], first_generation: int, first_frame: int = 0
     ):
-        self._writer = _started(folder, first_generation)
-        self._frames = _started(folder / FRAMES, first_frame)
+        with ExitStack() as opened:
+            folder = opened.enter_context(run.below(TENSORBOARD, make=True))
+            frames = opened.enter_context(folder.below(FRAMES, make=True))
+            self._generations = opened.enter_context(closing(_EventFile(folder, first_generation)))
+            self._frames = opened.enter_context(closing(_EventFile(frames, first_frame)))
+            self._begin(tables)
+            self._open = opened.pop_all()
+
+    def _begin(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
         plain = {
             f"{section}.{key}": value if isinstance(value, (int, float)) else str(value)
             for section, table in tables.items()
             for key, value in table.items()
         }
         experiment, start, self._end = summary.hparams(plain, dict.fromkeys(("validation/mean", "test/mean"), 0.0))
-        _write(self._writer, Event(summary=experiment))
-        _write(self._writer, Event(summary=start))
-        self._writer.flush()
+        self._generations.add(Event(summary=experiment), Event(summary=start))
 
     def add(self, record: Record) -> None:
         """Writes the scalars and the fitness histogram of a finished generation.
 
         Raises:
+            LostFile: Somebody else has changed the files.
             OSError: The file cannot be written.
         """
-        for name, value in record.row().items():
-            if isinstance(value, (int, float)) and name != "generation":
-                scalar = summary.scalar(_tag(name), value)
-                _write(self._writer, Event(summary=scalar, step=record.generation))
-                _write(self._frames, Event(summary=scalar, step=record.frames_total))
+        scalars = [
+            summary.scalar(_tag(name), value)
+            for name, value in record.row().items()
+            if isinstance(value, (int, float)) and name != "generation"
+        ]
         histogram = summary.histogram("fitness/distribution", record.fitness, bins=30)
-        _write(self._writer, Event(summary=histogram, step=record.generation))
-        self._writer.flush()
-        self._frames.flush()
+        self._generations.add(*(Event(summary=each, step=record.generation) for each in [*scalars, histogram]))
+        self._frames.add(*(Event(summary=each, step=record.frames_total) for each in scalars))
 
     def close(self) -> None:
-        """Marks the end of the session and closes the file.
+        """Marks the end of the session and closes the files.
 
         Raises:
+            LostFile: Somebody else has changed the files.
             OSError: The file cannot be written.
         """
-        _write(self._writer, Event(summary=self._end))
-        self._writer.close()
-        self._frames.close()
+        with self._open:
+            self._generations.add(Event(summary=self._end))
 
 
-def _started(folder: Path, first_step: int) -> EventsWriter:
-    folder.mkdir(exist_ok=True)
-    # The name has the time in whole seconds; TensorBoard reads files of the same second in order of their names.
-    writer = EventsWriter(str(folder / "events"), f".{sum(1 for _ in folder.iterdir()):06d}")
-    _write(writer, Event(session_log=SessionLog(status=SessionLog.START), step=first_step))
-    return writer
+class _EventFile:
+    """A new event file that starts at a step."""
 
+    def __init__(self, folder: Directory, first_step: int):
+        # TensorBoard reads files of the same second in order of their names.
+        number = len(os.listdir(folder.descriptor))
+        self._file = AppendedFile(
+            folder, f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{number:06d}", keep=0
+        )
+        try:
+            start = SessionLog(status=SessionLog.START)
+            self.add(Event(file_version="brain.Event:2"), Event(session_log=start, step=first_step))
+        except BaseException:
+            self._file.close()
+            raise
 
-def _write(writer: EventsWriter, event: Event) -> None:
-    event.wall_time = time.time()
-    writer.write_event(event)
+    def add(self, *events: Event) -> None:
+        """Writes events, each as a record of TensorFlow: its length, the length's sum, the event, the event's sum."""
+        now, records = time.time(), []
+        for event in events:
+            event.wall_time = now
+            data = event.SerializeToString()
+            length = struct.pack("<Q", len(data))
+            sums = [struct.pack("<I", masked_crc32c(part)) for part in (length, data)]
+            records += [length, sums[0], data, sums[1]]
+        self._file.append(b"".join(records))
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def _tag(name: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from neuroevo.core.errors import UserError
+from neuroevo.system.directory import Directory
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -20,32 +21,10 @@ def write_atomically(path: Path, data: bytes) -> None:
         data: Its new contents.
 
     Raises:
-        OSError: Writing failed; `path` is unchanged.
+        OSError: Writing failed; the file is as it was, or complete.
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with aside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    flush_folder(path.parent)
-
-
-def flush_folder(path: Path) -> None:
-    """Flushes a folder to the disk, so that new names in it survive a power failure.
-
-    Args:
-        path: The folder.
-    """
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with Directory(path.parent) as folder:
+        folder.write(path.name, data)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from neuroevo.config.schema import Training
 from neuroevo.core.genome import Genome
 from neuroevo.runs.checkpoint import VERSION, Checkpoint, CheckpointError, from_bytes, load, save, to_bytes
 from neuroevo.runs.state_codec import decode, encode
+from neuroevo.system.directory import Directory
 from neuroevo.training.loop import train
 from neuroevo.training.state import TrainState, start
 from tests.support.toy import ToyEvaluator
@@ -87,7 +88,8 @@ def test_every_algorithms_states_come_back(name, tmp_path):
     algorithm = ALGORITHMS[name](population=24)
     begun = start(algorithm, training)
     for state in [begun, *(state for state, _ in train(algorithm, ToyEvaluator(), training))]:
-        save(tmp_path / "x", Checkpoint(state, {}, {}))
+        with Directory(tmp_path) as folder:
+            save(folder, "x", Checkpoint(state, {}, {}))
         assert same(load(tmp_path / "x", algorithm.state_type).state, state)
 
 

@@ -41,12 +41,13 @@ def test_files_that_may_not_grow(tmp_path, toy_command, whole_run, limit):
 
 
 def test_a_log_that_cannot_be_written_stops_nothing(tmp_path, toy_command, whole_run):
-    path = tmp_path / "run"
+    path, limit = tmp_path / "run", 100_000
     new_run(path, training={"generations": 3})
-    (path / "log.txt").unlink()
-    (path / "log.txt").symlink_to("/dev/full")
-    done = toy_command("train", "--resume", path, "--set", "training.generations=5")
+    with (path / "log.txt").open("ab") as file:
+        file.truncate(limit)  # no file may be longer
+    done = toy_command("train", "--resume", path, "--set", "training.generations=5", largest_file=limit)
     assert (done.returncode, done.stderr) == (0, "")
+    assert (path / "log.txt").stat().st_size == limit
     assert results(path) == whole_run()
 
 

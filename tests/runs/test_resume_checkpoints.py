@@ -13,6 +13,7 @@ from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_elites
 from neuroevo.runs.reader import RunReader
+from neuroevo.system.directory import Directory
 from tests.support.damage import DAMAGES
 from tests.support.runs import (
     checkpoint_after,
@@ -163,8 +164,9 @@ def test_no_checkpoint_is_deleted_for_older_ones_than_itself(tmp_path):
     """However they came there, higher numbers do not push out what the run is about to need."""
     state = RunFolder.create(tmp_path / "x", config()).state
     checkpoints = Checkpoints(tmp_path / "checkpoints", CheckpointSettings(keep_last=1))
-    for finished in (28, 29, 1, 2):
-        checkpoints.save(Checkpoint(replace(state, generation=finished), {}, {}))
+    with Directory(tmp_path) as run:
+        for finished in (28, 29, 1, 2):
+            checkpoints.save(run, Checkpoint(replace(state, generation=finished), {}, {}))
     assert checkpoints.generations() == [2, 29]
 
 
@@ -175,10 +177,11 @@ def test_reading_while_the_run_replaces_its_only_checkpoint(tmp_path):
 
     def write():
         checkpoints = Checkpoints(path, CheckpointSettings(keep_last=1))
-        for finished in range(100, 100_000):
-            checkpoints.save(Checkpoint(replace(state, generation=finished), origin, {}))
-            if over.is_set():
-                return
+        with Directory(path.parent) as run:
+            for finished in range(100, 100_000):
+                checkpoints.save(run, Checkpoint(replace(state, generation=finished), origin, {}))
+                if over.is_set():
+                    return
 
     writer = threading.Thread(target=write)
     writer.start()

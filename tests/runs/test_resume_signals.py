@@ -6,7 +6,6 @@ import pty
 import signal
 import subprocess
 import termios
-from pathlib import Path
 
 import pytest
 
@@ -14,6 +13,7 @@ from neuroevo.cli.common import HungUp, Terminated, sigterm_raises
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_elites, read_rows
 from neuroevo.runs.paths import CSV, ELITES
+from neuroevo.system.appended_file import AppendedFile
 from tests.support.commands import start_endless, wait_for_rows
 from tests.support.runs import count_rows, new_run, play, results
 
@@ -43,14 +43,14 @@ def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
 @pytest.mark.parametrize("next_file", [ELITES, CSV])
 def test_an_interrupt_between_two_files_of_a_generation(tmp_path, monkeypatch, next_file):
     """Each of its files has the generation, and so has the checkpoint: what has a row is not played again."""
-    path, opened = tmp_path / "run", Path.open
+    path, append = tmp_path / "run", AppendedFile.append
 
-    def open_and_interrupt(file, mode="r", *rest, **options):
-        if mode == "ab" and file.name == next_file and count_rows(path) == 3:  # the third has a row, and no more
+    def interrupt_and_append(file, data):
+        if file.name == next_file and count_rows(path) == 3:  # the third has a row, and no more
             signal.raise_signal(signal.SIGINT)
-        return opened(file, mode, *rest, **options)
+        append(file, data)
 
-    monkeypatch.setattr(Path, "open", open_and_interrupt)
+    monkeypatch.setattr(AppendedFile, "append", interrupt_and_append)
     with pytest.raises(KeyboardInterrupt):
         new_run(path, checkpoints={"every": 10**6})
     monkeypatch.undo()

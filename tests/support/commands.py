@@ -27,9 +27,13 @@ def toy_server() -> Iterator[Command]:
         cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as server:  # fmt: skip
 
-        def run(*arguments: object, largest_file: int | None = None) -> subprocess.CompletedProcess[str]:
+        def run(
+            *arguments: object, largest_file: int | None = None, **options: object
+        ) -> subprocess.CompletedProcess[str]:
+            """options: of tests.support.toy_server.become()."""
             words = [str(argument) for argument in arguments]
-            server.stdin.write(json.dumps({"arguments": words, "largest_file": largest_file}) + "\n")
+            command = {"arguments": words, "largest_file": largest_file, **options}
+            server.stdin.write(json.dumps(command, default=str) + "\n")
             server.stdin.flush()
             answer = json.loads(server.stdout.readline())
             return subprocess.CompletedProcess(words, answer["code"], answer["stdout"], answer["stderr"])

@@ -20,7 +20,14 @@ from neuroevo.runs.paths import CONFIG
 from tests.support.runs import config, new_run, play, results
 
 PACKAGE = Path(__file__).parents[2] / "neuroevo"
-WRITERS = ("system.files", "runs.metrics_files", "runs.checkpoint", "runs.checkpoints", "runs.folder")
+WRITERS = (
+    "system.directory",
+    "system.appended_file",
+    "runs.metrics_files",
+    "runs.checkpoint",
+    "runs.checkpoints",
+    "runs.folder",
+)
 WRITERS += ("runs.training_run", "runs.tensorboard")
 CHANGES = {
     "env": {"name": "Hopper-v5"},

@@ -7,17 +7,21 @@ with its exit code, negative for a signal, and what it printed. tests.support.co
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import resource
 import selectors
 import signal
 import sys
+from contextlib import AbstractContextManager
+from pathlib import Path
 
 import gymnasium  # noqa: F401 (what the command imports when it needs it)
 
 from neuroevo.cli import main, progress  # noqa: F401
 from neuroevo.runs import training_run
+from tests.support.disk_calls import Faults, intercepted, killing
 from tests.support.toy import ToyEvaluator
 
 SECONDS = 120  # that a command may take
@@ -39,7 +43,12 @@ def serve() -> None:
 
 
 def become(command: dict, outputs: list[int]) -> None:
-    """Has this process be the one that was asked for. largest_file: bytes to which its files may grow, or None."""
+    """Has this process be the one that was asked for.
+
+    largest_file: bytes to which its files may grow, or None. real: whether episodes are played. Below the folder `in`,
+    kill_at is the name of a file that it is killed instead of renaming, and fault the arguments of Faults; the number
+    of calls is in the file `count` in the end.
+    """
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, output in enumerate(outputs, start=1):
         os.dup2(output, number)
@@ -47,7 +56,24 @@ def become(command: dict, outputs: list[int]) -> None:
     signal.alarm(SECONDS)
     if command["largest_file"] is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (command["largest_file"], command["largest_file"]))
+    if command.get("real"):
+        training_run.make_evaluator = make_evaluator
+    if "kill_at" in command:
+        enter(intercepted(Path(command["in"]), killing(command["kill_at"])))
+    if "fault" in command:
+        faults = Faults(*command["fault"])
+        atexit.register(lambda: Path(command["count"]).write_text(str(faults.count)))
+        enter(intercepted(Path(command["in"]), faults))
     sys.argv = ["neuroevo", *command["arguments"]]
+
+
+def enter(block: AbstractContextManager[None]) -> None:
+    """Begins a block that ends with the process."""
+    _blocks.append(block)
+    block.__enter__()
+
+
+_blocks: list[AbstractContextManager[None]] = []
 
 
 def read_to_the_end(pipes: list[int]) -> list[bytes]:
@@ -67,6 +93,7 @@ def read_to_the_end(pipes: list[int]) -> list[bytes]:
 
 
 if __name__ == "__main__":
+    make_evaluator = training_run.make_evaluator
     training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
     parent = os.getpid()
     serve()

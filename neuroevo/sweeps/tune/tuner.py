@@ -23,7 +23,7 @@ from typing import Any
 
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import ConfigError, Problem, shown
-from neuroevo.runs.folder_lock import lock_folder
+from neuroevo.runs.folder_lock import open_locked
 from neuroevo.runs.new_folder import check_free
 from neuroevo.sweeps.section import values_of
 from neuroevo.sweeps.tune.ledger import Ledger, Trial, trial_name
@@ -244,7 +244,7 @@ def _locked(out: Path) -> Iterator[None]:
     deadline = time.monotonic() + _LOCK_SECONDS
     while True:
         try:
-            lock = lock_folder(out)
+            folder = open_locked(out)
             break
         except UserError:
             if time.monotonic() > deadline:
@@ -253,4 +253,4 @@ def _locked(out: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(lock)
+        folder.close()
