@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.config.load import load_config
+from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import BUDGETS, Config
+from neuroevo.config.signature import SIGNATURE
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
+from neuroevo.core.user_module import KEPT
 from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, save
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.info_file import read_info, write_info
@@ -64,6 +66,7 @@ def prepare(
     overrides: Sequence[str] = (),
     config: Config | None = None,
     generation: int | None = None,
+    trust: bool = False,
 ) -> Fork:
     """Reads what a fork begins with; writes nothing.
 
@@ -74,6 +77,7 @@ def prepare(
         config: A configuration to use instead of the source's own with `overrides`.
         generation: After how many of its generations they part, of which there has to be a checkpoint; None: the
             newest usable checkpoint's.
+        trust: Whether to run code and read models that the source names, whoever made it.
 
     Returns:
         The fork.
@@ -84,12 +88,12 @@ def prepare(
     """
     _clear_unfinished(path)
     check_free(path)
-    reader = RunReader(source)
+    reader = RunReader(source, trust=trust, like=config)
     before = reader.config
-    after = config or load_config(reader.path / CONFIG, overrides)
+    after = config or load_run_config(reader.path / CONFIG, overrides, trust=trust, trains=True)
     check_fork(before, after)
     reader.check_file()
-    checkpoint = _checkpoint(reader, generation)
+    checkpoint = _checkpoint(reader, generation, trust)
     info = read_info(reader.path)
     came_from = {FORKED: info[FORKED]} if FORKED in info else {}
     provenance = {
@@ -176,6 +180,10 @@ def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
         _copy_beginning(source / name, into / name, length)
     if (source / REFERENCE).is_file():
         shutil.copyfile(source / REFERENCE, into / REFERENCE)
+    if (source / SIGNATURE).is_file():
+        shutil.copyfile(source / SIGNATURE, into / SIGNATURE)
+    if (source / KEPT).is_dir():
+        shutil.copytree(source / KEPT, into / KEPT, dirs_exist_ok=True)
     (into / CHECKPOINTS).mkdir(exist_ok=True)
     save(into / CHECKPOINTS / f"generation-{checkpoint.state.generation:06d}.ckpt", checkpoint)
     write_info(into, {**read_info(source), SNAPSHOT: str(source.absolute())})
@@ -193,9 +201,9 @@ def _copy_beginning(source: Path, target: Path, length: int) -> None:
         raise OSError(f"{source} is {left:,} bytes shorter than its checkpoint says")
 
 
-def _checkpoint(reader: RunReader, generation: int | None) -> Checkpoint:
+def _checkpoint(reader: RunReader, generation: int | None, trust: bool) -> Checkpoint:
     """The checkpoint to part at. UserError: there is none that can be used."""
-    checkpoints = Checkpoints(reader.path / CHECKPOINTS, reader.config.checkpoints)
+    checkpoints = Checkpoints(reader.path / CHECKPOINTS, reader.config.checkpoints, trust)
     kind, origin = reader.config.algorithm.state_type, reader.config.origin()
     if generation is None:
         found, unusable = checkpoints.newest(kind, origin)

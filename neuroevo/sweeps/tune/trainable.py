@@ -106,7 +106,7 @@ class Trainable(tune.Trainable):
             folder.save()
             raise
         if row is None:  # the run was over before this process had it
-            row = RunReader(folder.path).rows(fitness=False)[-1]
+            row = RunReader(folder.path, like=self._wanted).rows(fitness=False)[-1]
         over = finished(folder.state, folder.config.training) is not None
         place = {"folder": str(folder.path), "finished": over, "done": over}
         return {**row, **self._test, **place, "training_iteration": folder.state.generation}
