@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ from neuroevo.core.user_module import KEPT, KeptModule, located
 from neuroevo.system.files import write_atomically
 from neuroevo.system.user_key import NoKeyError, is_signed, sign
 
+log = logging.getLogger("neuroevo")
 SIGNATURE = "signature.json"
 _PURPOSE = "run"
 _MOST_BYTES = 1 << 26  # of a file that is read here: far more than signatures, sources and models have
@@ -125,11 +127,16 @@ def _checked_module(folder: Path, module: Mapping[str, Any]) -> dict[str, KeptMo
     if module["kept"] and (source is None or _sum(source) != module["sha256"]):
         raise Unsigned(f"{copy} has changed since it was made here")
     place = located(name)
-    here = None if place is None else _contents(place)
-    same = place is None or str(place) == module["path"] or (here is not None and _sum(here) == module["sha256"])
+    elsewhere = place is not None and str(place) != module["path"]
+    here = _contents(place) if place is not None and elsewhere else None
+    differs = elsewhere and (here is None or _sum(here) != module["sha256"])
     if source is not None:
-        return {name: KeptModule(str(copy), source, first=not same)}
-    if not same:
+        if differs:
+            log.warning(
+                "neuroevo: %s is taken, since %s is another module %s than the run was made with", copy, place, name
+            )
+        return {name: KeptModule(str(copy.absolute()), source, first=elsewhere)}
+    if differs or (elsewhere and "." in name):  # of a package, whose other files would be imported with it
         raise Unsigned(f"the module {name} is {place} here, another file than {module['path']}, which it was made with")
     return {}
 

@@ -117,7 +117,7 @@ def _as_kept(folder: Path, named: Sequence[NamedCode]) -> dict[str, KeptModule]:
     for module in {each.module for each in named if each.module is not None}:
         copy = kept_path(folder, module)
         if copy.is_file():
-            found[module] = KeptModule(str(copy), copy.read_bytes())
+            found[module] = KeptModule(str(copy.absolute()), copy.read_bytes())
     return found
 
 

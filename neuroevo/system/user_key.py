@@ -99,15 +99,19 @@ def _read(path: Path) -> bytes:
         raise NoKeyError(f"there is no key {path}") from None
     except OSError as error:
         raise NoKeyError(f"the key {path} cannot be read: {error.strerror}") from None
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
             raise NoKeyError(f"the key {path} is not used, since it is not a file of this user's")
-        if found.st_mode & 0o077:
-            mode = stat.S_IMODE(found.st_mode)
-            raise NoKeyError(f"the key {path} is not used, since others may read or write it: it has mode {mode:o}, "
-                             "expected 600")  # fmt: skip
-        key = file.read(_BYTES + 1)
+        mode = stat.S_IMODE(found.st_mode)
+        if mode & 0o077:
+            others = f"others may read or write it: it has mode {mode:o}, expected 600"
+            raise NoKeyError(f"the key {path} is not used, since {others}")
+        key = os.read(handle, _BYTES + 1)
+    except OSError as error:
+        raise NoKeyError(f"the key {path} cannot be read: {error.strerror}") from None
+    finally:
+        os.close(handle)
     if len(key) != _BYTES:
         raise NoKeyError(f"the key {path} is damaged: expected {_BYTES} bytes; once it is deleted, another is made")
     return key

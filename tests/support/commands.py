@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,16 @@ def toy_server() -> Iterator[Command]:
         cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as server:  # fmt: skip
 
-        def run(*arguments: object, largest_file: int | None = None) -> subprocess.CompletedProcess[str]:
+        def run(
+            *arguments: object,
+            largest_file: int | None = None,
+            folder: Path | None = None,
+            variables: Mapping[str, str] | None = None,
+            toy: bool = True,
+        ) -> subprocess.CompletedProcess[str]:
             words = [str(argument) for argument in arguments]
-            server.stdin.write(json.dumps({"arguments": words, "largest_file": largest_file}) + "\n")
+            around = {"folder": folder and str(folder), "variables": dict(variables or {}), "toy": toy}
+            server.stdin.write(json.dumps({"arguments": words, "largest_file": largest_file, **around}) + "\n")
             server.stdin.flush()
             answer = json.loads(server.stdout.readline())
             return subprocess.CompletedProcess(words, answer["code"], answer["stdout"], answer["stderr"])

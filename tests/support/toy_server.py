@@ -1,8 +1,8 @@
 """The command with a ToyEvaluator, many times: every time in a process that is forked from this one.
 
 Importing what the command needs takes ten times as long as most of the runs that tests make; here it happens once.
-On standard input comes a line of JSON for every command, with its arguments and limits; on standard output goes one
-with its exit code, negative for a signal, and what it printed. tests.support.commands is the other end.
+On standard input comes a line of JSON for every command, with its arguments, limits and surroundings; on standard
+output goes one with its exit code, negative for a signal, and what it printed. tests.support.commands is the other end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import sys
 
 import gymnasium  # noqa: F401 (what the command imports when it needs it)
 
+from neuroevo.analysis import network_export, rendering, run_plots  # noqa: F401
 from neuroevo.cli import main, progress  # noqa: F401
+from neuroevo.rollout import evaluator  # noqa: F401
 from neuroevo.runs import training_run
 from tests.support.toy import ToyEvaluator
 
@@ -39,7 +41,11 @@ def serve() -> None:
 
 
 def become(command: dict, outputs: list[int]) -> None:
-    """Has this process be the one that was asked for. largest_file: bytes to which its files may grow, or None."""
+    """Has this process be the one that was asked for.
+
+    largest_file: bytes to which its files may grow, or None. folder: where it is, or None. variables: of its
+    environment. toy: whether a ToyEvaluator plays.
+    """
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, output in enumerate(outputs, start=1):
         os.dup2(output, number)
@@ -47,6 +53,11 @@ def become(command: dict, outputs: list[int]) -> None:
     signal.alarm(SECONDS)
     if command["largest_file"] is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (command["largest_file"], command["largest_file"]))
+    os.environ.update(command["variables"])
+    if command["folder"] is not None:
+        os.chdir(command["folder"])
+    if command["toy"]:
+        training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
     sys.argv = ["neuroevo", *command["arguments"]]
 
 
@@ -67,7 +78,6 @@ def read_to_the_end(pipes: list[int]) -> list[bytes]:
 
 
 if __name__ == "__main__":
-    training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
     parent = os.getpid()
     serve()
     if os.getpid() != parent:
