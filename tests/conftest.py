@@ -16,6 +16,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 def pytest_configure(config):
     """What JAX compiles for one test the others load, in whatever process; nothing is written to the user's folder.
 
+    The key that runs are signed with is one of the tests' own.
+
     JAX looks at the variable once, when it is imported, which TensorFlow does where tests are collected. And Python
     keeps what it compiles, though the user may not want that: hundreds of processes import the package.
     """
@@ -24,6 +26,9 @@ def pytest_configure(config):
         folder = tempfile.TemporaryDirectory(prefix="neuroevo-jax-")
         os.environ["JAX_COMPILATION_CACHE_DIR"] = folder.name  # which xdist's workers get as well
         config.add_cleanup(folder.cleanup)
+        state = tempfile.TemporaryDirectory(prefix="neuroevo-state-")
+        os.environ["XDG_STATE_HOME"] = state.name
+        config.add_cleanup(state.cleanup)
 
 
 def pytest_collection_modifyitems(items):

@@ -15,7 +15,7 @@ and metrics(), numbers for the metrics file.
 A checkpoint holds no objects. It holds what the optimizer was told, a number for each vector: a resumed run starts the
 optimizer anew, asks it and tells it all of that again, which must give the same vectors, so an optimizer takes its
 random numbers from `seed` alone. One that cannot do so, or whose asking takes long, may be kept by pickle:
-`pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says, so resume only checkpoints of your own then.
+`pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says: neuroevo.runs.pickles has who may.
 """
 
 from __future__ import annotations
@@ -165,7 +165,9 @@ class AskTell(Unvalidated):
 
     def _again(self, state: AskTellState, weights: Weights) -> _Live:
         """The optimizer as it was after a state that no optimizer is at any more, as in a resumed run."""
-        if state.pickled is not None:
+        if state.pickled is not None and not self.pickled:
+            raise UserError(f"the state holds a pickle, which {type(self).__name__} does not ask for")
+        if state.pickled is not None:  # of this user's own, or trusted: Checkpoints.load() has looked
             return _Live(pickle.loads(state.pickled.tobytes()), check=state.check)  # noqa: S301 - as the class asks for
         (seed,) = draw_seeds(1, state.seed, 0, _SEED)
         live = _Live(self.start(weights.theta(state.start).astype(np.float64), seed))

@@ -165,6 +165,8 @@ def evaluate_run(
     episodes: int = 30,
     seed: int | None = None,
     max_episode_steps: int = 0,
+    *,
+    trust: bool = False,
 ) -> Evaluation:
     """Replays the elite of one generation of a run, as `neuroevo evaluate` does.
 
@@ -174,11 +176,13 @@ def evaluate_run(
         episodes: Number of episodes, at least one.
         seed: Seed that the episodes' seeds are drawn from; None for the held-out seeds, which no training run uses.
         max_episode_steps: Steps after which an episode is cut off; 0 means the environment's own limit.
+        trust: Whether to run code and read models that the run in a folder names, whoever made it: docs/security.md.
 
     Returns:
         The returns and steps of the episodes, and their summary.
 
     Raises:
+        NotTrustedError: The run names what is not the package's, and is not trusted.
         UserError: There is no such run or generation.
 
     Example:
@@ -186,7 +190,7 @@ def evaluate_run(
         >>> evaluation = neuroevo.evaluate("runs/frostbite", episodes=100)
         >>> print(evaluation.summary.mean, evaluation.summary.standard_error)
     """
-    reader = run if isinstance(run, RunReader) else RunReader(run)
+    reader = run if isinstance(run, RunReader) else RunReader(run, trust=trust)
     _, elite = reader.elite(generation)
     with make_evaluator(reader.config.on_this_machine(), reader.reference_batch()) as evaluator:
         return evaluate(evaluator, elite, episode_seeds(episodes, seed), max_episode_steps)

@@ -41,6 +41,9 @@ class Run(RunReader):
         >>> run = neuroevo.open_run("runs/frostbite")
         >>> run.metrics["test_mean"].max(), run.evaluate(episodes=100).summary.mean
         >>> run.render("elite.mp4")
+
+    A run that somebody else has made may name modules and models of theirs: `open_run(path, trust=True)` runs these,
+    and without it NotTrustedError says what they are. See docs/security.md.
     """
 
     @property
@@ -192,6 +195,7 @@ def train(
     *,
     out: Path | str | None = None,
     resume: bool | Literal["auto"] = False,
+    trust: bool = False,
     callbacks: Iterable[AnyCallback] = (),
     command: Sequence[str] = ("neuroevo.train",),
 ) -> Run:
@@ -209,6 +213,8 @@ def train(
             "run".
         resume: False: the folder must not hold a run. True: it must, and the run goes on with this configuration.
             "auto": whichever it is; a run whose budget is spent is returned as it is.
+        trust: Whether to run code and read models that runs name beside those of `config`, whoever made these runs: one
+            that goes on, training.start_from, or a run whose config.toml `config` is. See docs/security.md.
         callbacks: Hear how it goes: objects of neuroevo.Callback, or functions of each generation's record.
         command: The command line that info.json names as the one that started the run.
 
@@ -231,7 +237,7 @@ def train(
     """
     name = "run"
     if isinstance(config, (str, Path)):
-        name, config = Path(config).stem, load_config(config, overrides)
+        name, config = Path(config).stem, load_config(config, overrides, trust=trust)
     elif not isinstance(config, Config) or overrides:
         config = make_config(config.tables() if isinstance(config, Config) else config, overrides)
     if resume not in (True, False, "auto"):
@@ -239,12 +245,12 @@ def train(
     if resume and out is None:
         raise UserError(f"resume is {resume!r}, but out does not name the run's folder")
     if out is not None and (resume is True or (resume and (Path(out) / CONFIG).is_file())):
-        folder = RunFolder.resume(out, config=config)
+        folder = RunFolder.resume(out, config=config, trust=trust)
         if finished(folder.state, config.training):
             folder.close()
-            return Run(folder.path)
+            return Run(folder.path, trust=trust, like=config)
     else:
-        folder = RunFolder.create(out, config, name)
+        folder = RunFolder.create(out, config, name, trust=trust)
     with make_evaluator(config, folder.reference_batch) as evaluator, folder.open(command, info_of(evaluator)):
         run(config, evaluator, folder, callbacks)
-    return Run(folder.path)
+    return Run(folder.path, trust=trust, like=config)

@@ -19,6 +19,13 @@ from neuroevo.system.console import mute, output_is_unread
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line that is a JSON object.")]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Run code and read models that a run names though nothing shows that you made it; see docs/security.md.",
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the configuration, such as training.seed=3."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuroevo.cli import paths
-from neuroevo.cli.common import Debug, Overrides, reported_errors
+from neuroevo.cli.common import Debug, Overrides, Trust, reported_errors
 
 if TYPE_CHECKING:
     from neuroevo.config.schema import Config
@@ -30,14 +30,14 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="config")
 
 
-def check(file: File, overrides: Overrides = None, debug: Debug = False) -> None:
+def check(file: File, overrides: Overrides = None, trust: Trust = False, debug: Debug = False) -> None:
     """Check a configuration: print what it does in one line, or list all of its problems."""
     with reported_errors(debug):
         from neuroevo.config.load import load_config
         from neuroevo.runs import preflight
 
-        config = load_config(file, overrides or [])
-        preflight.check(config, file)
+        config = load_config(file, overrides or [], trust=trust)
+        preflight.check(config, file, trust)
         print(f"{file} is fine: {summary(config)}")
 
 
@@ -51,6 +51,7 @@ def show(
         ),
     ] = None,
     overrides: Overrides = None,
+    trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Print a configuration as TOML with every default filled in; without FILE, every key with its documentation."""
@@ -59,7 +60,7 @@ def show(
         from neuroevo.config.template import documented, start
 
         given = overrides or []
-        print(documented(start(given)) if file is None else load_config(file, given).toml(), end="")
+        print(documented(start(given)) if file is None else load_config(file, given, trust=trust).toml(), end="")
 
 
 def presets(debug: Debug = False) -> None:

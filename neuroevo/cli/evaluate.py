@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from neuroevo.cli.common import Debug, Json, reported_errors, sigterm_raises
+from neuroevo.cli.common import Debug, Json, Trust, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Generation, RunPath, Seed, progress_bar
 from neuroevo.core.bounds import MAX_COUNT, MAX_THREADS
 from neuroevo.core.errors import UserError
@@ -51,6 +51,7 @@ def evaluate(
         ),
     ] = None,
     as_json: Json = False,
+    trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Replay an elite and print its mean return, with standard error and confidence interval.
@@ -70,7 +71,7 @@ def evaluate(
         if run.is_file():
             chosen = _of_policy(run, env, overrides or [], device, threads)
         else:
-            chosen = _of_run(run, generation, env, overrides or [], device, threads)
+            chosen = _of_run(run, generation, env, overrides or [], device, threads, trust)
         try:
             if not as_json:
                 print(f"{chosen.title} on {chosen.config.env.name}{chosen.note and f'; {chosen.note}'}", flush=True)
@@ -103,14 +104,20 @@ class _Chosen:
 
 
 def _of_run(
-    run: Path, generation: int | None, env: str | None, overrides: list[str], device: str | None, threads: int | None
+    run: Path,
+    generation: int | None,
+    env: str | None,
+    overrides: list[str],
+    device: str | None,
+    threads: int | None,
+    trust: bool,
 ) -> _Chosen:
     from neuroevo.analysis.transfer import transfer
     from neuroevo.config.schema import Env
     from neuroevo.runs.reader import RunReader
     from neuroevo.runs.training_run import make_evaluator
 
-    reader = RunReader(run)
+    reader = RunReader(run, trust=trust)
     generation, elite = reader.elite(generation)
     config, network = _here(reader.config, device, threads), reader.config.network
     mutations, note = len(elite.genome.chain), ""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from neuroevo.cli.common import Debug, reported_errors, sigterm_raises
+from neuroevo.cli.common import Debug, Trust, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Force, Generation, RunPath
 from neuroevo.core.errors import UserError
 
@@ -26,6 +26,7 @@ def export(
     ] = None,
     generation: Generation = None,
     force: Force = False,
+    trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Write an elite as a network that works without neuroevo: Keras model, SavedModel or NumPy arrays.
@@ -48,7 +49,7 @@ def export(
         from neuroevo.runs.reader import RunReader
         from neuroevo.system.files import written_aside
 
-        reader = RunReader(run)
+        reader = RunReader(run, trust=trust)
         generation, elite = reader.elite(generation)
         chosen = FORMATS[form]
         path = out or run / f"elite-{generation:06d}{chosen.suffix or '-' + form}"

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from neuroevo.cli.common import Debug, reported_errors
+from neuroevo.cli.common import Debug, Trust, reported_errors
 from neuroevo.cli.replays import Force
 from neuroevo.core.errors import UserError
 
@@ -30,6 +30,7 @@ def plot(
         typer.Option("--y", metavar="NAME", help="A column of metrics.csv [default: the elites' returns]."),
     ] = None,
     force: Force = False,
+    trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Draw learning curves: of one run, or of several beside each other.
@@ -47,7 +48,7 @@ def plot(
         if kind not in _KINDS:
             raise UserError(f"--out {out}: expected a name that ends in {', '.join(f'.{each}' for each in _KINDS)}")
         folders = list(dict.fromkeys(each.resolve() for each in runs))
-        figure = draw([RunReader(each) for each in folders], x, column)
+        figure = draw([RunReader(each, trust=trust) for each in folders], x, column)
         with written_aside(out, force) as aside:
             aside.write_bytes(figure_bytes(figure, kind))
         print(f"wrote {out}: {len(folders)} run{'' if len(folders) == 1 else 's'} against {x}", flush=True)

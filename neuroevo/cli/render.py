@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from neuroevo.cli.common import Debug, finite, reported_errors, sigterm_raises
+from neuroevo.cli.common import Debug, Trust, finite, reported_errors, sigterm_raises
 from neuroevo.cli.replays import Force, Generation, RunPath, Seed, progress_bar
 from neuroevo.core.bounds import MAX_COUNT
 from neuroevo.core.errors import UserError
@@ -58,6 +58,7 @@ def render(
     ] = None,
     captions: Annotated[bool, typer.Option(help="Write the player and its return so far above each screen.")] = True,
     force: Force = False,
+    trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Make a video of an elite at play, alone or beside the next best members of its generation.
@@ -75,7 +76,7 @@ def render(
         from neuroevo.runs.reader import RunReader
         from neuroevo.system.files import written_aside
 
-        reader = RunReader(run)
+        reader = RunReader(run, trust=trust)
         if reader.config.environment.family.accelerated:
             given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
             for option in (option for option, chosen in given.items() if chosen):

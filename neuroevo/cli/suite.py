@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuroevo.cli import paths
-from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
+from neuroevo.cli.common import Debug, Overrides, Trust, reported_errors, sigterm_raises
 from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def suite(
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Report on the runs that are there; start none.")
     ] = False,
+    trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Train games x seeds x configurations, resume runs that were stopped, and report on all of them."""
@@ -50,7 +51,7 @@ def suite(
         from neuroevo.sweeps.suite import load_suite
         from neuroevo.system.console import say
 
-        chosen = load_suite(file, overrides or [], out, parallel)
+        chosen = load_suite(file, overrides or [], out, parallel, trust)
         failures = [] if report_only else run_all(chosen)
         statuses = [status_of(run) for run in chosen.runs]
         if report_only and all(each.status == "not started" for each in statuses):

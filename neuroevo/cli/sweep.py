@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from neuroevo.cli import paths
-from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
+from neuroevo.cli.common import Debug, Overrides, Trust, reported_errors, sigterm_raises
 from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def sweep(
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Report on the trials that are there; start none.")
     ] = False,
+    trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Search values of a configuration's keys with Ray Tune, go on with a sweep that was stopped, and report on it."""
@@ -49,13 +50,13 @@ def sweep(
         from neuroevo.sweeps.tune.sweep import load_sweep
         from neuroevo.system.console import say
 
-        chosen = load_sweep(file, overrides or [], out, concurrent)
+        chosen = load_sweep(file, overrides or [], out, concurrent, trust)
         if not report_only:
             run_all(chosen)
         ledger = Ledger.read(chosen.out)
         if not ledger.trials:
             raise UserError(f"there is no trial of {file} in {chosen.out}; without --report-only they are started")
-        ranked = statuses(ledger, chosen.metric)
+        ranked = statuses(ledger, chosen.metric, chosen.base, chosen.trust)
         tell = print if report_only else say
         tell("\n" + write_report(ranked, chosen.space, chosen.out))
         tell(f"this table, its CSV file, learning curves and parallel coordinates are in {chosen.out}")

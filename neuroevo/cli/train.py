@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from neuroevo.cli import paths
-from neuroevo.cli.common import Debug, Overrides, reported_errors, sigterm_raises
+from neuroevo.cli.common import Debug, Overrides, Trust, reported_errors, sigterm_raises
 from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError
 
 if TYPE_CHECKING:
@@ -58,16 +58,19 @@ def train(
             help="Play on a Ray cluster: auto, HOST:PORT, local or none; the same as --set cluster.address=...",
         ),
     ] = None,
+    trust: Trust = False,
     debug: Debug = False,
 ) -> None:
     """Evolve networks as a configuration says, or resume a run that was stopped."""
     with reported_errors(debug), sigterm_raises():
         options = {"training.seed": seed, "hardware.device": device, "cluster.address": cluster}
         changes = [*(overrides or []), *(f"{key}={value}" for key, value in options.items() if value is not None)]
-        train_run(choose_folder(config, changes, out, resume))
+        train_run(choose_folder(config, changes, out, resume, trust))
 
 
-def choose_folder(config: Path | None, overrides: list[str], out: Path | None, resume: Path | None) -> RunFolder:
+def choose_folder(
+    config: Path | None, overrides: list[str], out: Path | None, resume: Path | None, trust: bool = False
+) -> RunFolder:
     """Makes or opens the folder of the run to train.
 
     Args:
@@ -75,6 +78,7 @@ def choose_folder(config: Path | None, overrides: list[str], out: Path | None, r
         overrides: Changes to the configuration's keys, such as "training.seed=3".
         out: The folder of a new run; None for the default.
         resume: The folder of a run to resume; with `config`, a new run is started there if there is none.
+        trust: Whether to run code and read models that runs name, whoever made them.
 
     Returns:
         The folder, to which nothing is written yet.
@@ -92,11 +96,11 @@ def choose_folder(config: Path | None, overrides: list[str], out: Path | None, r
     if config is None:
         if resume is None:
             raise UserError("expected a configuration file, or --resume with a run's folder")
-        return RunFolder.resume(resume, overrides)
-    checked = load_config(config, overrides)
+        return RunFolder.resume(resume, overrides, trust=trust)
+    checked = load_config(config, overrides, trust=trust)
     if resume is not None and (resume / CONFIG).is_file():
-        return RunFolder.resume(resume, config=checked)
-    return RunFolder.create(out or resume, checked, config.stem)
+        return RunFolder.resume(resume, config=checked, trust=trust)
+    return RunFolder.create(out or resume, checked, config.stem, trust=trust)
 
 
 def train_run(folder: RunFolder) -> None:

@@ -23,6 +23,7 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center
+from neuroevo.core.user_module import KeptModule, keep
 from neuroevo.networks.network import Network
 from neuroevo.system.tensorflow_import import be_lean
 
@@ -43,6 +44,7 @@ class PlayerSettings:
         slots: Slots of each lane, likewise.
         engine: What runs the lanes: "auto", "native" or "tensorflow".
         origin: What the driver's machine has, as origin() gives it.
+        modules: Modules of the user's own that the driver has from a run's folder, as kept_modules() gives them.
     """
 
     env: str
@@ -56,6 +58,7 @@ class PlayerSettings:
     engine: str = "auto"
     rank: int = 0
     origin: Mapping[str, str] = field(default_factory=dict)
+    modules: Mapping[str, KeptModule] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,8 @@ class Player(Closing):
         fetch: Callable[[Any], tuple[EpisodeTable, Sequence[np.ndarray]]],
     ):
         check_origin(settings.origin)
+        if settings.modules:
+            keep(settings.modules)
         be_lean()
         from neuroevo.envs import registry
         from neuroevo.rollout.evaluator import LocalEvaluator

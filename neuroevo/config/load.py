@@ -12,30 +12,65 @@ from pydantic import ValidationError
 
 from neuroevo.algorithms.base import Algorithm, low_rank
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
+from neuroevo.config.named import named_code
 from neuroevo.config.schema import SECTIONS, Config, Env
-from neuroevo.config.sources import apply_all, read
+from neuroevo.config.sources import apply_all, parse, read, text_of
 from neuroevo.config.suggestions import respell
+from neuroevo.config.trust import allowed, is_of_run
 from neuroevo.config.uber2018 import Translation
 from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
-from neuroevo.core.user_module import also_as_kept
+from neuroevo.core.user_module import only
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
 from neuroevo.networks.network import Network, check
 
 
-def load_config(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) -> Config:
+def load_config(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = (), *, trust: bool = False) -> Config:
     """The configuration in a TOML file, a JSON file of the 2018 code or a preset, checked.
 
     Args:
-        path: The file, or the preset's name.
+        path: The file, or the preset's name. One in a run's folder is read as load_run_config() does.
         overrides: Changes to it, such as ["training.seed=3"] or {"training.seed": 3}.
+        trust: Whether to import and parse what a run's configuration names, whoever made the run.
 
     Raises:
         ConfigError: The configuration has problems; all of them.
+        NotTrustedError: It is a run's, as load_run_config() says.
         UserError: There is no such file, or it cannot be read.
     """
-    also_as_kept(Path(path).parent)
+    if is_of_run(path):
+        return load_run_config(Path(path), overrides, trust=trust, trains=True)
     return _check(read(path, overrides), str(path))
+
+
+def load_run_config(
+    path: Path,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    *,
+    trust: bool = False,
+    like: Config | None = None,
+    trains: bool = False,
+) -> Config:
+    """The configuration in a run's folder, which anybody may have made: docs/security.md.
+
+    Args:
+        path: The file.
+        overrides: Changes by the user, as load_config() takes them.
+        trust: Whether to import and parse what it names, whoever made the run.
+        like: A configuration of the user's own: what that names, too, needs no trust.
+        trains: Whether a run with it is to begin or to go on; False: one is only looked at.
+
+    Raises:
+        ConfigError: The configuration has problems; all of them.
+        NotTrustedError: It names what is not the package's, and this user has not made the run as it is.
+        UserError: There is no such file, or it cannot be read.
+    """
+    text = text_of(path)
+    given, changed = parse(text, path, overrides)
+    allowed(path, text, given.tables, changed, trust=trust, like=like, trains=trains)
+    # A misspelt key counts as the one that was meant, but no module is imported that is not named where it should be.
+    with only({each.module for each in named_code(given.tables) if each.module is not None}):
+        return _check(given, str(path))
 
 
 def make_config(tables: Mapping[str, Any], overrides: Sequence[str] | Mapping[str, Any] = ()) -> Config:

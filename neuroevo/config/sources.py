@@ -29,7 +29,25 @@ def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) ->
         UserError: The file cannot be read, is not TOML (or not a JSON object of the 2018 code's keys, if its name ends
             in .json), or an override is not KEY=VALUE.
     """
-    text = _text(path)
+    return parse(text_of(path), path, overrides)[0]
+
+
+def parse(
+    text: str, path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()
+) -> tuple[uber2018.Translation, list[str]]:
+    """As read(), of what the file holds.
+
+    Args:
+        text: That.
+        path: The file, for messages and for its kind.
+        overrides: As read() takes them.
+
+    Returns:
+        What read() returns, and the keys that are overridden.
+
+    Raises:
+        UserError: As read().
+    """
     if Path(path).suffix == ".json":
         read = uber2018.translate(_json(text, path))
     else:
@@ -37,10 +55,11 @@ def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) ->
             read = uber2018.Translation(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
             raise UserError(f"{path} is not valid TOML: {error}") from None
-    for key in apply_all(read.tables, overrides):
+    changed = apply_all(read.tables, overrides)
+    for key in changed:
         theirs = read.names.pop(key, None)  # the file's value no longer counts
         read.problems[:] = [problem for problem in read.problems if problem.key != theirs]
-    return read
+    return read, changed
 
 
 def apply_all(tables: dict[str, Any], overrides: Sequence[str] | Mapping[str, Any]) -> list[str]:
@@ -124,7 +143,15 @@ def apply(tables: dict[str, Any], override: str) -> str:
     return key
 
 
-def _text(path: Path | str) -> str:
+def text_of(path: Path | str) -> str:
+    """What a file or preset holds.
+
+    Args:
+        path: As read() takes it.
+
+    Raises:
+        UserError: The file cannot be read.
+    """
     expected = "expected a TOML file, a preset's name, or a JSON file of the 2018 code"
     if not str(path):
         raise UserError(f"the configuration's name is empty, {expected}")

@@ -9,6 +9,10 @@ class UserError(ValueError):
     """A mistake in a command, a configuration or a path. The message names the value and what was expected."""
 
 
+class NotTrustedError(UserError):
+    """A run names code or models that are not the package's, and nothing shows that this user made it; see trust."""
+
+
 class DiskError(RuntimeError):
     """A file could not be written because the disk is full or broken (exit code 1, one clear line)."""
 

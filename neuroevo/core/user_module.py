@@ -1,6 +1,8 @@
 """Imports modules of the user's own, which runs their code.
 
-They are looked for where this process finds modules, then in the current folder, then where a run has kept them.
+They are looked for where this process finds modules, then in the current folder, then among the sources that a run has
+kept of them. These are compiled as they were read: a folder of a run is no place where Python looks for modules, since
+whatever else lies in it could take another module's place.
 """
 
 from __future__ import annotations
@@ -8,15 +10,22 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.abc import InspectLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import decode_source, find_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from neuroevo.core.errors import UserError
 
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 KEPT = "own"  # the folder in a run's folder with the source of the user's modules
-_kept: list[str] = []  # such a folder
+_may: ContextVar[Collection[str] | None] = ContextVar("modules that may be imported", default=None)  # None: all
 # Files through which the way to the user's code leads.
 _NOT_THEIRS = (
     os.path.join("neuroevo", "core", "user_module.py"),
@@ -31,14 +40,121 @@ def names(text: str) -> tuple[str, str] | None:
     return (module, name) if all(part.isidentifier() for part in (*module.split("."), name)) else None
 
 
-def also_as_kept(run: Path) -> None:
-    """Has modules imported as a run has kept them, where they are nowhere else.
+@dataclass(frozen=True)
+class KeptModule:
+    """The source of a module as a run has kept it.
+
+    Attributes:
+        path: Its file.
+        source: What that held when it was read.
+        first: Whether it goes before a module of the same name elsewhere.
+    """
+
+    path: str
+    source: bytes
+    first: bool = False
+
+
+_kept: dict[str, KeptModule] = {}  # of the last run that was looked at
+
+
+def keep(modules: Mapping[str, KeptModule]) -> None:
+    """Has these modules imported as a run has kept them, where they are nowhere else, and no other run's.
 
     Args:
-        run: The run's folder, or any other.
+        modules: By their names.
     """
-    if (run / KEPT).is_dir():
-        _kept[:] = [str((run / KEPT).resolve())]  # the last run's that was looked at
+    _kept.clear()
+    _kept.update(modules)
+    for finder in _FINDERS:
+        if finder not in sys.meta_path:
+            sys.meta_path.insert(0 if finder.first else len(sys.meta_path), finder)
+
+
+def kept_modules() -> dict[str, KeptModule]:
+    """What keep() got last, for processes on other machines."""
+    return dict(_kept)
+
+
+@contextmanager
+def only(modules: Collection[str]) -> Iterator[None]:
+    """Refuses to import other modules than these during the block, by imported().
+
+    Args:
+        modules: Their names.
+    """
+    before = _may.set(modules)
+    try:
+        yield
+    finally:
+        _may.reset(before)
+
+
+def located(name: str) -> Path | None:
+    """The file that imported() would run, without running anything; None: there is none, or it cannot be known.
+
+    Args:
+        name: Of the module. What a run has kept does not count.
+    """
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        file = getattr(loaded, "__file__", None)
+        return None if file is None else Path(file)
+    parts = name.split(".")
+    try:
+        spec = find_spec(parts[0]) or PathFinder.find_spec(parts[0], [os.getcwd()])
+        for count in range(2, len(parts) + 1):
+            places = None if spec is None else spec.submodule_search_locations
+            if places is None:
+                return None
+            # Of a folder without __init__.py: iterating over its places looks for a parent that is imported.
+            spec = PathFinder.find_spec(".".join(parts[:count]), list(getattr(places, "_path", places)))
+    except (ImportError, ValueError, OSError):  # ValueError: a module that has no spec
+        return None
+    return Path(spec.origin) if spec is not None and spec.has_location and spec.origin is not None else None
+
+
+class _KeptLoader(InspectLoader):
+    """Runs the source that was read, and neither reads nor writes a file of compiled code."""
+
+    def __init__(self, kept: KeptModule):
+        self._kept = kept
+
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002
+        return decode_source(self._kept.source)
+
+    def is_package(self, fullname: str) -> bool:  # noqa: ARG002
+        return False
+
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
+        return compile(self._kept.source, self._kept.path, "exec", dont_inherit=True)
+
+
+class _KeptFinder(MetaPathFinder):
+    """Finds modules that a run has kept, and empty packages for those that have dots in their names.
+
+    Attributes:
+        first: Whether it finds those that go before others.
+    """
+
+    def __init__(self, first: bool):
+        self.first = first
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        kept = _kept.get(fullname)
+        if kept is not None and (kept.first or not self.first):
+            return spec_from_file_location(fullname, kept.path, loader=_KeptLoader(kept))
+        if not self.first and any(name.startswith(f"{fullname}.") for name in _kept):
+            return ModuleSpec(fullname, None, is_package=True)
+        return None
+
+
+_FINDERS = (_KeptFinder(True), _KeptFinder(False))
 
 
 def users_frames(error: BaseException) -> list[traceback.FrameSummary]:
@@ -72,12 +188,16 @@ def imported(name: str) -> ModuleType:
         name: Such as "experiments.examples.cma_es".
 
     Raises:
-        UserError: There is none, or importing it raises an exception, which is the error's cause.
+        UserError: There is none, only() does not let it be imported, or importing it raises an exception, which is the
+            error's cause.
     """
+    allowed = _may.get()
+    if allowed is not None and name not in allowed and name.partition(".")[0] != __package__.partition(".")[0]:
+        raise UserError(f"the module {name} is not imported, since it is not named where a run names its modules")
     folder = os.getcwd()
-    if not {"", folder} & set(sys.path):
+    first = name in _kept and _kept[name].first
+    if not first and not {"", folder} & set(sys.path):
         sys.path.append(folder)
-    sys.path += [kept for kept in _kept if kept not in sys.path]  # last
     try:
         return import_module(name)
     except ModuleNotFoundError as error:

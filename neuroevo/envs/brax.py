@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.problems import Problem, did_you_mean
 from neuroevo.core.settings import settings
 from neuroevo.envs.accelerated import AcceleratedFamily, AcceleratedOptions
@@ -86,6 +87,11 @@ class BraxFamily(AcceleratedFamily):
             reason = f"Brax has no environment '{task}'{did_you_mean(task, TASKS)} (it has {known})"
             return [Problem("env.name", reason, given_name), *super().problems(name, given_name, options)]
         return super().problems(name, given_name, options)
+
+    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:  # noqa: ARG002
+        """The module that the name has."""
+        task = given_name.strip().removeprefix(PREFIX)
+        return named_module("env.name", task.partition(":")[0]) if ":" in task else []
 
     def listing(self) -> str:
         """How they are named."""

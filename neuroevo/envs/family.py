@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from neuroevo.core.named_code import NamedCode
 from neuroevo.core.problems import ConfigError, Problem
 
 
@@ -162,6 +163,15 @@ class EnvFamily(ABC):
     def gymnasium_ids(self) -> Mapping[str, str]:
         """What gymnasium.make_vec is to call environments, after "neuroevo/", and names by which find() has them."""
         return {}
+
+    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:  # noqa: ARG002
+        """What an environment imports or has others' code parse that is not the package's; nothing of it is touched.
+
+        Args:
+            given_name: What the configuration calls it.
+            options: Options as they were given, which need not be right.
+        """
+        return []
 
     def user_file(self, options: Mapping[str, Any]) -> UserFile | None:
         """The file of the user's own that options name; None: they name none."""

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator, Strict
 
+from neuroevo.core.named_code import NamedCode, named_model
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import settings, whole
 from neuroevo.envs.accelerated import AcceleratedFamily, AcceleratedOptions
@@ -86,6 +87,13 @@ class MjxFamily(AcceleratedFamily):
             elif not file.path.is_file():
                 found.append(Problem("env.name", f"there is no file {file.path}", given_name))
         return found
+
+    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
+        """The model, which is always a file of somebody's own."""
+        option = options.get(_FILE)
+        if isinstance(option, str):
+            return named_model(f"env.options.{_FILE}", option)
+        return named_model("env.name", self.named_options(given_name)[_FILE])
 
     def listing(self) -> str:
         """How they are named."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.core.errors import UserError
+from neuroevo.core.named_code import NamedCode, named_model
 from neuroevo.core.problems import Problem
 from neuroevo.envs.family import EnvFamily
 from neuroevo.envs.mujoco_options import TASKS
@@ -72,6 +73,13 @@ class MujocoFamily(EnvFamily):
     def gymnasium_ids(self) -> Mapping[str, str]:
         """As Gymnasium has them: HalfCheetah-v5."""
         return {f"{task}-v5": f"{task}-v5" for task in TASKS}
+
+    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:  # noqa: ARG002
+        """A model that is not one of Gymnasium's: any that is not a file's bare name."""
+        model = options.get("xml_file")
+        if not isinstance(model, str) or (Path(model).name == model and not model.startswith(("~", "."))):
+            return []
+        return named_model("env.options.xml_file", model)
 
     def _model(self, name: str, options: Mapping[str, Any]) -> str:
         """The model that options name, or the task's own."""

@@ -21,6 +21,7 @@ import numpy as np
 
 from neuroevo.core import version
 from neuroevo.core.observation_statistics import ObservationStatistics
+from neuroevo.runs.pickles import seal_of
 from neuroevo.runs.state_codec import Encoded, decode, encode
 from neuroevo.system.directory import Directory
 from neuroevo.training.elite_evaluation import PendingEvaluation
@@ -42,11 +43,13 @@ class Checkpoint:
         state: The state after a generation.
         origin: What of the configuration results depend on, as JSON values.
         lengths: Bytes of the run's files at that time, by name.
+        seal: What a file says that seal_of() said of its algorithm's state when it was written.
     """
 
     state: TrainState
     origin: Mapping[str, Any]
     lengths: Mapping[str, int]
+    seal: object = None
 
 
 def save(folder: Directory, name: str, checkpoint: Checkpoint) -> None:
@@ -131,6 +134,9 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
         "centers": encoded.centers,
         "arrays": len(encoded.arrays),
     }
+    seal = seal_of(state.algorithm)
+    if seal is not None:
+        body["seal"] = seal
     rest = io.BytesIO()
     rest.write(json.dumps(body, allow_nan=False).encode() + b"\n")
     for array in encoded.arrays:
@@ -192,6 +198,6 @@ def from_bytes(data: bytes, state_type: type) -> Checkpoint:
             observation_statistics=observation_statistics,
             confirmed_mean=body.get("confirmed_mean"),  # there were none before there were targets
         )
-        return Checkpoint(state, body["origin"], body["lengths"])
+        return Checkpoint(state, body["origin"], body["lengths"], body.get("seal"))
     except (ValueError, KeyError, TypeError, TokenError) as error:  # the last: an array's header is not Python
         raise CheckpointError(f"does not fit this run: {error}") from None

@@ -11,6 +11,7 @@ from typing import Any
 
 from neuroevo.config.schema import CheckpointSettings, Config
 from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, load, save
+from neuroevo.runs.pickles import why_not
 from neuroevo.system.appended_file import LostFile
 from neuroevo.system.directory import Directory
 from neuroevo.training.state import TrainState
@@ -41,15 +42,16 @@ class Checkpoints:
         folder: Where they are.
     """
 
-    def __init__(self, folder: Path, settings: CheckpointSettings):
+    def __init__(self, folder: Path, settings: CheckpointSettings, trust: bool = False):
         """Writes nothing yet.
 
         Args:
             folder: Where the checkpoints are or will be.
             settings: How often they are written and which of them stay.
+            trust: Whether one with a pickle is used whoever wrote it.
         """
         self.folder = folder
-        self._settings = settings
+        self._settings, self._trust = settings, trust
         self._saved: TrainState | None = None  # of the last one that was saved here
 
     def path(self, generation: int) -> Path:
@@ -159,6 +161,9 @@ class Checkpoints:
         checkpoint = load(self.path(generation), state_type)
         if checkpoint.state.generation != generation:
             raise CheckpointError(f"is of generation {checkpoint.state.generation}, not of {generation}")
+        unsealed = None if self._trust else why_not(checkpoint.state.algorithm, checkpoint.seal)
+        if unsealed is not None:
+            raise CheckpointError(unsealed)
         differences = _differences(checkpoint.origin, _as_json(origin))
         if differences:
             raise CheckpointError(f"is another run's: {'; '.join(differences)}")

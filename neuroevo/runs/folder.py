@@ -7,6 +7,7 @@ metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see 
 checkpoints/    what the run can go on from, see checkpoints
 tensorboard/    event files
 own/            the source of the user's own modules that the configuration names
+signature.json  with these, or with a robot's model of the user's own: that this user made the run, see config.signature
 log.txt         what happened when
 """
 
@@ -32,7 +33,7 @@ from neuroevo.runs.info_file import read_info, write_info
 from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_files import MetricsFiles, read_rows
 from neuroevo.runs.new_folder import check_free, default_path, make_default
-from neuroevo.runs.own_modules import keep_sources
+from neuroevo.runs.own_modules import keep_sources, sign
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, check_names, sweep
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume import prepare_resume
@@ -79,7 +80,8 @@ class RunFolder:
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
         self.unusable: list[Unusable] = []
-        self._changed: list[str] = []  # sentences about the user's own modules
+        self._told: list[str] = []  # sentences for the log and for who looks on
+        self._own = True  # what it names is this user's own, or trusted
         self._default_name: str | None = None
         self._fork: Fork | None = None
         self._checkpoints: Checkpoints  # this and the next since open()
@@ -94,7 +96,7 @@ class RunFolder:
         return self._after[0]
 
     @classmethod
-    def create(cls, path: Path | str | None, config: Config, name: str = "run") -> RunFolder:
+    def create(cls, path: Path | str | None, config: Config, name: str = "run", *, trust: bool = False) -> RunFolder:
         """Prepares a new run; writes nothing yet.
 
         Args:
@@ -102,6 +104,7 @@ class RunFolder:
                 runs share one.
             config: The run's configuration.
             name: What the run is called if `path` is None.
+            trust: Whether to run code and read models that the run to start from names, whoever made it.
 
         Returns:
             The folder.
@@ -111,7 +114,8 @@ class RunFolder:
         """
         if path is not None:
             check_free(path)
-        folder = cls(Path(path or default_path(name)), config, first_state(config), None, first_reference(config))
+        state, reference_batch = first_state(config, trust), first_reference(config, trust)
+        folder = cls(Path(path or default_path(name)), config, state, None, reference_batch)
         folder._default_name = name if path is None else None
         return folder
 
@@ -123,6 +127,8 @@ class RunFolder:
         overrides: Sequence[str] = (),
         config: Config | None = None,
         generation: int | None = None,
+        *,
+        trust: bool = False,
     ) -> RunFolder:
         """Prepares a new run that goes on from another's checkpoint with other values of keys; writes nothing yet.
 
@@ -132,6 +138,7 @@ class RunFolder:
             overrides: Changes to its configuration, such as "algorithm.sigma=0.01"; neuroevo.runs.fork has which.
             config: A configuration to use instead of the other run's own with `overrides`.
             generation: After how many generations they part; None for the other run's newest usable checkpoint.
+            trust: Whether to run code and read models that the other run names, whoever made it.
 
         Returns:
             The folder.
@@ -139,13 +146,15 @@ class RunFolder:
         Raises:
             UserError: The folder holds a run, there is no such run or checkpoint, or a key cannot have another value.
         """
-        made = prepare(Path(path), source, overrides, config, generation)
+        made = prepare(Path(path), source, overrides, config, generation, trust)
         folder = cls(Path(path), made.config, made.state, None, made.reference_batch)
         folder._fork = made
         return folder
 
     @classmethod
-    def resume(cls, path: Path | str, overrides: Sequence[str] = (), config: Config | None = None) -> RunFolder:
+    def resume(
+        cls, path: Path | str, overrides: Sequence[str] = (), config: Config | None = None, *, trust: bool = False
+    ) -> RunFolder:
         """Prepares to go on with a run from its newest usable checkpoint; writes nothing yet.
 
         Args:
@@ -153,17 +162,20 @@ class RunFolder:
             overrides: Changes to the run's own configuration, such as "training.generations=9"; neuroevo.runs.resume
                 has which.
             config: A configuration to use instead of the run's own with `overrides`.
+            trust: Whether to run code and read models that the run names, whoever made it. It counts as made here from
+                then on.
 
         Returns:
             The folder.
 
         Raises:
+            NotTrustedError: The run names what is not the package's, and is not trusted: docs/security.md.
             UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another
                 process trains into the folder, or a change of the configuration would change results.
         """
-        made = prepare_resume(Path(path), overrides, config)
+        made = prepare_resume(Path(path), overrides, config, trust)
         folder = cls(Path(path), made.config, made.checkpoint.state, made.checkpoint.lengths, made.reference_batch)
-        folder.unusable, folder._changed = made.unusable, made.changed
+        folder.unusable, folder._told, folder._own = made.unusable, made.changed, made.own
         folder._directory = folder._open.enter_context(made.folder)
         return folder
 
@@ -197,9 +209,9 @@ class RunFolder:
             raise
         for unusable in self.unusable:
             log.warning("passed over %s", unusable)
-        for changed in self._changed:
-            log.warning("%s", changed)
-            print(f"neuroevo: {changed}", file=sys.stderr, flush=True)
+        for told in self._told:
+            log.warning("%s", told)
+            print(f"neuroevo: {told}", file=sys.stderr, flush=True)
         return self
 
     def add(self, state: TrainState, records: Sequence[Record]) -> None:
@@ -281,6 +293,7 @@ class RunFolder:
         if self.reference_batch is not None:
             reference_file.save(directory, self.reference_batch)
         self._save()
+        self._told += sign(directory, self.config)
         directory.flush()
         # Last: with it the folder is a run, and everything that resuming needs is there, also after a power failure.
         directory.write(CONFIG, self.config.toml().encode())
@@ -296,5 +309,7 @@ class RunFolder:
         info = read_info(self.path)
         again = {**provenance(command), **extra, "generation": self.state.generation}
         write_info(directory, {**info, "resumed": [*info.get("resumed", []), again]})
+        if self._own:
+            self._told += sign(directory, self.config)
         directory.write(CONFIG, self.config.toml().encode())
         return directory

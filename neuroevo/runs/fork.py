@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.config.load import load_config
+from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import BUDGETS, Config
+from neuroevo.config.signature import SIGNATURE
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
+from neuroevo.core.user_module import KEPT
 from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, save
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.info_file import read_info, write_info
@@ -66,6 +68,7 @@ def prepare(
     overrides: Sequence[str] = (),
     config: Config | None = None,
     generation: int | None = None,
+    trust: bool = False,
 ) -> Fork:
     """Reads what a fork begins with; writes nothing.
 
@@ -76,6 +79,7 @@ def prepare(
         config: A configuration to use instead of the source's own with `overrides`.
         generation: After how many of its generations they part, of which there has to be a checkpoint; None: the
             newest usable checkpoint's.
+        trust: Whether to run code and read models that the source names, whoever made it.
 
     Returns:
         The fork.
@@ -86,12 +90,12 @@ def prepare(
     """
     _clear_unfinished(path)
     check_free(path)
-    reader = RunReader(source)
+    reader = RunReader(source, trust=trust, like=config)
     before = reader.config
-    after = config or load_config(reader.path / CONFIG, overrides)
+    after = config or load_run_config(reader.path / CONFIG, overrides, trust=trust, trains=True)
     check_fork(before, after)
     reader.check_file()
-    checkpoint = _checkpoint(reader, generation)
+    checkpoint = _checkpoint(reader, generation, trust)
     info = read_info(reader.path)
     came_from = {FORKED: info[FORKED]} if FORKED in info else {}
     provenance = {
@@ -177,8 +181,11 @@ def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
     with Directory(into) as folder:
         for name, length in checkpoint.lengths.items():
             _copy_beginning(source / name, folder, length)
-        if (source / REFERENCE).is_file():
-            folder.write(REFERENCE, (source / REFERENCE).read_bytes())
+        for name in (REFERENCE, SIGNATURE):
+            if (source / name).is_file():
+                folder.write(name, (source / name).read_bytes())
+        for file in sorted((source / KEPT).rglob("*.py")):
+            folder.write_below(file.relative_to(source), file.read_bytes())
         with folder.below(CHECKPOINTS, make=True) as checkpoints:
             save(checkpoints, f"generation-{checkpoint.state.generation:06d}.ckpt", checkpoint)
         write_info(folder, {**read_info(source), SNAPSHOT: str(source.absolute())})
@@ -202,9 +209,9 @@ def _copy_beginning(source: Path, folder: Directory, length: int) -> None:
         raise OSError(f"{source} is {left:,} bytes shorter than its checkpoint says")
 
 
-def _checkpoint(reader: RunReader, generation: int | None) -> Checkpoint:
+def _checkpoint(reader: RunReader, generation: int | None, trust: bool) -> Checkpoint:
     """The checkpoint to part at. UserError: there is none that can be used."""
-    checkpoints = Checkpoints(reader.path / CHECKPOINTS, reader.config.checkpoints)
+    checkpoints = Checkpoints(reader.path / CHECKPOINTS, reader.config.checkpoints, trust)
     kind, origin = reader.config.algorithm.state_type, reader.config.origin()
     if generation is None:
         found, unusable = checkpoints.newest(kind, origin)

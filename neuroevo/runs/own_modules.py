@@ -11,9 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from neuroevo.config.named import named_code
 from neuroevo.config.schema import Config
-from neuroevo.core.user_module import KEPT, names
+from neuroevo.config.signature import kept_path, write_signature
+from neuroevo.core.user_module import names
+from neuroevo.runs.paths import CONFIG
 from neuroevo.system.directory import Directory
+from neuroevo.system.user_key import NoKeyError
 
 
 def _sources(config: Config) -> dict[str, Path]:
@@ -38,11 +42,37 @@ def keep_sources(config: Config, folder: Directory) -> dict[str, Any]:
     """
     kept = {}
     for name, source in _sources(config).items():
-        copy = _copy(folder.path, name)
+        copy = kept_path(folder.path, name)
         if source.resolve() != copy.resolve():
-            _write(folder, copy.relative_to(folder.path), source.read_bytes())
+            folder.write_below(copy.relative_to(folder.path), source.read_bytes())
         kept[name] = {"sha256": _sha256(copy), "path": str(source)}
     return {"own_modules": kept} if kept else {}
+
+
+def sign(folder: Directory, config: Config) -> list[str]:
+    """Signs a run as made by this user, if it names modules or models that are not the package's.
+
+    Args:
+        folder: The run's folder, in which the modules' source is kept.
+        config: What its configuration is to be; the one that it has stays signed, too.
+
+    Returns:
+        Nothing, or the sentence that it could not be signed, and why.
+
+    Raises:
+        OSError: The signature cannot be written.
+    """
+    named = named_code(config.tables())
+    if not named:
+        return []
+    texts = [config.toml()]
+    if (folder.path / CONFIG).is_file():
+        texts.append((folder.path / CONFIG).read_text(encoding="utf-8-sig"))
+    try:
+        write_signature(folder, texts, named)
+    except NoKeyError as error:
+        return [f"the run is not signed as made here, so that commands will ask for --trust to look at it: {error}"]
+    return []
 
 
 def changed_modules(config: Config, folder: Path) -> list[str]:
@@ -53,22 +83,10 @@ def changed_modules(config: Config, folder: Path) -> list[str]:
         folder: The run's folder.
     """
     return [
-        f"{source} has changed since the run began, which may change its results: {_copy(folder, name)} is what it was"
+        f"{source} has changed since the run began, which may change its results: {copy} is what it was"
         for name, source in _sources(config).items()
-        if _copy(folder, name).is_file() and _sha256(source) != _sha256(_copy(folder, name))
+        if (copy := kept_path(folder, name)).is_file() and _sha256(source) != _sha256(copy)
     ]
-
-
-def _write(folder: Directory, file: Path, data: bytes) -> None:
-    """Writes a file into a folder below another one."""
-    if len(file.parts) == 1:
-        return folder.write(file.name, data)
-    with folder.below(file.parts[0], make=True) as inner:
-        return _write(inner, Path(*file.parts[1:]), data)
-
-
-def _copy(folder: Path, name: str) -> Path:
-    return folder / KEPT / Path(*name.split(".")).with_suffix(".py")
 
 
 def _sha256(file: Path) -> str:

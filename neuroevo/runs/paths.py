@@ -6,6 +6,7 @@ import re
 import stat
 from pathlib import Path
 
+from neuroevo.config.signature import SIGNATURE
 from neuroevo.core.errors import UserError
 from neuroevo.core.user_module import KEPT
 from neuroevo.system.directory import Directory
@@ -20,7 +21,7 @@ ELITES = "elites.jsonl"  # the elite of every generation
 CHECKPOINTS = "checkpoints"  # the folder of checkpoints, from which the run can be resumed
 TENSORBOARD = "tensorboard"  # the folder of event files
 LOG = "log.txt"  # what happened when
-_FILES = (CONFIG, REFERENCE, INFO, METRICS, CSV, ELITES, LOG)
+_FILES = (CONFIG, REFERENCE, INFO, SIGNATURE, METRICS, CSV, ELITES, LOG)
 _FOLDERS = (CHECKPOINTS, TENSORBOARD, KEPT)
 
 

@@ -12,12 +12,13 @@ from neuroevo.native.env_pool import EnvPool
 from neuroevo.runs.warm_start import first_reference, first_state
 
 
-def problems(config: Config, from_start: bool = True) -> list[Problem]:
+def problems(config: Config, from_start: bool = True, trust: bool = False) -> list[Problem]:
     """All that is wrong. Environments that take long to make, as those of Gymnasium, are not tried.
 
     Args:
         config: What a run is to be made of.
         from_start: Whether the run begins; one that goes on starts from its own checkpoint.
+        trust: Whether to run code and read models that a run to start from names, whoever made it.
     """
     found: list[Problem] = []
     try:
@@ -26,24 +27,25 @@ def problems(config: Config, from_start: bool = True) -> list[Problem]:
         found += problems_in(error)
     try:
         if from_start and config.training.start_from is not None:
-            first_state(config)
-            first_reference(config)
+            first_state(config, trust)
+            first_reference(config, trust)
     except UserError as error:
         found += problems_in(error)
     return found
 
 
-def check(config: Config, source: str) -> None:
+def check(config: Config, source: str, trust: bool = False) -> None:
     """Tries what a run of a configuration would begin with.
 
     Args:
         config: The configuration.
         source: What to call it, such as its file's name.
+        trust: As problems() takes it.
 
     Raises:
         ConfigError: It has problems; all of them.
     """
-    refuse(problems(config), source)
+    refuse(problems(config, trust=trust), source)
 
 
 def _try_environment(config: Config) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.config.load import load_config
+from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
+from neuroevo.config.trust import require_trust
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.checkpoint import CheckpointError
@@ -35,20 +36,26 @@ class RunReader:
         config: The run's configuration.
     """
 
-    def __init__(self, path: Path | str):
+    def __init__(self, path: Path | str, *, trust: bool = False, like: Config | None = None):
         """Reads the configuration.
 
         Args:
             path: The run's folder.
+            trust: Whether to run code and read models that the run names, whoever made it; without it only those of
+                runs that this user has made here: docs/security.md.
+            like: A configuration of the user's own: what that names, too, needs no trust.
 
         Raises:
+            NotTrustedError: The run names what is not the package's, and is not trusted.
             UserError: There is no run, another version of neuroevo made it, or it cannot be read.
         """
         self.path = Path(path)
         if not (self.path / CONFIG).is_file():
             raise no_run(self.path)
+        self._trust = trust
+        require_trust(self.path / CONFIG, trust=trust, like=like)
         refuse_other_versions(self.path)
-        self.config: Config = load_config(self.path / CONFIG)
+        self.config: Config = load_run_config(self.path / CONFIG, trust=trust, like=like)
 
     def rows(self, fitness: bool = True) -> list[dict[str, Any]]:
         """Reads metrics.jsonl.
@@ -176,7 +183,7 @@ class RunReader:
         return [number - 1 for number in self._checkpoints().generations() if number > 0]
 
     def _checkpoints(self) -> Checkpoints:
-        return Checkpoints(self.path / "checkpoints", self.config.checkpoints)
+        return Checkpoints(self.path / "checkpoints", self.config.checkpoints, self._trust)
 
     @contextmanager
     def _readable(self, name: str) -> Iterator[None]:

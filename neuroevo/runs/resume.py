@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from neuroevo.config.load import load_config
+from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
+from neuroevo.config.trust import require_trust
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, shown
 from neuroevo.runs import reference_file
@@ -37,6 +38,7 @@ class Resumed:
         checkpoint: Its newest usable checkpoint.
         unusable: The newer checkpoints, which cannot be used.
         changed: A sentence for each of the user's own modules that is another one than when the run began.
+        own: Whether what it names is this user's own or trusted, so that it may be signed as it goes on.
         reference_batch: Of its networks, or None.
     """
 
@@ -45,21 +47,26 @@ class Resumed:
     checkpoint: Checkpoint
     unusable: list[Unusable]
     changed: list[str]
+    own: bool
     reference_batch: np.ndarray | None
 
 
-def prepare_resume(path: Path, overrides: Sequence[str] = (), config: Config | None = None) -> Resumed:
+def prepare_resume(
+    path: Path, overrides: Sequence[str] = (), config: Config | None = None, trust: bool = False
+) -> Resumed:
     """Locks a run's folder and reads what the run goes on with; writes nothing.
 
     Args:
         path: The folder.
         overrides: Changes to the run's own configuration, such as "training.generations=9".
         config: A configuration to use instead of the run's own with `overrides`.
+        trust: Whether to run code and read models that the run names, whoever made it.
 
     Returns:
         What the run goes on with.
 
     Raises:
+        NotTrustedError: It names what is not the package's, and is not trusted.
         UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another process
             trains into the folder, a file in it is a link, or a change of the configuration would change results.
     """
@@ -68,23 +75,24 @@ def prepare_resume(path: Path, overrides: Sequence[str] = (), config: Config | N
     folder = open_locked(path)
     try:
         check_names(folder)
+        own = require_trust(path / CONFIG, overrides, trust=trust, like=config, trains=config is None)
         refuse_other_versions(path)
-        config = config or load_config(path / CONFIG, overrides)
-        _check_changes(path / CONFIG, config)
+        config = config or load_run_config(path / CONFIG, overrides, trust=trust, trains=True)
+        _check_changes(path / CONFIG, config, trust)
         changed = changed_modules(config, path)
-        checkpoint, unusable = _newest_checkpoint(path, config)
-        return Resumed(folder, config, checkpoint, unusable, changed, reference_file.load(path, config))
+        checkpoint, unusable = _newest_checkpoint(path, config, trust)
+        return Resumed(folder, config, checkpoint, unusable, changed, own, reference_file.load(path, config))
     except BaseException:
         folder.close()
         raise
 
 
-def _check_changes(file: Path, after: Config) -> None:
+def _check_changes(file: Path, after: Config, trust: bool) -> None:
     """UserError: what a run is to go on with differs from the configuration in `file` in what results depend on.
 
     What a file of the environment held when the run began is not known here: Checkpoints.check_file() knows.
     """
-    before = _before(file, after)
+    before = _before(file, after, trust)
     free = before.environment.family.free_options
     for section, table in before.origin().items():
         other = after.origin()[section]
@@ -99,12 +107,12 @@ def _check_changes(file: Path, after: Config) -> None:
                 )
 
 
-def _newest_checkpoint(path: Path, config: Config) -> tuple[Checkpoint, list[Unusable]]:
+def _newest_checkpoint(path: Path, config: Config, trust: bool) -> tuple[Checkpoint, list[Unusable]]:
     """The newest checkpoint that can be used, and the newer ones, which cannot.
 
     UserError: There is none, or a file of the environment has another content.
     """
-    checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints)
+    checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints, trust)
     checkpoints.check_file(config)
     checkpoint, unusable = checkpoints.newest(
         config.algorithm.state_type, config.origin(), lambda checkpoint: _check_files(path, checkpoint.lengths)
@@ -123,12 +131,12 @@ def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
         raise ValueError(f"remembers other files: {error}") from None
 
 
-def _before(file: Path, after: Config) -> Config:
+def _before(file: Path, after: Config, trust: bool) -> Config:
     """The configuration in `file`. Where a file of its environment is gone, with that which `after` has."""
     try:
-        return load_config(file)
+        return load_run_config(file, trust=trust, like=after)
     except UserError:
         moved = after.environment.file
         if moved is None:
             raise
-        return load_config(file, [f"env.options.{moved.option}={inline(str(moved.path))}"])
+        return load_run_config(file, [f"env.options.{moved.option}={inline(str(moved.path))}"], trust=trust, like=after)

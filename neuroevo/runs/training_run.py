@@ -11,6 +11,7 @@ from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem, refuse
+from neuroevo.core.user_module import kept_modules
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.trackers import trackers_of
 from neuroevo.training import loop
@@ -172,6 +173,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         slots=hardware.slots,
         engine=hardware.engine,
         origin=origin(),
+        modules=kept_modules(),
     )
 
 

@@ -49,10 +49,11 @@ class _Child:
     def _start(self, config: Config, program: Sequence[str], lock: int) -> subprocess.Popen[bytes]:
         self.run.folder.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self.run.beside(".toml"), config.toml().encode())
+        trusting = ["--trust"] if self.run.trust else []
         with self.run.beside(".out").open("ab") as output:
             self._printed_before = output.tell()
             return subprocess.Popen(
-                [*program, "train", str(self.run.beside(".toml")), "--resume", str(self.run.folder)],
+                [*program, "train", str(self.run.beside(".toml")), "--resume", str(self.run.folder), *trusting],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -257,5 +258,5 @@ def check_runs(statuses: Sequence[RunStatus], source: str) -> None:
         what = (config.env, (start, config.network, config.algorithm) if from_start else None)
         if what not in tried:
             tried.append(what)
-            found += [each for each in preflight.problems(config, from_start) if each not in found]
+            found += [each for each in preflight.problems(config, from_start, each.run.trust) if each not in found]
     refuse(found, source)

@@ -50,7 +50,7 @@ def status_of(run: SuiteRun) -> RunStatus:
     if not (run.folder / CONFIG).is_file():
         return RunStatus(run, "not started")
     try:
-        reader = RunReader(run.folder)
+        reader = RunReader(run.folder, trust=run.trust, like=run.config)
         if reader.config.origin() != run.config.origin():
             return RunStatus(run, "unusable", reason=f"{run.folder} holds a run of another configuration")
         reader.check_file()

@@ -74,12 +74,14 @@ class SuiteRun:
         game: What its environment is called in tables and folders.
         config: That configuration with the run's game and seed.
         folder: Where it goes.
+        trust: Whether to run code and read models that the run in the folder names beside those of `config`.
     """
 
     label: str
     game: str
     config: Config
     folder: Path
+    trust: bool = False
 
     @property
     def seed(self) -> int:
@@ -114,7 +116,11 @@ class Suite:
 
 
 def load_suite(
-    path: Path | str, overrides: Sequence[str] = (), out: Path | None = None, parallel: int | None = None
+    path: Path | str,
+    overrides: Sequence[str] = (),
+    out: Path | None = None,
+    parallel: int | None = None,
+    trust: bool = False,
 ) -> Suite:
     """The suite in a TOML file with every run's configuration, checked.
 
@@ -123,6 +129,7 @@ def load_suite(
         overrides: Changes to every configuration, after the suite's own.
         out: The folder of all runs, instead of the suite's own.
         parallel: How many runs at a time, instead of the suite's own.
+        trust: Whether to run code and read models that runs name, whoever made them: docs/security.md.
 
     Raises:
         ConfigError: The suite or its configurations have problems; all of them.
@@ -147,9 +154,10 @@ def load_suite(
             fixed = [f"training.seed={seed}"] + ([f"env.name={json.dumps(game)}"] if game else [])
             for name in chosen.configs:
                 with collected(problems):
-                    config = load_config(beside(name, path.parent), [*changes, *fixed])
+                    config = load_config(beside(name, path.parent), [*changes, *fixed], trust=trust)
                     played = config.environment.title
-                    runs.append(SuiteRun(_label(name), played, config, out / _label(name) / played / f"seed-{seed}"))
+                    folder = out / _label(name) / played / f"seed-{seed}"
+                    runs.append(SuiteRun(_label(name), played, config, folder, trust))
     scales = _scales(chosen.normalize, {run.game for run in runs}, problems)
     refuse(problems, str(path))
     return Suite(runs, parallel or chosen.parallel, out, scales)

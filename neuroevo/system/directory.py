@@ -142,6 +142,22 @@ class Directory:
             raise
         self.flush()
 
+    def write_below(self, file: Path, data: bytes) -> None:
+        """As write(), of a file in a folder below this one, which is made if it is missing.
+
+        Args:
+            file: Its path from here.
+            data: Its new contents.
+
+        Raises:
+            OSError: Writing failed.
+            UserError: A folder on the way is a link.
+        """
+        if len(file.parts) == 1:
+            return self.write(file.name, data)
+        with self.below(file.parts[0], make=True) as inner:
+            return inner.write_below(Path(*file.parts[1:]), data)
+
     def remove(self, name: str) -> None:
         """Deletes a file, or a link, if it is there.
 

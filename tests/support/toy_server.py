@@ -1,8 +1,8 @@
 """The command with a ToyEvaluator, many times: every time in a process that is forked from this one.
 
 Importing what the command needs takes ten times as long as most of the runs that tests make; here it happens once.
-On standard input comes a line of JSON for every command, with its arguments and limits; on standard output goes one
-with its exit code, negative for a signal, and what it printed. tests.support.commands is the other end.
+On standard input comes a line of JSON for every command, with its arguments, limits and surroundings; on standard
+output goes one with its exit code, negative for a signal, and what it printed. tests.support.commands is the other end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from pathlib import Path
 
 import gymnasium  # noqa: F401 (what the command imports when it needs it)
 
+from neuroevo.analysis import network_export, rendering, run_plots  # noqa: F401
 from neuroevo.cli import main, progress  # noqa: F401
+from neuroevo.rollout import evaluator  # noqa: F401
 from neuroevo.runs import training_run
 from tests.support.disk_calls import Faults, intercepted, killing
 from tests.support.toy import ToyEvaluator
@@ -45,9 +47,10 @@ def serve() -> None:
 def become(command: dict, outputs: list[int]) -> None:
     """Has this process be the one that was asked for.
 
-    largest_file: bytes to which its files may grow, or None. real: whether episodes are played. Below the folder `in`,
-    kill_at is the name of a file that it is killed instead of renaming, and fault the arguments of Faults; the number
-    of calls is in the file `count` in the end.
+    largest_file: bytes to which its files may grow, or None. folder: where it is. variables: of its environment.
+    real: whether episodes are played, not by a ToyEvaluator. Below the folder `in`, kill_at is the name of a file that
+    it is killed instead of renaming, and fault the arguments of Faults; the number of calls is in the file `count` in
+    the end.
     """
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, output in enumerate(outputs, start=1):
@@ -56,8 +59,11 @@ def become(command: dict, outputs: list[int]) -> None:
     signal.alarm(SECONDS)
     if command["largest_file"] is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (command["largest_file"], command["largest_file"]))
-    if command.get("real"):
-        training_run.make_evaluator = make_evaluator
+    os.environ.update(command.get("variables") or {})
+    if command.get("folder") is not None:
+        os.chdir(command["folder"])
+    if not command.get("real"):
+        training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
     if "kill_at" in command:
         enter(intercepted(Path(command["in"]), killing(command["kill_at"])))
     if "fault" in command:
@@ -93,8 +99,6 @@ def read_to_the_end(pipes: list[int]) -> list[bytes]:
 
 
 if __name__ == "__main__":
-    make_evaluator = training_run.make_evaluator
-    training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
     parent = os.getpid()
     serve()
     if os.getpid() != parent:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from neuroevo.core.errors import UserError
+from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import Positive, Threads, settings
 from neuroevo.envs.family import EnvFamily
@@ -37,6 +39,7 @@ sys.path[:] = sys.argv[3:]
 import gymnasium
 env = gymnasium.make(sys.argv[1], **json.loads(sys.argv[2]))
 print("", float(env.metadata["render_fps"]), sep="\\n")"""
+_PLAIN = re.compile(r"\w[\w .+-]*|")  # texts among keywords that can be no path and no module's
 _USUAL_FPS = 30.0  # what Gymnasium's own videos take where an environment does not say
 _MAX_FPS = 1000
 
@@ -94,7 +97,7 @@ class GymnasiumFamily(EnvFamily):
         """The id, its keywords, and the command that starts a worker. UserError: there is no Python."""
         if not sys.executable:
             raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
-        command = [sys.executable, "-c", _START, *_path()]
+        command = [sys.executable, "-c", _START, *_path(name)]
         given = GymnasiumOptions(**options)
         return (
             f"id={name.removeprefix(_PREFIX)}",
@@ -103,6 +106,18 @@ class GymnasiumFamily(EnvFamily):
             f"workers={given.workers or usable_cores()}",
             f"timeout={given.timeout}",
         )
+
+    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
+        """The module that the name has, and keywords that may be paths of files or names of modules."""
+        env_id = given_name.strip().removeprefix(_PREFIX)
+        found = named_module("env.name", env_id.partition(":")[0]) if ":" in env_id else []
+        kwargs = options.get("kwargs")
+        for key, value in kwargs.items() if isinstance(kwargs, Mapping) else ():
+            odd = [text for text in _texts(value) if not _PLAIN.fullmatch(text)]
+            if odd:
+                does = f"hands {env_id} {', '.join(map(repr, odd))}, which may name a file or a module"
+                found.append(NamedCode(f"env.options.kwargs.{key}", does))
+        return found
 
     def render_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """Environments have screens where the keyword render_mode says so."""
@@ -118,7 +133,7 @@ class GymnasiumFamily(EnvFamily):
         It is made once more for that in a process of its own, as it may depend on keywords.
         """
         given = GymnasiumOptions(**self.render_options(options))
-        arguments = [name.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path()]
+        arguments = [name.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path(name)]
         command = [sys.executable, "-c", _SAY_FPS, *arguments]
         try:
             done = subprocess.run(
@@ -142,10 +157,20 @@ def registered(env_id: str) -> bool:
     return spec is not None and not str(spec.entry_point).startswith("ale_py")
 
 
-def _path() -> list[str]:
-    """Where a process looks for modules: where this one does, and in the current folder."""
+def _path(name: str) -> list[str]:
+    """Where a process looks for modules: where this one does, and in the current folder if the name has a module."""
     folder = os.getcwd()
-    return list(dict.fromkeys([*(entry or folder for entry in sys.path), folder]))
+    own = [folder] if ":" in name.removeprefix(_PREFIX) else []
+    return list(dict.fromkeys([*(entry or folder for entry in sys.path), *own]))
+
+
+def _texts(value: object) -> list[str]:
+    """All texts in a keyword's value."""
+    if isinstance(value, Mapping):
+        return [text for pair in value.items() for each in pair for text in _texts(each)]
+    if isinstance(value, list | tuple):
+        return [text for each in value for text in _texts(each)]
+    return [value] if isinstance(value, str) else []
 
 
 def _keyword_problem(key: str, value: object) -> str | None:

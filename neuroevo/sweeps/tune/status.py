@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps.tune.ledger import Ledger, Trial
@@ -57,12 +58,14 @@ class TrialStatus:
         return self.rows[-1]["steps_total"] if self.rows else None
 
 
-def status_of(trial: Trial, metric: str) -> TrialStatus:
+def status_of(trial: Trial, metric: str, like: Config | None = None, trust: bool = False) -> TrialStatus:
     """Reads a trial's folder, into which another process may be training meanwhile.
 
     Args:
         trial: The trial.
         metric: The column that is to be large.
+        like: The configuration that all trials share: what that names needs no trust.
+        trust: Whether to run code and read models that the run names beside it.
 
     Returns:
         How it stands.
@@ -70,7 +73,7 @@ def status_of(trial: Trial, metric: str) -> TrialStatus:
     if not trial.folder:
         return TrialStatus(trial, metric, reason=trial.reason)
     try:
-        reader = RunReader(Path(trial.folder))
+        reader = RunReader(Path(trial.folder), trust=trust, like=like)
         rows = reader.rows(fitness=False)
         for pending in reader.state().pending:  # their tests are missing in metrics.jsonl, not what the sweep goes by
             if pending.record.generation >= len(rows):
@@ -80,17 +83,19 @@ def status_of(trial: Trial, metric: str) -> TrialStatus:
     return TrialStatus(trial, metric, rows, reader.config.training.test_episodes, trial.reason)
 
 
-def statuses(ledger: Ledger, metric: str) -> list[TrialStatus]:
+def statuses(ledger: Ledger, metric: str, like: Config | None = None, trust: bool = False) -> list[TrialStatus]:
     """Reads the folders of all trials of a sweep.
 
     Args:
         ledger: The trials.
         metric: The column that is to be large.
+        like: As status_of() takes it.
+        trust: Likewise.
 
     Returns:
         How they stand, the best first, then those without a result.
     """
-    return ranked([status_of(trial, metric) for trial in ledger.trials.values()])
+    return ranked([status_of(trial, metric, like, trust) for trial in ledger.trials.values()])
 
 
 def ranked(found: Sequence[TrialStatus]) -> list[TrialStatus]:

@@ -42,6 +42,8 @@ class Sweep:
         points: Each trial's values, with its seed; None where the search chooses them as it goes.
         trials: How many trials there are.
         out: The sweep's folder, absolute.
+        base: The configuration of these tables.
+        trust: Whether to trust what others have put there, or that a run's configuration names.
     """
 
     settings: SweepSettings
@@ -51,6 +53,8 @@ class Sweep:
     points: list[Values] | None
     trials: int
     out: Path
+    base: Config
+    trust: bool = False
 
     @property
     def metric(self) -> str:
@@ -64,7 +68,11 @@ class Sweep:
 
 
 def load_sweep(
-    path: Path | str, overrides: Sequence[str] = (), out: Path | None = None, concurrent: int | None = None
+    path: Path | str,
+    overrides: Sequence[str] = (),
+    out: Path | None = None,
+    concurrent: int | None = None,
+    trust: bool = False,
 ) -> Sweep:
     """Reads a sweep's file and checks every trial's configuration, as far as it is known.
 
@@ -73,6 +81,7 @@ def load_sweep(
         overrides: Changes to the configuration, after the sweep's own.
         out: The sweep's folder, instead of its own.
         concurrent: How many trials at a time, instead of its own.
+        trust: Whether to trust what others have put into the folder, or what a run's configuration names.
 
     Returns:
         The sweep.
@@ -92,7 +101,7 @@ def load_sweep(
     source = beside(chosen.config, path.parent)
     base = None
     with collected(problems):
-        base = load_config(source, changes)
+        base = load_config(source, changes, trust=trust)
     if base is None:
         raise ConfigError(problems, str(path))
     at_a_time = concurrent or chosen.concurrent
@@ -115,7 +124,7 @@ def load_sweep(
     folder = folder_of(path, chosen.out, out).absolute()
     final = SweepSettings(**{**values_of(chosen), "metric": metric, "concurrent": at_a_time, "shared": shared})
     trials = len(points) if points is not None else chosen.trials or 1
-    return Sweep(final, space, tables, seed, points, trials, folder)
+    return Sweep(final, space, tables, seed, points, trials, folder, base, trust)
 
 
 def _with_threads(tables: dict[str, Any], base: Config, concurrent: int) -> dict[str, Any]:

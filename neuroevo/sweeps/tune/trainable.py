@@ -25,6 +25,7 @@ from ray import tune
 
 from neuroevo.config.schema import Config
 from neuroevo.config.sources import read
+from neuroevo.config.trust import is_of_run, require_trust
 from neuroevo.core.errors import UserError
 from neuroevo.networks.network import Network
 from neuroevo.runs.folder import RunFolder, log
@@ -106,7 +107,7 @@ class Trainable(tune.Trainable):
             folder.save()
             raise
         if row is None:  # the run was over before this process had it
-            row = RunReader(folder.path).rows(fitness=False)[-1]
+            row = RunReader(folder.path, like=self._wanted).rows(fitness=False)[-1]
         over = finished(folder.state, folder.config.training) is not None
         place = {"folder": str(folder.path), "finished": over, "done": over}
         return {**row, **self._test, **place, "training_iteration": folder.state.generation}
@@ -197,6 +198,8 @@ def read_trial(config: Mapping[str, Any], name: str) -> tuple[Config, Path]:
         if key not in config:
             raise UserError(f"the trial's configuration has no {key!r}, expected a configuration and a folder 'out'")
     source = config["config"]
+    if not isinstance(source, Mapping) and is_of_run(source):
+        require_trust(Path(source), trains=True)
     tables = source if isinstance(source, Mapping) else read(source).tables
     values = {key: value for key, value in config.items() if "." in key}
     own = dict(config.get(TRIAL, {}))

@@ -56,7 +56,7 @@ def go_on_from(path: Path, config: Config, snapshot: Path) -> RunFolder:
     Raises:
         UserError: The snapshot cannot be used, or its state does not allow the configuration.
     """
-    source, generation = _source(snapshot)
+    source, generation = _source(snapshot, config)
     for folder in reversed(folders(path)):
         came_from = read_info(folder).get(FORKED, {})
         is_it = folder.absolute() == Path(source) or (came_from.get("path"), came_from.get("generation")) == (
@@ -104,7 +104,7 @@ def _free(path: Path) -> Path:
 def _holds(folder: Path, config: Config) -> bool:
     """Whether the run in a folder is of this configuration, budgets and hardware aside."""
     try:
-        return RunReader(folder).config.origin() == config.origin()
+        return RunReader(folder, like=config).config.origin() == config.origin()
     except UserError as error:
         log.warning("passed over %s: %s", folder, error)
         return False
@@ -121,7 +121,7 @@ def _resume(folder: Path, config: Config) -> RunFolder:
             time.sleep(0.2)
 
 
-def _source(snapshot: Path) -> tuple[str, int]:
+def _source(snapshot: Path, config: Config) -> tuple[str, int]:
     """The run that a snapshot is of, and after how many generations it was taken."""
-    info, state = read_info(snapshot), RunReader(snapshot).state()
+    info, state = read_info(snapshot), RunReader(snapshot, like=config).state()
     return str(info.get(SNAPSHOT, snapshot)), state.generation

@@ -27,6 +27,7 @@ from neuroevo.runs.folder_lock import open_locked
 from neuroevo.runs.new_folder import check_free
 from neuroevo.sweeps.section import values_of
 from neuroevo.sweeps.tune.ledger import Ledger, Trial, trial_name
+from neuroevo.sweeps.tune.own_state import require_own_state, sign_state
 from neuroevo.sweeps.tune.points import shared_networks
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
@@ -71,6 +72,7 @@ def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None) -> list[Trial]:
         All trials as they ended. A failed one does not stop the others.
 
     Raises:
+        NotTrustedError: The sweep in the folder was not begun here by this user.
         UserError: What a sweep needs is not installed, its folder cannot be used or holds another sweep, or there is no
             such cluster.
     """
@@ -87,6 +89,10 @@ def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None) -> list[Trial]:
             watcher = watcher or SweepWatcher()
             watcher.begin(list(ledger.trials.values()), sweep.trials, sweep.settings.concurrent)
             if _over(ledger) < sweep.trials:
+                if _has_state(sweep.out / STATE) and not sweep.trust:
+                    require_own_state(sweep.out)
+                else:
+                    sign_state(sweep.out)
                 _run(sweep, ledger, watcher)
             if _over(ledger) == sweep.trials:  # snapshots of trials: forks have copies, and nothing is forked any more
                 for snapshot in (sweep.out / STATE).glob("*/checkpoint_*"):

@@ -1,0 +1,57 @@
+"""What a configuration's tables name beside the package's own code, found before they are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from neuroevo.core.named_code import NamedCode, named_module
+from neuroevo.core.user_module import names
+from neuroevo.envs import registry
+
+_OURS = ("none", "local", "auto")  # no address of a cluster's
+
+
+def named_code(tables: Mapping[str, Any]) -> list[NamedCode]:
+    """Everything of the kind.
+
+    Args:
+        tables: The sections by name; their values may be anything.
+
+    Returns:
+        It, in the order of the sections.
+    """
+    return [*_of_env(_table(tables, "env")), *_of_modules(tables), *_of_cluster(_table(tables, "cluster"))]
+
+
+def _of_env(env: Mapping[str, Any]) -> list[NamedCode]:
+    name, options = env.get("name"), env.get("options")
+    known = registry.family_of(name) if isinstance(name, str) else None
+    if known is None:
+        return []
+    return known[0].named_code(str(name), options if isinstance(options, Mapping) else {})
+
+
+def _of_modules(tables: Mapping[str, Any]) -> list[NamedCode]:
+    found = []
+    for section in ("network", "algorithm"):
+        name = _table(tables, section).get("name")
+        parts = names(name) if isinstance(name, str) else None
+        if parts is not None and section == "network":  # a function is called: not any of ours may be
+            found.append(NamedCode("network.name", f"calls {parts[1]} of the module {parts[0]}", module=parts[0]))
+        elif parts is not None:
+            found += named_module("algorithm.name", parts[0])
+    return found
+
+
+def _of_cluster(cluster: Mapping[str, Any]) -> list[NamedCode]:
+    """A cluster at an address: its machines send pickles, which run whatever they say."""
+    address = cluster.get("address", "none")
+    if address in _OURS:
+        return []
+    return [NamedCode("cluster.address", f"joins the Ray cluster at {address}", when_training=True)]
+
+
+def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    table = tables.get(name)
+    return table if isinstance(table, Mapping) else {}

@@ -1,0 +1,492 @@
+"""What a run's folder from somebody else may not do, and what nobody is asked about: docs/security.md."""
+
+import hashlib
+import json
+import os
+import pickle
+import py_compile
+import re
+import shutil
+import sys
+import textwrap
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
+
+import pytest
+
+import neuroevo
+from neuroevo.cluster.player import Player
+from neuroevo.core import user_module
+from neuroevo.core.errors import NotTrustedError
+from neuroevo.runs import training_run
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.own_modules import sign
+from neuroevo.runs.reader import RunReader
+from neuroevo.sweeps.tune.own_state import require_own_state, sign_state
+from neuroevo.sweeps.tune.sweep import load_sweep
+from neuroevo.sweeps.tune.tuner import run_sweep
+from neuroevo.system.directory import Directory
+
+MODULE = """
+    import os
+    from pathlib import Path
+
+    import numpy as np
+    from neuroevo import AskTell
+    from neuroevo.core.settings import settings
+
+    with Path(os.environ["MARKER"]).open("a") as file:
+        file.write("run\\n")
+
+    class Climber:
+        def __init__(self, at, rng):
+            self.at, self.rng = at, rng
+
+        def ask(self):
+            self.asked = self.at + 0.3 * self.rng.normal(size=(4, len(self.at)))
+            return self.asked
+
+        def tell(self, fitness):
+            self.at = self.asked[np.argmax(fitness)]
+
+    @settings
+    class Climbing(AskTell):
+        pickled = False
+
+        def start(self, theta, seed):
+            return Climber(theta, np.random.default_rng(seed))
+
+    def small(shape, outputs):
+        return ["dense 5", "relu", f"dense {outputs}"]
+"""
+RUN = """
+    [env]
+    name = "HardMaze-v0"
+    [network]
+    name = "theirs:small"
+    [algorithm]
+    name = "theirs:Climbing"
+    [hardware]
+    threads = 1
+    slots = 4
+    [training]
+    generations = 2
+    max_episode_steps = 10
+    validation_episodes = 2
+    test_episodes = 2
+"""
+PLAIN = RUN.replace("theirs:small", "mlp").replace("theirs:Climbing", 'ga"\npopulation = 4\nparents = 2 #')
+PLAY = ("--episodes", "2", "--max-episode-steps", "10")
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+class Person:
+    """Somebody with a key, a folder to work in, and a file that tells whether a module of `theirs` has run."""
+
+    def __init__(self, home, command):
+        self.command = command
+        self.home, self.work, self.marker = home, home / "work", home / "marker"
+        self.work.mkdir(parents=True)
+
+    @property
+    def variables(self):
+        return {"XDG_STATE_HOME": str(self.home / "state"), "MARKER": str(self.marker)}
+
+    def __call__(self, *words):
+        return self.command(*words, folder=self.work, variables=self.variables, real=True)
+
+    def has_run(self):
+        """Whether the module has since the last time."""
+        found = self.marker.exists()
+        self.marker.unlink(missing_ok=True)
+        return found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, toy_command):
+    """A stranger with a run of modules of their own."""
+    stranger = Person(tmp_path_factory.mktemp("stranger"), toy_command)
+    write(stranger.work / "theirs.py", MODULE)
+    write(stranger.work / "run.toml", RUN)
+    done = stranger("train", "run.toml", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert stranger.has_run()
+    return stranger
+
+
+@pytest.fixture
+def user(tmp_path, monkeypatch, toy_command):
+    """This user, also in this process."""
+    person = Person(tmp_path / "user", toy_command)
+    for name, value in person.variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(person.work)
+    path = list(sys.path)
+    yield person
+    sys.path[:] = path
+    sys.modules.pop("theirs", None)
+
+
+@pytest.fixture
+def run(made, user):
+    """The stranger's run as this user got it."""
+    return Path(shutil.copytree(made.work / "run", user.work / "got"))
+
+
+@pytest.fixture
+def own(made, user):
+    """The same run, made by this user with modules of the same content."""
+    shutil.copy(made.work / "theirs.py", user.work)
+    shutil.copy(made.work / "run.toml", user.work)
+    done = user("train", "run.toml", "--out", "mine")
+    assert done.returncode == 0, done.stderr
+    assert user.has_run()
+    return user.work / "mine"
+
+
+def commands(run):
+    """Every command that reads a run, with what it needs beside it."""
+    write(run.parent / "starts.toml", PLAIN + f"    start_from = '{run}'\n")
+    write(run.parent / "many.toml", f"[suite]\nconfigs = ['{run}/config.toml']\nout = '{run.parent}/suite'\n")
+    write(run.parent / "sweep.toml", f"""
+        [sweep]
+        config = '{run}/config.toml'
+        out = '{run.parent}/sweep'
+        search = "grid"
+        [sweep.space]
+        "training.seed" = [1, 2]
+    """)  # fmt: skip
+    return [
+        ("evaluate", run, *PLAY),
+        ("render", run, "--out", "elite.gif", "--max-episode-steps", "5"),
+        ("export", run, "--format", "npz"),
+        ("plot", run),
+        ("train", "--resume", run, "--set", "training.generations=3"),
+        ("train", run / "config.toml", "--out", "again"),
+        ("train", "starts.toml", "--out", "started"),
+        ("config", "check", run / "config.toml"),
+        ("config", "check", "starts.toml"),
+        ("config", "show", run / "config.toml"),
+        ("suite", "many.toml"),
+        ("sweep", "sweep.toml", "--report-only"),
+    ]
+
+
+def went_on(words, done):
+    """Whether a command did what it is for, or came as far as it can: there is no trial, and another network."""
+    ends = {"starts.toml": "its network is theirs:small", "sweep.toml": "there is no trial"}
+    expected = next((text for name, text in ends.items() if name in words), None)
+    return done.returncode == 0 if expected is None else done.returncode == 2 and expected in done.stderr
+
+
+def test_no_command_runs_what_a_stranger_s_run_names(user, run):
+    for words in commands(run):
+        done = user(*words)
+        assert not user.has_run(), words
+        assert done.returncode == 2, (words, done.stderr)
+        assert "theirs" in done.stderr and "--trust" in done.stderr and "nothing shows" not in done.stderr, words
+        assert "not by your key" in done.stderr or "no key" in done.stderr, (words, done.stderr)
+    assert not (user.home / "state").exists()  # looking makes no key
+
+
+def test_every_command_runs_it_for_who_trusts_it(user, run):
+    for words in commands(run):
+        if words[0] == "suite":  # whose runs are processes with configurations of their own
+            shutil.copy(run / "own" / "theirs.py", user.work)
+        done = user(*words, "--trust")
+        assert user.has_run(), words
+        assert went_on(words, done), (words, done.stderr)
+    (user.work / "theirs.py").unlink()
+    assert user("evaluate", run, *PLAY).returncode == 0  # it was resumed here: now it is this user's
+
+
+def test_the_api_asks_as_well(user, run):
+    maze = {"name": "HardMaze-v0"}
+    plain = neuroevo.make_config({"env": maze, "network": {"name": "mlp"}, "training": {"generations": 1}})
+    starting = neuroevo.make_config(plain.tables(), {"training.start_from": str(run)})
+    for ask in (
+        lambda: neuroevo.open_run(run),
+        lambda: RunReader(run),
+        lambda: neuroevo.evaluate(run, episodes=1),
+        lambda: neuroevo.load_config(run / "config.toml"),
+        lambda: neuroevo.train(run / "config.toml", out="again"),
+        lambda: neuroevo.train(plain, out=run, resume=True),
+        lambda: RunFolder.resume(run),
+        lambda: RunFolder.fork("fork", run),
+        lambda: RunFolder.create("starting", starting),
+    ):
+        with pytest.raises(NotTrustedError, match="theirs"):
+            ask()
+        assert not user.has_run()
+    trusted = neuroevo.open_run(run, trust=True)
+    assert user.has_run() and trusted.evaluate(episodes=1, max_episode_steps=5).summary.n == 1
+    assert neuroevo.load_config(run / "config.toml", trust=True).network.name == "theirs:small"
+
+
+def test_who_made_a_run_is_asked_nothing(user, own):
+    for words in commands(own):
+        if words[0] in ("render", "suite", "sweep"):
+            continue  # which take longest, and read as the others do
+        done = user(*words)
+        assert went_on(words, done), (words, done.stderr)
+        assert user.has_run(), words
+    (user.work / "theirs.py").unlink()  # only the run has it from now on
+    with Directory(own) as folder:
+        sign(folder, neuroevo.load_config(own / "config.toml", {"training.generations": 9}))  # then it was killed
+    moved = own.rename(user.work / "elsewhere")
+    assert user("evaluate", moved, *PLAY).returncode == 0
+    assert (user.home / "state" / "neuroevo" / "key").stat().st_mode & 0o777 == 0o600
+
+
+def edit(file, old, new):
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def test_what_has_changed_since_is_told(user, own):
+    def refused(expected):
+        done = user("evaluate", own, *PLAY)
+        assert done.returncode == 2 and expected in done.stderr and not user.has_run(), done.stderr
+
+    kept, config, signature = own / "own" / "theirs.py", own / "config.toml", own / "signature.json"
+    for file, old, new, expected in (
+        (kept, "dense 5", "dense 6", "own/theirs.py has changed since it was made here"),
+        (config, "seed = 0", "seed = 1", "its config.toml has changed since it was made here"),
+        (signature, '"theirs"', '"other"', "not by your key on this machine, or has changed"),
+        (signature, '"hmac"', '"mac"', "signature.json cannot be read"),
+    ):
+        before = file.read_text()
+        edit(file, old, new)
+        refused(expected)
+        file.write_text(before)
+    kept.unlink()
+    os.mkfifo(kept)
+    refused("own/theirs.py has changed")
+    signature.unlink()
+    refused("nothing shows that it was made here (it has no signature.json)")
+
+
+def test_a_key_that_cannot_be_used_is_no_reason_to_fail(user, made):
+    shutil.copy(made.work / "theirs.py", user.work)
+    shutil.copy(made.work / "run.toml", user.work)
+    (user.home / "state").write_text("no folder")
+    done = user("train", "run.toml", "--out", "mine")
+    assert done.returncode == 0
+    assert "neuroevo: the run is not signed as made here" in done.stderr and "state/neuroevo/key" in done.stderr
+    assert not (user.work / "mine" / "signature.json").exists()
+    refused = user("evaluate", "mine", *PLAY)
+    assert refused.returncode == 2 and "--trust" in refused.stderr
+    assert user("evaluate", "mine", *PLAY, "--trust").returncode == 0
+    (user.home / "state").unlink()
+    key = user.home / "state" / "neuroevo" / "key"
+    assert user("train", "run.toml", "--out", "second").returncode == 0
+    for spoil, expected in (
+        (lambda: key.chmod(0o644), "mode 644, expected 600"),
+        (lambda: (key.chmod(0o600), key.write_bytes(b"short")), "is damaged"),
+        (lambda: (key.unlink(), key.symlink_to(user.work / "run.toml")), "cannot be read"),
+        (lambda: (key.unlink(), key.mkdir()), "not a file of this user's"),
+    ):
+        spoil()
+        done = user("evaluate", "second", *PLAY)
+        assert done.returncode == 2 and expected in done.stderr, done.stderr
+
+
+def test_runs_of_the_package_s_own_never_ask(user, made):
+    write(made.work / "plain.toml", PLAIN)
+    assert made("train", "plain.toml", "--out", "plain").returncode == 0
+    got = Path(shutil.copytree(made.work / "plain", user.work / "got"))
+    assert not (got / "signature.json").exists()
+    for words in (
+        ("evaluate", got, *PLAY),
+        ("plot", got),
+        ("train", "--resume", got, "--set", "training.generations=3"),
+    ):
+        done = user(*words)
+        assert done.returncode == 0, done.stderr
+    assert not (user.home / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("plain", "named", "misspelt"),
+    [  # a misspelt name counts as the one that was meant
+        (("theirs:small", "mlp"), "[algorithm]", "[algoritm]"),
+        (("theirs:small", "mlp"), 'name = "theirs:Climbing"', 'nme = "theirs:Climbing"'),
+        (("theirs:Climbing", "ga"), "[network]", "[netwrk]"),
+        (("theirs:Climbing", "ga"), 'name = "theirs:small"', 'nam = "theirs:small"'),
+    ],
+)
+def test_misspelling_what_is_named_is_no_way_around(user, run, plain, named, misspelt):
+    edit(run / "config.toml", *plain)
+    edit(run / "config.toml", named, misspelt)
+    shutil.copy(run / "own" / "theirs.py", user.work)  # where any module would be found
+    for words in (("evaluate", run), ("train", "--resume", run), ("config", "check", run / "config.toml")):
+        done = user(*words)
+        assert done.returncode == 2 and not user.has_run(), (words, done.stderr)
+    for path in run.iterdir():
+        if path.name != "config.toml":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert user("evaluate", run).returncode == 2 and not user.has_run()
+
+
+def test_a_module_of_another_folder_does_not_take_the_kept_one_s_place(user, own):
+    """Whoever looks at a run from a folder of a stranger's gets the run's own module, not the stranger's."""
+    strange = user.work.parent / "strange"
+    write(strange / "theirs.py", 'raise SystemExit("a stranger\'s")')
+    user.work = strange
+    done = user("evaluate", own, *PLAY)
+    assert done.returncode == 0 and user.has_run(), done.stderr
+    assert f"{strange}/theirs.py is another module theirs than the run was made with" in done.stderr
+
+
+def test_nor_does_its_package(user, made):
+    """One of the same content, in a package whose beginning is another."""
+    write(user.work / "pack" / "theirs.py", MODULE)
+    write(user.work / "run.toml", RUN.replace("theirs:", "pack.theirs:"))
+    assert user("train", "run.toml", "--out", "mine").returncode == 0
+    strange = user.work.parent / "strange"
+    write(strange / "pack" / "theirs.py", MODULE)
+    write(strange / "pack" / "__init__.py", 'raise SystemExit("a stranger\'s")')
+    user.work, run = strange, user.work / "mine"
+    done = user("evaluate", run, *PLAY)
+    assert done.returncode == 0 and user.has_run(), done.stderr
+    assert "pack" not in done.stderr  # nothing to tell
+
+
+def test_nothing_else_in_the_folder_is_imported(user, own):
+    """Python does not look for modules in own/, and neither reads nor writes compiled code there."""
+    (user.work / "theirs.py").unlink()
+    write(own / "own" / "sideways.py", "")
+    (own / "own" / "__pycache__").mkdir()
+    compiled = Path(cache_from_source(str(own / "own" / "theirs.py")))
+    py_compile.compile(str(write(user.work / "evil.py", "evil = 1")), str(compiled))
+    before = compiled.read_bytes()
+    neuroevo.open_run("mine")
+    assert user.has_run() and not hasattr(sys.modules["theirs"], "evil")
+    assert sys.modules["theirs"].__file__ == str(own / "own" / "theirs.py")
+    assert find_spec("sideways") is None and not any("own" in Path(entry).parts for entry in sys.path)
+    assert list(compiled.parent.iterdir()) == [compiled] and compiled.read_bytes() == before
+
+
+def test_machines_of_a_cluster_get_kept_modules_from_the_driver(user, own):
+    (user.work / "theirs.py").unlink()
+    config = neuroevo.load_config(own / "config.toml")
+    settings = training_run._player_settings(config, (config.network,))
+    sys.modules.pop("theirs")
+    user_module.keep({})  # as in a process on another machine
+    assert user.has_run()
+    Player(pickle.loads(pickle.dumps(settings)), 1, None, fetch=lambda _: None).close()
+    assert user.has_run()
+
+
+def test_a_sweep_s_state_is_unpickled_only_where_the_sweep_began(user):
+    write(user.work / "sweep.toml", """
+        [sweep]
+        config = "inverted_pendulum"
+        search = "grid"
+        [sweep.space]
+        "training.seed" = [1, 2]
+    """)  # fmt: skip
+    sweep = load_sweep("sweep.toml", out=user.work / "out")
+    state = sweep.out / "tune" / "experiment_state-2026.json"
+    write(state, "{}")
+    with pytest.raises(NotTrustedError, match="unpickled"):
+        run_sweep(sweep)
+    sign_state(sweep.out)
+    require_own_state(sweep.out)
+    moved = sweep.out.rename(user.work / "moved")
+    with pytest.raises(NotTrustedError, match="of another folder"):
+        require_own_state(moved)
+
+
+def test_what_the_user_names_needs_no_trust(user, run, made):
+    """A configuration of the user's own that names the same modules, found where Python finds modules."""
+    shutil.copy(made.work / "theirs.py", user.work)
+    write(user.work / "run.toml", RUN)
+    done = user("train", "run.toml", "--resume", run, "--set", "training.generations=3")
+    assert done.returncode == 0, done.stderr
+    assert user("evaluate", run, *PLAY).returncode == 2  # it is not this user's for that
+
+
+def test_environments(user, made):
+    """Modules, keywords and models that environments are made of."""
+    got = user.work / "got"
+    write(made.work / "plain.toml", PLAIN)
+    if not (made.work / "plain").exists():
+        assert made("train", "plain.toml", "--out", "plain").returncode == 0
+    shutil.copytree(made.work / "plain", got)
+    shutil.copy(made.work / "theirs.py", user.work)
+    text = (got / "config.toml").read_text()
+    model = write(user.work / "robot.xml", "<mujoco/>")
+    for env, expected in (
+        ('"gymnasium:theirs:Env-v0"', "imports the module theirs"),
+        ('"brax:theirs:ant"', "imports the module theirs"),
+        (f'"mjx:{model}"', f"has MuJoCo read {model}"),
+        (f'"Hopper-v5"\noptions = {{xml_file = "{model}"}}', f"has MuJoCo read {model}"),
+        (
+            f'"gymnasium:Hopper-v5"\noptions = {{kwargs = {{xml_file = "{model}"}}}}',
+            "which may name a file or a module",
+        ),
+        ('"gymnasium:GymV21Environment-v0"\noptions = {kwargs = {env_id = "theirs:X"}}', "'theirs:X'"),
+    ):
+        (got / "config.toml").write_text(text.replace('"HardMaze-v0"', env))
+        for ask in (RunReader, RunFolder.resume, lambda run: neuroevo.load_config(run / "config.toml")):
+            with pytest.raises(NotTrustedError, match=re.escape(expected)):
+                ask(got)
+    clustered = text + '\n[cluster]\naddress = "127.0.0.1:9"\n'
+    (got / "config.toml").write_text(clustered)
+    done = user("train", "--resume", got)
+    assert done.returncode == 2 and "joins the Ray cluster at 127.0.0.1:9" in done.stderr
+    assert user("evaluate", got, *PLAY).returncode == 0  # which plays here
+
+
+def test_a_model_that_has_changed_is_told(user):
+    import gymnasium
+
+    assets = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+    model = Path(shutil.copy(assets / "inverted_pendulum.xml", user.work / "robot.xml"))
+    write(
+        user.work / "run.toml", PLAIN.replace('"HardMaze-v0"', f'"InvertedPendulum-v5"\noptions.xml_file = "{model}"')
+    )
+    done = user("train", "run.toml", "--out", "mine")
+    assert done.returncode == 0, done.stderr
+    assert user("evaluate", "mine", *PLAY).returncode == 0
+    moved = model.rename(user.work / "moved.xml")  # named on the command line: the user's own
+    words = ("train", "--resume", "mine", "--set", "training.generations=3", "--set", f"env.options.xml_file={moved}")
+    done = user(*words)
+    assert done.returncode == 0, done.stderr
+    moved.write_text(moved.read_text() + "\n")
+    refused = user("evaluate", "mine", *PLAY)
+    assert refused.returncode == 2 and f"{moved} has changed since it was made here" in refused.stderr
+
+
+PICKLED = MODULE.replace("pickled = False", "pickled = True")
+
+
+def test_no_pickle_without_a_seal_of_this_user_s(user):
+    write(user.work / "theirs.py", PICKLED)
+    write(user.work / "run.toml", RUN)
+    assert user("train", "run.toml", "--out", "mine").returncode == 0
+    resume = ("train", "--resume", "mine", "--set", "training.generations=3")
+    assert user(*resume).returncode == 0  # sealed, and gone on with
+    for file in (user.work / "mine" / "checkpoints").iterdir():
+        first, _, rest = file.read_bytes().partition(b"\n")
+        second, _, arrays = rest.partition(b"\n")
+        body = json.loads(second)
+        body["seal"] = "0" * 64
+        content = json.dumps(body).encode() + b"\n" + arrays
+        head = {**json.loads(first), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        file.write_bytes(json.dumps(head).encode() + b"\n" + content)
+    again = ("train", "--resume", "mine", "--set", "training.generations=4")
+    done = user(*again)
+    assert done.returncode == 2 and "holds a pickle" in done.stderr and "--trust" in done.stderr, done.stderr
+    with pytest.raises(ValueError, match="holds a pickle"):
+        neuroevo.open_run("mine").state()
+    assert neuroevo.open_run("mine", trust=True).state().generation == 3
+    done = user(*again, "--trust")
+    assert done.returncode == 0, done.stderr
