@@ -20,8 +20,6 @@ from neuroevo.core.errors import UserError
 EXPECTED = "expected a file that brax.io.model.save_params wrote"
 
 _DTYPES = ("f2", "f4", "f8", "i4", "i8", "u1", "u4", "u8")
-    f"{kind}{size}" for kind, sizes in (("f", (2, 4, 8)), ("i", (4, 8)), ("u", (1, 4, 8))) for size in sizes
-)
 _STATISTICS = ("brax.training.acme.running_statistics", "RunningStatisticsState")
 _IGNORED = (("brax.training.acme.running_statistics", "NormalizationMode"), ("brax.training.types", "UInt64"))
 _RECONSTRUCT = [(module, "_reconstruct") for module in ("numpy.core.multiarray", "numpy._core.multiarray")]

@@ -147,7 +147,7 @@ def _text(path: Path | str) -> str:
 
 def _json(text: str, path: Path | str) -> dict[str, Any]:
     try:
-        values = parse_json(text)
+        values = parse_json(text, nan=True)  # a problem of its key
     except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(values, dict):

@@ -1,6 +1,6 @@
 """Lines of JSON that grow by one with every generation, each with a checksum of itself as its last key.
 
-    {"generation": 3, "fitness_mean": 210.5, "crc32": "5d1f09ac"}
+    {"generation": 3, "fitness_mean": 210.5, "crc32": "a6ec1d21"}
 
 The sum is the CRC-32 of the line's bytes without it, of {"generation": 3, "fitness_mean": 210.5}, as eight hexadecimal
 digits. A line without one is read, too: as earlier versions wrote them, or as somebody left it who corrected it.

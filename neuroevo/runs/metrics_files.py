@@ -9,11 +9,9 @@ elites.jsonl    the elite of every generation as a genome, relative to the line 
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,9 @@ from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.runs.genome_json import GenomeReader, genome_to_json
 from neuroevo.runs.json_lines import DamagedLine, lines, sealed
+from neuroevo.runs.metrics_csv import columns_of, csv_lines
 from neuroevo.runs.paths import CSV, ELITES, METRICS
 from neuroevo.system.files import write_atomically
-from neuroevo.system.reading import read_regular
 from neuroevo.training.record import COLUMNS, Record
 
 
@@ -72,7 +70,7 @@ class MetricsFiles:
         self._elite: Genome | None = None if newest is None else newest.genome
         self._columns: list[str] = []
         for row in rows(folder, fitness=False):  # an algorithm need not name the same metrics in every generation
-            self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
+            self._columns = list(dict.fromkeys([*self._columns, *columns_of(row)]))
         self._write_csv()
 
     def append(self, record: Record) -> dict[str, int]:
@@ -95,18 +93,18 @@ class MetricsFiles:
         for name, line in added.items():
             with (self._folder / name).open("ab") as file:
                 file.write(line)
-        if set(_columns(row)) <= set(self._columns):
+        if set(columns_of(row)) <= set(self._columns):
             with (self._folder / CSV).open("ab") as file:
-                file.write(_csv([row], self._columns))
+                file.write(csv_lines([row], self._columns))
         else:
-            self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
+            self._columns = list(dict.fromkeys([*self._columns, *columns_of(row)]))
             self._write_csv()
         self.lengths = {name: length + len(added[name]) for name, length in self.lengths.items()}
         self._elite = record.elite
         return self.lengths
 
     def _write_csv(self) -> None:
-        text = _csv(rows(self._folder, fitness=False), self._columns, header=bool(self._columns))
+        text = csv_lines(rows(self._folder, fitness=False), self._columns, header=bool(self._columns))
         write_atomically(self._folder / CSV, text)
 
     def flush(self) -> None:
@@ -167,32 +165,6 @@ def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Itera
         if not fitness:
             row.pop("fitness", None)
         yield row
-
-
-def last_csv_row(folder: Path) -> dict[str, str] | None:
-    """Reads the last complete row of metrics.csv, which is small where metrics.jsonl is large.
-
-    Args:
-        folder: The run's folder; the run may be writing into it.
-
-    Returns:
-        Values as text by column, "" where a generation has none; None before there is a row.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: The header or the last row is damaged.
-    """
-    path = folder / CSV
-    try:
-        text = read_regular(path).decode().split("\n")[:-1]
-        header = csv.reader((f"{line}\n" for line in text), strict=True)  # a metric's name may go over several lines
-        columns = next(header, [])
-        if header.line_num == len(text):
-            return None
-        (values,) = csv.reader(text[-1:], strict=True)  # a row is numbers, which do not
-        return dict(zip(columns, values, strict=True))
-    except (csv.Error, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
 
 
 def elites(folder: Path, length: int | None = None) -> Iterator[Elite]:
@@ -314,18 +286,3 @@ def _check_row(row: Mapping[str, Any], has_sum: bool) -> None:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def _columns(row: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in row.items() if not isinstance(value, list)]
-
-
-def _csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], header: bool = False) -> bytes:
-    """Lines of CSV, with an empty value where a row lacks a column."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    if header:
-        every = any("\r" in name for name in columns)  # which ends a line for readers, and csv does not know it
-        csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL).writerow(columns)
-    writer.writerows(rows)
-    return text.getvalue().encode()

@@ -29,7 +29,7 @@ def read_array(file: io.BytesIO) -> np.ndarray:
         raise ValueError(f"an array has no header of NumPy's: {error} ({type(error).__name__})") from None
     if dtype.hasobject or dtype.itemsize == 0:
         raise ValueError(f"an array is of {dtype}, expected numbers")
-    if any(length < 0 for length in shape):
+    if any(type(length) is not int or length < 0 for length in shape):
         raise ValueError(f"an array has shape {list(shape)}, expected lengths of at least 0")
     count, begin = math.prod(shape), file.tell()
     size, left = count * dtype.itemsize, file.getbuffer().nbytes - begin

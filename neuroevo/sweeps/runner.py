@@ -18,7 +18,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import Problem, refuse
 from neuroevo.runs import preflight
-from neuroevo.runs.metrics_files import last_csv_row
+from neuroevo.runs.metrics_csv import last_csv_row
 from neuroevo.runs.new_folder import check_free
 from neuroevo.runs.paths import CSV
 from neuroevo.runs.provenance import machine

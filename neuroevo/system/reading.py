@@ -56,21 +56,22 @@ def read_regular(path: Path) -> bytes:
             raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM), str(path)) from None
 
 
-def parse_json(text: bytes | str) -> Any:
+def parse_json(text: bytes | str, nan: bool = False) -> Any:
     """Reads JSON.
 
     Args:
         text: The text, in UTF-8 where it is bytes.
+        nan: Whether NaN and Infinity, which JSON does not have, are numbers as Python writes them.
 
     Returns:
         The values. A number may be infinite where it is written with too large an exponent.
 
     Raises:
-        ValueError: It is not JSON, says NaN or Infinity, which JSON does not have, or nests deeper than DEEPEST.
+        ValueError: It is not JSON, says NaN or Infinity without `nan`, or nests deeper than DEEPEST.
     """
     text = text if isinstance(text, str) else text.decode()
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=float if nan else _no_constant)
     except RecursionError:
         raise ValueError(f"it nests deeper than {DEEPEST} lists and objects") from None
     if text.count("[") + text.count("{") > DEEPEST:  # else it cannot

@@ -228,7 +228,7 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
         except (AttributeError, UnicodeEncodeError):
             raise UserError(f"{source} has a metric called {name!r}, expected text that UTF-8 has") from None
         if name in (*COLUMNS, CHECKSUM):
-            raise UserError(f"{source} has '{name}', which every run's results have already; expected another name")
+            raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
         number = value.item() if isinstance(value, np.generic) else value
         number = int(number) if isinstance(number, bool) else number
         if number is not None and not (isinstance(number, int | float) and abs(number) <= sys.float_info.max):

@@ -6,6 +6,7 @@ Of checkpoints also those whose sum is right though their values are not: as ano
 import hashlib
 import io
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +18,12 @@ from neuroevo.config.schema import Training
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
-from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, from_bytes, load, to_bytes
+from neuroevo.runs import genome_json
+from neuroevo.runs.checkpoint import VERSION, Checkpoint, CheckpointError, from_bytes, load, to_bytes, version_of
 from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
 from neuroevo.runs.json_lines import sealed
-from neuroevo.runs.metrics_files import last_csv_row, newest_elite, read_elites, read_rows
+from neuroevo.runs.metrics_csv import last_csv_row
+from neuroevo.runs.metrics_files import newest_elite, read_elites, read_rows
 from neuroevo.runs.npy import read_array
 from neuroevo.training.loop import train
 from neuroevo.training.state import start
@@ -53,7 +56,7 @@ def checkpoints():
 def with_sum(content):
     """A checkpoint of everything after its first line."""
     sum_of = hashlib.sha256(content).hexdigest()
-    head = {"format": "neuroevo checkpoint", "version": 4, "bytes": len(content), "sha256": sum_of}
+    head = {"format": "neuroevo checkpoint", "version": VERSION, "bytes": len(content), "sha256": sum_of}
     return json.dumps(head).encode() + b"\n" + content
 
 
@@ -233,6 +236,71 @@ def test_the_reference_batch(tmp_path, monkeypatch):
             assert str(path) in str(error)
         else:
             assert read.shape == batch.shape and read.dtype == batch.dtype
+
+
+def relatives(count, length):
+    """Genomes that share all their mutations, as a list of JSON values: a few bytes each."""
+    first = {"base": 1, "network": 0, "same": 0, "chain": [[seed, 0.5] for seed in range(length)]}
+    return [first, *({**first, "same": length - 1, "chain": [[seed, 0.25]]} for seed in range(count))]
+
+
+LARGE = {  # with a right sum: what it says -> what is wrong
+    "mutations": (lambda body: {**body, "genomes": relatives(10_000, 10_000)}, "more than 33,554,432 mutations"),
+    "arrays": (lambda body: {**body, "arrays": 10**12}, "an array has no header"),
+    "lists": (lambda body: {**body, "origin": json.loads("[" * 500 + "]" * 500)}, "nests deeper than 64"),
+    "a file": (lambda body: {**body, "lengths": {"../../x": 9}}, "lengths is .*, expected tables"),
+    "bytes": (lambda body: {**body, "lengths": {"metrics.jsonl": -1}}, "lengths.metrics.jsonl is -1, expected"),
+    "a place from the end": (lambda body: {**body, "algorithm": {"genome": -1}}, "genome -1 is not there, expected"),
+}
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_what_a_checkpoint_cannot_ask_for(checkpoints, what):
+    change, message = LARGE[what]
+    data = with_body(checkpoints["ga"], change)
+    with bounded(320), pytest.raises(CheckpointError, match=f"does not fit this run: .*{message}"):
+        from_bytes(data, ALGORITHM["ga"].state_type)
+
+
+@pytest.mark.parametrize("shape", [(10**12,), (2**62, 2**62), (-1,), (0, 2**70), (1,) * 100, (3, True)])
+def test_what_an_array_cannot_ask_for(checkpoints, shape):
+    data = checkpoints["es"]
+    header = npy(np.zeros(8, np.float32)).replace(b"(8,)", str(shape).encode())
+    length = len(header) - 32 - 10
+    header = header[:8] + length.to_bytes(2, "little") + header[10:]
+    mutant = with_sum(data.split(b"\n", 1)[1].split(b"\x93NUMPY", 1)[0] + header)
+    with bounded(16), pytest.raises(CheckpointError, match="does not fit this run: .*an array"):
+        from_bytes(mutant, ALGORITHM["es"].state_type)
+
+
+def test_a_file_of_zeros_or_a_pipe_is_not_read(checkpoints, tmp_path):
+    first, _ = checkpoints["ga"].split(b"\n", 1)
+    (tmp_path / "large").write_bytes(first + b"\n")
+    with (tmp_path / "large").open("ab") as file:
+        file.truncate(1 << 40)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name, message in (("large", "is damaged: 1,099,"), ("pipe", "Not a regular"), ("device", "Not a regular")):
+        with bounded(16), pytest.raises(CheckpointError, match=message):
+            load(tmp_path / name, ALGORITHM["ga"].state_type)
+        assert version_of(tmp_path / name) == (VERSION if name == "large" else None)
+
+
+def test_as_many_mutations_as_are_read_are_written(checkpoints, monkeypatch):
+    monkeypatch.setattr(genome_json, "MAX_MUTATIONS", 5)
+    assert genomes_from_json(genomes_to_json(FAMILY)) == FAMILY
+    with pytest.raises(ValueError, match="more than 5 mutations"):
+        genomes_to_json([*FAMILY, FAMILY[-2]])
+
+
+def test_a_field_of_another_type_is_not_written(checkpoints):
+    """Since it would not be read."""
+    algorithm = ALGORITHM["ga"]
+    read = from_bytes(checkpoints["ga"], algorithm.state_type)
+    for changes in ({"steps": 1.0}, {"elite": 3}, {"parents": None}, {"generation": True}, {"seed": -1}):
+        state = replace(read.state, algorithm=replace(read.state.algorithm, **changes))
+        with pytest.raises(ValueError, match=next(iter(changes))):
+            to_bytes(replace(read, state=state))
 
 
 def test_a_checkpoint_of_another_algorithm(checkpoints, tmp_path):
