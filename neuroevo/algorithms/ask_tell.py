@@ -31,6 +31,7 @@ import numpy as np
 
 from neuroevo.algorithms.base import Played, Unvalidated
 from neuroevo.algorithms.selection import finite
+from neuroevo.core.arrays import check_array, check_counts
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
@@ -70,6 +71,16 @@ class AskTellState:
     best_genome: Genome | None = None
     pickled: np.ndarray | None = None
     finished: int = 0
+
+    def check_state(self) -> None:
+        """Refuses what no generation leaves. ValueError: it was told of other generations than are finished."""
+        check_counts(seed=self.seed, check=self.check, finished=self.finished)
+        for told in self.fitness:
+            check_array("fitness", told, [None], np.float64)
+        if self.pickled is not None:
+            check_array("the pickled optimizer", self.pickled, [None], np.uint8)
+        elif len(self.fitness) != self.finished:
+            raise ValueError(f"it was told of {len(self.fitness)} generations, expected {self.finished}")
 
 
 @dataclass

@@ -7,7 +7,9 @@ One generation is
     genomes = candidates(state)           genomes that play validation episodes, possibly none
     state = tell_validation(state, ...)   the algorithm receives their fitness; this is the next generation's state
 
-The state is a frozen dataclass of plain values (ints, floats, tuples, arrays, Genomes) that a checkpoint can hold.
+The state is a frozen dataclass of plain values (ints, floats, tuples, arrays, Genomes) that a checkpoint can hold, and
+that are of the types that its fields say, which a checkpoint checks. A state that knows more, such as shapes, has a
+method check_state(), and an algorithm whose settings know more has check_state(state); both raise ValueError.
 All random numbers follow from (seed, generation, purpose) by neuroevo.core.randomness, so the state holds no generator.
 A population may also consist of dense vectors, as genomes whose base is a Center: see experiments/examples/cma_es.py.
 """

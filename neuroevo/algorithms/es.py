@@ -20,6 +20,7 @@ from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
 from neuroevo.algorithms.schedules import Schedule, shortest, value_at
 from neuroevo.algorithms.selection import finite
+from neuroevo.core.arrays import check_counts
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -47,6 +48,10 @@ class ESState:
     optimizer: OptimizerState | None = None
     gradient_norm: float = 0.0
     update_ratio: float = 0.0
+
+    def check_state(self) -> None:
+        """Refuses what no generation leaves. ValueError: a count is below 0."""
+        check_counts(seed=self.seed, generation=self.generation, steps=self.steps)
 
 
 @settings
@@ -110,6 +115,11 @@ class ES(Unvalidated):
             gradient_norm=norm(gradient),
             update_ratio=norm(after - theta) / length if length else 0.0,
         )
+
+    def check_state(self, state: ESState) -> None:
+        """Refuses another algorithm's state. ValueError: the optimizer's is not of these settings and this center."""
+        if state.optimizer is not None:
+            state.optimizer.check_dimension(state.center, len(self.optimizer.init(1).moments))
 
     def elite(self, state: ESState) -> Genome:
         """Returns the center."""

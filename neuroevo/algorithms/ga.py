@@ -16,6 +16,7 @@ from pydantic import Field
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.schedules import Schedule, shortest, value_at
 from neuroevo.algorithms.selection import finite, pick_candidates, pick_elite, ranking
+from neuroevo.core.arrays import check_counts
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import Problem, refuse
@@ -42,6 +43,12 @@ class TruncationState:
     parents: tuple[Genome, ...] = ()
     elite: Genome | None = None
     candidates: tuple[Genome, ...] = ()
+
+    def check_state(self) -> None:
+        """Refuses what no generation leaves. ValueError: a count is below 0, or a generation has no elite."""
+        check_counts(seed=self.seed, generation=self.generation, steps=self.steps)
+        if self.generation and not (self.parents and self.elite):
+            raise ValueError(f"there are no parents or no elite after {self.generation} generations")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pydantic import Field
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.ga import TruncationGA, TruncationState
-from neuroevo.algorithms.novelty import FAILED, checked, grown, known, mean_and_highest, novelty
+from neuroevo.algorithms.novelty import FAILED, check_behaviors, checked, grown, known, mean_and_highest, novelty
 from neuroevo.algorithms.schedules import shortest
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
 from neuroevo.core.behavior import Behavior, trajectory
@@ -46,6 +46,13 @@ class GANSState(TruncationState):
     archive: np.ndarray | None = None
     mean_novelty: float = 0.0
     max_novelty: float = 0.0
+
+    def check_state(self) -> None:
+        """Refuses what no generation leaves. ValueError: as every genetic algorithm, or behaviors do not fit."""
+        super().check_state()
+        check_behaviors(self.archive, self.leader)
+        if self.leader is not None and not self.parents:
+            raise ValueError("the leader has a behavior and there are no parents")
 
 
 @settings

@@ -15,7 +15,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from neuroevo.core.arrays import check_array
+
 FAILED = -1.0  # the novelty of an unknown behavior: less than any distance
+
+_DTYPES = (np.float64, np.float32, np.uint8)  # means of behaviors, and bytes in an archive
 
 _TREE = 16  # dimensions up to which a tree is faster
 _BLOCK, _PAIRS = 1 << 23, 1 << 24  # elements of behaviors, and distances, that are in memory at a time
@@ -54,6 +58,26 @@ def checked(behaviors: np.ndarray | None, count: int, archive: np.ndarray | None
     if behaviors.ndim != 2 or len(behaviors) != count or size not in ("B", behaviors.shape[1]):
         raise ValueError(f"behaviors have shape {list(behaviors.shape)}, expected [{count}, {size}]")
     return behaviors
+
+
+def check_behaviors(archive: np.ndarray | None, *behaviors: np.ndarray | None) -> None:
+    """Checks the behaviors of a state.
+
+    Args:
+        archive: [A, B], or None.
+        behaviors: [B] each, or None.
+
+    Raises:
+        ValueError: They are not of one B, or not finite.
+    """
+    size: int | None = None
+    if archive is not None:
+        check_array("the archive", archive, [None, None], *_DTYPES)
+        size = archive.shape[1]
+    for each in behaviors:
+        if each is not None:
+            check_array("a behavior", each, [size], *_DTYPES)
+            size = len(each)
 
 
 def novelty(behaviors: np.ndarray, archive: np.ndarray | None, k: int, *, peers: bool) -> np.ndarray:

@@ -33,10 +33,11 @@ from pydantic import Field
 from neuroevo.algorithms.ascent import WeightDecay, antithetic_pairs, ascend, estimate
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.fitness_shaping import centered_ranks
-from neuroevo.algorithms.novelty import checked, grown, known, mean_and_highest, novelty
+from neuroevo.algorithms.novelty import check_behaviors, checked, grown, known, mean_and_highest, novelty
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
 from neuroevo.algorithms.schedules import Schedule, shortest, value_at
 from neuroevo.algorithms.selection import finite
+from neuroevo.core.arrays import check_counts
 from neuroevo.core.behavior import Behavior, trajectory
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
@@ -77,6 +78,15 @@ class NSESState:
     elite_fitness: float | None = None
     mean_novelty: float = 0.0
     max_novelty: float = 0.0
+
+    def check_state(self) -> None:
+        """Refuses what no generation leaves. ValueError: of a center there is too much, or behaviors do not fit."""
+        check_counts(seed=self.seed, generation=self.generation, steps=self.steps)
+        count = len(self.centers)
+        if not len(self.optimizers) == len(self.behaviors) == count > self.chosen >= 0:
+            others = f"{len(self.optimizers)} optimizers, {len(self.behaviors)} behaviors and number {self.chosen}"
+            raise ValueError(f"of {count} centers there are {others} chosen")
+        check_behaviors(self.archive, *self.behaviors)
 
 
 @settings
@@ -194,6 +204,12 @@ class NSES:
             elite_fitness=elite_fitness,
         )
         return replace(state, chosen=self._draw(state))
+
+    def check_state(self, state: NSESState) -> None:
+        """Refuses another algorithm's state. ValueError: an optimizer's is not of these settings and its center."""
+        for center, optimizer in zip(state.centers, state.optimizers, strict=True):
+            if optimizer is not None:
+                optimizer.check_dimension(center, len(self.optimizer.init(1).moments))
 
     def elite(self, state: NSESState) -> Genome:
         """Returns the center with the best validation of all generations.

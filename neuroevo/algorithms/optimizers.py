@@ -15,6 +15,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
+from neuroevo.core.arrays import check_array, check_counts
+from neuroevo.core.genome import Center, Genome
 from neuroevo.core.settings import Positive32, nested_settings
 
 Decay = Annotated[float, Field(ge=0, lt=1)]  # decay rate of a running mean: the share that is kept at each step
@@ -31,6 +33,30 @@ class OptimizerState:
 
     steps: int
     moments: tuple[np.ndarray, ...]
+
+    def check_state(self) -> None:
+        """Refuses what no optimizer makes. ValueError: the moments are not float32 [D], one for all."""
+        check_counts(steps=self.steps)
+        if not self.moments:
+            raise ValueError("the optimizer has no moments, expected one or more")
+        for moment in self.moments:
+            check_array("a moment", moment, self.moments[0].shape if self.moments[0].ndim == 1 else [None], np.float32)
+
+    def check_dimension(self, center: Genome, expected: int) -> None:
+        """Refuses what is not of a center's optimizer.
+
+        Args:
+            center: The genome.
+            expected: How many moments the optimizer has.
+
+        Raises:
+            ValueError: There are more or fewer, or they are of another D than the center's weights.
+        """
+        if len(self.moments) != expected:
+            raise ValueError(f"an optimizer has {len(self.moments)} moments, expected {expected}")
+        if isinstance(center.base, Center) and self.moments[0].shape != center.base.vector.shape:
+            shape = list(center.base.vector.shape)
+            raise ValueError(f"moments are {list(self.moments[0].shape)}, expected {shape} as the center")
 
 
 @nested_settings

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.selection import pick_candidates, pick_elite
+from neuroevo.core.arrays import check_counts
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -34,6 +35,12 @@ class RandomSearchState:
     generation: int = 0
     elite: Genome | None = None
     candidates: tuple[Genome, ...] = ()
+
+    def check_state(self) -> None:
+        """Refuses what no generation leaves. ValueError: a count is below 0, or a generation has no elite."""
+        check_counts(seed=self.seed, generation=self.generation)
+        if self.generation and self.elite is None:
+            raise ValueError(f"there is no elite after {self.generation} generations")
 
 
 @settings

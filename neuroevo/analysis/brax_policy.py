@@ -6,21 +6,20 @@ and others return them. It does not say the activation, which somebody has to kn
 
 from __future__ import annotations
 
-import io
-import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from neuroevo.analysis import policy_pickle
+from neuroevo.analysis.policy_pickle import EXPECTED, Statistics, array_of
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.runs.metrics_files import Elite
-
-_EXPECTED = "expected a file that brax.io.model.save_params wrote"
+from neuroevo.system.reading import read_regular
 
 
 @dataclass(frozen=True)
@@ -107,22 +106,23 @@ def read_policy(path: Path) -> BraxPolicy:
         UserError: It cannot be read, is no such file, or its network is no multilayer perceptron.
     """
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     try:
-        params = _Unpickler(io.BytesIO(data)).load()
+        params = policy_pickle.read(data)
     except UserError:
         raise
     except Exception as error:  # a damaged pickle raises whatever it likes
-        raise UserError(f"{path} cannot be read ({error}), {_EXPECTED}") from error
+        raise UserError(f"{path} cannot be read ({str(error)[:200]}), {EXPECTED}") from error
     try:
         statistics, policy = params[0], params[1]["params"]
         layers = [policy[f"hidden_{number}"] for number in range(len(policy))]
-        kernels = tuple(np.asarray(layer["kernel"], np.float32) for layer in layers)
-        biases = tuple(np.asarray(layer["bias"], np.float32) for layer in layers)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{path} has no weights of dense layers hidden_0, hidden_1, ..., {_EXPECTED}") from error
+        with np.errstate(over="ignore"):  # what is not finite is refused below
+            kernels = tuple(array_of(layer["kernel"], np.float32) for layer in layers)
+            biases = tuple(array_of(layer["bias"], np.float32) for layer in layers)
+    except Exception as error:  # of whatever is there instead
+        raise UserError(f"{path} has no weights of dense layers hidden_0, hidden_1, ..., {EXPECTED}") from error
     _check(path, kernels, biases)
     return BraxPolicy(kernels, biases, _normalizer(path, statistics, kernels[0].shape[0]))
 
@@ -138,52 +138,12 @@ def _check(path: Path, kernels: Sequence[np.ndarray], biases: Sequence[np.ndarra
 
 
 def _normalizer(path: Path, statistics: Any, numbers: int) -> Normalizer | None:
-    if not isinstance(statistics, _Statistics):
+    if not isinstance(statistics, Statistics):
         return None
-    mean, std = np.asarray(statistics.mean, np.float64), np.asarray(statistics.std, np.float64)
+    try:
+        mean, std = array_of(statistics.mean, np.float64), array_of(statistics.std, np.float64)
+    except (AttributeError, TypeError) as error:
+        raise UserError(f"{path} has no mean and std of observations ({error}), {EXPECTED}") from error
     if mean.shape != (numbers,) or std.shape != (numbers,) or not (std > 0).all() or not np.isfinite([mean, std]).all():
         raise UserError(f"{path} has statistics of shape {mean.shape}, expected {numbers} finite ones above 0")
     return None if not mean.any() and (std == 1).all() else Normalizer(0, mean, std)
-
-
-class _Statistics:
-    """Brax's RunningStatisticsState; its attributes are what the file says."""
-
-    mean: Any
-    std: Any
-
-
-class _Anything:
-    """Something that is not needed."""
-
-    def __init__(self, *_: Any):
-        pass
-
-
-def _array(make: Callable[..., np.ndarray], arguments: Sequence[Any], state: Any, _: Mapping[str, Any]) -> np.ndarray:
-    """An array of JAX, which pickles one of NumPy."""
-    made = make(*arguments)
-    made.__setstate__(state)
-    return made
-
-
-class _Unpickler(pickle.Unpickler):
-    """Makes arrays, statistics and dictionaries, and nothing else."""
-
-    known: ClassVar[dict[tuple[str, str], Any]] = {
-        ("brax.training.acme.running_statistics", "RunningStatisticsState"): _Statistics,
-        ("brax.training.acme.running_statistics", "NormalizationMode"): _Anything,
-        ("brax.training.types", "UInt64"): _Anything,
-        ("flax.core.frozen_dict", "FrozenDict"): dict,
-        ("jax._src.array", "_reconstruct_array"): _array,
-        ("numpy", "ndarray"): np.ndarray,
-        ("numpy", "dtype"): np.dtype,
-    }
-
-    def find_class(self, module: str, name: str) -> Any:
-        """What a pickle may call."""
-        if module in ("numpy.core.multiarray", "numpy._core.multiarray") and name == "_reconstruct":
-            return super().find_class("numpy._core.multiarray", name)
-        if (module, name) not in self.known:
-            raise UserError(f"the file asks for {module}.{name}, which no policy of Brax needs; {_EXPECTED}")
-        return self.known[module, name]

@@ -51,6 +51,10 @@ class PlainSuiteWatcher(SuiteWatcher):
             self._say(f"{run.name}: {describe(run, row)}")
 
     @override
+    def unreadable(self, run: SuiteRun, reason: str) -> None:
+        self._say(f"{run.name} goes on without being shown: {reason}")
+
+    @override
     def finished(self, now: RunStatus) -> None:
         self._say(f"{now.run.name} finished: {describe(now.run, now.rows[-1])}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from neuroevo.config import uber2018
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, nearest
 from neuroevo.system.files import nearest_file
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import parse_json, parse_toml
 
 
 def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) -> uber2018.Translation:
@@ -52,8 +51,8 @@ def parse(
         read = uber2018.translate(_json(text, path))
     else:
         try:
-            read = uber2018.Translation(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+            read = uber2018.Translation(parse_toml(text))
+        except ValueError as error:
             raise UserError(f"{path} is not valid TOML: {error}") from None
     changed = apply_all(read.tables, overrides)
     for key in changed:
@@ -132,8 +131,8 @@ def apply(tables: dict[str, Any], override: str) -> str:
     if "=" not in override or not all(key.split(".")) or "." not in key:
         raise UserError(f"--set {override}: expected SECTION.KEY=VALUE, such as training.seed=3")
     try:
-        parsed = tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError as error:
+        parsed = parse_toml(f"value = {value}")
+    except ValueError as error:
         if not value or any(character in value for character in "\"'[]{}\n="):
             raise UserError(f"--set {override}: the value is not valid TOML: {error}") from None
         parsed = {"value": value}
@@ -175,8 +174,8 @@ def text_of(path: Path | str) -> str:
 
 def _json(text: str, path: Path | str) -> dict[str, Any]:
     try:
-        values = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        values = parse_json(text, nan=True)  # a problem of its key
+    except ValueError as error:
         raise UserError(f"{path} is not valid JSON: {error}") from None
     if not isinstance(values, dict):
         keys = ", ".join(list(uber2018.KEYS)[:3])

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from neuroevo.core.arrays import check_array, check_counts
 from neuroevo.core.errors import UserError
 
 CLIP = 5.0
@@ -33,6 +34,14 @@ class Normalizer:
     number: int
     mean: np.ndarray
     std: np.ndarray
+
+    def check_state(self) -> None:
+        """Refuses what no statistics give. ValueError: the shapes differ, or a deviation is not above 0."""
+        check_counts(number=self.number)
+        check_array("mean", self.mean, [None], np.float64)
+        check_array("std", self.std, self.mean.shape, np.float64)
+        if not (self.std > 0).all():
+            raise ValueError("std has numbers that are not above 0")
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
         """Normalizes observations, [..., n], to float32 [..., n]."""
@@ -65,6 +74,12 @@ class ObservationStatistics:
     count: int = 0
     sums: np.ndarray = field(default_factory=_nothing)
     squares: np.ndarray = field(default_factory=_nothing)
+
+    def check_state(self) -> None:
+        """Refuses what no episodes give. ValueError: the shapes differ, or a number is not finite."""
+        check_counts(count=self.count)
+        check_array("sums", self.sums, [None] if self.count else [0], np.float64)
+        check_array("squares", self.squares, self.sums.shape, np.float64)
 
     def after(self, more: np.ndarray | None) -> ObservationStatistics:
         """Returns the statistics with the observations of more episodes.

@@ -11,19 +11,23 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 
 from neuroevo.core import version
 from neuroevo.core.observation_statistics import ObservationStatistics
+from neuroevo.runs.npy import read_array
+from neuroevo.runs.paths import ELITES, METRICS
 from neuroevo.runs.pickles import seal_of
 from neuroevo.runs.state_codec import Encoded, decode, encode
+from neuroevo.runs.state_types import check_fields
 from neuroevo.system.directory import Directory
+from neuroevo.system.reading import open_regular, parse_json
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
@@ -80,7 +84,7 @@ def load(path: Path, state_type: type) -> Checkpoint:
         CheckpointError: The file cannot be used.
     """
     try:
-        return from_bytes(path.read_bytes(), state_type)
+        return from_bytes(_content(path), state_type)
     except OSError as error:
         raise CheckpointError(f"cannot be read: {error.strerror}") from None
 
@@ -95,9 +99,9 @@ def version_of(path: Path) -> int | None:
         The version; None if the file cannot be read or its first line is not that of a checkpoint.
     """
     try:
-        with path.open("rb") as file:
-            head = json.loads(file.readline(_HEAD_BYTES))
-        return head["version"] if head["format"] == FORMAT and isinstance(head["version"], int) else None
+        with open_regular(path) as file:
+            head = parse_json(file.readline(_HEAD_BYTES))
+        return head["version"] if head["format"] == FORMAT and type(head["version"]) is int else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -161,43 +165,108 @@ def from_bytes(data: bytes, state_type: type) -> Checkpoint:
     """
     first, newline, content = data.partition(b"\n")
     try:
-        head = json.loads(first)
-        if not newline or head["format"] != FORMAT:
-            raise ValueError
-        version, size, checksum = head["version"], head["bytes"], head["sha256"]
-    except (ValueError, KeyError, TypeError):
-        raise CheckpointError(f"is not a {FORMAT}: its first line does not say so") from None
+        version, size, checksum = _head(first + newline)
+    except ValueError:
+        raise CheckpointError(_FOREIGN) from None
     if version != VERSION:
         raise CheckpointError(f"has version {version} of the format, this neuroevo reads version {VERSION}")
     if len(content) != size:
-        raise CheckpointError(f"is damaged: {len(content):,} bytes after the first line, expected {size:,}")
+        raise CheckpointError(_another_size(len(content), size))
     if hashlib.sha256(content).hexdigest() != checksum:
         raise CheckpointError("is damaged: its content does not match its SHA-256 sum")
     # From here on the content is as it was written; if it does not fit, something else wrote it.
-    rest = io.BytesIO(content)
     try:
-        body = json.loads(rest.readline())
-        if not isinstance(body, dict):
-            raise ValueError(f"its second line is {str(body)[:80]}, expected an object")
-        if body["version"] != version:  # the sum is not of the first line
-            raise ValueError(f"its first line says version {version}, its second one {body['version']}")
-        read = np.lib.format.read_array  # NumPy gives it no types
-        arrays = [read(rest, allow_pickle=False) for _ in range(body["arrays"])]  # type: ignore[no-untyped-call]
-        values = [body["algorithm"], body["pending"], body["observation_statistics"]]
-        encoded = Encoded(values, body["genomes"], arrays, body["centers"])
-        algorithm, pending, observation_statistics = decode(
-            encoded, state_type, tuple[PendingEvaluation, ...], ObservationStatistics
-        )
-        state = TrainState(
-            algorithm=algorithm,
-            generation=body["generation"],
-            max_episode_steps=body["max_episode_steps"],
-            steps=body["steps"],
-            seconds=body["seconds"],
-            pending=pending,
-            observation_statistics=observation_statistics,
-            confirmed_mean=body.get("confirmed_mean"),  # there were none before there were targets
-        )
-        return Checkpoint(state, body["origin"], body["lengths"], body.get("seal"))
-    except (ValueError, KeyError, TypeError, TokenError) as error:  # the last: an array's header is not Python
+        return _decoded(io.BytesIO(content), version, state_type)
+    except (ValueError, KeyError, RecursionError) as error:
         raise CheckpointError(f"does not fit this run: {error}") from None
+    except MemoryError:
+        raise CheckpointError("does not fit into memory") from None
+
+
+def _decoded(rest: io.BytesIO, version: int, state_type: type) -> Checkpoint:
+    """What the lines after the first hold. KeyError, ValueError: they do not fit."""
+    body = parse_json(rest.readline())
+    if not isinstance(body, dict):
+        raise ValueError(f"its second line is {str(body)[:80]}, expected an object")
+    if body["version"] != version:  # the sum is not of the first line
+        raise ValueError(f"its first line says version {version}, its second one {body['version']}")
+    for key in body.keys() - _KEYS:
+        raise ValueError(f"its second line has {key[:80]!r}, expected {', '.join(sorted(_KEYS))}")
+    count = _count(body["arrays"], "arrays")
+    arrays = [read_array(rest) for _ in range(count)]
+    if rest.read(1):
+        raise ValueError(f"something follows its {count} arrays")
+    values = [body["algorithm"], body["pending"], body["observation_statistics"]]
+    algorithm, pending, observation_statistics = decode(
+        Encoded(values, body["genomes"], arrays, body["centers"]),
+        state_type,
+        tuple[PendingEvaluation, ...],
+        ObservationStatistics | None,
+    )
+    state = TrainState(
+        algorithm=algorithm,
+        generation=body["generation"],
+        max_episode_steps=body["max_episode_steps"],
+        steps=body["steps"],
+        seconds=body["seconds"],
+        pending=pending,
+        observation_statistics=observation_statistics,
+        confirmed_mean=body.get("confirmed_mean"),  # there were none before there were targets
+    )
+    check_fields(state, "the state")
+    origin, lengths = body["origin"], body["lengths"]
+    if not isinstance(origin, dict) or not isinstance(lengths, dict) or not lengths.keys() <= {METRICS, ELITES}:
+        raise ValueError(f"origin is {str(origin)[:80]} and lengths is {str(lengths)[:80]}, expected tables")
+    for name, length in lengths.items():
+        _count(length, f"lengths.{name}")
+    seal = body.get("seal")
+    if seal is not None and not isinstance(seal, str):
+        raise ValueError(f"seal is {str(seal)[:80]}, expected text")
+    return Checkpoint(state, origin, lengths, seal)
+
+
+_FOREIGN = f"is not a {FORMAT}: its first line does not say so"
+_KEYS = {"version", "neuroevo", "origin", "lengths", "generation", "max_episode_steps", "steps", "seconds"}
+_KEYS |= {"confirmed_mean", "algorithm", "pending", "observation_statistics", "genomes", "centers", "arrays", "seal"}
+
+
+def _content(path: Path) -> bytes:
+    """A file's bytes, if they are as many as its first line says: one of zeros may be larger than memory."""
+    with open_regular(path) as file:
+        try:
+            _, size, _ = _head(file.readline(_HEAD_BYTES))
+        except ValueError:
+            raise CheckpointError(_FOREIGN) from None
+        left = os.fstat(file.fileno()).st_size - file.tell()
+        if left != size:
+            raise CheckpointError(_another_size(left, size))
+        file.seek(0)
+        try:
+            return file.read()
+        except MemoryError:
+            raise CheckpointError("does not fit into memory") from None
+
+
+def _head(line: bytes) -> tuple[int, int, str]:
+    """Version, bytes and sum in a first line. ValueError: it is not that of a checkpoint."""
+    head = parse_json(line)
+    if (
+        not line.endswith(b"\n")
+        or not isinstance(head, dict)
+        or head.keys() != {"format", "version", "bytes", "sha256"}
+    ):
+        raise ValueError(_FOREIGN)
+    version, size, checksum = head["version"], head["bytes"], head["sha256"]
+    if head["format"] != FORMAT or type(version) is not int or type(size) is not int or not isinstance(checksum, str):
+        raise ValueError(_FOREIGN)
+    return version, size, checksum
+
+
+def _another_size(size: int, expected: int) -> str:
+    return f"is damaged: {size:,} bytes after the first line, expected {expected:,}"
+
+
+def _count(value: object, what: str) -> int:
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise ValueError(f"{what} is {str(value)[:80]}, expected a whole number of at least 0")
+    return value

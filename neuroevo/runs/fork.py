@@ -31,6 +31,7 @@ from neuroevo.runs.info_file import read_info, write_info
 from neuroevo.runs.new_folder import check_free
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, ELITES, METRICS, REFERENCE
 from neuroevo.runs.reader import RunReader
+from neuroevo.runs.resume import check_files
 from neuroevo.runs.state_codec import encode
 from neuroevo.system.directory import Directory, make_folder, write_all
 from neuroevo.training.elite_evaluation import PendingEvaluation
@@ -214,15 +215,21 @@ def _checkpoint(reader: RunReader, generation: int | None, trust: bool) -> Check
     checkpoints = Checkpoints(reader.path / CHECKPOINTS, reader.config.checkpoints, trust)
     kind, origin = reader.config.algorithm.state_type, reader.config.origin()
     if generation is None:
-        found, unusable = checkpoints.newest(kind, origin)
+        found, unusable = checkpoints.newest(kind, origin, lambda checkpoint: check_files(reader.path, checkpoint))
         if found is None:
             raise UserError(f"{reader.path} has no checkpoint to fork" + "".join(f"\n  {each}" for each in unusable))
         return found
+    path = checkpoints.path(generation)
     try:
-        return checkpoints.load(generation, kind, origin)
+        checkpoint = checkpoints.load(generation, kind, origin)
     except CheckpointError as error:
         there = ", ".join(map(str, checkpoints.generations())) or "none"
-        raise UserError(f"{checkpoints.path(generation)} {error} (generations with a checkpoint: {there})") from None
+        raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
+    try:
+        check_files(reader.path, checkpoint)
+    except ValueError as error:
+        raise UserError(f"{path} {error}") from None
+    return checkpoint
 
 
 def _problem(key: str, before: Any, after: Any) -> Problem:

@@ -9,6 +9,7 @@ from typing import Any
 
 from neuroevo.runs.paths import INFO
 from neuroevo.system.directory import Directory
+from neuroevo.system.reading import parse_json, read_regular
 
 
 def read_info(folder: Path) -> dict[str, Any]:
@@ -21,7 +22,7 @@ def read_info(folder: Path) -> dict[str, Any]:
         Its content; nothing if the file is missing or damaged.
     """
     try:
-        info = json.loads((folder / INFO).read_text(encoding="utf-8"))
+        info = parse_json(read_regular(folder / INFO))
     except (OSError, ValueError):
         return {}
     return info if isinstance(info, dict) and isinstance(info.get("resumed"), list) else {}

@@ -1,6 +1,7 @@
 """The files that grow by a line with every finished generation.
 
-metrics.jsonl   one JSON object per generation: a Record's row, fitness of every genome included
+metrics.jsonl   one JSON object per generation: a Record's row, fitness of every genome included; with a checksum of the
+                line as its last key, as a line of elites.jsonl has (see json_lines)
 metrics.csv     the same numbers without the list of fitness, for spreadsheets; names are quoted where CSV needs it
 elites.jsonl    the elite of every generation as a genome, relative to the line before (see genome_json); and, where
                 observations are normalized, the mean and standard deviation of each of an observation's numbers
@@ -8,11 +9,9 @@ elites.jsonl    the elite of every generation as a genome, relative to the line 
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,13 @@ import numpy as np
 
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.runs.genome_json import genome_from_json, genome_to_json
+from neuroevo.runs.genome_json import GenomeReader, genome_to_json
+from neuroevo.runs.json_lines import DamagedLine, lines, sealed
+from neuroevo.runs.metrics_csv import columns_of, csv_lines
 from neuroevo.runs.paths import CSV, ELITES, METRICS
 from neuroevo.system.appended_file import AppendedFile
 from neuroevo.system.directory import Directory
-from neuroevo.training.record import Record
+from neuroevo.training.record import COLUMNS, Record
 
 log = logging.getLogger("neuroevo")
 
@@ -62,6 +63,7 @@ class MetricsFiles:
         Raises:
             OSError: They cannot be written.
             UserError: One of them is a link.
+            ValueError: One is damaged.
         """
         self._folder = folder
         self.lengths = {name: (lengths or {}).get(name, 0) for name in (METRICS, ELITES)}
@@ -75,14 +77,11 @@ class MetricsFiles:
             raise
 
     def _read_back(self) -> None:
-        self._elite: Genome | None = None
-        for elite in elites(self._folder.path):
-            self._elite = elite.genome
+        newest = newest_elite(self._folder.path)[1]
+        self._elite: Genome | None = None if newest is None else newest.genome
         self._columns: list[str] = []
-        for row in rows(
-            self._folder.path, fitness=False
-        ):  # an algorithm need not name the same metrics in every generation
-            self._columns = list(dict.fromkeys([*self._columns, *_columns(row)]))
+        for row in rows(self._folder.path, fitness=False):  # not every generation need have the same metrics
+            self._columns = list(dict.fromkeys([*self._columns, *columns_of(row)]))
         self._write_csv()
 
     def append(self, record: Record) -> dict[str, int]:
@@ -102,27 +101,27 @@ class MetricsFiles:
         elite: dict[str, Any] = {"generation": record.generation, "elite": genome_to_json(record.elite, self._elite)}
         if record.normalizer is not None:
             elite["normalizer"] = {name: getattr(record.normalizer, name).tolist() for name in ("mean", "std")}
-        lines = {METRICS: _line(row), ELITES: _line(elite)}
-        for name in lines:
+        added = {METRICS: sealed(row), ELITES: sealed(elite)}
+        for name in added:
             self._files[name].check()
-        for name, line in lines.items():
+        for name, line in added.items():
             self._files[name].append(line)
-        before, self._columns = self._columns, list(dict.fromkeys([*self._columns, *_columns(row)]))
+        before, self._columns = self._columns, list(dict.fromkeys([*self._columns, *columns_of(row)]))
         if not self._files[CSV].intact():
             log.warning("%s was deleted or changed meanwhile; it is written again", self._files[CSV].path)
             self._write_csv()
         elif before != self._columns:
             self._write_csv()
         else:
-            self._files[CSV].append(_csv([row], self._columns))
-        self.lengths = {name: length + len(lines[name]) for name, length in self.lengths.items()}
+            self._files[CSV].append(csv_lines([row], self._columns))
+        self.lengths = {name: length + len(added[name]) for name, length in self.lengths.items()}
         self._elite = record.elite
         return self.lengths
 
     def _write_csv(self) -> None:
         """Writes metrics.csv of metrics.jsonl."""
-        lines = _csv(rows(self._folder.path, fitness=False), self._columns, header=bool(self._columns))
-        self._folder.write(CSV, lines)
+        text = csv_lines(rows(self._folder.path, fitness=False), self._columns, header=bool(self._columns))
+        self._folder.write(CSV, text)
         if CSV in self._files:
             self._files.pop(CSV).close()
         self._files[CSV] = AppendedFile(self._folder, CSV)
@@ -143,24 +142,28 @@ class MetricsFiles:
             self._files.popitem()[1].close()
 
 
-def check(folder: Path, lengths: Mapping[str, int]) -> None:
+def check(folder: Path, lengths: Mapping[str, int], count: int) -> None:
     """Checks that a run can go on from files.
 
     Args:
         folder: The run's folder.
         lengths: Bytes of each file that a checkpoint remembers.
+        count: How many generations those are.
 
     Raises:
-        ValueError: A file is missing, shorter than that, or damaged before that length.
+        ValueError: A file is missing, shorter than that, damaged before that length, or of other generations.
     """
-    readers: dict[str, Callable[..., Iterator[Any]]] = {METRICS: rows, ELITES: elites}
-    for name, items in readers.items():
+    for name in (METRICS, ELITES):
         path = folder / name
         size = path.stat().st_size if path.is_file() else 0
         if size < lengths[name]:
             raise ValueError(f"{path} has {size:,} bytes, expected at least the {lengths[name]:,} of the checkpoint")
-        for _ in items(folder, length=lengths[name]):
-            pass
+        if name == METRICS:
+            found = sum(1 for _ in rows(folder, length=lengths[name]))
+        else:
+            found = newest_elite(folder, length=lengths[name])[0] + 1
+        if found != count:
+            raise ValueError(f"{path} has {found} generations in {lengths[name]:,} bytes, the checkpoint {count}")
 
 
 def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Iterator[dict[str, Any]]:
@@ -176,39 +179,16 @@ def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Itera
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The file is damaged.
+        DamagedLine: The file is damaged.
     """
-    for row in _read(folder / METRICS, length):
+    for number, row, has_sum in lines(folder / METRICS, length):
+        try:
+            _check_row(row, has_sum)
+        except ValueError as error:
+            raise DamagedLine(folder / METRICS, number, error) from None
         if not fitness:
             row.pop("fitness", None)
         yield row
-
-
-def last_csv_row(folder: Path) -> dict[str, str] | None:
-    """Reads the last complete row of metrics.csv, which is small where metrics.jsonl is large.
-
-    Args:
-        folder: The run's folder; the run may be writing into it.
-
-    Returns:
-        Values as text by column, "" where a generation has none; None before there is a row.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: The header or the last row is damaged.
-    """
-    path = folder / CSV
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = file.read().split("\n")[:-1]
-    header = csv.reader((f"{line}\n" for line in lines), strict=True)  # a metric's name may go over several lines
-    try:
-        columns = next(header, [])
-        if header.line_num == len(lines):
-            return None
-        (values,) = csv.reader(lines[-1:], strict=True)  # a row is numbers, which do not
-        return dict(zip(columns, values, strict=True))
-    except (csv.Error, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
 
 
 def elites(folder: Path, length: int | None = None) -> Iterator[Elite]:
@@ -223,16 +203,35 @@ def elites(folder: Path, length: int | None = None) -> Iterator[Elite]:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The file is damaged.
+        DamagedLine: The file is damaged.
     """
-    genome = None
-    for row in _read(folder / ELITES, length):
-        try:
-            genome = genome_from_json(row["elite"], genome)
-            elite = Elite(genome, _normalizer(row))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"{folder / ELITES} is damaged: {error}") from None
-        yield elite
+    for _, reader, normalizer in _elites(folder, length):
+        yield Elite(reader.genome, normalizer)
+
+
+def newest_elite(folder: Path, generation: int | None = None, length: int | None = None) -> tuple[int, Elite | None]:
+    """Reads elites.jsonl for one elite, in time and memory for what is written there.
+
+    Args:
+        folder: The run's folder.
+        generation: That of the elite; None is the last one.
+        length: Bytes to read; None reads all complete lines.
+
+    Returns:
+        The last generation, -1 before there is one, and the elite; None where there is none of that generation.
+
+    Raises:
+        OSError: The file cannot be read.
+        DamagedLine: The file is damaged.
+    """
+    last, found = -1, None
+    for number, reader, normalizer in _elites(folder, length):
+        last = number - 1
+        if last == generation:
+            found = Elite(reader.genome, normalizer)
+    if generation is None and last >= 0:
+        found = Elite(reader.genome, normalizer)
+    return last, found
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
@@ -259,44 +258,55 @@ def read_elites(folder: Path) -> list[Elite]:
     return list(elites(folder))
 
 
+_Elites = Iterator[tuple[int, GenomeReader, Normalizer | None]]
+
+
+def _elites(folder: Path, length: int | None) -> _Elites:
+    """Yields each line's number, a reader that has just read its genome, and its normalizer."""
+    reader = GenomeReader()
+    for number, row, _ in lines(folder / ELITES, length):
+        try:
+            if not {"generation", "elite"} <= row.keys() <= {"generation", "elite", "normalizer"}:
+                raise ValueError(f"it has {', '.join(row)}, expected generation, elite and perhaps normalizer")
+            reader.read(row["elite"])
+            normalizer = _normalizer(row)
+        except ValueError as error:
+            raise DamagedLine(folder / ELITES, number, error) from None
+        yield number, reader, normalizer
+
+
 def _normalizer(row: Mapping[str, Any]) -> Normalizer | None:
     values = row.get("normalizer")
     if values is None:
         return None
-    mean, std = (np.array(values[name], np.float64) for name in ("mean", "std"))
-    if mean.ndim != 1 or mean.shape != std.shape or not (np.isfinite(mean).all() and (std > 0).all()):
-        raise ValueError(f"this is not a normalizer: {str(values)[:80]}")
-    return Normalizer(row["generation"], mean, std)
+    if not isinstance(values, dict) or values.keys() != {"mean", "std"}:
+        raise ValueError(f"this is not a normalizer: {str(values)[:80]}, expected mean and std")
+    for name, numbers in values.items():
+        if not isinstance(numbers, list) or not all(type(each) in (float, int) for each in numbers):
+            raise ValueError(f"{name} of a normalizer is {str(numbers)[:80]}, expected numbers")
+    try:
+        normalizer = Normalizer(row["generation"], *(np.array(values[name], np.float64) for name in ("mean", "std")))
+    except OverflowError as error:  # a whole number of hundreds of digits
+        raise ValueError(f"this is not a normalizer: {error}") from None
+    normalizer.check_state()
+    return normalizer
 
 
-def _read(path: Path, length: int | None) -> Iterator[dict[str, Any]]:
-    """Yields the objects of a JSON lines file, without a last line that a killed run had not finished writing."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n") or (length is not None and file.tell() > length):
-                return
-            try:
-                row = json.loads(line)
-            except ValueError:
-                raise ValueError(f"line {number} of {path} is not JSON: {line[:80]!r}") from None
-            if not isinstance(row, dict):
-                raise ValueError(f"line {number} of {path} is not a JSON object: {line[:80]!r}")
-            yield row
+def _check_row(row: Mapping[str, Any], has_sum: bool) -> None:
+    """ValueError: a row is not as Record.row() has it. The values of one with a sum are."""
+    missing = [name for name in COLUMNS if name not in row]
+    if missing:
+        raise ValueError(f"it has no {', '.join(missing)}")
+    if has_sum:
+        return
+    fitness = row["fitness"]
+    numbers = {name: value for name, value in row.items() if name != "fitness"}
+    if not isinstance(fitness, list) or not all(_is_number(value) for value in fitness):
+        raise ValueError(f"fitness is {str(fitness)[:80]}, expected a list of finite numbers")
+    for name, value in numbers.items():
+        if value is not None and not _is_number(value):
+            raise ValueError(f"{name} is {str(value)[:80]!r}, expected a finite number, or null where it is not known")
 
 
-def _line(row: Mapping[str, Any]) -> bytes:
-    return json.dumps(row, allow_nan=False).encode() + b"\n"
-
-
-def _columns(row: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in row.items() if not isinstance(value, list)]
-
-
-def _csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], header: bool = False) -> bytes:
-    """Lines of CSV, with an empty value where a row lacks a column."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
-    if header:
-        writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

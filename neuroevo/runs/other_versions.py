@@ -8,7 +8,7 @@ from neuroevo.config.load import unknown_keys
 from neuroevo.core.errors import UserError
 from neuroevo.runs.checkpoint import VERSION, version_of
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import parse_toml
 
 
 def refuse_other_versions(folder: Path) -> None:
@@ -42,6 +42,6 @@ def refuse_other_versions(folder: Path) -> None:
 def _unknown_keys(path: Path) -> list[str]:
     """Sections and keys of a configuration file that this version lacks; none of a file that is not TOML."""
     try:
-        return unknown_keys(tomllib.loads(path.read_text(encoding="utf-8")))
+        return unknown_keys(parse_toml(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return []

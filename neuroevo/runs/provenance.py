@@ -69,7 +69,8 @@ def git_commit() -> str | None:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=10)
+    command = ["git", "--no-optional-locks", "-C", str(root), *arguments]  # if it is killed, no index.lock is left
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
     return done.stdout
 
 

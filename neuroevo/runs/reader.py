@@ -18,7 +18,8 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.checkpoint import CheckpointError
 from neuroevo.runs.checkpoints import Checkpoints
-from neuroevo.runs.metrics_files import Elite, elites, rows
+from neuroevo.runs.json_lines import DamagedLine
+from neuroevo.runs.metrics_files import Elite, newest_elite, rows
 from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.paths import CONFIG, ELITES, METRICS, no_run
 from neuroevo.runs.reference_file import load
@@ -86,11 +87,8 @@ class RunReader:
             UserError: There is no such generation, no checkpoint has the weights, or `check_file` refuses.
         """
         self.check_file()
-        last, wanted = -1, None
         with self._readable(ELITES):
-            for last, elite in enumerate(elites(self.path)):  # noqa: B007 (needed after the loop)
-                if generation is None or last == generation:
-                    wanted = elite
+            last, wanted = newest_elite(self.path, generation)
         if last < 0:
             raise UserError(f"no generation of the run in {self.path} is finished yet")
         if wanted is None:
@@ -193,5 +191,8 @@ class RunReader:
             raise
         except OSError as error:
             raise UserError(f"cannot read {self.path / name}: {error.strerror}") from None
-        except ValueError as error:
-            raise UserError(str(error)) from None
+        except DamagedLine as error:
+            raise UserError(
+                f"{error}; put the file back from a copy, or go on from a checkpoint before that line, which plays the "
+                f"generations after it again: neuroevo train --resume {self.path}"
+            ) from None

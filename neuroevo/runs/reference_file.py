@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,10 @@ import numpy as np
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.rollout.reference_batch import COUNT, make_pool
+from neuroevo.runs.npy import read_array
 from neuroevo.runs.paths import INFO, REFERENCE
 from neuroevo.system.directory import Directory
+from neuroevo.system.reading import parse_json, read_regular
 
 _SUM = "reference_sha256"  # in info.json
 
@@ -55,19 +56,20 @@ def load(folder: Path, config: Config) -> np.ndarray | None:
     path, shape = folder / REFERENCE, (COUNT, *pool.observation_shape)
     expected = f"expected the reference batch of {config.network}: {dtype} {list(shape)}"
     try:
-        batch = np.load(io.BytesIO(path.read_bytes()), allow_pickle=False)
+        file = io.BytesIO(read_regular(path))
+        batch = read_array(file)
+        if file.read(1):
+            raise ValueError("something follows the array")
     except FileNotFoundError:
         raise UserError(f"{path} is missing; {expected}") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}; {expected}") from None
-    except Exception as error:  # NumPy's, of its header's Python and of zip files too
+    except ValueError as error:
         raise UserError(f"{path} is damaged ({error}); {expected}") from None
-    if not isinstance(batch, np.ndarray):
-        raise UserError(f"{path} is an archive of arrays; {expected}")
     if batch.dtype != dtype or batch.shape != shape:
         raise UserError(f"{path} holds {batch.dtype} {list(batch.shape)}; {expected}")
     try:
-        noted = json.loads((folder / INFO).read_text(encoding="utf-8"))[_SUM]
+        noted = parse_json(read_regular(folder / INFO))[_SUM]
     except (OSError, ValueError, LookupError, TypeError):
         return batch  # a run goes on without its info.json
     if noted != _sum(batch):

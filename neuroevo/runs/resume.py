@@ -6,7 +6,7 @@ timeout of Gymnasium's environments, and where an environment's file is, if its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,19 +114,42 @@ def _newest_checkpoint(path: Path, config: Config, trust: bool) -> tuple[Checkpo
     """
     checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints, trust)
     checkpoints.check_file(config)
-    checkpoint, unusable = checkpoints.newest(
-        config.algorithm.state_type, config.origin(), lambda checkpoint: _check_files(path, checkpoint.lengths)
-    )
+
+    def check(checkpoint: Checkpoint) -> None:
+        _check_state(checkpoint, config)
+        check_files(path, checkpoint)
+
+    checkpoint, unusable = checkpoints.newest(config.algorithm.state_type, config.origin(), check)
     if checkpoint is None:
         found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
         raise UserError(f"{path} has no checkpoint to go on from:{found}")
     return checkpoint, unusable
 
 
-def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
-    """ValueError when the metrics files are not those that a checkpoint remembers."""
+def _check_state(checkpoint: Checkpoint, config: Config) -> None:
+    """ValueError: the state is not of this configuration; an algorithm says so by a method check_state(state)."""
+    check = getattr(config.algorithm, "check_state", None)
+    if callable(check):
+        check(checkpoint.state.algorithm)
+    tests = config.training.test_episodes
+    for each in checkpoint.state.pending:
+        if len(each.steps) != tests:
+            raise ValueError(f"does not fit this run: {len(each.steps)} test episodes are pending, expected {tests}")
+
+
+def check_files(path: Path, checkpoint: Checkpoint) -> None:
+    """Checks that a run's metrics files are those that a checkpoint remembers.
+
+    Args:
+        path: The run's folder.
+        checkpoint: One of its checkpoints.
+
+    Raises:
+        ValueError: They are not, or are damaged.
+    """
+    state = checkpoint.state
     try:
-        check(path, lengths)
+        check(path, checkpoint.lengths, state.generation - len(state.pending))
     except (ValueError, KeyError, OSError) as error:
         raise ValueError(f"remembers other files: {error}") from None
 

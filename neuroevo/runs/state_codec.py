@@ -8,9 +8,7 @@ genomes' centers are among the arrays.
 
 from __future__ import annotations
 
-import math
-import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
@@ -18,6 +16,7 @@ import numpy as np
 
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
+from neuroevo.runs.state_types import check_fields, dataclass_of, finite, fits, hints_of
 
 
 @dataclass
@@ -47,7 +46,8 @@ def encode(*states: Any) -> Encoded:
         The states as plain values.
 
     Raises:
-        ValueError: A value is of a type that a checkpoint does not hold, or not finite.
+        ValueError: A value is of a type that a checkpoint does not hold, or not finite, or a field of a dataclass has
+            another type than its annotation says: reading it would refuse it.
     """
     genomes: dict[Genome, int] = {}
     arrays: list[np.ndarray] = []
@@ -61,10 +61,11 @@ def encode(*states: Any) -> Encoded:
         if isinstance(value, tuple):
             return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
         if is_dataclass(value):
+            check_fields(value, where)
             return {"fields": {f.name: plain(getattr(value, f.name), f"{where}.{f.name}") for f in fields(value)}}
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
             return {"map": {key: plain(item, f"{where}[{key}]") for key, item in value.items()}}
-        if isinstance(value, float) and not math.isfinite(value):
+        if isinstance(value, float) and not finite(value):
             raise ValueError(f"{where} is {value}, expected a finite number")
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
@@ -98,41 +99,66 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
         if isinstance(value, list):
             return tuple(made(item, hint, f"{where}[{i}]") for i, item in enumerate(value))
         if not isinstance(value, Mapping):
+            if isinstance(value, float) and not finite(value):
+                raise ValueError(f"{where} is {value}, expected a finite number")
             return value
-        if set(value) == {"genome"}:
-            return genomes[value["genome"]]
-        if set(value) == {"array"}:
-            return encoded.arrays[value["array"]]
-        if set(value) == {"map"}:
-            return {key: made(item, None, f"{where}[{key}]") for key, item in value["map"].items()}
-        own = _dataclass_of(hint)
-        if set(value) != {"fields"} or own is None:
+        if len(value) != 1:
             raise ValueError(f"{where} is {str(value)[:80]}, expected another value")
-        names, hints = [f.name for f in fields(own)], typing.get_type_hints(own)
-        given = value["fields"]
+        ((kind, inner),) = value.items()
+        if kind == "genome":
+            return _chosen(genomes, inner, f"{where}: genome")
+        if kind == "array":
+            return _chosen(encoded.arrays, inner, f"{where}: array")
+        if kind not in ("map", "fields") or not isinstance(inner, Mapping):
+            raise ValueError(f"{where} is {str(value)[:80]}, expected another value")
+        if kind == "map":
+            return {key: made(item, hint, f"{where}[{key}]") for key, item in inner.items()}
+        return _dataclass(inner, hint, where)
+
+    def _dataclass(given: Mapping[str, Any], hint: Any, where: str) -> Any:
+        own = dataclass_of(hint, given)
+        if own is None:
+            raise ValueError(f"{where} has the fields {sorted(given)}, expected another value")
+        names, hints = [f.name for f in fields(own)], hints_of(own)
         if set(given) != set(names):
             raise ValueError(f"{where} has the fields {sorted(given)}, expected {sorted(names)}")
-        return own(**{name: made(given[name], hints[name], f"{where}.{name}") for name in names})
+        value = own(**{name: made(given[name], hints.get(name), f"{where}.{name}") for name in names})
+        check_fields(value, where)
+        return value
 
     try:
-        genomes += genomes_from_json(encoded.genomes, _centers(encoded))
-        return tuple(made(value, kind, kind.__name__) for value, kind in zip(encoded.values, kinds, strict=True))
-    except (AttributeError, IndexError, TypeError) as error:
+        genomes += genomes_from_json(_list(encoded.genomes, "genomes"), _centers(encoded))
+        states = []
+        for value, kind in zip(encoded.values, kinds, strict=True):
+            name = getattr(kind, "__name__", "a state")
+            states.append(made(value, kind, name))
+            if not fits(states[-1], kind):
+                raise ValueError(f"{name} is {str(value)[:80]}, expected another value")
+        return tuple(states)
+    except (AttributeError, IndexError, TypeError) as error:  # of a class that checks its values when it is made
         raise ValueError(f"the state does not fit: {error}") from None
 
 
 def _centers(encoded: Encoded) -> dict[str, Center]:
     """The centers by their names. ValueError: one is not what its name says."""
+    if not isinstance(encoded.centers, Mapping):
+        raise ValueError(f"centers is {str(encoded.centers)[:80]}, expected their names and arrays")
     centers = {}
     for name, index in encoded.centers.items():
-        center = centers[name] = Center(encoded.arrays[index])
+        center = centers[name] = Center(_chosen(encoded.arrays, index, f"center {name}: array"))
         if center.name != name:
             raise ValueError(f"the weights of center {name} are those of {center.name}")
     return centers
 
 
-def _dataclass_of(hint: Any) -> type | None:
-    """The first dataclass in a type hint such as X, X | None or tuple[X, ...]."""
-    if isinstance(hint, type) and is_dataclass(hint):
-        return hint
-    return next((kind for part in typing.get_args(hint) if (kind := _dataclass_of(part)) is not None), None)
+def _chosen(items: Sequence[Any], index: object, what: str) -> Any:
+    """One of a list. ValueError: the list has none of this number."""
+    if type(index) is not int or not 0 <= index < len(items):
+        raise ValueError(f"{what} {str(index)[:80]} is not there, expected one in [0, {len(items)})")
+    return items[index]
+
+
+def _list(value: object, what: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{what} is {str(value)[:80]}, expected a list")
+    return value

@@ -22,6 +22,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import log
 from neuroevo.system.files import write_atomically
+from neuroevo.system.reading import parse_json, read_regular
 from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record
 
@@ -167,7 +168,7 @@ def _kept(folder: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = parse_json(read_regular(path))
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path}: {error}") from error
     if not isinstance(kept, dict) or not all(isinstance(run, str) for run in kept.values()):

@@ -18,7 +18,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import Problem, refuse
 from neuroevo.runs import preflight
-from neuroevo.runs.metrics_files import last_csv_row
+from neuroevo.runs.metrics_csv import last_csv_row
 from neuroevo.runs.new_folder import check_free
 from neuroevo.runs.paths import CSV
 from neuroevo.runs.provenance import machine
@@ -44,6 +44,7 @@ class _Child:
         self.run = before.run
         self._generation = len(before.rows) - 1
         self._seen: tuple[int, int] | None = None
+        self._told = False  # that what is seen cannot be read
         self.process = self._start(_with_threads(before.run.config, threads), program, lock)
 
     def _start(self, config: Config, program: Sequence[str], lock: int) -> subprocess.Popen[bytes]:
@@ -64,7 +65,7 @@ class _Child:
     def look(self, watcher: SuiteWatcher) -> RunStatus | Failure | None:
         """Tells `watcher` what is new. Returns the run's end once its process has ended, None before."""
         code = self.process.poll()
-        row = self._news()
+        row = self._news(watcher)
         if row is not None:
             watcher.generation(self.run, row)
         if code is None:
@@ -77,7 +78,7 @@ class _Child:
         watcher.failed(failure)
         return failure
 
-    def _news(self) -> Row | None:
+    def _news(self, watcher: SuiteWatcher) -> Row | None:
         """The row of the last finished generation if it is another one than before."""
         try:
             status = (self.run.folder / CSV).stat()
@@ -85,7 +86,12 @@ class _Child:
                 return None
             self._seen = (status.st_mtime_ns, status.st_size)
             row = _last_row(self.run.folder)
-        except (OSError, ValueError):  # nothing to show; the run's own process reports what is wrong
+        except OSError:  # not yet there; the run's own process reports what is wrong
+            return None
+        except ValueError as error:  # the run itself does not need the file
+            if not self._told:
+                watcher.unreadable(self.run, str(error))
+            self._told = True
             return None
         if row is None or row["generation"] == self._generation:
             return None

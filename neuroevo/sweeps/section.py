@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean, problems_in, problems_of, refuse
 from neuroevo.system.files import nearest_file
-from neuroevo.system.toml import tomllib
+from neuroevo.system.reading import parse_toml
 
 _Settings = TypeVar("_Settings")
 
@@ -34,12 +34,12 @@ def read_section(path: Path, name: str, kind: type[_Settings]) -> _Settings:
         UserError: There is no such file, or it cannot be read.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = parse_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise UserError(f"there is no {name} file {path}{nearest_file(path, ('.toml',))}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise UserError(f"{path} is not valid TOML: {error}") from None
     problems = [
         Problem(other, f"there is no such section; expected [{name}] alone") for other in tables if other != name

@@ -28,7 +28,7 @@ from neuroevo.core.settings import Count, Name, settings, whole
 from neuroevo.envs import registry
 from neuroevo.sweeps.section import beside, collected, folder_of, read_section
 
-_MAX_SEEDS = 10_000  # every one is a training run, and a configuration to check first
+_MAX_SEEDS = _MAX_RUNS = 10_000  # every one is a training run, and a configuration to check first
 
 
 def checked_seeds(value: object) -> list[int]:
@@ -148,6 +148,10 @@ def load_suite(
             games.append(found.name if found.title == found.name else found.given_name)  # which may have rules
             titles.append(found.title)
     problems += _repeated("games", titles) + _repeated("configs", map(_label, chosen.configs))
+    count = len(chosen.seeds) * len(games) * len(chosen.configs)
+    if count > _MAX_RUNS:
+        reason = f"configs, games and seeds make {count:,} runs, expected at most {_MAX_RUNS:,}"
+        refuse([*problems, Problem("suite", reason)], str(path))
     runs = []
     for seed in chosen.seeds:
         for game in games:

@@ -52,6 +52,14 @@ class SuiteWatcher:
             row: The last generation's numbers, from metrics.csv.
         """
 
+    def unreadable(self, run: SuiteRun, reason: str) -> None:
+        """Called once for a run whose metrics.csv cannot be read, so that its generations are not heard of.
+
+        Args:
+            run: The run.
+            reason: What is wrong with the file, with its name.
+        """
+
     def finished(self, now: RunStatus) -> None:
         """Called when a run is finished.
 

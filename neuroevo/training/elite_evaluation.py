@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from neuroevo.config.schema import Training
+from neuroevo.core.arrays import check_array
 from neuroevo.core.episode import Batch, Episode, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -62,6 +63,15 @@ class PendingEvaluation:
     returns: np.ndarray
     steps: np.ndarray
     failures: Mapping[str, str] = field(default_factory=dict)
+
+    def check_state(self) -> None:
+        """Refuses what no evaluation leaves. ValueError: the shapes differ, or a failure is of no episode."""
+        check_array("returns", self.returns, self.returns.shape[:1], np.float64)  # [0] without test episodes
+        check_array("steps", self.steps, self.returns.shape, np.int64)
+        if (self.steps < 0).any():
+            raise ValueError("steps has numbers below 0")
+        for index in self.failures.keys() - {str(index) for index in range(len(self.steps))}:
+            raise ValueError(f"failures has {index[:80]!r}, expected the number of one of {len(self.steps)} episodes")
 
 
 class EliteEvaluations:

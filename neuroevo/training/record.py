@@ -8,13 +8,14 @@ TensorBoard and progress displays get a `Record`.
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
+from neuroevo.core.arrays import check_array, check_counts
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
@@ -37,6 +38,12 @@ class PhaseRecord:
     seconds: float
     failures: int = 0
     first_failure: str = ""
+
+    def check_state(self) -> None:
+        """Refuses what no phase leaves. ValueError: a number is below 0."""
+        check_counts(episodes=self.episodes, steps=self.steps, failures=self.failures)
+        if self.seconds < 0:
+            raise ValueError(f"seconds is {self.seconds}, expected at least 0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +101,13 @@ class GenerationRecord:
     idle_share: float
     extra_metrics: Mapping[str, float | None] = field(default_factory=dict)
     normalizer: Normalizer | None = None
+
+    def check_state(self) -> None:
+        """Refuses what no generation leaves. ValueError: a count is below 0, or fitness is not float64 [N]."""
+        check_counts(generation=self.generation, max_episode_steps=self.max_episode_steps)
+        check_counts(steps_total=self.steps_total, frames_total=self.frames_total)
+        check_array("fitness", self.fitness, [None], np.float64)
+        checked_metrics("the record", self.extra_metrics)
 
     def evaluated(self, test: EvaluationRecord) -> Record:
         """Completes the record with the evaluation of its elite.
@@ -190,6 +204,9 @@ _VALUES: dict[str, Callable[[Record], Any]] = {  # users' scripts read these nam
 COLUMNS = ("generation", *_VALUES)
 """The names that every run's rows have, in their order; an algorithm's own metrics come after the first of them."""
 
+CHECKSUM = "crc32"
+"""The last key of a line of metrics.jsonl, which is no metric's name either."""
+
 
 def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float | None]:
     """Checks an algorithm's own metrics.
@@ -202,14 +219,19 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
         The metrics as Python's numbers.
 
     Raises:
-        UserError: One is not a finite number, or has the name of a column of every run.
+        UserError: One is not a finite number, or has the name of a column of every run, or one that is no text.
     """
     checked: dict[str, float | None] = {}
     for name, value in metrics.items():
-        if name in COLUMNS:
+        try:
+            name.encode()
+        except (AttributeError, UnicodeEncodeError):
+            raise UserError(f"{source} has a metric called {name!r}, expected text that UTF-8 has") from None
+        if name in (*COLUMNS, CHECKSUM):
             raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
         number = value.item() if isinstance(value, np.generic) else value
-        if number is not None and not (isinstance(number, int | float) and math.isfinite(number)):
+        number = int(number) if isinstance(number, bool) else number
+        if number is not None and not (isinstance(number, int | float) and abs(number) <= sys.float_info.max):
             raise UserError(f"{source} has {name} = {value!r}, expected a finite number, or None if it is not known")
         checked[name] = number
     return checked

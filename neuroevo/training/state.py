@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import Training
+from neuroevo.core.arrays import check_counts
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.training.elite_evaluation import PendingEvaluation
@@ -38,6 +40,25 @@ class TrainState:
     pending: tuple[PendingEvaluation, ...] = ()
     observation_statistics: ObservationStatistics | None = None
     confirmed_mean: float | None = None
+
+    def check_state(self) -> None:
+        """Refuses what no generation leaves.
+
+        Raises:
+            ValueError: A number is below 0, not finite, or the pending evaluations are not of the last generations.
+        """
+        check_counts(generation=self.generation, max_episode_steps=self.max_episode_steps, steps=self.steps)
+        for name, value in (("seconds", self.seconds), ("confirmed_mean", self.confirmed_mean or 0.0)):
+            if not math.isfinite(value):
+                raise ValueError(f"{name} is {value}, expected a finite number")
+        if self.seconds < 0:
+            raise ValueError(f"seconds is {self.seconds}, expected at least 0")
+        pending = [each.record.generation for each in self.pending]
+        expected = list(range(self.generation - len(pending), self.generation))
+        if pending != expected or (pending and pending[0] < 0):
+            raise ValueError(
+                f"evaluations of {pending} are pending, expected the last of {self.generation} generations"
+            )
 
 
 def start(

@@ -69,7 +69,7 @@ def test_the_command_plays_a_file(tmp_path):
     assert run.returncode == 2 and "expected env.options.KEY or network.activation=VALUE" in run.stderr
 
 
-MISFIT = {"kernel": [[1.0]], "bias": [1.0, 2.0]}
+MISFIT = {"kernel": np.ones((1, 1)), "bias": np.ones(2)}
 
 
 class Harm:

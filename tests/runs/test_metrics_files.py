@@ -6,7 +6,8 @@ import json
 import pytest
 
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import last_csv_row, read_rows
+from neuroevo.runs.metrics_csv import last_csv_row
+from neuroevo.runs.metrics_files import read_rows
 from tests.support.odd_metrics import METRICS, NAME
 from tests.support.runs import interrupted_run, new_run, play, results
 
@@ -60,7 +61,7 @@ def test_plain_names_are_not_quoted(tmp_path):
         "frames_total,failures_population,failures_validation,failures_test,seconds_population,seconds_validation,"
         "seconds_test,seconds_total,steps_per_s,idle_share"
     )
-    assert list(read_rows(tmp_path / "run")[0]) == [*header.split(","), "fitness"]
+    assert list(read_rows(tmp_path / "run")[0]) == [*header.split(","), "fitness"]  # without the sum
 
 
 def test_the_last_complete_row_of_a_growing_file(tmp_path):

@@ -8,7 +8,7 @@ from neuroevo.algorithms.ga import GA, GAState
 from neuroevo.core.settings import settings
 
 NAME = "tests.support.odd_metrics:OddMetrics"
-METRICS = ("a,b", 'the "best" of 5', "two\nlines", "late, and\nnot always")
+METRICS = ("a,b", 'the "best" of 5', "two\rlines", "late, and\nnot always")
 
 
 @settings

@@ -56,6 +56,9 @@ class Listener(SuiteWatcher):
     def begin(self, statuses, parallel):
         self.statuses, self.parallel = [each.status for each in statuses], parallel
 
+    def unreadable(self, run, reason):
+        self.events.append(("unreadable", run.name, reason))
+
     def started(self, run, generations, threads):
         self.events.append(("started", run.name, generations))
         self._going.add(run.name)

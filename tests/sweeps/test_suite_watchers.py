@@ -1,7 +1,10 @@
 """What a suite's watcher hears about the runs under way, read from their metrics.csv."""
 
+import sys
+
 import pytest
 
+from neuroevo.cli.suite_progress import PlainSuiteWatcher
 from neuroevo.runs.metrics_files import read_rows
 from neuroevo.sweeps.runner import run_suite
 from neuroevo.sweeps.status import status_of
@@ -57,6 +60,22 @@ def test_a_damaged_line_of_metrics_csv_stops_nothing(vandalized, line):
     assert run.folder / "metrics.csv" in vandal.damaged
     assert [event for event in vandal.events if event[1] == run.name][-1] == ("finished", run.name, 3)
     assert {row["generation"] for name, row in vandal.rows if name == run.name} <= {0, 1, 2}
+
+
+def test_a_file_that_cannot_be_read_is_told_once(tmp_path, capsys):
+    """By a run's process that leaves it as it is."""
+    suite = load(tmp_path, 'configs = ["ga.toml"]')
+    (run,) = suite.runs
+    run.folder.mkdir(parents=True)
+    (run.folder / "metrics.csv").write_text("generation\n1,2\n")
+    listener = Listener()
+    idle = (sys.executable, "-c", "import time; time.sleep(1)")
+    (failure,) = run_suite(suite, listener, child=idle)
+    told = [event for event in listener.events if event[0] == "unreadable"]
+    assert [name for _, name, _ in told] == [run.name] == [failure.run.name]
+    assert f"{run.folder / 'metrics.csv'} is damaged" in told[0][2]
+    PlainSuiteWatcher().unreadable(run, told[0][2])
+    assert f"{run.name} goes on without being shown: {told[0][2]}" in capsys.readouterr().out
 
 
 def test_metrics_whose_names_csv_must_quote_reach_the_watcher(tmp_path, monkeypatch):

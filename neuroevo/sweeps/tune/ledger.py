@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from neuroevo.core.errors import UserError
 from neuroevo.system.files import write_atomically
+from neuroevo.system.reading import parse_json, read_regular
 
 LEDGER = "trials.json"
 Status = Literal["waiting", "running", "finished", "stopped", "failed"]
@@ -77,7 +78,7 @@ class Ledger:
         """
         path = out / LEDGER
         try:
-            trials = [Trial(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+            trials = [Trial(**each) for each in parse_json(read_regular(path))]
         except FileNotFoundError:
             return cls(path)
         except (OSError, ValueError, TypeError) as error:

@@ -32,6 +32,7 @@ from neuroevo.sweeps.tune.points import shared_networks
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
 from neuroevo.system.files import write_atomically
+from neuroevo.system.reading import parse_json, read_regular
 
 SWEEP, STATE = "sweep.json", "tune"  # in a sweep's folder: what it is, and Tune's own folder
 _FREE = ("concurrent", "address", "out", "shared")  # settings that may change when a sweep goes on
@@ -119,7 +120,7 @@ def check_same(sweep: Sweep) -> None:
     path = sweep.out / SWEEP
     now = json.loads(json.dumps(_identity(sweep)))
     try:
-        before = json.loads(path.read_text(encoding="utf-8"))
+        before = parse_json(read_regular(path))
     except FileNotFoundError:
         write_atomically(path, (json.dumps(now, indent=1) + "\n").encode())
         return

@@ -1,0 +1,46 @@
+"""Checks arrays of a state that was read from a file, whose shapes only the state's own class knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def check_array(what: str, array: np.ndarray, shape: Sequence[int | None], *dtypes: type) -> None:
+    """Checks one array.
+
+    Args:
+        what: What it is called in the message.
+        array: The array.
+        shape: Its expected shape; None is any length of at least 1.
+        dtypes: Those that it may have.
+
+    Raises:
+        ValueError: It has another shape or dtype, or a number that is not finite.
+    """
+    kinds = [np.dtype(dtype) for dtype in dtypes]
+    fits = len(array.shape) == len(shape) and all(
+        length >= 1 if expected is None else length == expected
+        for length, expected in zip(array.shape, shape, strict=True)
+    )
+    if array.dtype not in kinds or not fits:
+        names = " or ".join(map(str, kinds))
+        lengths = ", ".join("any" if length is None else str(length) for length in shape)
+        raise ValueError(f"{what} is {array.dtype} {list(array.shape)}, expected {names} [{lengths}]")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{what} has numbers that are not finite")
+
+
+def check_counts(**counts: int) -> None:
+    """Checks numbers of a state that count something, or are seeds.
+
+    Args:
+        counts: The numbers by name.
+
+    Raises:
+        ValueError: One is not in [0, 2**63).
+    """
+    for name, count in counts.items():
+        if not 0 <= count < 2**63:
+            raise ValueError(f"{name} is {count}, expected a number in [0, 2**63)")

@@ -1,0 +1,131 @@
+"""Configurations and suites, damaged at random: what was meant, or a UserError that names the file, never another."""
+
+import json
+
+import pytest
+from hypothesis import given
+
+from neuroevo.config.load import load_config
+from neuroevo.config.schema import Config
+from neuroevo.config.sources import apply
+from neuroevo.core.errors import UserError
+from neuroevo.sweeps.suite import load_suite
+from neuroevo.system.reading import DEEPEST, parse_json, parse_toml
+from tests.support.mutants import bounded, changed, damaged, fuzz, seeds
+from tests.support.runs import config
+from tests.support.suites import write
+
+TOML = config().toml()
+OF_2018 = {
+    "game": "frostbite",
+    "model": "LargeModel",
+    "num_validation_episodes": 30,
+    "num_test_episodes": 200,
+    "population_size": 1000,
+    "episode_cutoff_mode": 5000,
+    "timesteps": 1.5e9,
+    "validation_threshold": 10,
+    "mutation_power": 0.002,
+    "selection_threshold": 20,
+}
+OF_STRATEGIES = {
+    "game": "frostbite",
+    "model": "ModelVirtualBN",
+    "population_size": 5000,
+    "optimizer": {"args": {"stepsize": 0.01}, "type": "adam"},
+    "return_proc_mode": "centered_rank",
+    "l2coeff": 0.005,
+    "mutation_power": {"type": "LinearSchedule", "initial_p": 0.05, "final_p": 0.01, "schedule": 500},
+}
+
+
+def read(path, text):
+    """A configuration's file with this text is read, or refused by its name."""
+    path.write_bytes(text if isinstance(text, bytes) else text.encode(errors="surrogatepass"))
+    with bounded(64):
+        try:
+            made = load_config(path)
+        except UserError as error:
+            assert str(path) in str(error)
+            return None
+    assert isinstance(made, Config)
+    return made
+
+
+@fuzz(150)
+@given(seed=seeds)
+def test_damaged_toml(tmp_path_factory, seed):
+    text = damaged(TOML.encode(), seed)
+    if b":" not in text:  # which names somebody's own module, to be imported
+        read(tmp_path_factory.getbasetemp() / "damaged.toml", text)
+
+
+@fuzz(150)
+@given(seed=seeds)
+def test_damaged_json_of_2018(tmp_path_factory, seed):
+    for values in (OF_2018, OF_STRATEGIES):
+        path = tmp_path_factory.getbasetemp() / "damaged.json"
+        read(path, damaged(json.dumps(values, indent=1).encode(), seed))
+        read(path, json.dumps(changed(values, seed)))
+
+
+@fuzz(100)
+@given(seed=seeds)
+def test_damaged_suites(tmp_path_factory, seed):
+    folder = tmp_path_factory.getbasetemp()
+    text = 'configs = ["ga.toml"]\ngames = ["frostbite", "pong"]\nseeds = 2\nset = ["training.generations=3"]\n'
+    path = write(folder, text + "normalize = {frostbite = [65.2, 4334.7], pong = [-20.7, 14.6]}\nparallel = 2\n")
+    path.write_bytes(damaged(path.read_bytes(), seed))
+    with bounded(64):
+        try:
+            suite = load_suite(path, out=folder / "out")
+        except UserError as error:
+            assert str(error)
+            return
+    assert suite.runs
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "[" * 500 + "]" * 500, '{"a":' * 300 + "1" + "}" * 300])
+def test_deep_json(tmp_path, text):
+    with pytest.raises(ValueError, match=f"deeper than {DEEPEST}"):
+        parse_json(text)
+    path = tmp_path / "c.json"
+    path.write_text(f'{{"game": {text}}}')
+    with pytest.raises(UserError, match="c.json is not valid JSON"):
+        load_config(path)
+
+
+@pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = " + "[" * 100 + "]" * 100, "a" + ".a" * 300 + " = 1"])
+def test_deep_toml(tmp_path, text):
+    with pytest.raises(ValueError, match="deeper"):
+        parse_toml(text)
+    path = tmp_path / "c.toml"
+    path.write_text(text)
+    with pytest.raises(UserError, match="c.toml is not valid TOML"):
+        load_config(path)
+    with pytest.raises(UserError, match="suite|c.toml"):
+        load_suite(path)
+
+
+def test_numbers_of_thousands_of_digits(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(OF_2018).replace("1000", "1" * 5000))
+    with pytest.raises(UserError, match="c.json is not valid JSON"):
+        load_config(path)
+    (tmp_path / "c.toml").write_text(TOML.replace("seed = 4", f"seed = {'1' * 5000}"))
+    with pytest.raises(UserError, match="c.toml is not valid TOML"):
+        load_config(tmp_path / "c.toml")
+    with pytest.raises(UserError, match="training.seed"):
+        apply({}, f"training.seed = [{'1' * 5000}]")
+
+
+def test_a_suite_of_millions_of_runs(tmp_path):
+    names = [f"{number}.toml" for number in range(2000)]
+    path = write(tmp_path, f"configs = {names}\nseeds = 9000")
+    with bounded(64), pytest.raises(UserError, match="18,000,000 runs, expected at most 10,000"):
+        load_suite(path)
+
+
+def test_limits_are_far_from_what_is_meant():
+    nested = json.loads("[" * DEEPEST + "]" * DEEPEST)
+    assert parse_json(json.dumps(nested)) == nested and parse_toml(f"a = {'[' * 50}1{']' * 50}")
