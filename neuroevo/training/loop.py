@@ -51,18 +51,19 @@ def train(
     """
     state = start(algorithm, training) if state is None else state
     callback = callback or Callback()
+    clock = _Clock(state.seconds)
     evaluations = EliteEvaluations(evaluator, training, state.pending)
     announced = -1
 
     def wait(state: TrainState) -> tuple[TrainState, list[Record]]:
         """Waits about a minute, or until the oldest elite's evaluation is over."""
         nonlocal announced
-        oldest, begun = state.pending[0].record.generation, time.perf_counter()
+        oldest = state.pending[0].record.generation
         if oldest != announced:
             callback.phase(oldest, "test", evaluations.episodes)
             announced = oldest
         evaluations.wait(_TAIL_SECONDS, callback.progress)
-        after = state.seconds + (time.perf_counter() - begun)
+        after = clock.seconds()
         complete = [replace(record, seconds_total=after) for record in evaluations.take_complete()]
         return _after(replace(state, seconds=after), evaluations, complete, training), complete
 
@@ -72,7 +73,7 @@ def train(
             state = waited[0]
         if spent(state, training) is not None:
             break
-        state, record = _run_generation(algorithm, evaluator, training, state, callback)
+        state, record = _run_generation(algorithm, evaluator, training, state, callback, clock)
         evaluations.submit(record)
         complete = evaluations.take_complete()
         yield (state := _after(state, evaluations, complete, training)), complete
@@ -103,8 +104,28 @@ def _after(
     return replace(state, pending=evaluations.pending, confirmed_mean=confirmed)
 
 
+class _Clock:
+    """The wall time of a run: of all its sessions, whatever it is spent on, what the caller does between yields too.
+
+    Args:
+        before: Seconds of earlier sessions.
+    """
+
+    def __init__(self, before: float):
+        self._begun = time.perf_counter() - before
+
+    def seconds(self) -> float:
+        """Of this session and those before."""
+        return time.perf_counter() - self._begun
+
+
 def _run_generation(
-    algorithm: Algorithm, evaluator: Evaluator, training: Training, state: TrainState, callback: Callback
+    algorithm: Algorithm,
+    evaluator: Evaluator,
+    training: Training,
+    state: TrainState,
+    callback: Callback,
+    clock: _Clock,
 ) -> tuple[TrainState, GenerationRecord]:
     """Plays population and validation of one generation; returns the state after it and its record."""
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
@@ -138,7 +159,7 @@ def _run_generation(
             state.max_episode_steps, population.outcomes.steps
         ),
         steps=state.steps + steps,
-        seconds=state.seconds + seconds,
+        seconds=clock.seconds(),
         observation_statistics=None if statistics is None else statistics.after(population.outcomes.observation_sums),
     )
     source = f"metrics() of {type(algorithm).__name__}"

@@ -72,8 +72,8 @@ class GenerationRecord:
         validation: The validation episodes of all candidates.
         steps_total: Steps of population and validation since the run's start, which the budget counts.
         frames_total: `steps_total` times the environment's frame skip.
-        seconds_total: Wall time of the run so far. The record of a generation whose elite's evaluation was over only
-            after the last generation includes the time until then.
+        seconds_total: Wall time of the run so far, as TrainState.seconds has it. The record of a generation whose
+            elite's evaluation was over only after the last generation includes the time until then.
         steps_per_s: Rate of all episodes played during the generation, test episodes of earlier ones included.
         idle_share: Share of the worker threads' time during the generation for which they had no work, in [0, 1].
         extra_metrics: The algorithm's own numbers, such as sigma, under names that are not in `COLUMNS`.
