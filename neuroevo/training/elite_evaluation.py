@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from neuroevo.core.episode import Batch, Episode, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.system.statistics import summarize
-from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record
+from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record, with_retries
 
 
 def episode_priority(generation: int) -> int:
@@ -152,7 +152,9 @@ class _Playing:
         returns[self.missing], steps[self.missing] = self.batch.returns, self.batch.steps
         over = {index: failure for index, failure in self.batch.failures.items() if self.batch.steps[index]}
         failures |= {str(self.missing[index]): over[index] for index in sorted(over)}
-        return PendingEvaluation(self.before.record, returns, steps, failures)
+        metrics = with_retries(self.before.record.extra_metrics, self.batch.retries)
+        record = replace(self.before.record, extra_metrics=metrics)
+        return PendingEvaluation(record, returns, steps, failures)
 
     def record(self) -> Record:
         """The complete record, once all episodes are over."""

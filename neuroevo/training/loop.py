@@ -15,7 +15,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.training.callback import Callback
 from neuroevo.training.elite_evaluation import EliteEvaluations, episode_priority
 from neuroevo.training.phase import Phase, play_phase, population_seeds, validation_seeds
-from neuroevo.training.record import GenerationRecord, Record, checked_metrics
+from neuroevo.training.record import GenerationRecord, Record, checked_metrics, with_retries
 from neuroevo.training.state import TrainState, spent, start
 
 
@@ -176,7 +176,11 @@ def _run_generation(
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
-        extra_metrics=checked_metrics(source, algorithm.metrics(state.algorithm, told)),
+        extra_metrics=with_retries(
+            checked_metrics(source, algorithm.metrics(state.algorithm, told)),
+            population.outcomes.retries,
+            validation.outcomes.retries,
+        ),
         normalizer=normalizer,
     )
     return after, record

@@ -76,7 +76,8 @@ class GenerationRecord:
             elite's evaluation was over only after the last generation includes the time until then.
         steps_per_s: Rate of all episodes played during the generation, test episodes of earlier ones included.
         idle_share: Share of the worker threads' time during the generation for which they had no work, in [0, 1].
-        extra_metrics: The algorithm's own numbers, such as sigma, under names that are not in `COLUMNS`.
+        extra_metrics: The algorithm's own numbers, such as sigma, under names that are not in `COLUMNS`; and `retries`,
+            how often episodes were played again, where that is done. It counts the test episodes that are over, too.
         normalizer: What all networks of the generation see observations through; None: they see them as they are.
     """
 
@@ -190,6 +191,22 @@ _VALUES: dict[str, Callable[[Record], Any]] = {  # users' scripts read these nam
 COLUMNS = ("generation", *_VALUES)
 """The names that every run's rows have, in their order; an algorithm's own metrics come after the first of them."""
 
+RETRIES = "retries"  # the one metric of some runs that is not their algorithm's
+
+
+def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict[str, float | None]:
+    """Counts episodes that were played again among a generation's metrics.
+
+    Args:
+        metrics: GenerationRecord.extra_metrics.
+        more: Numbers to add, as Outcomes.retries has them.
+
+    Returns:
+        The metrics, with a count where there is one.
+    """
+    counts = [count for count in (metrics.get(RETRIES), *more) if count is not None]
+    return {**metrics, RETRIES: sum(counts)} if counts else dict(metrics)
+
 
 def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float | None]:
     """Checks an algorithm's own metrics.
@@ -206,8 +223,8 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
     """
     checked: dict[str, float | None] = {}
     for name, value in metrics.items():
-        if name in COLUMNS:
-            raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
+        if name in COLUMNS or name == RETRIES:
+            raise UserError(f"{source} has '{name}', which is a column of runs' results; expected another name")
         number = value.item() if isinstance(value, np.generic) else value
         if number is not None and not (isinstance(number, int | float) and math.isfinite(number)):
             raise UserError(f"{source} has {name} = {value!r}, expected a finite number, or None if it is not known")
