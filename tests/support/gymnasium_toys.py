@@ -226,7 +226,8 @@ class ToyUnlucky(Toy):
         os.truncate(left, count - 1)
         if self.what == "leave a child":  # which has the socket, too
             if os.fork() == 0:
-                time.sleep(30)
+                os.closerange(1, 3)  # those that others wait for
+                time.sleep(15)
                 os._exit(0)
             os._exit(4)
         if self.what == "be killed":

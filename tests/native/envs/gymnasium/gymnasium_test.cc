@@ -238,9 +238,10 @@ TEST(BadAnswers) {
 
 // What a worker leaves behind may hold its end of the socket, and says nothing.
 TEST(AWorkerThatLeavesAChild) {
-  auto pool = Pool(Start() + Hear(kReset) + "sleep 20 <&0 & exit 3", 1, "10");
+  auto pool = Pool(Start() + Hear(kReset) + "exec 7<&0; sleep 20 >/dev/null 2>&1 & exit 3", 1, "10");
   CHECK_THROWS(pool->Reset({0}, {7}, {0}), "the worker ended with exit code 3");
-  auto at_once = Pool(Start() + Hear(kReset) + "sleep 20 <&0 & " + Say(Result(0)) + "exit 3", 1, "10");
+  auto at_once =
+      Pool(Start() + Hear(kReset) + "exec 7<&0; sleep 20 >/dev/null 2>&1 & " + Say(Result(0)) + "exit 3", 1, "10");
   at_once->Reset({0}, {7}, {0});  // what it had said before counts
 }
 
@@ -250,7 +251,8 @@ class Shift {
   explicit Shift(const std::string& name) : folder_("/tmp/neuroevo_" + name + "_" + std::to_string(getpid())) {}
   ~Shift() { rmdir(folder_.c_str()); }
   std::string Script(const std::string& first, const std::string& others) const {
-    return Start() + "if mkdir " + folder_ + " 2>/dev/null; then " + first + "else " + others + "fi; exec sleep 60";
+    return Start() + "if mkdir " + folder_ + " 2>/dev/null; then " + first + "else " + others + "fi; " +
+           Hear(1);  // until it is told to end
   }
 
  private:
