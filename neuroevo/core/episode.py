@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -133,6 +133,9 @@ class EpisodeResults:
         )
 
 
+OnResults = Callable[[EpisodeResults], None]  # ids are indices in what was submitted
+
+
 class Batch:
     """Episodes that an evaluator has taken, and what is known of them so far.
 
@@ -140,6 +143,7 @@ class Batch:
         returns: float64 [N], 0 where an episode is not over.
         steps: int64 [N], decisions, likewise.
         over: How many episodes are.
+        is_over: bool [N], which of them.
         failures: As Outcomes has them, of the episodes that are over.
         observation_sums: As Outcomes has them, of the episodes before the first that is not over; those of later ones
             are kept until it is their turn.
@@ -147,13 +151,20 @@ class Batch:
         retries: As Outcomes has them, of the episodes that are over.
     """
 
-    def __init__(self, episodes: int, behavior_size: int = 0, behavior_dtype: DTypeLike = np.float64):
+    def __init__(
+        self,
+        episodes: int,
+        behavior_size: int = 0,
+        behavior_dtype: DTypeLike = np.float64,
+        on_results: OnResults | None = None,
+    ):
         """A batch of which nothing is over.
 
         Args:
             episodes: N.
             behavior_size: B; 0: behaviors are not recorded.
             behavior_dtype: Theirs.
+            on_results: Called with what book() has noted.
         """
         self.returns, self.steps = np.zeros(episodes), np.zeros(episodes, np.int64)
         self.failures: dict[int, str] = {}
@@ -161,9 +172,10 @@ class Batch:
         self.behaviors = np.zeros((episodes, behavior_size), behavior_dtype) if behavior_size else None
         self.retries: int | None = None
         self.over = 0
-        self._is_over = np.zeros(episodes, bool)
+        self.is_over = np.zeros(episodes, bool)
         self._added = 0  # the first episode whose sums are not in observation_sums
         self._waiting: dict[int, np.ndarray] = {}  # sums of episodes after that, by their index
+        self._on_results = on_results
 
     def book(self, results: EpisodeResults) -> None:
         """Notes that episodes are over.
@@ -175,7 +187,7 @@ class Batch:
             return
         self.returns[results.ids], self.steps[results.ids] = results.returns, results.steps
         self.over += len(results)
-        self._is_over[results.ids] = True
+        self.is_over[results.ids] = True
         for index, failure in zip(results.ids.tolist(), results.failures, strict=True):
             if failure:
                 self.failures[index] = failure
@@ -186,12 +198,16 @@ class Batch:
                 sums = results.observation_sums[place]
                 # A copy: it is a row of many, which are not to live as long.
                 self._waiting[int(results.ids[place])] = np.zeros_like(sums) if results.failures[place] else sums.copy()
+        if self.behaviors is None and results.behaviors.shape[1]:
+            self.behaviors = np.zeros((len(self.steps), results.behaviors.shape[1]), results.behaviors.dtype)
         if self.behaviors is not None:
             self.behaviors[results.ids] = results.behaviors
-        while self._added < len(self.steps) and self._is_over[self._added]:
+        while self._added < len(self.steps) and self.is_over[self._added]:
             if self._added in self._waiting:
                 self.observation_sums = summed(self.observation_sums, self._waiting.pop(self._added))
             self._added += 1
+        if self._on_results is not None:
+            self._on_results(results)
 
     @property
     def left(self) -> int:

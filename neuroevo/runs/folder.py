@@ -4,7 +4,7 @@ config.toml     the configuration with every default filled in
 reference.npy   the reference batch of a network with virtual batch normalization, see reference
 info.json       command, seed, environment, versions, git commit, machine; the same of every time the run was resumed
 metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
-checkpoints/    what the run can go on from, see checkpoints
+checkpoints/, journal.bin   what the run can go on from, see checkpoints; and of the generation in progress, see journal
 tensorboard/    event files
 own/            the source of the user's own modules that the configuration names
 log.txt         what happened when
@@ -56,6 +56,7 @@ class RunFolder:
         reference_batch: Observations that the network's vbn layers take statistics of, [128, ...]; None without such
             layers.
         unusable: Newer checkpoints that `resume` passed over.
+        origin: What of the configuration results depend on.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class RunFolder:
             reference_batch: See the class.
         """
         self.path, self.config, self.reference_batch = path, config, reference_batch
-        self._origin = config.origin()  # now: a file may become another one while the run goes
+        self.origin = config.origin()  # now: a file may become another one while the run goes
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
         self.unusable: list[Unusable] = []
@@ -202,8 +203,8 @@ class RunFolder:
             print(f"neuroevo: {changed}", file=sys.stderr, flush=True)
         return self
 
-    def add(self, state: TrainState, records: Sequence[Record]) -> None:
-        """Writes complete records, and a checkpoint of the state when one is due.
+    def add(self, state: TrainState, records: Sequence[Record]) -> bool:
+        """Writes complete records, and a checkpoint of the state when one is due; returns whether it was.
 
         Args:
             state: The state after a generation.
@@ -220,12 +221,13 @@ class RunFolder:
                     if self._tensorboard is not None:
                         self._tensorboard.add(record)
                 self._after = state, self._metrics.lengths
-            if self._checkpoints.due(state.generation) or spent(state, self.config.training):
+            if due := self._checkpoints.due(state.generation) or spent(state, self.config.training) is not None:
                 self._save()
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
         for record in records:
             log.info("%s", describe(record))
+        return due
 
     def save(self) -> None:
         """Writes a checkpoint of the last finished generation, if there is none yet and if that is possible."""
@@ -241,13 +243,13 @@ class RunFolder:
         Raises:
             OSError: It cannot be written.
         """
-        write_snapshot(self.path, Checkpoint(self.state, self._origin, self._metrics.lengths), into)
+        write_snapshot(self.path, Checkpoint(self.state, self.origin, self._metrics.lengths), into)
 
     def _save(self) -> None:
         state, lengths = self._after
         assert lengths is not None, "open() comes first"
         self._metrics.flush()
-        self._checkpoints.save(Checkpoint(state, self._origin, lengths))
+        self._checkpoints.save(Checkpoint(state, self.origin, lengths))
 
     def close(self) -> None:
         """Closes the files and unlocks the folder."""

@@ -14,6 +14,7 @@ from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
 from neuroevo.training.callback import Callback
 from neuroevo.training.elite_evaluation import EliteEvaluations, episode_priority
+from neuroevo.training.journal import Journal
 from neuroevo.training.phase import Phase, play_phase, population_seeds, validation_seeds
 from neuroevo.training.record import GenerationRecord, Record, checked_metrics, with_retries
 from neuroevo.training.state import TrainState, spent, start
@@ -25,6 +26,7 @@ def train(
     training: Training,
     state: TrainState | None = None,
     callback: Callback | None = None,
+    journal: Journal | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
     """Runs generations until a budget is spent or the target is reached, then waits for all elites' evaluations.
 
@@ -38,6 +40,7 @@ def train(
         training: Episodes, budgets and the seed.
         state: Where to go on from; None for the start.
         callback: Hears of each phase and its progress.
+        journal: Knows episodes that were over before the run was resumed, and notes the others; None: there is none.
 
     Yields:
         The state after each generation and the records that became complete, oldest first: later than their
@@ -52,7 +55,7 @@ def train(
     state = start(algorithm, training) if state is None else state
     callback = callback or Callback()
     clock = _Clock(state.seconds)
-    evaluations = EliteEvaluations(evaluator, training, state.pending)
+    evaluations = EliteEvaluations(evaluator, training, state.pending, journal)
     announced = -1
 
     def wait(state: TrainState) -> tuple[TrainState, list[Record]]:
@@ -73,7 +76,7 @@ def train(
             state = waited[0]
         if spent(state, training) is not None:
             break
-        state, record = _run_generation(algorithm, evaluator, training, state, callback, clock)
+        state, record = _run_generation(algorithm, evaluator, training, state, callback, clock, journal)
         evaluations.submit(record)
         complete = evaluations.take_complete()
         yield (state := _after(state, evaluations, complete, training)), complete
@@ -126,6 +129,7 @@ def _run_generation(
     state: TrainState,
     callback: Callback,
     clock: _Clock,
+    journal: Journal | None,
 ) -> tuple[TrainState, GenerationRecord]:
     """Plays population and validation of one generation; returns the state after it and its record."""
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
@@ -137,7 +141,9 @@ def _run_generation(
             callback.phase(generation, name, sum(map(len, seeds)))
         limit, priority = state.max_episode_steps, episode_priority(generation)
         try:
-            return play_phase(evaluator, genomes, seeds, limit, normalizer, priority, callback.progress)
+            return play_phase(
+                evaluator, genomes, seeds, limit, normalizer, priority, callback.progress, journal, (generation, name)
+            )
         except SimulationError as error:
             raise SimulationError(f"{name} of generation {generation}: {error}") from None
 

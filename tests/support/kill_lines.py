@@ -21,7 +21,7 @@ from tests.support.runs import config, new_run, play, results
 
 PACKAGE = Path(__file__).parents[2] / "neuroevo"
 WRITERS = ("system.files", "runs.metrics_files", "runs.checkpoint", "runs.checkpoints", "runs.folder")
-WRITERS += ("runs.training_run", "runs.tensorboard")
+WRITERS += ("runs.training_run", "runs.tensorboard", "runs.journal", "runs.journal_file", "training.journal")
 CHANGES = {
     "env": {"name": "Hopper-v5"},
     "network": {"name": "mlp", "normalize_observations": True},
