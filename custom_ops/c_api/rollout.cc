@@ -45,6 +45,7 @@ class OwnedResults : public neuroevo_results {
       ids_.push_back(result.id);
       returns_.push_back(result.total_reward);
       steps_.push_back(result.steps);
+      retries_.push_back(result.end.retries);
       failures_.push_back(result.end.failure.c_str());
       std::vector<uint8_t>().swap(result.end.behavior);  // a trajectory may be megabytes
     }
@@ -52,6 +53,7 @@ class OwnedResults : public neuroevo_results {
     returns = returns_.data();
     steps = steps_.data();
     failures = failures_.data();
+    retries = retries_.data();
     observation_sums = sums_.data();
     behaviors = behaviors_.data();
   }
@@ -61,7 +63,7 @@ class OwnedResults : public neuroevo_results {
  private:
   std::vector<EpisodeResult> all_;  // whose failures are pointed to
   std::vector<double> returns_, sums_;
-  std::vector<int64_t> ids_, steps_;
+  std::vector<int64_t> ids_, steps_, retries_;
   std::vector<const char*> failures_;
   std::vector<uint8_t> behaviors_;
 };

@@ -46,6 +46,7 @@ typedef struct {
   const double* returns;          /* [E] */
   const int64_t* steps;           /* [E] */
   const char* const* failures;    /* [E], why an episode was broken off; "" where it was not */
+  const int64_t* retries;         /* [E], how often an episode was played again, as its environment had failed */
   int64_t observation_sums_size;  /* 1 + 2n for observations of n values; 0 if no episode had a normalizer */
   const double* observation_sums; /* [E, that]: count, sums, sums of squares; 0 where an episode had no normalizer */
   int64_t behavior_bytes;         /* of an episode; 0 if none are recorded */

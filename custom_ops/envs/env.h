@@ -69,6 +69,9 @@ class Env {
   // Why the episode was broken off, where its simulation failed; "" where it did not.
   virtual std::string Failure() const { return ""; }
 
+  // How often the episode was played again so far, as what simulates it had failed by chance.
+  virtual int64_t Retries() const { return 0; }
+
   // Writes the current screen as red, green, blue: render_bytes() long.
   virtual void Render(uint8_t* rgb) const;
 };

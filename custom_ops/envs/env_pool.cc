@@ -225,7 +225,7 @@ std::string EnvPool::Failure(int64_t slot) {
 std::string EnvPool::FailureOf(const Slot& slot) { return slot.failure.empty() ? slot.env->Failure() : slot.failure; }
 
 void EnvPool::NoteEnd(Slot* slot) const {
-  slot->end = {FailureOf(*slot)};
+  slot->end = {FailureOf(*slot), slot->env->Retries()};
   if (slot->normalizer) slot->end.observation_sums = slot->sums.values();
   if (plan_.records()) slot->end.behavior = slot->behaviors.Finish(plan_, *slot->env, !slot->end.failure.empty());
   slot->ended = true;

@@ -10,6 +10,7 @@ namespace neuroevo {
 
 struct EpisodeEnd {
   std::string failure = {};                   // why the episode was broken off; "" where it was not
+  int64_t retries = 0;                        // how often it was played again, see Env::Retries
   std::vector<double> observation_sums = {};  // [1 + 2n], see ObservationSums; empty without a normalizer
   std::vector<uint8_t> behavior = {};         // see BehaviorPlan; zeros where it failed; empty if none are recorded
 };

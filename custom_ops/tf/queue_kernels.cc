@@ -178,20 +178,22 @@ class EpisodeQueueResultsOp : public OpKernel {
       EpisodeQueue& queue = LookupQueue(ctx);
       const std::chrono::milliseconds time(std::clamp<int64_t>(Scalar<int64_t>(ctx, "milliseconds"), 0, kLongestWait));
       const std::vector<EpisodeResult> results = queue.Results(Scalar<int64_t>(ctx, "count"), time);
-      SetScalar<int64_t>(ctx, 6, queue.TotalSteps());
+      SetScalar<int64_t>(ctx, 7, queue.TotalSteps());
       const int64_t count = static_cast<int64_t>(results.size());
       auto ids = Output(ctx, 0, {count})->flat<int64_t>();
       auto returns = Output(ctx, 1, {count})->flat<double>();
       auto steps = Output(ctx, 2, {count})->flat<int64_t>();
       auto failures = Output(ctx, 3, {count})->flat<tensorflow::tstring>();
+      auto retries = Output(ctx, 4, {count})->flat<int64_t>();
       for (int64_t i = 0; i < count; ++i) {
         ids(i) = results[i].id;
         returns(i) = results[i].total_reward;
         steps(i) = results[i].steps;
         failures(i) = results[i].end.failure;
+        retries(i) = results[i].end.retries;
       }
-      SetRows(ctx, 4, results, &EpisodeEnd::observation_sums);
-      SetRows(ctx, 5, results, &EpisodeEnd::behavior);
+      SetRows(ctx, 5, results, &EpisodeEnd::observation_sums);
+      SetRows(ctx, 6, results, &EpisodeEnd::behavior);
     });
   }
 

@@ -133,16 +133,17 @@ REGISTER_OP("EpisodeQueueResults")
     .Output("returns: float64")
     .Output("steps: int64")
     .Output("failures: string")
+    .Output("retries: int64")
     .Output("observation_sums: float64")
     .Output("behaviors: uint8")
     .Output("total_steps: int64")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       TF_RETURN_IF_ERROR(VectorsOut(c));
-      for (int i : {4, 5}) {
+      for (int i : {5, 6}) {
         c->set_output(i, c->Matrix(InferenceContext::kUnknownDim, InferenceContext::kUnknownDim));
       }
-      c->set_output(6, c->Scalar());
+      c->set_output(7, c->Scalar());
       return absl::OkStatus();
     })
     .Doc(R"doc(
@@ -152,6 +153,7 @@ count, milliseconds: waits until there are `count` results, the time is over or 
 that waits, so a graph that runs lanes should not contain this op.
 episode_ids, returns, steps: [E].
 failures: [E], why an episode was broken off: an action was not finite or its simulation failed; "" where it was not.
+retries: [E], how often an episode was played again, as its environment had failed by chance.
 observation_sums: [E, 1 + 2n], of the observations shown by EnvNormalizedObservation, before they were normalized: their
   count, the sums of their n values, the sums of squares. 0 where an episode had no normalizer; [E, 0] if none had one.
 behaviors: [E, bytes], samples one after another, each of the behavior_dtype and shape that EnvPoolSpec tells. 0 where

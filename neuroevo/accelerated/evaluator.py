@@ -23,7 +23,7 @@ from neuroevo.accelerated.program_state import NO_EPISODE, Stock
 from neuroevo.accelerated.simulator import Simulator
 from neuroevo.accelerated.weights import AcceleratedRows, NativeRows
 from neuroevo.core.closing import Closing
-from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.native.weights import NativeWeights
@@ -106,9 +106,14 @@ class AcceleratedEvaluator(Closing):
         """See the class; 1 before the first step."""
         return self._steps / self.lane_steps if self.lane_steps else 1.0
 
-    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:  # noqa: ARG002
+    def submit(
+        self,
+        episodes: Sequence[Episode],
+        priority: int = 0,  # noqa: ARG002
+        on_results: OnResults | None = None,
+    ) -> Batch:
         """Queues episodes; see the Evaluator protocol. What is waited for is played first, whatever its priority."""
-        batch = Batch(len(episodes))
+        batch = Batch(len(episodes), on_results=on_results)
         if episodes:
             self._queue.append(_Queued(batch, list(episodes)))
         return batch

@@ -17,7 +17,7 @@ from neuroevo.cluster.machines import Machines
 from neuroevo.cluster.table import table_of
 from neuroevo.config.schema import Cluster
 from neuroevo.core.closing import Closing
-from neuroevo.core.episode import Batch, Episode, Outcomes
+from neuroevo.core.episode import Batch, Episode, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center
 from neuroevo.native.weights import NativeWeights
@@ -62,12 +62,13 @@ class ClusterEvaluator(Closing):
         """Plays all episodes and returns their outcomes in order: submit() and wait()."""
         return self.wait(self.submit(episodes), on_progress)
 
-    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
+    def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
         """Sends the episodes and returns at once. Those of a lower priority number are played first.
 
         Args:
             episodes: What to play.
             priority: See the Evaluator protocol.
+            on_results: Likewise.
 
         Returns:
             The batch, which wait() takes.
@@ -76,7 +77,7 @@ class ClusterEvaluator(Closing):
             EnvironmentFailure: An environment failed on one of the machines. This and KeyboardInterrupt leave the
                 evaluator closed.
         """
-        batch = Batch(len(episodes), self.behavior_size, self._behavior_dtype)
+        batch = Batch(len(episodes), self.behavior_size, self._behavior_dtype, on_results)
         if not episodes:
             return batch
         with self._closed_on_failure(), deferred_signals():

@@ -192,7 +192,7 @@ class Player(Closing):
             reader = own.readers[piece.batch]
             episodes = reader.episodes(piece.episodes)
             with self._news:  # _collect() waits until its piece is known
-                batch = self._evaluator.submit(episodes, priority, reader.shared_parents(piece.episodes))
+                batch = self._evaluator.submit(episodes, priority, parents=reader.shared_parents(piece.episodes))
                 self._pieces[batch] = own, piece
         for number in over:
             own.readers.pop(number, None)

@@ -105,7 +105,8 @@ class Training:
     generations: Count | None = None
     """Ends the run after this many generations."""
     minutes: Positive | None = None
-    """Ends the run after this wall time; results then depend on the machine's speed."""
+    """Ends the run after the generation in which this wall time is over: all that it waits for counts, in all sessions
+    of a resumed run together. Results then depend on the machine's speed."""
     target: Annotated[float | str | None, PlainValidator(_checked_target)] = None
     """Ends the run once an elite reaches this mean return in validation and then in its test episodes, if there are
     any. "solved" is what Gymnasium's registry demands of the task, or for a maze that the goal is reached."""

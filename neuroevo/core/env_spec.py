@@ -13,8 +13,11 @@ class EnvSpec:
         name: The environment's full name, to show: "frostbite", "Hopper-v5".
         family: The native family that makes it: "atari", "mujoco", "hard_maze", "gymnasium".
         options: That family's options as texts "key=value".
+        retries: Whether an episode may be played again, as what simulates it has failed by chance; results then say how
+            often that was.
     """
 
     name: str
     family: str
     options: tuple[str, ...]
+    retries: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -45,6 +45,8 @@ class Outcomes:
             fails may be anything; likewise those whose sums are not finite.
         behaviors: [N, B] in the environment's own dtype, of a trajectory one sample after another; anything where an
             episode failed; None if they are not recorded.
+        retries: How often episodes were played again in all, as what simulates them had failed by chance; None where
+            that is not done.
     """
 
     returns: np.ndarray
@@ -52,6 +54,7 @@ class Outcomes:
     failures: Mapping[int, str] = field(default_factory=dict)
     observation_sums: np.ndarray | None = None
     behaviors: np.ndarray | None = None
+    retries: int | None = None
 
     @property
     def counted(self) -> np.ndarray:
@@ -87,6 +90,8 @@ class EpisodeResults:
             sums of squares, before they were normalized; 0 where an episode had no normalizer, [E, 0] if none had one.
         behaviors: [E, B] in the environment's own dtype; anything where an episode failed; [E, 0] if they are not
             recorded.
+        retries: int64 [E], how often an episode was played again, as what simulates it had failed by chance; None where
+            that is not done.
     """
 
     ids: np.ndarray
@@ -95,6 +100,7 @@ class EpisodeResults:
     failures: Sequence[str]
     observation_sums: np.ndarray
     behaviors: np.ndarray
+    retries: np.ndarray | None = None
 
     def __len__(self) -> int:
         """E."""
@@ -123,7 +129,11 @@ class EpisodeResults:
             [self.failures[place] for place in places],
             self.observation_sums[places],
             self.behaviors[places],
+            None if self.retries is None else self.retries[places],
         )
+
+
+OnResults = Callable[[EpisodeResults], None]  # ids are indices in what was submitted
 
 
 class Batch:
@@ -133,28 +143,39 @@ class Batch:
         returns: float64 [N], 0 where an episode is not over.
         steps: int64 [N], decisions, likewise.
         over: How many episodes are.
+        is_over: bool [N], which of them.
         failures: As Outcomes has them, of the episodes that are over.
         observation_sums: As Outcomes has them, of the episodes before the first that is not over; those of later ones
             are kept until it is their turn.
         behaviors: [N, B] as Outcomes has them, 0 where an episode is not over; None if they are not recorded.
+        retries: As Outcomes has them, of the episodes that are over.
     """
 
-    def __init__(self, episodes: int, behavior_size: int = 0, behavior_dtype: DTypeLike = np.float64):
+    def __init__(
+        self,
+        episodes: int,
+        behavior_size: int = 0,
+        behavior_dtype: DTypeLike = np.float64,
+        on_results: OnResults | None = None,
+    ):
         """A batch of which nothing is over.
 
         Args:
             episodes: N.
             behavior_size: B; 0: behaviors are not recorded.
             behavior_dtype: Theirs.
+            on_results: Called with what book() has noted.
         """
         self.returns, self.steps = np.zeros(episodes), np.zeros(episodes, np.int64)
         self.failures: dict[int, str] = {}
         self.observation_sums: np.ndarray | None = None
         self.behaviors = np.zeros((episodes, behavior_size), behavior_dtype) if behavior_size else None
+        self.retries: int | None = None
         self.over = 0
-        self._is_over = np.zeros(episodes, bool)
+        self.is_over = np.zeros(episodes, bool)
         self._added = 0  # the first episode whose sums are not in observation_sums
         self._waiting: dict[int, np.ndarray] = {}  # sums of episodes after that, by their index
+        self._on_results = on_results
 
     def book(self, results: EpisodeResults) -> None:
         """Notes that episodes are over.
@@ -166,21 +187,27 @@ class Batch:
             return
         self.returns[results.ids], self.steps[results.ids] = results.returns, results.steps
         self.over += len(results)
-        self._is_over[results.ids] = True
+        self.is_over[results.ids] = True
         for index, failure in zip(results.ids.tolist(), results.failures, strict=True):
             if failure:
                 self.failures[index] = failure
+        if results.retries is not None:
+            self.retries = (self.retries or 0) + int(results.retries.sum())
         if results.observation_sums.shape[1]:
             for place in np.flatnonzero(results.observation_sums[:, 0]):
                 sums = results.observation_sums[place]
                 # A copy: it is a row of many, which are not to live as long.
                 self._waiting[int(results.ids[place])] = np.zeros_like(sums) if results.failures[place] else sums.copy()
+        if self.behaviors is None and results.behaviors.shape[1]:
+            self.behaviors = np.zeros((len(self.steps), results.behaviors.shape[1]), results.behaviors.dtype)
         if self.behaviors is not None:
             self.behaviors[results.ids] = results.behaviors
-        while self._added < len(self.steps) and self._is_over[self._added]:
+        while self._added < len(self.steps) and self.is_over[self._added]:
             if self._added in self._waiting:
                 self.observation_sums = summed(self.observation_sums, self._waiting.pop(self._added))
             self._added += 1
+        if self._on_results is not None:
+            self._on_results(results)
 
     @property
     def left(self) -> int:
@@ -190,4 +217,4 @@ class Batch:
     @property
     def outcomes(self) -> Outcomes:
         """The results, once all episodes are over."""
-        return Outcomes(self.returns, self.steps, self.failures, self.observation_sums, self.behaviors)
+        return Outcomes(self.returns, self.steps, self.failures, self.observation_sums, self.behaviors, self.retries)

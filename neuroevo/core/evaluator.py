@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from neuroevo.core.episode import Batch, Episode, Outcomes
+from neuroevo.core.episode import Batch, Episode, OnResults, Outcomes
 from neuroevo.core.genome import Genome
 
 
@@ -48,13 +48,14 @@ class Evaluator(Protocol):
     def weights(self) -> Weights:
         """The weights of its networks."""
 
-    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
+    def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
         """Queues episodes and returns at once.
 
         Args:
             episodes: What to play.
             priority: Episodes with a lower number are played first. Those with a higher number fill the slots that
                 would otherwise be idle while the last urgent episodes finish.
+            on_results: Called with what comes of the episodes, as it comes, by the thread that submits and waits.
 
         Returns:
             The batch, which wait() takes.

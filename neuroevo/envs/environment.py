@@ -94,7 +94,8 @@ class Environment:
         Raises:
             UserError: Something that it needs is missing.
         """
-        return EnvSpec(self.name, self.family.name, self.family.native_options(self.name, self.values))
+        options = self.family.native_options(self.name, self.values)
+        return EnvSpec(self.name, self.family.name, options, self.family.retries)
 
     @property
     def file(self) -> UserFile | None:

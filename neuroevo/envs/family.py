@@ -54,6 +54,7 @@ class EnvFamily(ABC):
         file_option: The option that may be the path of a file of the user's own, whose contents results depend on. It
             is a path where it begins with / . or ~, and anything else a name.
         free_options: The options that results do not depend on.
+        retries: Whether an episode may be played again, as EnvSpec.retries has it.
         tried_at_preflight: Whether an environment is made once, before a run starts, to see that it can be; only where
             that takes well below a second.
         accelerated: Whether its simulators run on the accelerator, together with the networks; then
@@ -64,6 +65,7 @@ class EnvFamily(ABC):
     continuous_actions: ClassVar[bool | None] = None
     file_option: ClassVar[str | None] = None
     free_options: ClassVar[Sequence[str]] = ()
+    retries: ClassVar[bool] = False
     tried_at_preflight: ClassVar[bool] = True
     accelerated: ClassVar[bool] = False
 

@@ -32,6 +32,7 @@ class EnvPool:
         behavior_size: B, numbers recorded of an episode's behavior; 0 if none are.
         render_shape: (height, width, 3); () if it cannot be rendered.
         state_size: Numbers of a state; 0 if there is none.
+        retries: Whether an episode may be played again, as EnvSpec.retries has it.
     """
 
     def __init__(self, env: env_spec.EnvSpec, slots: int):
@@ -62,6 +63,7 @@ class EnvPool:
         self.action_high = np.array(spec.action_high[:vector], np.float32)
         self.state_size: int = spec.state_size
         self.behavior_size = 0
+        self.retries = env.retries
         self._action_shape = () if self.action_dtype == np.int32 else (self.num_actions,)
 
     def __del__(self) -> None:

@@ -106,6 +106,7 @@ class Results(ctypes.Structure):
         ("returns", ctypes.POINTER(c_double)),
         ("steps", ctypes.POINTER(c_int64)),
         ("failures", ctypes.POINTER(c_char_p)),
+        ("retries", ctypes.POINTER(c_int64)),
         ("observation_sums_size", c_int64),
         ("observation_sums", ctypes.POINTER(c_double)),
         ("behavior_bytes", c_int64),

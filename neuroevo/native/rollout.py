@@ -93,6 +93,7 @@ class Rollout:
                 [failure.decode() for failure in results.failures[:count]],
                 _copied(results.observation_sums, (count, sums), np.float64),
                 behaviors.view(dtype) if behavior else np.zeros((count, 0), dtype),
+                _copied(results.retries, (count,), np.int64) if self._pool.retries else None,
             )
         finally:
             core().neuroevo_results_free(pointer)

@@ -35,6 +35,7 @@ class EnginePool(Protocol):
     frame_skip: int
     behavior_dtype: np.dtype
     behavior_size: int
+    retries: bool
 
     def record_behaviors(self, every: int, samples: int) -> None:
         """Records the behavior of every episode; before the first reset."""

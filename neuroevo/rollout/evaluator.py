@@ -13,7 +13,7 @@ import numpy as np
 
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.closing import Closing
-from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center, Genome
@@ -128,12 +128,19 @@ class LocalEvaluator(Closing):
         """Plays all episodes and returns their outcomes in order: submit() and wait()."""
         return self.wait(self.submit(episodes), on_progress)
 
-    def submit(self, episodes: Sequence[Episode], priority: int = 0, parents: Iterable[Genome] | None = None) -> Batch:
+    def submit(
+        self,
+        episodes: Sequence[Episode],
+        priority: int = 0,
+        on_results: OnResults | None = None,
+        parents: Iterable[Genome] | None = None,
+    ) -> Batch:
         """Takes the episodes and returns at once. Those of a lower priority number are played first.
 
         Args:
             episodes: What to play.
             priority: See the Evaluator protocol.
+            on_results: Likewise.
             parents: Genomes whose weights are kept for more of their children, in this submission or later ones; None
                 for those that have several children here.
 
@@ -145,7 +152,10 @@ class LocalEvaluator(Closing):
                 evaluator closed.
         """
         with self._closed_on_failure():
-            return self._submit(episodes, priority, parents)
+            batch = Batch(len(episodes), self.behavior_size, self.behavior_dtype, on_results)
+            if episodes:
+                self._submit(batch, episodes, priority, parents)
+            return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
         """The outcomes of a batch, in the order of its episodes: when all are over, or what there is after `seconds`.
@@ -187,10 +197,9 @@ class LocalEvaluator(Closing):
         atexit.unregister(self.close)
         self._pipeline.close()
 
-    def _submit(self, episodes: Sequence[Episode], priority: int, parents: Iterable[Genome] | None) -> Batch:
-        batch = Batch(len(episodes), self.behavior_size, self.behavior_dtype)
-        if not episodes:
-            return batch
+    def _submit(
+        self, batch: Batch, episodes: Sequence[Episode], priority: int, parents: Iterable[Genome] | None
+    ) -> None:
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
         needed = needed_rows(genomes, self._rank)
         self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)])
@@ -215,7 +224,6 @@ class LocalEvaluator(Closing):
         self._playing[self._next_id] = _Playing(batch, rows, numbers)
         self._next_id += len(episodes) + len(genomes)
         self._pipeline.submit(submission, priority)
-        return batch
 
     def _bring_parents(self, parents: Iterable[Genome]) -> None:
         """Makes the weights of these genomes, as far as there are rows."""

@@ -4,7 +4,7 @@ config.toml     the configuration with every default filled in
 reference.npy   the reference batch of a network with virtual batch normalization, see reference
 info.json       command, seed, environment, versions, git commit, machine; the same of every time the run was resumed
 metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
-checkpoints/    what the run can go on from, see checkpoints
+checkpoints/, journal.bin   what the run can go on from, see checkpoints; and of the generation in progress, see journal
 tensorboard/    event files
 own/            the source of the user's own modules that the configuration names
 signature.json  with these, or with a robot's model of the user's own: that this user made the run, see config.signature
@@ -56,6 +56,8 @@ class RunFolder:
         reference_batch: Observations that the network's vbn layers take statistics of, [128, ...]; None without such
             layers.
         unusable: Newer checkpoints that `resume` passed over.
+        origin: What of the configuration results depend on.
+        directory: The folder, open and locked since resume() or open().
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class RunFolder:
             reference_batch: See the class.
         """
         self.path, self.config, self.reference_batch = path, config, reference_batch
-        self._origin = config.origin()  # now: a file may become another one while the run goes
+        self.origin = config.origin()  # now: a file may become another one while the run goes
         # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
         self._after = state, lengths
         self.unusable: list[Unusable] = []
@@ -86,7 +88,7 @@ class RunFolder:
         self._fork: Fork | None = None
         self._checkpoints: Checkpoints  # this and the next since open()
         self._metrics: MetricsFiles
-        self._directory: Directory  # locked; since resume() or open()
+        self.directory: Directory
         self._open = ExitStack()  # closes what is open
         self._tensorboard: TensorBoardWriter | None = None
 
@@ -176,7 +178,7 @@ class RunFolder:
         made = prepare_resume(Path(path), overrides, config, trust)
         folder = cls(Path(path), made.config, made.checkpoint.state, made.checkpoint.lengths, made.reference_batch)
         folder.unusable, folder._told, folder._own = made.unusable, made.changed, made.own
-        folder._directory = folder._open.enter_context(made.folder)
+        folder.directory = folder._open.enter_context(made.folder)
         return folder
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
@@ -214,8 +216,8 @@ class RunFolder:
             print(f"neuroevo: {told}", file=sys.stderr, flush=True)
         return self
 
-    def add(self, state: TrainState, records: Sequence[Record]) -> None:
-        """Writes complete records, and a checkpoint of the state when one is due.
+    def add(self, state: TrainState, records: Sequence[Record]) -> bool:
+        """Writes complete records, and a checkpoint of the state when one is due; returns whether it was.
 
         Args:
             state: The state after a generation.
@@ -225,19 +227,20 @@ class RunFolder:
             DiskError: The disk is full, for example, or somebody has deleted or changed what the run had written.
         """
         try:
-            self._directory.check_path()
+            self.directory.check_path()
             with deferred_signals():  # a generation with a row is never played again
                 for record in records:
                     self._metrics.append(record)
                     if self._tensorboard is not None:
                         self._tensorboard.add(record)
                 self._after = state, self._metrics.lengths
-            if self._checkpoints.due(state.generation) or spent(state, self.config.training):
+            if due := self._checkpoints.due(state.generation) or spent(state, self.config.training) is not None:
                 self._save()
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
         for record in records:
             log.info("%s", describe(record))
+        return due
 
     def save(self) -> None:
         """Writes a checkpoint of the last finished generation, if there is none yet and if that is possible."""
@@ -253,13 +256,13 @@ class RunFolder:
         Raises:
             OSError: It cannot be written.
         """
-        write_snapshot(self.path, Checkpoint(self.state, self._origin, self._metrics.lengths), into)
+        write_snapshot(self.path, Checkpoint(self.state, self.origin, self._metrics.lengths), into)
 
     def _save(self) -> None:
         state, lengths = self._after
         assert lengths is not None, "open() comes first"
         self._metrics.flush()
-        self._checkpoints.save(self._directory, Checkpoint(state, self._origin, lengths))
+        self._checkpoints.save(self.directory, Checkpoint(state, self.origin, lengths))
 
     def close(self) -> None:
         """Closes the files and unlocks the folder."""
@@ -276,7 +279,7 @@ class RunFolder:
         if self._default_name is not None:
             self.path = make_default(self.path, self._default_name)
         make_folder(self.path)
-        self._directory = directory = self._open.enter_context(open_locked(self.path))
+        self.directory = directory = self._open.enter_context(open_locked(self.path))
         check_free(self.path)
         check_names(directory)
         sweep(directory)
@@ -300,7 +303,7 @@ class RunFolder:
         return directory
 
     def _go_on(self, command: Sequence[str], extra: Mapping[str, Any]) -> Directory:
-        directory = self._directory
+        directory = self.directory
         sweep(directory)
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         for unusable in self.unusable:

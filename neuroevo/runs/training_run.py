@@ -13,6 +13,7 @@ from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.core.user_module import kept_modules
 from neuroevo.runs.folder import RunFolder, log
+from neuroevo.runs.journal import open_journal
 from neuroevo.runs.trackers import trackers_of
 from neuroevo.training import loop
 from neuroevo.training.callback import AnyCallback, Callbacks
@@ -226,10 +227,13 @@ def run(
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
     callback, ended = Callbacks([*callbacks, *trackers_of(config)]), None
+    journal = open_journal(folder)
     try:
         callback.begin(config, folder.path, folder.state.generation)
-        for state, records in loop.train(config.algorithm, evaluator, config.training, folder.state, callback):
-            folder.add(state, records)
+        generations = loop.train(config.algorithm, evaluator, config.training, folder.state, callback, journal)
+        for state, records in generations:
+            if folder.add(state, records) and journal is not None:
+                journal.empty()
             for record in records:
                 callback.generation(record)
     except BaseException as error:
@@ -240,6 +244,8 @@ def run(
     else:
         log.info("finished %s", spent(folder.state, config.training))
     finally:
+        if journal is not None:
+            journal.close()
         callback.end(ended)
     return folder.state
 

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from neuroevo.config.schema import Training
 from neuroevo.core.arrays import check_array
-from neuroevo.core.episode import Batch, Episode, Outcomes, first_of
+from neuroevo.core.episode import Episode, EpisodeResults, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.system.statistics import summarize
-from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record
+from neuroevo.training.journal import Journal, Part, Playing, part_of
+from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record, with_retries
 
 
 def episode_priority(generation: int) -> int:
@@ -77,15 +78,23 @@ class PendingEvaluation:
 class EliteEvaluations:
     """The elite evaluations that an evaluator has not finished, oldest first."""
 
-    def __init__(self, evaluator: Evaluator, training: Training, pending: Iterable[PendingEvaluation] = ()):
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        training: Training,
+        pending: Iterable[PendingEvaluation] = (),
+        journal: Journal | None = None,
+    ):
         """Continues the pending evaluations of a checkpoint.
 
         Args:
             evaluator: Plays the test episodes.
             training: Says how many test episodes an elite plays, and the run's seed.
             pending: Evaluations to continue, oldest first; only their episodes that are not over are played.
+            journal: Knows of more episodes that are, and notes the others; None: there is none.
         """
         self._evaluator, self._training = evaluator, training
+        self._journal = None if journal is None else _OfTests(journal)
         self._playing: deque[_Playing] = deque()
         for each in pending:
             self._continue(each)
@@ -106,7 +115,7 @@ class EliteEvaluations:
             Their complete records, oldest first. An evaluation that is over waits for older ones that are not.
         """
         complete = []
-        while self._playing and not self._playing[0].batch.left:
+        while self._playing and not self._playing[0].episodes.batch.left:
             complete.append(self._playing.popleft().record())
         return complete
 
@@ -115,10 +124,10 @@ class EliteEvaluations:
 
         Args:
             seconds: Longest time to wait.
-            on_progress: Called with the finished episodes and their steps, of those episodes that this process plays.
+            on_progress: Called with the number of finished episodes and their steps.
         """
         begun, oldest = time.perf_counter(), self._playing[0]
-        self._evaluator.wait(oldest.batch, on_progress, seconds)
+        oldest.episodes.wait(on_progress, seconds)
         oldest.seconds += time.perf_counter() - begun
 
     @property
@@ -128,16 +137,40 @@ class EliteEvaluations:
 
     @property
     def episodes(self) -> int:
-        """Number of episodes of the oldest evaluation that this process plays."""
-        return len(self._playing[0].batch.steps)
+        """Number of episodes of the oldest evaluation."""
+        return len(self._playing[0].episodes.batch.steps)
 
     def _continue(self, pending: PendingEvaluation) -> None:
         """Has the evaluator play the episodes of an evaluation that are not over."""
-        record, missing = pending.record, np.flatnonzero(pending.steps == 0)
+        record = pending.record
         seeds = draw_seeds(len(pending.steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
-        episodes = [Episode(record.elite, seeds[i], 0, record.normalizer) for i in missing]
-        batch = self._evaluator.submit(episodes, elite_evaluation_priority(record.generation))
-        self._playing.append(_Playing(pending, missing, batch))
+        episodes = [Episode(record.elite, seed, 0, record.normalizer) for seed in seeds]
+        priority = elite_evaluation_priority(record.generation)
+        part = None if self._journal is None else part_of(record.generation, "test", episodes)
+        playing = Playing(self._evaluator, episodes, priority, [_results(pending)], self._journal, part)
+        self._playing.append(_Playing(record, playing))
+
+
+class _OfTests:
+    """A journal without what only populations' episodes are asked for. As the protocol Journal."""
+
+    def __init__(self, journal: Journal):
+        self._journal = journal
+
+    def known(self, part: Part) -> Sequence[EpisodeResults]:
+        return self._journal.known(part)
+
+    def add(self, part: Part, results: EpisodeResults) -> None:
+        nothing = np.zeros((len(results), 0))
+        self._journal.add(part, replace(results, observation_sums=nothing, behaviors=nothing))
+
+
+def _results(pending: PendingEvaluation) -> EpisodeResults:
+    """What is known of an evaluation's episodes."""
+    over = np.flatnonzero(pending.steps)
+    failures = [pending.failures.get(str(index), "") for index in over]
+    nothing = np.zeros((len(over), 0))
+    return EpisodeResults(over, pending.returns[over], pending.steps[over], failures, nothing, nothing)
 
 
 @dataclass
@@ -145,24 +178,22 @@ class _Playing:
     """An evaluation whose missing episodes an evaluator plays.
 
     Attributes:
-        before: What was known when these episodes were submitted.
-        missing: int64 [M], the indices of the M episodes in `batch`.
-        batch: The submitted episodes.
+        generation: Its record, without the evaluation.
+        episodes: All of them.
         seconds: Wall time in which nothing else was waited for.
     """
 
-    before: PendingEvaluation
-    missing: np.ndarray
-    batch: Batch
+    generation: GenerationRecord
+    episodes: Playing
     seconds: float = 0.0
 
     def pending(self) -> PendingEvaluation:
         """The evaluation as it is now."""
-        returns, steps, failures = self.before.returns.copy(), self.before.steps.copy(), dict(self.before.failures)
-        returns[self.missing], steps[self.missing] = self.batch.returns, self.batch.steps
-        over = {index: failure for index, failure in self.batch.failures.items() if self.batch.steps[index]}
-        failures |= {str(self.missing[index]): over[index] for index in sorted(over)}
-        return PendingEvaluation(self.before.record, returns, steps, failures)
+        batch = self.episodes.batch
+        failures = {str(index): batch.failures[index] for index in sorted(batch.failures)}
+        metrics = with_retries(self.generation.extra_metrics, batch.retries)
+        record = replace(self.generation, extra_metrics=metrics)
+        return PendingEvaluation(record, batch.returns.copy(), batch.steps.copy(), failures)
 
     def record(self) -> Record:
         """The complete record, once all episodes are over."""

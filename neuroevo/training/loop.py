@@ -14,8 +14,9 @@ from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
 from neuroevo.training.callback import Callback
 from neuroevo.training.elite_evaluation import EliteEvaluations, episode_priority
+from neuroevo.training.journal import Journal
 from neuroevo.training.phase import Phase, play_phase, population_seeds, validation_seeds
-from neuroevo.training.record import GenerationRecord, Record, checked_metrics
+from neuroevo.training.record import GenerationRecord, Record, checked_metrics, with_retries
 from neuroevo.training.state import TrainState, spent, start
 
 
@@ -25,6 +26,7 @@ def train(
     training: Training,
     state: TrainState | None = None,
     callback: Callback | None = None,
+    journal: Journal | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
     """Runs generations until a budget is spent or the target is reached, then waits for all elites' evaluations.
 
@@ -38,6 +40,7 @@ def train(
         training: Episodes, budgets and the seed.
         state: Where to go on from; None for the start.
         callback: Hears of each phase and its progress.
+        journal: Knows episodes that were over before the run was resumed, and notes the others; None: there is none.
 
     Yields:
         The state after each generation and the records that became complete, oldest first: later than their
@@ -51,18 +54,19 @@ def train(
     """
     state = start(algorithm, training) if state is None else state
     callback = callback or Callback()
-    evaluations = EliteEvaluations(evaluator, training, state.pending)
+    clock = _Clock(state.seconds)
+    evaluations = EliteEvaluations(evaluator, training, state.pending, journal)
     announced = -1
 
     def wait(state: TrainState) -> tuple[TrainState, list[Record]]:
         """Waits about a minute, or until the oldest elite's evaluation is over."""
         nonlocal announced
-        oldest, begun = state.pending[0].record.generation, time.perf_counter()
+        oldest = state.pending[0].record.generation
         if oldest != announced:
             callback.phase(oldest, "test", evaluations.episodes)
             announced = oldest
         evaluations.wait(_TAIL_SECONDS, callback.progress)
-        after = state.seconds + (time.perf_counter() - begun)
+        after = clock.seconds()
         complete = [replace(record, seconds_total=after) for record in evaluations.take_complete()]
         return _after(replace(state, seconds=after), evaluations, complete, training), complete
 
@@ -72,7 +76,7 @@ def train(
             state = waited[0]
         if spent(state, training) is not None:
             break
-        state, record = _run_generation(algorithm, evaluator, training, state, callback)
+        state, record = _run_generation(algorithm, evaluator, training, state, callback, clock, journal)
         evaluations.submit(record)
         complete = evaluations.take_complete()
         yield (state := _after(state, evaluations, complete, training)), complete
@@ -103,8 +107,29 @@ def _after(
     return replace(state, pending=evaluations.pending, confirmed_mean=confirmed)
 
 
+class _Clock:
+    """The wall time of a run: of all its sessions, whatever it is spent on, what the caller does between yields too.
+
+    Args:
+        before: Seconds of earlier sessions.
+    """
+
+    def __init__(self, before: float):
+        self._begun = time.perf_counter() - before
+
+    def seconds(self) -> float:
+        """Of this session and those before."""
+        return time.perf_counter() - self._begun
+
+
 def _run_generation(
-    algorithm: Algorithm, evaluator: Evaluator, training: Training, state: TrainState, callback: Callback
+    algorithm: Algorithm,
+    evaluator: Evaluator,
+    training: Training,
+    state: TrainState,
+    callback: Callback,
+    clock: _Clock,
+    journal: Journal | None,
 ) -> tuple[TrainState, GenerationRecord]:
     """Plays population and validation of one generation; returns the state after it and its record."""
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
@@ -116,7 +141,9 @@ def _run_generation(
             callback.phase(generation, name, sum(map(len, seeds)))
         limit, priority = state.max_episode_steps, episode_priority(generation)
         try:
-            return play_phase(evaluator, genomes, seeds, limit, normalizer, priority, callback.progress)
+            return play_phase(
+                evaluator, genomes, seeds, limit, normalizer, priority, callback.progress, journal, (generation, name)
+            )
         except SimulationError as error:
             raise SimulationError(f"{name} of generation {generation}: {error}") from None
 
@@ -138,7 +165,7 @@ def _run_generation(
             state.max_episode_steps, population.outcomes.steps
         ),
         steps=state.steps + steps,
-        seconds=state.seconds + seconds,
+        seconds=clock.seconds(),
         observation_statistics=None if statistics is None else statistics.after(population.outcomes.observation_sums),
     )
     source = f"metrics() of {type(algorithm).__name__}"
@@ -155,7 +182,11 @@ def _run_generation(
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
-        extra_metrics=checked_metrics(source, algorithm.metrics(state.algorithm, told)),
+        extra_metrics=with_retries(
+            checked_metrics(source, algorithm.metrics(state.algorithm, told)),
+            population.outcomes.retries,
+            validation.outcomes.retries,
+        ),
         normalizer=normalizer,
     )
     return after, record

@@ -15,6 +15,7 @@ from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.training.journal import Journal, Playing, part_of
 from neuroevo.training.record import PhaseRecord
 
 
@@ -74,6 +75,8 @@ def play_phase(
     normalizer: Normalizer | None = None,
     priority: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
+    journal: Journal | None = None,
+    name: tuple[int, str] = (0, ""),
 ) -> Phase:
     """Plays a phase's episodes.
 
@@ -85,6 +88,8 @@ def play_phase(
         normalizer: What all see observations through; None: as they are.
         priority: Of the episodes, as Evaluator.submit() takes it.
         on_progress: Called a few times a second with the number of finished episodes and the steps they took.
+        journal: Knows episodes that were over before the run was resumed, and notes the others; None: there is none.
+        name: What the journal calls them: the generation's number, and "population" or "validation".
 
     Returns:
         The phase; one of nothing where there are no episodes.
@@ -97,7 +102,8 @@ def play_phase(
         return Phase(_NOTHING, Played([], np.zeros(0)), PhaseRecord(episodes=0, steps=0, seconds=0.0))
     episodes = [Episode(genome, seed, max_episode_steps, normalizer) for genome, seed in pairs]
     begun = time.perf_counter()
-    outcomes = evaluator.wait(evaluator.submit(episodes, priority), on_progress)
+    part = None if journal is None else part_of(*name, episodes)
+    outcomes = Playing(evaluator, episodes, priority, journal=journal, part=part).wait(on_progress)
     played = _played(genomes, outcomes)
     record = PhaseRecord(
         episodes=len(episodes),

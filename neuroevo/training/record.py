@@ -79,11 +79,12 @@ class GenerationRecord:
         validation: The validation episodes of all candidates.
         steps_total: Steps of population and validation since the run's start, which the budget counts.
         frames_total: `steps_total` times the environment's frame skip.
-        seconds_total: Wall time of the run so far. The record of a generation whose elite's evaluation was over only
-            after the last generation includes the time until then.
+        seconds_total: Wall time of the run so far, as TrainState.seconds has it. The record of a generation whose
+            elite's evaluation was over only after the last generation includes the time until then.
         steps_per_s: Rate of all episodes played during the generation, test episodes of earlier ones included.
         idle_share: Share of the worker threads' time during the generation for which they had no work, in [0, 1].
-        extra_metrics: The algorithm's own numbers, such as sigma, under names that are not in `COLUMNS`.
+        extra_metrics: The algorithm's own numbers, such as sigma, under names that are not in `COLUMNS`; and `retries`,
+            how often episodes were played again, where that is done. It counts the test episodes that are over, too.
         normalizer: What all networks of the generation see observations through; None: they see them as they are.
     """
 
@@ -206,6 +207,21 @@ COLUMNS = ("generation", *_VALUES)
 
 CHECKSUM = "crc32"
 """The last key of a line of metrics.jsonl, which is no metric's name either."""
+RETRIES = "retries"  # the one metric of some runs that is not their algorithm's
+
+
+def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict[str, float | None]:
+    """Counts episodes that were played again among a generation's metrics.
+
+    Args:
+        metrics: GenerationRecord.extra_metrics.
+        more: Numbers to add, as Outcomes.retries has them.
+
+    Returns:
+        The metrics, with a count where there is one.
+    """
+    counts = [count for count in (metrics.get(RETRIES), *more) if count is not None]
+    return {**metrics, RETRIES: sum(counts)} if counts else dict(metrics)
 
 
 def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float | None]:
@@ -227,7 +243,7 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
             name.encode()
         except (AttributeError, UnicodeEncodeError):
             raise UserError(f"{source} has a metric called {name!r}, expected text that UTF-8 has") from None
-        if name in (*COLUMNS, CHECKSUM):
+        if name in (*COLUMNS, CHECKSUM, RETRIES):
             raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
         number = value.item() if isinstance(value, np.generic) else value
         number = int(number) if isinstance(number, bool) else number

@@ -66,6 +66,7 @@ name = "gymnasium:tests.support.gymnasium_toys:ToyTired-v0"
 [env.options]
 workers = 1
 timeout = 3.0
+retries = 0
 [env.options.kwargs]
 episodes = 10
 {SMALL}[training]

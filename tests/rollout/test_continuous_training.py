@@ -139,12 +139,12 @@ class Interrupted(LocalEvaluator):
     calls = 0
     at = 0
 
-    def submit(self, episodes, priority=0):
+    def submit(self, episodes, priority=0, on_results=None):
         self.calls += 1
         if self.calls > self.at:
             self.close()
             raise KeyboardInterrupt
-        return super().submit(episodes, priority)
+        return super().submit(episodes, priority, on_results)
 
 
 @pytest.mark.parametrize("call", range(3 * GENERATIONS))

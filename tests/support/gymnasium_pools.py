@@ -16,8 +16,8 @@ from neuroevo.native.env_pool import EnvPool
 TOYS = "tests.support.gymnasium_toys:"
 
 
-def pool_of(name: str, slots: int = 1, workers: int = 1, timeout: float = 100.0, **kwargs) -> EnvPool:
-    options = {"workers": workers, "timeout": timeout, "kwargs": kwargs}
+def pool_of(name: str, slots: int = 1, workers: int = 1, timeout: float = 100.0, retries: int = 0, **kwargs) -> EnvPool:
+    options = {"workers": workers, "timeout": timeout, "retries": retries, "kwargs": kwargs}
     return EnvPool(registry.resolve(f"gymnasium:{name}", options), slots)
 
 

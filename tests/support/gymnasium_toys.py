@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import time
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -190,6 +191,52 @@ class ToyTrouble(Toy):
             self.result = (observation, None)
 
 
+class ToyUnlucky(Toy):
+    """Does `what` in step `at` of an episode (0: the reset), as often as the file that UNLUCKY names has bytes.
+
+    Each time takes one of them away. Its episodes go on for 30 steps. "chance": observes something else each time.
+    """
+
+    def __init__(self, what: str = "raise", at: int = 5):
+        super().__init__()
+        self.what, self.at, self.steps = what, at, 0
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        first = super().reset(seed=seed)
+        self.trouble()
+        return first
+
+    def step(self, action):
+        self.steps += 1
+        observation, reward, *_ = super().step(action)
+        self.trouble()
+        return observation, reward, self.steps == 30, False, {}
+
+    def observe(self):
+        seen = super().observe()
+        if self.what == "chance":
+            seen[0] = int.from_bytes(os.urandom(2), "little") / 2**16
+        return seen
+
+    def trouble(self):
+        left = Path(os.environ["UNLUCKY"])
+        if self.steps != self.at or not (count := left.stat().st_size):
+            return
+        os.truncate(left, count - 1)
+        if self.what == "leave a child":  # which has the socket, too
+            if os.fork() == 0:
+                os.closerange(1, 3)  # those that others wait for
+                time.sleep(15)
+                os._exit(0)
+            os._exit(4)
+        if self.what == "be killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.what == "hang":
+            time.sleep(1000)
+        raise OSError("Too many open files")
+
+
 class ToyKiller(Toy):
     """Kills the process that plays, in one episode of about `of`."""
 
@@ -206,6 +253,7 @@ class ToyKiller(Toy):
 for toy in (ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
     gymnasium.register(f"{toy.__name__}-v0", toy, max_episode_steps=40)
 gymnasium.register("ToyWithoutEnd-v0", ToyWithoutEnd)
+gymnasium.register("ToyUnlucky-v0", ToyUnlucky, max_episode_steps=40, disable_env_checker=True)
 gymnasium.register("ToyKiller-v0", ToyKiller, max_episode_steps=40)
 gymnasium.register("ToyTired-v0", ToyTired, max_episode_steps=5)
 gymnasium.register("ToyTrouble-v0", ToyTrouble, max_episode_steps=40, disable_env_checker=True)

@@ -28,7 +28,7 @@ WRITERS = (
     "runs.checkpoints",
     "runs.folder",
 )
-WRITERS += ("runs.training_run", "runs.tensorboard")
+WRITERS += ("runs.training_run", "runs.tensorboard", "runs.journal", "runs.journal_file", "training.journal")
 CHANGES = {
     "env": {"name": "Hopper-v5"},
     "network": {"name": "mlp", "normalize_observations": True},

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center, Genome
 
@@ -105,7 +105,7 @@ class ToyEvaluator:
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
         return self.wait(self.submit(episodes), on_progress)
 
-    def submit(self, episodes: Sequence[Episode], priority: int = 0) -> Batch:
+    def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
         if len(self.calls) == self._interrupt_at:
             raise KeyboardInterrupt
         failures = [self._failed(episode) for episode in episodes]
@@ -118,7 +118,7 @@ class ToyEvaluator:
         self.calls.append(list(episodes))
         self.priorities.append(priority)
         self._steps += int(steps.sum())
-        batch = Batch(len(episodes), behavior_size=2)
+        batch = Batch(len(episodes), behavior_size=2, on_results=on_results)
         seen = [np.zeros(5) if each.normalizer is None else sums_of(observations(each)) for each in episodes]
         behaviors = np.round([theta(episode.genome)[:2] for episode in episodes], 1)
         ids = np.arange(len(episodes))

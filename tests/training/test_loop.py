@@ -161,6 +161,59 @@ def test_budgets_end_a_run_after_the_generation_that_spends_them():
     assert spent(start(GA_SMALL, settings()), settings()) is None
 
 
+class FakeClock:
+    """Nearly stands still but where a test moves it."""
+
+    def __init__(self, monkeypatch):
+        self.now = 1000.0
+        monkeypatch.setattr("neuroevo.training.loop.time.perf_counter", self.read)
+
+    def read(self):
+        self.now += 2**-20
+        return self.now
+
+    def generations(self, training, seconds, state=None, callback=None):
+        """Trains; the caller takes some seconds over what each generation yields. Returns the states."""
+        states = []
+        for each, _ in train(GA_SMALL, ToyEvaluator(late=2), training, state, callback):
+            states.append(each)
+            self.now += seconds
+        return states
+
+
+def test_minutes_are_those_of_the_whole_run(monkeypatch):
+    """Of checkpoints and callbacks of generations, of phases' callbacks, and of test episodes; of each session."""
+    clock = FakeClock(monkeypatch)
+
+    class Slow(Callback):
+        def phase(self, generation, name, episodes):
+            clock.now += 20
+
+    minutes = settings(generations=20, minutes=4)
+    by_caller = clock.generations(minutes, 60)
+    assert [round(state.seconds) for state in by_caller if state.generation == 5][0] == 240
+    assert by_caller[-1].generation == 5
+    assert by_caller[-1].seconds > 240  # the last elites' test episodes are waited for
+    assert not by_caller[-1].pending
+    by_callback = clock.generations(minutes, 0, callback=Slow())
+    assert by_callback[-1].generation == 6  # two phases take 40 s
+    half = clock.generations(settings(generations=3), 60)[2]
+    assert half.generation == 3
+    clock.now += 10_000  # between the sessions
+    rest = clock.generations(minutes, 60, half)
+    assert [round(state.seconds) for state in rest][:3] == [120, 180, 240]
+    assert rest[-1].generation == 6
+
+
+def test_records_say_when_in_the_run_their_generation_ended(monkeypatch):
+    clock = FakeClock(monkeypatch)
+    totals = []
+    for _, records in train(GA_SMALL, ToyEvaluator(), settings(generations=3)):
+        totals += [round(record.seconds_total) for record in records]
+        clock.now += 7
+    assert totals == [0, 7, 14]
+
+
 def test_going_on_from_a_state_equals_not_stopping():
     whole = list(train(GA_SMALL, ToyEvaluator(), settings(generations=5, max_episode_steps="adaptive:12,0.5,1.5,28")))
     for stop in range(1, 5):

@@ -3,7 +3,8 @@
 // it while its worker works.
 //
 // Options: command (program and arguments of a worker, one a line), id and keywords (JSON) of the environment, workers
-// (at most; there are no more than slots), timeout (seconds that a worker may take for an answer).
+// (at most; there are no more than slots), timeout (seconds that a worker may take for an answer), retries (how often
+// an episode is played again if its worker fails, see episode.h).
 //
 // A frame is a step. An episode ends when the environment says so, after max_frames, or after 100,000 steps where the
 // environment has no limit of its own. A reward or an observation that is not finite ends the episode there, with
@@ -25,13 +26,14 @@
 #include "core/error.h"
 #include "envs/env.h"
 #include "envs/episode_info.h"
+#include "envs/gymnasium/episode.h"
 #include "envs/gymnasium/protocol.h"
-#include "envs/gymnasium/worker.h"
+#include "envs/gymnasium/worker_place.h"
 
 namespace neuroevo {
 namespace {
 
-constexpr int64_t kMaxWorkers = 4096;
+constexpr int64_t kMaxWorkers = 4096, kMaxRetries = 1000;
 constexpr int64_t kMaxSteps = 100'000;  // of an episode whose environment has no limit
 constexpr double kTimeout = 300, kMaxTimeout = 1e6;
 
@@ -62,10 +64,11 @@ class GymnasiumWorkers {
     settings_.keywords = options.String("keywords", "{}");
     settings_.timeout = options.Double("timeout", kTimeout, 0.001, kMaxTimeout);
     limit_ = options.Int("workers", 1, 1, kMaxWorkers);
+    retries_ = options.Int("retries", 0, 0, kMaxRetries);
     options.Finish();
     if (settings_.id.empty()) ThrowInvalid("gymnasium needs the option id=ENVIRONMENT");
-    workers_.push_back(std::make_unique<GymnasiumWorker>(settings_, 0));
-    settings_.description = workers_[0]->Description();
+    places_.push_back(std::make_unique<WorkerPlace>(settings_, 0));
+    settings_.description = places_[0]->now().worker->Description();
     MessageReader description(settings_.description);
     GymnasiumSpec read = ReadGymnasiumSpec(&description);
     spec_ = std::move(read.spec);
@@ -79,29 +82,30 @@ class GymnasiumWorkers {
       std::lock_guard<std::mutex> lock(AllMutex());
       All().erase(this);
     }
-    for (auto& worker : workers_) worker->Leave();  // so that they end at the same time
+    for (auto& place : places_) place->Leave();  // so that they end at the same time
   }
   GymnasiumWorkers(const GymnasiumWorkers&) = delete;
   GymnasiumWorkers& operator=(const GymnasiumWorkers&) = delete;
 
   const EnvSpec& spec() const { return spec_; }
   int64_t max_steps() const { return max_steps_; }
+  int64_t retries() const { return retries_; }
 
-  // The worker of a slot. Slots come in order, and the first ones start the workers.
-  GymnasiumWorker* Of(int64_t slot) {
+  // The place of a slot's worker. Slots come in order, and the first ones start the workers.
+  WorkerPlace* Of(int64_t slot) {
     const int64_t index = slot % limit_;
-    if (index == static_cast<int64_t>(workers_.size())) {
-      auto started = std::make_unique<GymnasiumWorker>(settings_, index);
+    if (index == static_cast<int64_t>(places_.size())) {
+      auto started = std::make_unique<WorkerPlace>(settings_, index);
       std::lock_guard<std::mutex> lock(AllMutex());
-      workers_.push_back(std::move(started));
+      places_.push_back(std::move(started));
     }
-    return workers_[index].get();
+    return places_[index].get();
   }
 
   static void EndStuck(std::chrono::milliseconds time) {
     std::lock_guard<std::mutex> lock(AllMutex());
     for (GymnasiumWorkers* workers : All()) {
-      for (auto& worker : workers->workers_) worker->EndIfStuck(time);
+      for (auto& place : workers->places_) place->EndIfStuck(time);
     }
   }
 
@@ -117,19 +121,17 @@ class GymnasiumWorkers {
   }
 
   GymnasiumSettings settings_;
-  int64_t limit_ = 1, max_steps_ = 0;
+  int64_t limit_ = 1, retries_ = 0, max_steps_ = 0;
   EnvSpec spec_;
-  std::vector<std::unique_ptr<GymnasiumWorker>> workers_;
+  std::vector<std::unique_ptr<WorkerPlace>> places_;
 };
 
 class GymnasiumEnv : public Env, public EpisodeInfo {
  public:
   GymnasiumEnv(std::shared_ptr<GymnasiumWorkers> workers, int64_t slot)
       : workers_(std::move(workers)),
-        worker_(workers_->Of(slot)),
-        slot_(slot),
-        received_(workers_->spec().observation_bytes()),
-        observation_(received_.size()) {}
+        episode_(workers_->Of(slot), workers_->spec(), slot, workers_->retries()),
+        observation_(workers_->spec().observation_bytes()) {}
 
   void Reset(uint64_t seed, int64_t max_frames) override {
     steps_ = 0;
@@ -137,18 +139,15 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
     last_step_ = max_frames == 0 ? workers_->max_steps() : std::min(max_frames, workers_->max_steps());
     failure_.clear();
     std::fill(observation_.begin(), observation_.end(), 0);
-    MessageWriter request(GymnasiumMessage::kReset);
-    request.Number(static_cast<uint32_t>(slot_)).Number(seed);
-    Ask("reset", request.Finish());
+    Check(episode_.Reset(seed));
   }
 
   StepResult Step(const void* action) override {
     end_ = {true, false};  // if it has a failure, or gets one
     if (!failure_.empty()) return {0, true};
-    MessageWriter request(GymnasiumMessage::kStep);
-    request.Number(static_cast<uint32_t>(slot_)).Bytes(action, workers_->spec().action_bytes());
     ++steps_;
-    const GymnasiumResult result = Ask("step", request.Finish());
+    const GymnasiumResult result = episode_.Step(action);
+    Check(result);
     if (!failure_.empty()) return {0, true};
     end_ = {result.end.terminated, result.end.truncated || steps_ >= last_step_};
     return {result.reward, end_.terminated || end_.truncated};
@@ -158,47 +157,42 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
 
   void Observe(void* out) const override { std::memcpy(out, observation_.data(), observation_.size()); }
 
-  void Render(uint8_t* rgb) const override {
-    const int64_t bytes = workers_->spec().render_bytes();
-    const std::string request = MessageWriter(GymnasiumMessage::kRender).Number(static_cast<uint32_t>(slot_)).Finish();
-    worker_->Call(slot_, "render", request, [&](MessageReader* answer) { ReadGymnasiumScreen(answer, bytes, rgb); });
-  }
+  void Render(uint8_t* rgb) const override { episode_.Render(rgb); }
 
   std::string Failure() const override { return failure_; }
 
+  int64_t Retries() const override { return episode_.retries(); }
+
  private:
-  // Sets failure_ if the environment fails.
-  GymnasiumResult Ask(const char* doing, const std::string& request) {
-    GymnasiumResult result;
-    worker_->Call(slot_, doing, request, [&](MessageReader* answer) {
-      result = ReadGymnasiumResult(answer, static_cast<int64_t>(received_.size()), received_.data());
-    });
-    if (!std::isfinite(result.reward)) {
+  // Sets failure_ if the environment has failed.
+  void Check(const GymnasiumResult& result) {
+    if (!episode_.failure().empty()) {
+      failure_ = episode_.failure();
+    } else if (!std::isfinite(result.reward)) {
       failure_ = Concat("the reward is ", result.reward, " at step ", steps_);
     } else if (!Finite()) {
       failure_ = Concat("the observation has a number that is not finite at step ", steps_);
     } else {
-      observation_.swap(received_);
+      observation_ = episode_.observation();
     }
-    return result;
   }
 
   bool Finite() const {
+    const std::vector<char>& received = episode_.observation();
     switch (workers_->spec().observation_dtype) {
       case DType::kFloat32:
-        return AllFinite<float>(received_.data(), received_.size());
+        return AllFinite<float>(received.data(), received.size());
       case DType::kFloat64:
-        return AllFinite<double>(received_.data(), received_.size());
+        return AllFinite<double>(received.data(), received.size());
       default:
         return true;
     }
   }
 
   const std::shared_ptr<GymnasiumWorkers> workers_;
-  GymnasiumWorker* const worker_;
-  const int64_t slot_;
+  mutable GymnasiumEpisode episode_;  // to be shown, it may have to be played again
   int64_t steps_ = 0, last_step_ = 0;
-  std::vector<char> received_, observation_;  // the last one, and the last finite one
+  std::vector<char> observation_;  // the last finite one
   std::string failure_;
   End end_;
 };

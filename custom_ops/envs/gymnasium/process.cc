@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/error.h"
 
@@ -38,9 +39,10 @@ int Spawn(const std::vector<std::string>& command, int input, pid_t* id) {
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& command, int input) : parent_(getpid()) {
+ChildProcess::ChildProcess(const std::vector<std::string>& command, int input, std::function<void()> on_end)
+    : parent_(getpid()) {
   if (command.empty()) ThrowInvalid("the command of a gymnasium worker is empty, expected a program and its arguments");
-  keeper_ = std::thread([this, command, input] { Keep(command, input); });
+  keeper_ = std::thread([this, command, input, on_end = std::move(on_end)] { Keep(command, input, on_end); });
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return started_; });
   if (error_ == 0) return;
@@ -60,7 +62,7 @@ ChildProcess::~ChildProcess() {
 
 bool ChildProcess::mine() const { return getpid() == parent_; }
 
-void ChildProcess::Keep(const std::vector<std::string>& command, int input) {
+void ChildProcess::Keep(const std::vector<std::string>& command, int input, const std::function<void()>& on_end) {
   pthread_setname_np(pthread_self(), "neuroevo keeper");
   pid_t id = 0;
   const int error = Spawn(command, input, &id);
@@ -76,11 +78,14 @@ void ChildProcess::Keep(const std::vector<std::string>& command, int input) {
   // It is reaped under the lock, so that Kill() cannot meet another process with its number.
   while (waitid(P_PID, id, &info, WEXITED | WNOWAIT) == -1 && errno == EINTR) {
   }
-  std::lock_guard<std::mutex> lock(mutex_);
-  while (waitpid(id, &status_, 0) == -1 && errno == EINTR) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    while (waitpid(id, &status_, 0) == -1 && errno == EINTR) {
+    }
+    ended_ = true;
+    changed_.notify_all();
   }
-  ended_ = true;
-  changed_.notify_all();
+  on_end();
 }
 
 void ChildProcess::Kill() {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -18,8 +19,9 @@ namespace neuroevo {
 class ChildProcess {
  public:
   // command: program and arguments. input: becomes its standard input; standard output goes to standard error, where
-  // what it prints does no harm. SIGINT is blocked: a Ctrl-C is for this process. Throws if it cannot be started.
-  ChildProcess(const std::vector<std::string>& command, int input);
+  // what it prints does no harm. SIGINT is blocked: a Ctrl-C is for this process. on_end: called once it has ended, by
+  // the thread that waits for that. Throws if it cannot be started.
+  ChildProcess(const std::vector<std::string>& command, int input, std::function<void()> on_end = [] {});
   ~ChildProcess();  // kills it if it has not ended
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -31,7 +33,7 @@ class ChildProcess {
   std::string AwaitEnd(std::chrono::steady_clock::time_point limit);
 
  private:
-  void Keep(const std::vector<std::string>& command, int input);
+  void Keep(const std::vector<std::string>& command, int input, const std::function<void()>& on_end);
 
   const pid_t parent_;
   std::mutex mutex_;

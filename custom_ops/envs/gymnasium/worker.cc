@@ -43,6 +43,8 @@ void SocketPair::CloseTheirs() {
   theirs_ = -1;
 }
 
+void SocketPair::Shutdown() const { shutdown(ours_, SHUT_RDWR); }
+
 void SocketPair::SetTimeout(double seconds) const {
   double whole;
   timeval limit{};
@@ -60,7 +62,9 @@ class GymnasiumWorker::Turn {
     if (!worker_->process_.mine()) {
       worker_->Throw(Error::Kind::kEnvironment, "it is the worker of the process that this one is a fork of");
     }
-    if (!worker_->broken_.empty()) worker_->Break(worker_->broken_);
+    if (!worker_->broken_.empty()) {
+      throw FailedBefore(Error::Kind::kEnvironment, worker_->Message(worker_->broken_));
+    }
     worker_->busy_since_ = Now();
   }
   ~Turn() { worker_->busy_since_ = 0; }
@@ -73,7 +77,10 @@ class GymnasiumWorker::Turn {
 };
 
 GymnasiumWorker::GymnasiumWorker(const GymnasiumSettings& settings, int64_t index)
-    : settings_(settings), index_(index), process_(settings.command, socket_.theirs()), buffer_(kBufferBytes) {
+    : settings_(settings),
+      index_(index),
+      process_(settings.command, socket_.theirs(), [this] { socket_.Shutdown(); }),
+      buffer_(kBufferBytes) {
   socket_.CloseTheirs();
   socket_.SetTimeout(std::max(kStart, settings.timeout));
   MessageWriter hello(GymnasiumMessage::kHello);
@@ -109,12 +116,18 @@ void GymnasiumWorker::Call(int64_t slot, const char* doing, const std::string& r
 void GymnasiumWorker::Leave() {
   if (!process_.mine() || left_at_ != Clock::time_point()) return;
   left_at_ = Clock::now();
-  shutdown(socket_.ours(), SHUT_RDWR);
+  socket_.Shutdown();
+}
+
+void GymnasiumWorker::GiveUp() {
+  if (!process_.mine()) return;
+  given_up_ = true;
+  process_.Kill();
 }
 
 void GymnasiumWorker::EndIfStuck(std::chrono::milliseconds time) {
   const int64_t since = busy_since_;
-  if (process_.mine() && since != 0 && Now() - since > std::chrono::nanoseconds(time).count()) process_.Kill();
+  if (since != 0 && Now() - since > std::chrono::nanoseconds(time).count()) GiveUp();
 }
 
 void GymnasiumWorker::Introduce(Error::Kind kind) {
@@ -158,11 +171,13 @@ std::string_view GymnasiumWorker::Receive() {
   return {buffer_.data() + sizeof(length), length};
 }
 
-void GymnasiumWorker::Throw(Error::Kind kind, const std::string& why) const {
+std::string GymnasiumWorker::Message(const std::string& why) const {
   const std::string slot = slot_ < 0 ? "" : Concat(" of slot ", slot_);
-  throw Error(kind, Concat("gymnasium environment '", settings_.id, "', ", doing_, slot, " (worker ", index_,
-                           ", process ", process_.id(), "): ", why));
+  return Concat("gymnasium environment '", settings_.id, "', ", doing_, slot, " (worker ", index_, ", process ",
+                process_.id(), "): ", why);
 }
+
+void GymnasiumWorker::Throw(Error::Kind kind, const std::string& why) const { throw Error(kind, Message(why)); }
 
 void GymnasiumWorker::Break(const std::string& why, Error::Kind kind) {
   process_.Kill();

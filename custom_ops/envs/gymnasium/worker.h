@@ -36,6 +36,8 @@ class SocketPair {
   int ours() const { return ours_; }
   int theirs() const { return theirs_; }
   void CloseTheirs();
+  // Ends what waits for the other side or will, once what has arrived is read.
+  void Shutdown() const;
   void SetTimeout(double seconds) const;  // of calls on ours
 
  private:
@@ -53,6 +55,12 @@ class GymnasiumWorker {
   GymnasiumWorker(const GymnasiumWorker&) = delete;
   GymnasiumWorker& operator=(const GymnasiumWorker&) = delete;
 
+  // What is thrown where it had failed before, at what somebody else has asked.
+  class FailedBefore : public Error {
+   public:
+    using Error::Error;
+  };
+
   // Waits until it is ready; what it says about its environment, of which it has made one.
   std::string Description();
 
@@ -63,14 +71,19 @@ class GymnasiumWorker {
   // Tells it to end, without waiting for that. One that takes too long for it is killed by the destructor.
   void Leave();
 
-  // Kills it if it has worked on one request for longer than that.
+  // Kills it, and if it has worked on one request for longer than that. It is then not to be replaced.
+  void GiveUp();
   void EndIfStuck(std::chrono::milliseconds time);
+
+  // Whether another process may do what this one has failed at: not where nobody wants that any more.
+  bool replaceable() const { return process_.mine() && !given_up_; }
 
  private:
   class Turn;
   void Introduce(Error::Kind kind);
   bool Send(const std::string& message) const;
   std::string_view Receive();  // what follows the length; valid until the next call
+  std::string Message(const std::string& why) const;
   [[noreturn]] void Throw(Error::Kind kind, const std::string& why) const;
   [[noreturn]] void Break(const std::string& why, Error::Kind kind = Error::Kind::kEnvironment);
   [[noreturn]] void BreakSilent();
@@ -78,9 +91,11 @@ class GymnasiumWorker {
   const GymnasiumSettings& settings_;
   const int64_t index_;
   SocketPair socket_;
+  // Its end shuts the socket down, whose other side a child of its own may have, too, and live on.
   ChildProcess process_;
   std::chrono::steady_clock::time_point left_at_{};  // when it was asked to end
   std::atomic<int64_t> busy_since_{0};               // by the steady clock; 0: it is not at work
+  std::atomic<bool> given_up_{false};
 
   std::mutex mutex_;        // of what follows
   const char* doing_ = "";  // what is asked for, and for which slot; -1: for none

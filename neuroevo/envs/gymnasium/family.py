@@ -26,7 +26,7 @@ from pydantic import Field
 from neuroevo.core.errors import UserError
 from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.problems import Problem
-from neuroevo.core.settings import Positive, Threads, settings
+from neuroevo.core.settings import CountOrZero, Positive, Threads, settings
 from neuroevo.envs.family import EnvFamily
 from neuroevo.envs.names import reward_threshold
 from neuroevo.system.cores import usable_cores
@@ -54,7 +54,10 @@ class GymnasiumOptions:
     workers: Threads | None = None
     """Processes that run the environments; one per core, but not more than slots, if it is left out."""
     timeout: Annotated[Positive, Field(le=1e6)] = 300.0
-    """Seconds that a reset or a step may take before the run fails; the start of a process may take 300 at least."""
+    """Seconds that a reset or a step may take before its process has failed; the start of one may take 300 at least."""
+    retries: Annotated[CountOrZero, Field(le=1000)] = 2
+    """How often an episode is played again, in a new process, before the run ends: where a process dies or takes too
+    long, or the environment raises an exception."""
 
 
 class GymnasiumFamily(EnvFamily):
@@ -64,7 +67,8 @@ class GymnasiumFamily(EnvFamily):
     """
 
     name = "gymnasium"
-    free_options = ("workers", "timeout")
+    free_options = ("workers", "timeout", "retries")
+    retries = True
     tried_at_preflight = False  # it takes processes and seconds
 
     def find(self, given_name: str) -> str | None:
@@ -105,6 +109,7 @@ class GymnasiumFamily(EnvFamily):
             "command=" + "\n".join(command),
             f"workers={given.workers or usable_cores()}",
             f"timeout={given.timeout}",
+            f"retries={given.retries}",
         )
 
     def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:

@@ -36,6 +36,7 @@ class OpEnvPool:
         self.behavior_dtype = np.dtype(spec.behavior_dtype.numpy().decode())
         self.behavior_shape: tuple[int, ...] = tuple(spec.behavior_shape.numpy().tolist())
         self.behavior_size = 0
+        self.retries = env.retries
         self.action_low, self.action_high = spec.action_low.numpy(), spec.action_high.numpy()
 
     @raises_native_errors

@@ -34,7 +34,7 @@ class GraphRollout:
     def __init__(self, pool: OpEnvPool, population: OpPopulation, *, lanes: int, slots: int, first_row: int):
         self.total_steps = 0
         self._failure: BaseException | None = None  # what stopped the first lane that was stopped
-        self._behavior_dtype = pool.behavior_dtype
+        self._behavior_dtype, self._retries = pool.behavior_dtype, pool.retries
         with tf.device("/cpu:0"):
             self._queue = load_ops().episode_queue_make(lanes=lanes, slots_per_lane=slots, first_row=first_row)
         self._handles: tuple[tf.Tensor, ...] = pool.handle, population.handle, self._queue
@@ -61,10 +61,11 @@ class GraphRollout:
         with tf.device("/cpu:0"):
             results = load_ops().episode_queue_results(self._queue, int64(count), int64(1000 * seconds))
         self._check()
-        ids, returns, steps, failures, sums, behaviors, total_steps = (out.numpy() for out in results)
+        ids, returns, steps, failures, retries, sums, behaviors, total_steps = (out.numpy() for out in results)
         self.total_steps = int(total_steps)
         behaviors = behaviors.view(self._behavior_dtype).reshape(len(ids), -1 if behaviors.size else 0)
-        return EpisodeResults(ids, returns, steps, [failure.decode() for failure in failures], sums, behaviors)
+        reasons = [failure.decode() for failure in failures]
+        return EpisodeResults(ids, returns, steps, reasons, sums, behaviors, retries if self._retries else None)
 
     def close(self) -> None:
         """Ends the lanes within a step. Environments that do not end a step are ended."""

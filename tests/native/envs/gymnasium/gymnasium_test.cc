@@ -74,9 +74,13 @@ constexpr size_t kHello = 4 + 1 + 4 + 8 + (4 + 3) + (4 + 2), kReset = 4 + 1 + 4 
                  kRender = 4 + 1 + 4;
 
 // A pool whose workers run a shell script.
-std::unique_ptr<EnvPool> Pool(const std::string& script, int64_t slots = 1, const std::string& timeout = "60") {
-  const EnvOptions options = {
-      {"command", "/bin/sh\n-c\n" + script}, {"id", "Toy"}, {"timeout", timeout}, {"workers", "2"}};
+std::unique_ptr<EnvPool> Pool(const std::string& script, int64_t slots = 1, const std::string& timeout = "60",
+                              const std::string& retries = "0") {
+  const EnvOptions options = {{"command", "/bin/sh\n-c\n" + script},
+                              {"id", "Toy"},
+                              {"timeout", timeout},
+                              {"workers", "2"},
+                              {"retries", retries}};
   return std::make_unique<EnvPool>("gymnasium", options, slots, std::make_shared<ThreadPool>(2));
 }
 
@@ -232,6 +236,70 @@ TEST(BadAnswers) {
   CHECK_THROWS(reset("exec 0>&-; exec sleep 60"), "the worker closed its connection");
 }
 
+// What a worker leaves behind may hold its end of the socket, and says nothing.
+TEST(AWorkerThatLeavesAChild) {
+  auto pool = Pool(Start() + Hear(kReset) + "exec 7<&0; sleep 20 >/dev/null 2>&1 & exit 3", 1, "10");
+  CHECK_THROWS(pool->Reset({0}, {7}, {0}), "the worker ended with exit code 3");
+  auto at_once =
+      Pool(Start() + Hear(kReset) + "exec 7<&0; sleep 20 >/dev/null 2>&1 & " + Say(Result(0)) + "exit 3", 1, "10");
+  at_once->Reset({0}, {7}, {0});  // what it had said before counts
+}
+
+// The first worker in a place does one thing, and those after it another.
+class Shift {
+ public:
+  explicit Shift(const std::string& name) : folder_("/tmp/neuroevo_" + name + "_" + std::to_string(getpid())) {}
+  ~Shift() { rmdir(folder_.c_str()); }
+  std::string Script(const std::string& first, const std::string& others) const {
+    return Start() + "if mkdir " + folder_ + " 2>/dev/null; then " + first + "else " + others + "fi; " +
+           Hear(1);  // until it is told to end
+  }
+
+ private:
+  std::string folder_;
+};
+
+TEST(AnEpisodeIsPlayedAgain) {
+  const Shift shift("again");
+  const std::string begin = Hear(kReset) + Say(Result(0)) + Hear(kStep) + Say(Result(0.5, false, "ghijkl"));
+  auto pool =
+      Pool(shift.Script(begin + "kill -9 $$; ", begin + Hear(kStep) + Say(Result(2, true, "mnopqr"))), 1, "60", "1");
+  pool->Reset({0}, {7}, {0});
+  double reward;
+  bool done;
+  const int32_t action = 3;
+  pool->Step({0}, &action, &reward, &done);
+  CHECK_EQ(reward, 0.5);
+  pool->Step({0}, &action, &reward, &done);
+  CHECK_EQ(reward, 2.0);
+  CHECK(done);
+  CHECK_EQ(pool->Failure(0), "");
+  CHECK_EQ(pool->TakeEnds({0}).at(0).retries, 1);
+}
+
+TEST(AnEpisodeThatGoesAnotherWay) {
+  const std::vector<std::string> others = {
+      Hear(kReset) + Say(Result(0)) + Hear(kStep) + Say(Result(0.5, true)),
+      Hear(kReset) + Say(Result(0)) + Hear(kStep) + Say(Result(0.25)),
+      Hear(kReset) + Say(Result(0, false, "bbbbbb")) + Hear(kStep) + Say(Result(0.5)),
+  };
+  for (const std::string& other : others) {
+    const Shift shift("another_way");
+    auto pool = Pool(shift.Script(Hear(kReset) + Say(Result(0)) + Hear(kStep) + Say(Result(0.5)) + "exit 3; ", other),
+                     1, "60", "1");
+    pool->Reset({0}, {7}, {0});
+    double reward;
+    bool done;
+    const int32_t action = 3;
+    pool->Step({0}, &action, &reward, &done);
+    CHECK(!done);
+    pool->Step({0}, &action, &reward, &done);
+    CHECK_EQ(reward, 0.0);
+    CHECK(done);
+    CHECK(pool->Failure(0).find("with the same 1 actions the episode went another way") != std::string::npos);
+  }
+}
+
 // Workers describe the environment alike, or the observation of one would not fit.
 TEST(WorkersThatDisagree) {
   const std::string name = "/tmp/neuroevo_gymnasium_test_" + std::to_string(getpid());
@@ -282,7 +350,7 @@ TEST(ForksMayNotAsk) {
 
 // Those who wait get an error. No number of seconds does harm.
 TEST(StuckWorkersAreEnded) {
-  auto pool = Pool(Start() + Hear(kReset) + "exec sleep 60");
+  auto pool = Pool(Start() + Hear(kReset) + "exec sleep 60", 1, "60", "5");  // which nobody wants to be tried again
   std::string error;
   std::atomic<bool> over{false};
   std::thread waiting([&] {

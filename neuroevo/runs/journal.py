@@ -1,0 +1,195 @@
+"""journal.bin of a run: the outcomes of the episodes that are over and that no checkpoint knows of yet.
+
+A record is a line of JSON, which says whose outcomes it has and how many numbers there are of each, and these numbers,
+little-endian: ids int64 [E], returns float64 [E], steps int64 [E], retries int64 [E] if they are counted, observation
+sums float64 [E, S], behaviors [E, B] in their own dtype. A run that is resumed asks for what it knows of a phase by the
+generation, the phase's name and a sum of what its episodes are, so that nothing is taken for the outcome of another
+episode, whichever checkpoint the run goes on from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from neuroevo.core import version
+from neuroevo.core.episode import EpisodeResults
+from neuroevo.core.errors import UserError
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.journal_file import JournalFile
+from neuroevo.runs.paths import JOURNAL
+from neuroevo.system.directory import Directory
+from neuroevo.training.journal import Journal, Part
+
+log = logging.getLogger("neuroevo")
+_MOST_EPISODES = 10_000_000  # of a record
+_MOST_NUMBERS = 1 << 28  # of an episode
+_BEHAVIORS = ("|u1", "<f4", "<f8")  # dtypes
+
+
+class RunJournal(Journal):
+    """As the protocol neuroevo.training.journal.Journal. What goes wrong with it is logged, and ends no run."""
+
+    def __init__(self, folder: Directory, origin: Mapping[str, Any], reference_batch: np.ndarray | None):
+        """Reads what an earlier session has left.
+
+        Args:
+            folder: The run's, which stays open as long as the journal.
+            origin: What of the run's configuration results depend on.
+            reference_batch: That of the run's networks, on which they depend, too.
+        """
+        self._path = path = folder.path / JOURNAL
+        self._known: dict[Part, list[EpisodeResults]] = {}
+        self._file: JournalFile | None = None
+        owner = json.dumps([version.VERSION, origin], sort_keys=True).encode()
+        if reference_batch is not None:
+            owner += reference_batch.tobytes()
+        try:
+            self._file = JournalFile(folder, JOURNAL, hashlib.sha256(owner).hexdigest())
+        except (OSError, UserError) as error:
+            self._give_up(error)
+            return
+        problem = self._file.problem
+        for record in self._file.records:
+            try:
+                part, results = _decode(record)
+                self._known.setdefault(part, []).append(results)
+            except (ValueError, RecursionError) as error:
+                problem = f"has a record that is none: {error}"
+        if problem is not None:
+            log.warning("%s %s; what it lost is played again", path, problem)
+        self._file.records.clear()
+
+    @property
+    def episodes(self) -> int:
+        """How many outcomes are known from an earlier session."""
+        return sum(len(results) for parts in self._known.values() for results in parts)
+
+    @override
+    def known(self, part: Part) -> list[EpisodeResults]:
+        return self._known.pop(part, [])
+
+    @override
+    def add(self, part: Part, results: EpisodeResults) -> None:
+        if self._file is None or not len(results):
+            return
+        try:
+            if not self._file.append(_encode(part, results)):
+                log.warning("%s is full; a run that is resumed plays what comes now again", self._path)
+                self._close()
+        except OSError as error:
+            self._give_up(error)
+
+    def empty(self) -> None:
+        """Forgets everything: a checkpoint has it."""
+        self._known.clear()
+        try:
+            if self._file is not None:
+                self._file.empty()
+        except OSError as error:
+            self._give_up(error)
+
+    def close(self) -> None:
+        """Closes the file; there is none afterwards if nothing is in it."""
+        self._close()
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):
+                file.close()
+
+    def _give_up(self, error: Exception) -> None:
+        log.warning("%s cannot be used (%s); a run that is resumed plays its generation again", self._path, error)
+        self._close()
+
+
+def open_journal(folder: RunFolder) -> RunJournal | None:
+    """Opens the journal of a run.
+
+    Args:
+        folder: The run's, which is open.
+
+    Returns:
+        The journal. None where simulators run on the accelerator: the outcome of an episode may then depend on which
+        others are played beside it, so that what is missing could not be played alone.
+    """
+    if folder.config.environment.family.accelerated:
+        return None
+    journal = RunJournal(folder.directory, folder.origin, folder.reference_batch)
+    if journal.episodes:
+        known = folder.path / JOURNAL, journal.episodes
+        log.info("%s knows the outcomes of %d episodes, which are not played again", *known)
+    return journal
+
+
+def _encode(part: Part, results: EpisodeResults) -> bytes:
+    behaviors = results.behaviors
+    head = {
+        "generation": part.generation,
+        "phase": part.phase,
+        "digest": part.digest,
+        "episodes": len(results),
+        "retries": results.retries is not None,
+        "sums": results.observation_sums.shape[1],
+        "behaviors": behaviors.shape[1],
+        "dtype": behaviors.dtype.newbyteorder("<").str,
+        "failures": {str(place): text for place, text in enumerate(results.failures) if text},
+    }
+    arrays = [
+        np.asarray(results.ids, "<i8"),
+        np.asarray(results.returns, "<f8"),
+        np.asarray(results.steps, "<i8"),
+        *([] if results.retries is None else [np.asarray(results.retries, "<i8")]),
+        np.asarray(results.observation_sums, "<f8"),
+        np.asarray(behaviors, head["dtype"]),
+    ]
+    return b"".join([json.dumps(head).encode(), b"\n", *(array.tobytes() for array in arrays)])
+
+
+def _decode(record: bytes) -> tuple[Part, EpisodeResults]:
+    """ValueError: it is not what _encode() makes."""
+    first, _, data = record.partition(b"\n")
+    head = json.loads(first)
+    if not isinstance(head, dict):
+        raise ValueError(f"its first line is {str(head)[:80]}, expected an object")
+    generation, episodes = _number(head, "generation", 1 << 62), _number(head, "episodes", _MOST_EPISODES)
+    sums, width = _number(head, "sums", _MOST_NUMBERS), _number(head, "behaviors", _MOST_NUMBERS)
+    dtype, failures = head.get("dtype"), head.get("failures")
+    if dtype not in _BEHAVIORS or not isinstance(failures, dict) or type(head.get("retries")) is not bool:
+        raise ValueError(f"its first line is {str(head)[:80]}")
+    at = 0
+
+    def read(kind: str, *shape: int) -> np.ndarray:
+        nonlocal at
+        count = int(np.prod(shape, dtype=object))
+        if at + count * np.dtype(kind).itemsize > len(data):
+            raise ValueError(f"it has {len(data):,} bytes of numbers, expected more")
+        array: np.ndarray = np.frombuffer(data, kind, count, at).reshape(shape)
+        at += array.nbytes
+        return array.astype(array.dtype.newbyteorder("="))
+
+    ids, returns, steps = read("<i8", episodes), read("<f8", episodes), read("<i8", episodes)
+    retries = read("<i8", episodes) if head["retries"] else None
+    observation_sums, behaviors = read("<f8", episodes, sums), read(dtype, episodes, width)
+    if at < len(data) or not np.isfinite(returns).all() or (steps < 1).any() or (ids < 0).any():
+        raise ValueError("its numbers are none of episodes that are over")
+    texts = [failures.get(str(place), "") for place in range(episodes)]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError("a reason of a failure is not text")
+    part = Part(generation, str(head.get("phase")), str(head.get("digest")))
+    return part, EpisodeResults(ids, returns, steps, texts, observation_sums, behaviors, retries)
+
+
+def _number(head: Mapping[str, Any], key: str, most: int) -> int:
+    value = head.get(key)
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{key} is {str(value)[:40]}, expected a number from 0 to {most:,}")
+    return value

@@ -1,0 +1,138 @@
+"""Episodes that are played once: their outcomes are noted as they come, and known again where a run goes on."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Protocol
+
+import numpy as np
+
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
+from neuroevo.core.evaluator import Evaluator, Progress
+from neuroevo.core.genome import Center
+
+_NUMBERS = struct.Struct("<QqQ")  # of an episode: its seed, its cut-off, its genome's hash
+
+
+@dataclass(frozen=True)
+class Part:
+    """Episodes of a run that belong together.
+
+    Attributes:
+        generation: Their generation's number.
+        phase: "population", "validation" or "test".
+        digest: SHA-256 sum, in hexadecimal digits, of what the episodes are: genomes, seeds, cut-offs and normalizers.
+    """
+
+    generation: int
+    phase: str
+    digest: str
+
+
+class Journal(Protocol):
+    """Keeps outcomes of episodes until a checkpoint has what follows from them."""
+
+    def known(self, part: Part) -> Sequence[EpisodeResults]:
+        """What was noted of a part in an earlier session; ids are indices in the part."""
+
+    def add(self, part: Part, results: EpisodeResults) -> None:
+        """Notes what has come of a part; ids are indices in it."""
+
+
+def part_of(generation: int, phase: str, episodes: Sequence[Episode]) -> Part:
+    """Names the episodes of a phase.
+
+    Args:
+        generation: Its number.
+        phase: "population", "validation" or "test".
+        episodes: All of the phase, in order.
+    """
+    digest = hashlib.sha256()
+    bases = {base: number for number, base in enumerate(dict.fromkeys(episode.genome.base for episode in episodes))}
+    for base in bases:
+        digest.update((base.name if isinstance(base, Center) else str(base)).encode() + b"\n")
+    for normalizer in dict.fromkeys(episode.normalizer for episode in episodes):
+        if normalizer is not None:
+            digest.update(normalizer.mean.tobytes() + normalizer.std.tobytes())
+    last, of_last = None, 0
+    for episode in episodes:
+        genome = episode.genome
+        if genome is not last:  # Python hashes numbers alike in every process
+            last, of_last = (
+                genome,
+                hash((bases[genome.base], genome.chain, genome.network, genome.rank)) & 0xFFFF_FFFF_FFFF_FFFF,
+            )
+        digest.update(_NUMBERS.pack(episode.seed, episode.max_steps, of_last))
+    return Part(generation, phase, digest.hexdigest())
+
+
+class Playing:
+    """Episodes at play, as far as nothing is known of them yet.
+
+    Attributes:
+        batch: All of the episodes.
+        missing: int64 [M], indices of those that were not known and are played.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        episodes: Sequence[Episode],
+        priority: int,
+        known: Sequence[EpisodeResults] = (),
+        journal: Journal | None = None,
+        part: Part | None = None,
+    ):
+        """Submits the episodes of which nothing is known.
+
+        Args:
+            evaluator: Plays them.
+            episodes: All of the part.
+            priority: As Evaluator.submit() takes it.
+            known: What is known without the journal.
+            journal: Knows more, and gets what comes; None: there is none.
+            part: What the journal calls them.
+        """
+        self._evaluator, self._journal, self._part = evaluator, journal, part
+        noted = journal.known(part) if journal is not None and part is not None else ()
+        before = Batch(len(episodes))
+        for results in (*known, *noted):
+            _book_once(before, results)
+        self.missing: np.ndarray = np.flatnonzero(~before.is_over)
+        self._known_steps = int(before.steps.sum())
+        if before.over:
+            self.batch = before
+            self._played = evaluator.submit([episodes[i] for i in self.missing], priority, self._book)
+        else:  # one batch is enough: behaviors may take much memory
+            self.batch = self._played = evaluator.submit(episodes, priority, self._note)
+
+    def wait(self, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
+        """Waits until all are over, or the time is; as Evaluator.wait(). Progress includes what was known before."""
+        known = len(self.batch.steps) - len(self.missing)
+
+        def tell(finished: int, steps: int) -> None:
+            if on_progress is not None:
+                on_progress(known + finished, self._known_steps + steps)
+
+        self._evaluator.wait(self._played, tell, seconds)
+        return self.batch.outcomes
+
+    def _book(self, results: EpisodeResults) -> None:
+        own = replace(results, ids=self.missing[results.ids])
+        self.batch.book(own)
+        self._note(own)
+
+    def _note(self, results: EpisodeResults) -> None:
+        if self._journal is not None and self._part is not None:
+            self._journal.add(self._part, results)
+
+
+def _book_once(batch: Batch, results: EpisodeResults) -> None:
+    """Books the results of episodes of a batch that are not over."""
+    ids, first = np.unique(results.ids, return_index=True)
+    new = first[(ids >= 0) & (ids < len(batch.steps))]
+    batch.book(results.at(new[~batch.is_over[results.ids[new]]]))
