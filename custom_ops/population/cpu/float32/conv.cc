@@ -170,7 +170,7 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
     const Floats bias = biases ? Floats::Load(epilogue.bias + first) : Floats(0.0f);
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
-      Floats value = sum[p][v];
+      Floats value = WithoutMinusZero(sum[p][v]);
       if (normalizes) value = vbn::Normalized(value, mean, factor);
       if (biases) value = Add(value, bias);
       if (relu) value = Relu(value);

@@ -60,7 +60,7 @@ struct ThinProducts {
 // In place, on the sums of all channels.
 inline void Finish(const Epilogue& epilogue, const ThinProducts& thin, int channels, float* sums) {
   for (int first = 0; first < channels; first += kLanes) {
-    Floats value = Floats::Load(sums + first);
+    Floats value = WithoutMinusZero(Floats::Load(sums + first));
     for (int q = 0; q < epilogue.rank; ++q) {
       value = Fma(Floats(thin.t[q]), Floats::Load(epilogue.b + int64_t{q} * channels + first), value);
     }
