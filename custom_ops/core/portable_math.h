@@ -122,6 +122,12 @@ NEUROEVO_HD inline F Select(I mask, F a, F b) {
   return FromBits((ToBits(a) & mask) | (ToBits(b) & ~mask));
 }
 
+// a, but +0 for -0.
+template <class F>
+NEUROEVO_HD inline F WithoutMinusZero(F a) {
+  return Add(a, F(0.0f));
+}
+
 // -2 ln(u) for normal u in (0, 1]; about 2 ulp.
 template <class F>
 NEUROEVO_HD inline F MinusTwoLog(F u) {

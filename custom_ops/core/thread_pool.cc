@@ -91,12 +91,21 @@ void ThreadPool::LeavePlace() {
 
 void ThreadPool::WakeHelpers(int64_t tasks) {
   if (tasks <= 0 || waiting_workers_ == 0 || running_ == threads_) return;
-  const int64_t now = trace::Now();
-  while (!left_.empty() && now - left_.front() > kExpectedBackNs) left_.pop_front();
-  const int64_t places = threads_ - running_ - static_cast<int64_t>(left_.size());
-  for (int64_t helpers = std::min<int64_t>({tasks, waiting_workers_, places}); helpers > 0; --helpers) {
+  for (int64_t helpers = std::min<int64_t>({tasks, waiting_workers_, FreePlaces()}); helpers > 0; --helpers) {
     wake_workers_.notify_one();
   }
+}
+
+int64_t ThreadPool::FreePlaces() {
+  const int64_t now = trace::Now();
+  while (!left_.empty() && now - left_.front() > kExpectedBackNs) left_.pop_front();
+  return threads_ - running_ - static_cast<int64_t>(left_.size());
+}
+
+int ThreadPool::FreeThreads() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const int64_t places = FreePlaces() + !left_.empty();  // the caller itself has probably just left
+  return static_cast<int>(std::clamp<int64_t>(places, 1, threads_));
 }
 
 void ThreadPool::RunTask(Job* job, std::unique_lock<std::mutex>* lock) {

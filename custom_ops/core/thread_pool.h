@@ -40,12 +40,18 @@ class ThreadPool {
   // exception, what is left of its task is skipped too.
   void ParallelFor(int64_t n, int64_t per_task, const std::function<void(int64_t)>& body);
 
+  // How many threads, the caller's among them, a job that it brought now would find, as far as can be foreseen: into so
+  // many tasks it pays to split one that is cheaper in one piece.
+  int FreeThreads();
+
   // Time spent in tasks so far, summed over the threads.
   double BusySeconds();
 
  private:
   struct Job;
   void Help();
+  // Places that are neither taken nor those of callers that are expected back. The lock is held.
+  int64_t FreePlaces();
   // Wakes workers for this number of tasks, where there are places that no caller is expected back for. The lock is
   // held.
   void WakeHelpers(int64_t tasks);

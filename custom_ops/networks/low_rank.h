@@ -15,8 +15,8 @@
 // A sum over a matrix is computed without ever making the matrix: y by the center's weights as ever; for each q in
 // order z = the dot product of the inputs and A[q], t = c * z and y = fma(t, B[q], y); then what follows the layer. z
 // is 16 partial sums, of the inputs i with the same i % 16 in ascending order from +0, by fused multiply-adds; they are
-// added by Total. Inputs outside the image are zeros. A zero may be left out, as in population/reference. A member
-// whose scale is 0 has no factors: it is the center, bit for bit.
+// added by Total. Inputs outside the image are zeros. A zero may be left out, as in population/reference, and y and z
+// are never -0 for the same reason. A member whose scale is 0 has no factors: it is the center, bit for bit.
 #ifndef NEUROEVO_NETWORKS_LOW_RANK_H_
 #define NEUROEVO_NETWORKS_LOW_RANK_H_
 
@@ -42,7 +42,7 @@ NEUROEVO_HD inline float Total(float (&sums)[kPartialSums]) {
   for (int half = kPartialSums / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) sums[i] = Add(sums[i], sums[i + half]);
   }
-  return sums[0];
+  return WithoutMinusZero(sums[0]);
 }
 
 // theta [D] = the member's weights as a vector, from the center's theta and the member's values: a weight of a matrix

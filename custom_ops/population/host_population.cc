@@ -134,7 +134,7 @@ void HostPopulation::DoForward(const std::vector<int64_t>& rows, const void* obs
   for (int64_t& row : shared) {
     if (members_.Is(row)) row = rows_ + members_.Of(row).center;
   }
-  const SlotBlocks slots(shared, pool_->threads(), kMaxSlots);
+  const SlotBlocks slots(shared, pool_->FreeThreads(), kMaxSlots);
   const int64_t tasks = static_cast<int64_t>(slots.blocks.size());
   pool_->ParallelFor(tasks, [&](int64_t task) {
     const SlotBlock& block = slots.blocks[task];

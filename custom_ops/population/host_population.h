@@ -19,7 +19,7 @@ class HostPopulation : public FloatPopulation {
 
  protected:
   // Slots of one row, or of one center's members, that a backend evaluates in one task: enough to share weight reads.
-  static constexpr int kMaxSlots = 8;
+  static constexpr int kMaxSlots = 32;
   static constexpr int64_t kSlack = RowMemory::kSlack;
 
   HostPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank,

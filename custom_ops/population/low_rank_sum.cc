@@ -17,6 +17,13 @@ constexpr int kHalf = kLanes / 2;                   // doubles of a vector
 constexpr int kVectors = 2;                         // likewise
 constexpr int64_t kTaskRows = 32;
 
+// One vector at a time: GCC 12 takes an array of them through memory in halves.
+RawDoubles Load(const double* p) {
+  RawDoubles v;
+  memcpy(&v, p, sizeof(v));
+  return v;
+}
+
 // The members of a block, each with the noise of all layers.
 struct Block {
   std::vector<float> noise;  // [members, F]
@@ -34,19 +41,28 @@ void AddTile(const double* left, const double* right, int64_t terms, int64_t col
   RawDoubles sum[kCount][kVectors];
   double padded[kCount][kVectors * kHalf] = {};
   for (int i = 0; i < kCount; ++i) std::copy_n(sums + i * n, columns, padded[i]);
-  memcpy(sum, padded, sizeof(sum));
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sum[i][v] = Load(padded[i] + v * kHalf);
+  }
   for (int64_t t = 0; t < terms; ++t) {
     RawDoubles b[kVectors];
-    memcpy(b, right + t * kVectors * kHalf, sizeof(b));
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) b[v] = Load(right + (t * kVectors + v) * kHalf);
 #pragma GCC unroll 4
     for (int i = 0; i < kCount; ++i) {
-      const RawDoubles a = RawDoubles{} + left[t * kRows + i];
+      const RawDoubles a = left[t * kRows + i] - RawDoubles{};  // in all lanes
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) sum[i][v] += a * b[v];
     }
   }
-  memcpy(padded, sum, sizeof(sum));
-  for (int i = 0; i < kCount; ++i) std::copy_n(padded[i], columns, sums + i * n);
+#pragma GCC unroll 4
+  for (int i = 0; i < kCount; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) memcpy(padded[i] + v * kHalf, &sum[i][v], sizeof(RawDoubles));
+    std::copy_n(padded[i], columns, sums + i * n);
+  }
 }
 
 // B of a block's members as doubles, column tile by column tile: [tiles, members * rank, kVectors * kHalf], zeros after

@@ -1,16 +1,18 @@
 """Our side of a comparison, as a process that measures when it is asked (see programs.Program).
 
-    python -m experiments.benchmarks.ours {env,replay,rollout,network,generations,memory} '{"option": ...}'
+    python -m experiments.benchmarks.ours {env,replay,rollout,network,generations,memory,update} '{"option": ...}'
 
 Answers to a number of seconds: env and rollout what `neuroevo bench` prints; replay as replay.py says; network
 {"network_us": ...}, the time that a thread takes to evaluate one network, with all of them at it, each with a row of
-its own as in a rollout; generations the rate of a GA's generations; memory, whatever the seconds, what a process holds.
+its own as in a rollout; generations the rate of a GA's generations; memory and update, whatever the seconds, what a
+process holds, and what an update of evolution strategies takes.
 """
 
 from __future__ import annotations
 
 import ctypes
 import json
+import resource
 import sys
 import threading
 import time
@@ -27,19 +29,19 @@ from neuroevo.system.tensorflow_import import load_tensorflow
 def main() -> None:
     what, options = sys.argv[1], json.loads(sys.argv[2])
     known = {"env": env, "replay": replay, "rollout": rollout, "network": network}
-    known |= {"generations": generations, "memory": memory}
+    known |= {"generations": generations, "memory": memory, "update": update}
     measure = known[what](**options)
     print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(measure(float(line))), flush=True)
 
 
-def env(name: str, envs: int, threads: int) -> Callable[[float], dict[str, Any]]:
-    """Steps environments through the TensorFlow ops."""
+def env(**options: Any) -> Callable[[float], dict[str, Any]]:
+    """Steps environments through the TensorFlow ops; options as benchmarks.env_rate.env takes them."""
     load_tensorflow()
     from neuroevo.benchmarks import env_rate
 
-    return lambda seconds: env_rate.env(name=name, envs=envs, threads=threads, seconds=seconds)
+    return lambda seconds: env_rate.env(seconds=seconds, **options)
 
 
 def replay(**options: Any) -> Callable[[float], dict[str, Any]]:
@@ -107,6 +109,36 @@ def memory(population: int) -> Callable[[float], dict[str, Any]]:
     return measure
 
 
+def update(algorithm: str, population: int, threads: int) -> Callable[[float], dict[str, Any]]:
+    """An update of LargeModel by evolution strategies: its seconds, and by how much the process grows in it."""
+    from neuroevo.algorithms.base import Played
+    from neuroevo.algorithms.registry import ALGORITHMS
+    from neuroevo.native import library
+    from neuroevo.native.weights import NativeWeights
+
+    library.set_threads(threads)
+    found = ALGORITHMS[algorithm](population=population)
+    weights = NativeWeights([_text("large_model", 18)])
+    state = found.init(0)
+    genomes, fitness = found.ask(state, weights), np.random.default_rng(0).standard_normal(population)
+    before = rates.resident_mb()
+
+    def measure(_: float) -> dict[str, Any]:
+        began = time.perf_counter()
+        found.tell(state, Played(genomes, fitness), weights)
+        seconds = time.perf_counter() - began
+        return {"seconds": seconds, "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024e-6 - before}
+
+    return measure
+
+
+def _text(network: str, actions: int) -> str:
+    from neuroevo.networks.architectures import input_line, to_text
+    from neuroevo.networks.network import named
+
+    return to_text(named(network).lines(input_line("uint8", (84, 84, 4)), actions, False))
+
+
 def network(game: str, network: str, threads: int, dtype: str, slots: bool = True) -> Callable[[float], dict[str, Any]]:
     """Evaluates networks on the observations of consecutive steps of random play, and nothing else.
 
@@ -116,14 +148,11 @@ def network(game: str, network: str, threads: int, dtype: str, slots: bool = Tru
     from neuroevo.native import library
     from neuroevo.native.env_pool import EnvPool
     from neuroevo.native.population import Population
-    from neuroevo.networks.architectures import input_line, to_text
-    from neuroevo.networks.network import named
 
     observations = observations_of(game, 64, slots=1, apart=1)
     actions = EnvPool(registry.resolve(game), 1).num_actions
     library.set_threads(threads)  # those of this process are the only ones: each does its own work
-    text = to_text(named(network).lines(input_line("uint8", (84, 84, 4)), actions, False))
-    population = Population([text], threads, dtype=dtype)
+    population = Population([_text(network, actions)], threads, dtype=dtype)
     population.init(range(threads), [0] * threads, range(threads))
     population.clear_states(range(threads))
     forward = library.core().neuroevo_population_forward  # without the checks of native.Population at each call

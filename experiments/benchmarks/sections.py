@@ -18,6 +18,7 @@ from experiments.benchmarks.changes import changes
 from experiments.benchmarks.cluster import cluster
 from experiments.benchmarks.emulator import emulator
 from experiments.benchmarks.engines import engines
+from experiments.benchmarks.low_rank import low_rank
 from experiments.benchmarks.mujoco import mujoco
 from experiments.benchmarks.programs import Program, in_turns, median_ratio, native, ours, peer
 from experiments.benchmarks.recurrent import recurrent
@@ -268,6 +269,7 @@ SECTIONS = {
     "forward": forward,
     "rollout": rollout,
     "recurrent": recurrent,
+    "low_rank": low_rank,
     "changes": changes,
     "layout": layout,
     "engines": engines,

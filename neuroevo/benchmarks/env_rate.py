@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -19,7 +20,14 @@ from neuroevo.rollout.tensorflow.env_pool import OpEnvPool
 from neuroevo.rollout.tensorflow.ops import load_ops
 
 
-def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0) -> dict[str, Any]:
+def env(
+    name: str,
+    envs: int,
+    threads: int | None,
+    seconds: float,
+    seed: int = 0,
+    env_options: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
     """Measures how fast the ops step and observe environments with random actions.
 
     As in a rollout, lanes step their part of the environments in graph loops; there are at most as many as threads.
@@ -30,6 +38,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
         threads: Worker threads; None for one per core.
         seconds: Wall time to measure, after a warm-up.
         seed: Seed of episodes and actions.
+        env_options: Options of the environment.
 
     Returns:
         What was measured (bench, env, envs, threads, seconds), frames_per_s and steps_per_s, and resident_mb: the
@@ -38,7 +47,7 @@ def env(name: str, envs: int, threads: int | None, seconds: float, seed: int = 0
     Raises:
         UserError: There is no such environment, or its actions have no finite bounds to draw within.
     """
-    made_of = registry.resolve(name)
+    made_of = registry.resolve(name, env_options)
     if threads is not None:
         library.set_threads(threads)
     threads = library.get_threads()

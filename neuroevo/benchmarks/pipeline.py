@@ -32,7 +32,7 @@ def pipeline(
         **options: As in RolloutOptions.
 
     Returns:
-        What was measured (bench, game, network, dtype, device, engine, threads, lanes, slots, seconds), and
+        What was measured (bench, game, network, dtype, genomes, device, engine, threads, lanes, slots, seconds), and
 
         - steps_per_s, frames_per_s: The rates of the rollouts.
         - env_steps_per_s: The rate of environments alone on the same threads, measured before and after the rollouts.

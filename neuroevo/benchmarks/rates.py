@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -13,7 +14,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError, did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
-from neuroevo.native.submission import pack
+from neuroevo.native.submission import Source, pack
 from neuroevo.networks.network import DTYPES, check, named
 from neuroevo.rollout.engine import chosen_engine, make_engine
 from neuroevo.rollout.evaluator import default_layout
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _MAX_EPISODE_STEPS = 5000  # as in training: some random networks never start a game
 WARM_UP_SECONDS = 2.0
 _WAIT_SECONDS = 0.05  # how long to wait for episodes to end, as the evaluator does
+_SIGMA = 0.02  # of members of low rank, as of evolution strategies
+GENOMES = ("random", "low_rank", "same")
 
 
 class RolloutOptions(TypedDict, total=False):
@@ -39,6 +42,10 @@ class RolloutOptions(TypedDict, total=False):
         device: Where networks are evaluated: "auto" (the default), "cpu" or "gpu".
         backend: The population's backend; None for that of the device.
         engine: What runs the lanes: "auto" (the default), "native" or "tensorflow".
+        genomes: What is played: "random" (the default), a freshly initialized network in each episode; "low_rank", one
+            center with noise of low rank, other noise in each episode; "same", one network in all of them.
+        rank: Of that noise; 1 by default.
+        env_options: Options of the environment; none by default.
     """
 
     threads: int | None
@@ -49,10 +56,13 @@ class RolloutOptions(TypedDict, total=False):
     device: str
     backend: str | None
     engine: str
+    genomes: str
+    rank: int
+    env_options: Mapping[str, object] | None
 
 
 class Rollout:
-    """A pipeline that plays freshly initialized genomes, a different one in every episode, and is always busy.
+    """A pipeline that is always busy; unless told otherwise, it plays another random network in every episode.
 
     Args:
         game: Name of the environment.
@@ -65,9 +75,12 @@ class Rollout:
         device: Where networks are evaluated: "auto", "cpu" or "gpu".
         backend: The population's backend; None for that of the device.
         engine: What runs the lanes: "auto", "native" or "tensorflow".
+        genomes: What is played: "random", "low_rank" or "same", as in RolloutOptions.
+        rank: Of the noise of "low_rank".
+        env_options: Options of the environment.
 
     Attributes:
-        setup: What is played and how: game, network, dtype, device, engine, threads, lanes and slots.
+        setup: What is played and how: game, network, dtype, genomes, device, engine, threads, lanes and slots.
         threads: Worker threads.
         lanes: Number of lanes.
         slots: Slots per lane.
@@ -90,12 +103,16 @@ class Rollout:
         device: str = "auto",
         backend: str | None = None,
         engine: str = "auto",
+        genomes: str = "random",
+        rank: int = 1,
+        env_options: Mapping[str, object] | None = None,
     ):
-        if dtype not in DTYPES:
-            known = ", ".join(DTYPES)
-            raise UserError(f"dtype '{dtype}' is unknown{did_you_mean(dtype, DTYPES)}, expected one of {known}")
+        for what, value, known in (("dtype", dtype, DTYPES), ("genomes", genomes, GENOMES)):
+            if value not in known:
+                expected = f"expected one of {', '.join(known)}"
+                raise UserError(f"{what} '{value}' is unknown{did_you_mean(value, known)}, {expected}")
         played = replace(named(network), dtype=dtype)
-        environment = registry.find(game)
+        environment = registry.find(game, env_options)
         images, continuous = environment.image_observations, environment.continuous_actions
         for problem in check(played, environment.name, images, continuous):
             raise ConfigError([problem])
@@ -103,12 +120,14 @@ class Rollout:
         if threads is not None:
             library.set_threads(threads)
         self.threads = library.get_threads()
-        default_lanes, default_slots = default_layout(self.threads, chosen, images is False)
+        low_rank = genomes == "low_rank"
+        default_lanes, default_slots = default_layout(self.threads, chosen, images is False, members=low_rank)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self.setup = {
             "game": environment.name,
             "network": network,
             "dtype": dtype,
+            "genomes": genomes,
             "device": chosen,
             "engine": chosen_engine(engine, chosen),
             "threads": self.threads,
@@ -123,9 +142,14 @@ class Rollout:
             parent_rows=1,
             backend=backend or library.BACKENDS[chosen],
             engine=make_engine(engine, chosen, self.lanes),
+            rank=rank if low_rank else 0,
         )
         self.frame_skip = self._pipeline.frame_skip
         self._seed, self._submitted = seed, 0
+        self._genomes, self._rank = genomes, rank
+        if genomes != "random":  # row 0 holds the center, or what all play
+            self._pipeline.init_row(0, 0, seed)
+            self._pipeline.prepare_rows([0])
         self._pipeline.start()
 
     def play(self, seconds: float) -> tuple[int, float]:
@@ -142,14 +166,26 @@ class Rollout:
             ended = self._pipeline.results(1, _WAIT_SECONDS)
             wanted = len(ended) if self._submitted else 2 * self.lanes * self.slots
             seeds = range(self._seed + self._submitted, self._seed + self._submitted + wanted)
-            episodes = [Episode(Genome(seed), seed, _MAX_EPISODE_STEPS) for seed in seeds]
+            episodes = [Episode(self._genome(seed), seed, _MAX_EPISODE_STEPS) for seed in seeds]
             if wanted:
                 skip, dimensions = self.frame_skip, self._pipeline.dimensions
                 first_id = 2 * self._submitted  # episodes and genomes have ids: two for each seed
-                self._pipeline.submit(pack(episodes, frame_skip=skip, dimensions=dimensions, first_id=first_id))
+                packed = pack(episodes, frame_skip=skip, dimensions=dimensions, first_id=first_id, source=self._source)
+                self._pipeline.submit(packed)
             self._submitted += wanted
         self._pipeline.results()
         return self._pipeline.total_steps, time.perf_counter()
+
+    def _genome(self, seed: int) -> Genome:
+        """What the episode of this seed plays."""
+        if self._genomes == "random":
+            return Genome(seed)
+        one = Genome(self._seed)
+        return one if self._genomes == "same" else one.child(seed, _SIGMA, self._rank)
+
+    def _source(self, genome: Genome) -> Source:
+        """Where its weights come from."""
+        return None if self._genomes == "random" else 0, genome.chain
 
     def __enter__(self) -> Rollout:
         return self
@@ -168,7 +204,7 @@ def rollout(game: str, network: str, seconds: float, **options: Unpack[RolloutOp
         **options: As in RolloutOptions.
 
     Returns:
-        What was measured (bench, game, network, dtype, device, engine, threads, lanes, slots, seconds), and
+        What was measured (bench, game, network, dtype, genomes, device, engine, threads, lanes, slots, seconds), and
 
         - frames_per_s, steps_per_s: The rates.
         - idle_share: The share of the worker threads' time without work.

@@ -10,6 +10,7 @@ import typer
 
 from neuroevo.cli.common import Debug, Json, finite, reported_errors
 from neuroevo.core.bounds import MAX_THREADS
+from neuroevo.core.genome import MAX_RANK
 
 Game = Annotated[str, typer.Option(help="The game to play.")]
 Network = Annotated[str, typer.Option(help="The network that plays it.")]
@@ -20,6 +21,10 @@ Seconds = Annotated[float, typer.Option(min=0.1, callback=finite, help="Wall tim
 Threads = Annotated[int | None, typer.Option(min=1, max=MAX_THREADS, help="Worker threads.")]
 Lanes = Annotated[int | None, typer.Option(min=1, help="Number of lanes.")]
 Slots = Annotated[int | None, typer.Option(min=1, help="Slots per lane.")]
+Genomes = Annotated[
+    Literal["random", "low_rank", "same"],
+    typer.Option(help="Another network in each episode, one center with noise of low rank, or one network."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the genomes and episodes.")]
 
 
@@ -42,6 +47,8 @@ def rollout(
     threads: Threads = None,
     lanes: Lanes = None,
     slots: Slots = None,
+    genomes: Genomes = "random",
+    rank: Annotated[int, typer.Option(min=1, max=MAX_RANK, help="Of noise of low rank.")] = 1,
     seed: Seed = 0,
     as_json: Json = False,
     debug: Debug = False,
@@ -60,6 +67,8 @@ def rollout(
             threads=threads,
             lanes=lanes,
             slots=slots,
+            genomes=genomes,
+            rank=rank,
             seed=seed,
         )
         _print_result(result, as_json)

@@ -33,6 +33,7 @@ _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the pr
 _GPU_LANES = 3
 _GPU_SLOTS_A_THREAD = 4
 _LIGHT_SLOTS = 16
+_MEMBER_SLOTS = 32
 _LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here as it comes; LargeModel has 16e6
 
 
@@ -95,7 +96,7 @@ class LocalEvaluator(Closing):
             library.set_threads(threads)
         self.threads = library.get_threads()
         light = environment.image_observations is False  # numbers are observed: networks are small, steps short
-        default_lanes, default_slots = default_layout(self.threads, self.device, light)
+        default_lanes, default_slots = default_layout(self.threads, self.device, light, members=rank > 0)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self._pipeline = Pipeline(
             environment.spec,
@@ -276,14 +277,15 @@ class _Playing:
     normalizers: list[int]
 
 
-def default_layout(threads: int, device: str, light: bool = False) -> tuple[int, int]:
+def default_layout(threads: int, device: str, light: bool = False, members: bool = False) -> tuple[int, int]:
     """Chooses how many lanes there are, and how many slots each has.
 
     On the CPU a lane of one slot for each thread: the rows in play are then few enough to stay in the last-level cache
     from step to step (2 LargeModels are 32 MB, and a step reads about half of each), and a lane does all of its work
     itself. On 2 cores more slots were 17 to 40% slower: `python -m experiments.benchmarks --only layout` measures it
     again. Light slots share the cost of a lane's step: with 16 slots in place of one, HalfCheetah is 1.2 times as fast,
-    the hard maze 4 times, and Hopper as fast.
+    the hard maze 4 times, and Hopper as fast. Members of one center read its weights together, a whole lane's at once:
+    with 32 slots in place of one LargeModel's rollouts are 1.7 times as fast (`--only low_rank`).
 
     On the GPU three lanes: while the networks of one are evaluated, two have work for the threads, so that these do not
     wait for the last emulator of a lane or for the weights of a new episode. Four slots a thread: a lane's emulators
@@ -294,11 +296,12 @@ def default_layout(threads: int, device: str, light: bool = False) -> tuple[int,
         threads: Worker threads.
         device: Where the networks are evaluated, "cpu" or "gpu".
         light: Whether rows are so small and steps so short that a lane's own cost, some 10 microseconds a step, counts.
+        members: Whether slots mostly play mutations of low rank of one center.
 
     Returns:
         Lanes, and slots of each.
     """
     if device == "cpu":
-        return threads, _LIGHT_SLOTS if light else 1
+        return threads, _LIGHT_SLOTS if light else _MEMBER_SLOTS if members else 1
     fitting = int(library.gpu_free_bytes() / 2 / (_GPU_LANES * _LARGEST_ROW_BYTES))
     return _GPU_LANES, max(1, min(_GPU_SLOTS_A_THREAD * threads, fitting))

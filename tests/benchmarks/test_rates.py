@@ -8,6 +8,7 @@ import pytest
 
 from experiments.benchmarks.replay import replay
 from neuroevo.benchmarks import env_rate, rates
+from neuroevo.core.errors import UserError
 from neuroevo.native import library
 from tests.support.mujoco_reference import make
 
@@ -29,6 +30,19 @@ def test_environments_that_take_vectors_are_stepped_too():
     assert (found["env"], found["envs"]) == ("InvertedPendulum-v5", 3)
     assert found["steps_per_s"] > 0
     assert found["frames_per_s"] == pytest.approx(2 * found["steps_per_s"], rel=1e-3)
+
+
+@pytest.mark.parametrize("genomes", ["low_rank", "same"])
+def test_rollouts_of_members_and_of_one_network(genomes):
+    options = {"rank": 2, "env_options": {"emulator": "ale"}, "lanes": 1, "slots": 3}
+    found = rates.rollout("frostbite", "virtual_bn", 0.3, genomes=genomes, **options)
+    assert (found["genomes"], found["lanes"], found["slots"]) == (genomes, 1, 3)
+    assert found["steps_per_s"] > 0
+
+
+def test_unknown_genomes_are_told():
+    with pytest.raises(UserError, match="genomes 'low_ranks' is unknown; did you mean low_rank"):
+        rates.Rollout("frostbite", "model", genomes="low_ranks")
 
 
 def test_no_less_than_no_time_is_outside():

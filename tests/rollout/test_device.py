@@ -122,6 +122,7 @@ def test_the_backend_tells_its_name_and_memory():
 
 def test_layouts(monkeypatch):
     assert (default_layout(5, "cpu"), default_layout(5, "cpu", light=True)) == ((5, 1), (5, 16))
+    assert default_layout(5, "cpu", members=True) == (5, 32)
     for free, threads, slots in ((140e9, 16, 64), (140e9, 1, 4), (8e9, 64, 44), (0.0, 4, 1)):
         monkeypatch.setattr(evaluator.library, "gpu_free_bytes", lambda free=free: free)
         assert default_layout(threads, "gpu") == (3, slots)

@@ -1,9 +1,11 @@
 // The reference backend: scalar loops that define every result, bit by bit, and are written to be read.
 //
 // A sum starts at +0 and takes its products in the order of the inputs (of a convolution: row, column, channel of the
-// kernel), each by one fused multiply-add. Inputs that are zero and positions outside the image are left out, so the
-// weights behind them are not read. Leaving a zero out changes no bit as long as the weight is finite (and no sum has
-// underflowed to -0, which adding a zero makes +0); faster paths that do multiply zeros agree on finite weights only.
+// kernel), each by one fused multiply-add; one that ends at -0, as products that underflow make it, becomes +0. Inputs
+// that are zero and positions outside the image are left out, so the weights behind them are not read. Leaving a zero
+// out changes no bit as long as the weight is finite: on the way it may change the sign of a sum that is zero, which
+// no product that is not zero leaves a trace of, nor does the end. Faster paths that do multiply zeros agree on finite
+// weights only.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -59,7 +61,7 @@ void Conv(const Layer& layer, const RowWeights& row, const float* in, float* out
             }
           }
         }
-        out[(int64_t{y} * out_width + x) * filters + filter] = sum;
+        out[(int64_t{y} * out_width + x) * filters + filter] = WithoutMinusZero(sum);
       }
       AddFactors(layer, row, window, out + (int64_t{y} * out_width + x) * filters);
     }
@@ -99,7 +101,7 @@ void Dense(const Layer& layer, const RowWeights& row, const std::vector<float>& 
     for (int64_t i = 0; i < layer.inputs(); ++i) {
       if (in[i] != 0) sum = Fma(in[i], weights[i * units + unit], sum);
     }
-    out[unit] = sum;
+    out[unit] = WithoutMinusZero(sum);
   }
   AddFactors(layer, row, in, out);
 }

@@ -13,9 +13,12 @@ and network_us, the wall time of the networks' share of one step (of N steps, di
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +27,7 @@ from pools import FRAME_SKIP, make_envpool
 from serve import serve
 
 # (filters, kernel side, stride), then the units of the hidden layer and of a recurrent cell behind it, or 0.
-_NETWORKS = {
+NETWORKS = {
     "model": ([(16, 8, 4), (32, 4, 2)], 256, 0),
     "large_model": ([(32, 8, 4), (64, 4, 2), (64, 3, 1)], 512, 0),
     "large_model_lstm": ([(32, 8, 4), (64, 4, 2), (64, 3, 1)], 512, 256),
@@ -41,7 +44,7 @@ class Population:
     """N networks with random weights. paddings: of each convolution, as F.pad takes them."""
 
     def __init__(self, network: str, count: int, actions: int):
-        convolutions, hidden, units = _NETWORKS[network]
+        convolutions, hidden, units = NETWORKS[network]
         generator = torch.Generator().manual_seed(0)
 
         def weights(*shape: int, fan_in: int, std: float = 1.0) -> torch.Tensor:
@@ -126,13 +129,15 @@ def rollout(population: Population, pool: object, way: str, observations: np.nda
     return {"steps": steps, "network": network, "seconds": time.perf_counter() - began, "observations": observations}
 
 
-def main() -> None:
-    way, network, game = sys.argv[1:4]
-    networks, threads = int(sys.argv[4]), int(sys.argv[5])
-    groups = threads if way == "threads" else 1
+def serve_rollouts(make: Callable[[int, int], Any], way: str, game: str, networks: int, threads: int) -> None:
+    """Plays whenever it is asked, with a thread, an EnvPool and a population for each way that has no barrier.
+
+    make(n, actions): a population of n networks, which answers actions(observations, way) as Population does.
+    """
+    groups = threads if way.startswith("threads") else 1
     torch.set_num_threads(threads // groups)
     pools = [make_envpool(game, networks // groups, threads // groups) for _ in range(groups)]
-    populations = [Population(network, networks // groups, pool.action_space.n) for pool in pools]
+    populations = [make(networks // groups, pool.action_space.n) for pool in pools]
     observations = [pool.reset()[0] for pool in pools]
 
     def measure(seconds: float) -> dict[str, object]:
@@ -149,6 +154,12 @@ def main() -> None:
 
     measure(1.0)
     serve(measure)
+
+
+def main() -> None:
+    way, network, game = sys.argv[1:4]
+    make = functools.partial(Population, network)
+    serve_rollouts(make, way, game, int(sys.argv[4]), int(sys.argv[5]))
 
 
 if __name__ == "__main__":

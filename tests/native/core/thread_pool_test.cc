@@ -141,6 +141,23 @@ TEST(WorkersComeForThePlacesOfCallersThatStayAway) {
   }
 }
 
+TEST(FreeThreadsAreThoseThatNoJobHas) {
+  ThreadPool pool(3);
+  CHECK_EQ(pool.FreeThreads(), 3);
+  Event begun, over;
+  std::thread caller([&] {
+    pool.ParallelFor(1, [&](int64_t) {
+      begun.Set();
+      over.Wait();
+    });
+  });
+  begun.Wait();
+  CHECK_EQ(pool.FreeThreads(), 2);
+  over.Set();
+  caller.join();
+  CHECK_EQ(pool.FreeThreads(), 3);  // whoever has just left is the one who asks
+}
+
 TEST(NeverMoreTasksAtOnceThanThreads) {
   for (int threads : {1, 2, 3}) {
     ThreadPool pool(threads);

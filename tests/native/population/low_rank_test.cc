@@ -233,6 +233,21 @@ TEST(WhoSharesTheCallAndThreadsChangeNothing) {
   }
 }
 
+// As many as go in one task, and layers of whole blocks of units and a rest.
+TEST(ManySlotsOfACenter) {
+  const std::string text = "input float32 7 9 3; conv 20 3 3 1 same 1; bias; relu; dense 300 1; bias; relu; dense 5 1";
+  const auto cpu = Make("cpu", {text}, 2, 1), reference = Make("reference", {text}, 2);
+  for (Population* population : {cpu.get(), reference.get()}) Fill(population);
+  for (int64_t slots : {17, 31, 32, 33, 70}) {
+    for (bool same : {false, true}) {
+      std::vector<int64_t> rows(slots, 1);
+      for (int64_t s = 0; s < slots && !same; ++s) rows[s] = kCenters + (s % 2 == 0 ? 0 : 3);  // both of center 0
+      const auto observations = Observations<float>(cpu->networks()[0], slots, static_cast<uint64_t>(slots));
+      CheckSame(Forward(cpu.get(), rows, observations), Forward(reference.get(), rows, observations));
+    }
+  }
+}
+
 TEST(AMemberWithoutAScaleIsItsCenter) {
   for (const std::string backend : {"cpu", "reference"}) {
     const auto population = Make(backend, {kSmall}, 2);

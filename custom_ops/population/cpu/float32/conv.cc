@@ -170,7 +170,7 @@ __attribute__((noinline)) void Convolve(const ConvPixel* pixels, const Chunk& ch
     const Floats bias = biases ? Floats::Load(epilogue.bias + first) : Floats(0.0f);
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
-      Floats value = sum[p][v];
+      Floats value = WithoutMinusZero(sum[p][v]);
       if (normalizes) value = vbn::Normalized(value, mean, factor);
       if (biases) value = Add(value, bias);
       if (relu) value = Relu(value);
@@ -220,22 +220,45 @@ void ConvolveAll(const std::vector<ConvWord>& words, const float* weights, int64
   }
 }
 
+// The dot products of kPlaces pixels' windows with a row of A.
+template <int kPlaces>
+void Dots(const Layer& layer, const float* a, int64_t in_pitch, const ConvPixel* pixels, std::vector<float>* copy,
+          float* dots) {
+  const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2], n = layer.inputs();
+  PartialSums sums[kPlaces];
+  const float* in[kPlaces];
+  if (row_taps % PartialSums::kSums == 0) {
+    for (int kh = 0; kh < layer.kernel_h; ++kh) {
+      for (int p = 0; p < kPlaces; ++p) in[p] = pixels[p].window + kh * in_pitch;
+      PartialSums::Add(in, a + kh * row_taps, row_taps, sums);
+    }
+  } else {
+    copy->resize(n);
+    for (int p = 0; p < kPlaces; ++p) {
+      for (int kh = 0; kh < layer.kernel_h; ++kh) {
+        std::copy_n(pixels[p].window + kh * in_pitch, row_taps, copy->data() + kh * row_taps);
+      }
+      sums[p].Add(copy->data(), a, n);
+    }
+  }
+  for (int p = 0; p < kPlaces; ++p) dots[p] = sums[p].Total();
+}
+
 // What follows the sums of a member's pixels, which its factors are added to first.
 void FinishMember(const Layer& layer, const Epilogue& epilogue, int64_t in_pitch, const ConvPixel* pixels,
-                  int64_t count, std::vector<float>* window) {
-  const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2];
-  window->resize(layer.inputs());
-  for (const ConvPixel* pixel = pixels; pixel < pixels + count; ++pixel) {
-    for (int kh = 0; kh < layer.kernel_h; ++kh) {
-      std::copy_n(pixel->window + kh * in_pitch, row_taps, window->data() + kh * row_taps);
+                  int64_t count, std::vector<float>* copy) {
+  constexpr int kPlaces = kVectorRegisters / 4;
+  float thin[low_rank::kMaxRank * kPlaces];
+  const auto finish = [&](const ConvPixel* some, int places, auto dots) {
+    for (int q = 0; q < epilogue.rank; ++q) {
+      dots(layer, epilogue.a + q * layer.inputs(), in_pitch, some, copy, thin + q * places);
+      for (int p = 0; p < places; ++p) thin[q * places + p] = Mul(epilogue.factor, thin[q * places + p]);
     }
-    const ThinProducts thin(epilogue, layer.inputs(), [&](const float* a) {
-      PartialSums sums;
-      sums.Add(window->data(), a, layer.inputs());
-      return sums.Total();
-    });
-    Finish(epilogue, thin, layer.out[2], pixel->out);
-  }
+    Finish(epilogue, thin, places, layer.out[2], [&](int p) { return some[p].out; });
+  };
+  int64_t i = 0;
+  for (; i + kPlaces <= count; i += kPlaces) finish(pixels + i, kPlaces, Dots<kPlaces>);
+  for (; i < count; ++i) finish(pixels + i, 1, Dots<1>);
 }
 
 }  // namespace
@@ -330,7 +353,7 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
   } else {
     convolve_all(ConvolveAll<1, false>, ConvolveAll<1, true>);
   }
-  if (member) FinishMember(layer, epilogue, in_pitch, pixels, count, &scratch->window);
+  if (member) FinishMember(layer, epilogue, in_pitch, pixels, count, &scratch->window_copy);
   for (float** to = scratch->copies.data(); to < copy; ++to) {
     for (int first = 0; first < filters; first += kLanes) {
       Floats::Load(*to - filters + first).StorePartial(*to + first, std::min(kLanes, filters - first));

@@ -1,9 +1,15 @@
-// Fully connected layers: the non-zero inputs are gathered first, then only their rows of weights are streamed.
+// Fully connected layers: only rows of weights whose inputs are not zero are read.
+//
+// Up to 16 slots, and few units: the inputs that are not zero in all of up to 8 slots are listed first, then their rows
+// are streamed. More slots: each goes by itself over a piece of the weights that the L1 cache holds, so that it leaves
+// out its own zeros, which are others than its neighbors', while the next piece is on its way.
 #include <algorithm>
+#include <iterator>
 
 #include "core/simd.h"
 #include "population/cpu/float32/epilogue.h"
 #include "population/cpu/float32/kernels.h"
+#include "population/cpu/scratch.h"
 
 namespace neuroevo {
 
@@ -13,6 +19,11 @@ namespace {
 // Of 8, 16, 32 and 64 rows forward_bench likes 8 best.
 constexpr int kPanel = 8;
 constexpr int kAccumulators = kVectorRegisters / 2;
+// Of a piece of the weights that many slots go over: the vectors of a row, whose sums are in registers, and rows, a bit
+// each. By LargeModel with 32 slots: of 16 and 32 rows 16 are better, and slots of half the width worse.
+constexpr int kPieceVectors = kAccumulators;
+constexpr int64_t kPieceRows = kLanes == 16 ? 16 : 32;
+constexpr int64_t kLine = kCacheLine / sizeof(float);
 
 // Adds rows [0, rows) of a panel to sums of kSlots x (kVectors * kLanes) columns.
 template <int kSlots, int kVectors>
@@ -63,9 +74,83 @@ int64_t ListInputs(int64_t inputs, const float* in, int64_t in_stride, int32_t* 
   return count;
 }
 
+// Which of n inputs, kPieceRows at most, are not zero.
+uint64_t NonZeroInputs(const float* in, int64_t n) {
+  uint64_t wanted = 0;
+  for (int64_t i = 0; i < n; i += kLanes) wanted |= static_cast<uint64_t>(NonZero(Floats::Load(in + i))) << i;
+  return n < 64 ? wanted & ((uint64_t{1} << n) - 1) : wanted;
+}
+
+// Rows of weights that are to come to the cache meanwhile, some of each with every row that is added: all at once they
+// would wait for each other.
+struct Ahead {
+  const float* rows[kPieceRows];
+  int count;
+};
+
+// Adds a piece's wanted rows to the sums of kVectors vectors of one slot.
+template <int kVectors>
+void AddPiece(uint64_t wanted, const float* weights, int64_t units, const float* in, bool begins, float* sums,
+              const float* const* ahead, int rows, int64_t column) {
+  constexpr int kLines = (kVectors * kLanes + kLine - 1) / kLine;
+  Floats sum[kVectors];
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) sum[v] = begins ? Floats(0.0f) : Floats::Load(sums + v * kLanes);
+  int line = 0;
+  const auto prefetch = [&] {
+    for (int r = 0; r < rows; ++r) __builtin_prefetch(ahead[r] + column + line * kLine, 0, 2);
+    ++line;
+  };
+  for (; wanted != 0; wanted &= wanted - 1) {
+    const int64_t i = __builtin_ctzll(wanted);
+    const float* row = weights + i * units;
+    const Floats value(in[i]);
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) sum[v] = Fma(value, Floats::Load(row + v * kLanes), sum[v]);
+    if (line < kLines) prefetch();
+  }
+  while (line < kLines) prefetch();
+#pragma GCC unroll 16
+  for (int v = 0; v < kVectors; ++v) sum[v].Store(sums + v * kLanes);
+}
+
+// The sums of several slots, a column of kPieceVectors vectors after the other, piece by piece.
+void AddPieces(int64_t inputs, int units, const float* weights, int slots, const float* in, int64_t in_stride,
+               float* out, int64_t out_stride) {
+  const int vectors = (units + kLanes - 1) / kLanes;
+  uint64_t wanted[2][kMaxDenseSlots];  // of this piece and the next one
+  Ahead ahead;
+  const auto look = [&](int64_t first, uint64_t* masks) {
+    const int64_t rows = std::min(kPieceRows, inputs - first);
+    uint64_t any = 0;
+    for (int s = 0; s < slots; ++s) any |= masks[s] = rows <= 0 ? 0 : NonZeroInputs(in + s * in_stride + first, rows);
+    ahead.count = 0;
+    for (; any != 0; any &= any - 1) ahead.rows[ahead.count++] = weights + (first + __builtin_ctzll(any)) * units;
+  };
+  int v = 0;
+  const auto sweep = [&](auto add, int width) {
+    for (; v + width <= vectors; v += width) {
+      const int64_t column = v * kLanes;
+      look(0, wanted[0]);
+      for (int64_t first = 0; first < inputs; first += kPieceRows) {
+        uint64_t *now = wanted[first / kPieceRows % 2], *next = wanted[(first / kPieceRows + 1) % 2];
+        look(first + kPieceRows, next);
+        for (int s = 0; s < slots; ++s) {
+          const int begin = ahead.count * s / slots, count = ahead.count * (s + 1) / slots - begin;
+          add(now[s], weights + first * units + column, units, in + s * in_stride + first, first == 0,
+              out + s * out_stride + column, ahead.rows + begin, count, column);
+        }
+      }
+    }
+  };
+  sweep(AddPiece<kPieceVectors>, kPieceVectors);
+  sweep(AddPiece<1>, 1);
+}
+
+// The sums of several slots: a row of weights that is wanted in any of them is read once.
 template <int kSlots>
-void Dense(int64_t inputs, int units, const float* weights, const Epilogue* epilogues, const float* in,
-           int64_t in_stride, float* out, int64_t out_stride, int32_t* index) {
+void AddRows(int64_t inputs, int units, const float* weights, const float* in, int64_t in_stride, float* out,
+             int64_t out_stride, int32_t* index) {
   const int64_t count = ListInputs<kSlots>(inputs, in, in_stride, index);
 
   const int vectors = (units + kLanes - 1) / kLanes;
@@ -83,15 +168,6 @@ void Dense(int64_t inputs, int units, const float* weights, const Epilogue* epil
     sweep(Accumulate<kSlots, kNarrow>, kNarrow);
     sweep(Accumulate<kSlots, 1>, 1);
   }
-
-  for (int s = 0; s < kSlots; ++s) {
-    const ThinProducts thin(epilogues[s], inputs, [&](const float* a) {
-      PartialSums sums;
-      sums.Add(in + s * in_stride, a, inputs);
-      return sums.Total();
-    });
-    Finish(epilogues[s], thin, units, out + s * out_stride);
-  }
 }
 
 }  // namespace
@@ -100,11 +176,27 @@ int64_t DenseListSize(int64_t inputs) { return inputs + std::max(kPanel, kLanes)
 
 void CpuDense(int64_t inputs, int units, const float* weights, const Epilogue* epilogues, int slots, const float* in,
               int64_t in_stride, float* out, int64_t out_stride, int32_t* list) {
-  static_assert(kMaxDenseSlots == 8, "one entry a number of slots");
-  using Function = decltype(&Dense<1>);
-  static constexpr Function kFunctions[] = {Dense<1>, Dense<2>, Dense<3>, Dense<4>,
-                                            Dense<5>, Dense<6>, Dense<7>, Dense<8>};
-  kFunctions[slots - 1](inputs, units, weights, epilogues, in, in_stride, out, out_stride, list);
+  static constexpr decltype(&AddRows<1>) kAddRows[] = {AddRows<1>, AddRows<2>, AddRows<3>, AddRows<4>,
+                                                       AddRows<5>, AddRows<6>, AddRows<7>, AddRows<8>};
+  constexpr int kMost = static_cast<int>(std::size(kAddRows));
+  if (slots > 2 * kMost && units >= kPieceVectors * kLanes) {
+    AddPieces(inputs, units, weights, slots, in, in_stride, out, out_stride);
+  } else {
+    for (int s = 0; s < slots; s += kMost) {
+      const int some = std::min(kMost, slots - s);
+      kAddRows[some - 1](inputs, units, weights, in + s * in_stride, in_stride, out + s * out_stride, out_stride, list);
+    }
+  }
+  for (int s = 0; s < slots; ++s) {
+    const Epilogue& epilogue = epilogues[s];
+    float thin[low_rank::kMaxRank];
+    for (int q = 0; q < epilogue.rank; ++q) {
+      PartialSums sums;
+      sums.Add(in + s * in_stride, epilogue.a + q * inputs, inputs);
+      thin[q] = Mul(epilogue.factor, sums.Total());
+    }
+    Finish(epilogue, thin, 1, units, [&](int) { return out + s * out_stride; });
+  }
 }
 
 }  // namespace neuroevo

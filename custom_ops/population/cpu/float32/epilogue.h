@@ -28,14 +28,25 @@ class PartialSums {
     AddBlock(last_in, last_a);
   }
 
+  // The same for n a multiple of 16, for kPlaces places at once: their sums wait for each other's additions less.
+  template <int kPlaces>
+  static void Add(const float* const (&in)[kPlaces], const float* a, int64_t n, PartialSums (&sums)[kPlaces]) {
+    for (int64_t i = 0; i < n; i += kSums) {
+#pragma GCC unroll 8
+      for (int p = 0; p < kPlaces; ++p) sums[p].AddBlock(in[p] + i, a + i);
+    }
+  }
+
   float Total() const {
     float sums[kSums];
     for (int v = 0; v < kVectors; ++v) sum_[v].Store(sums + v * kLanes);
     return low_rank::Total(sums);
   }
 
+  static constexpr int kSums = low_rank::kPartialSums;
+
  private:
-  static constexpr int kSums = low_rank::kPartialSums, kVectors = kSums / kLanes;
+  static constexpr int kVectors = kSums / kLanes;
 
   void AddBlock(const float* in, const float* a) {
 #pragma GCC unroll 4
@@ -47,32 +58,30 @@ class PartialSums {
   Floats sum_[kVectors];
 };
 
-// t of low_rank.h for each q; none where the epilogue has no factors. dot(a): of the place's inputs with a row of A.
-struct ThinProducts {
-  float t[low_rank::kMaxRank];
-
-  template <class Dot>
-  ThinProducts(const Epilogue& epilogue, int64_t inputs, const Dot& dot) {
-    for (int q = 0; q < epilogue.rank; ++q) t[q] = Mul(epilogue.factor, dot(epilogue.a + q * inputs));
-  }
-};
-
-// In place, on the sums of all channels.
-inline void Finish(const Epilogue& epilogue, const ThinProducts& thin, int channels, float* sums) {
+// What follows the sums of `count` places, in place: what a member's factors add, then the rest. thin[q * count + i]: t
+// of low_rank.h of place i; sums(i): where its channels are.
+template <class SumsAt>
+inline void Finish(const Epilogue& epilogue, const float* thin, int count, int channels, const SumsAt& sums) {
   for (int first = 0; first < channels; first += kLanes) {
-    Floats value = Floats::Load(sums + first);
-    for (int q = 0; q < epilogue.rank; ++q) {
-      value = Fma(Floats(thin.t[q]), Floats::Load(epilogue.b + int64_t{q} * channels + first), value);
-    }
-    if (epilogue.means != nullptr) {
-      value = vbn::Normalized(value, Floats::Load(epilogue.means + first), Floats::Load(epilogue.factors + first));
-    }
-    if (epilogue.bias != nullptr) value = Add(value, Floats::Load(epilogue.bias + first));
-    if (epilogue.relu) value = Relu(value);
-    if (channels - first >= kLanes) {
-      value.Store(sums + first);
-    } else {
-      value.StorePartial(sums + first, channels - first);
+    const bool normalizes = epilogue.means != nullptr;
+    const Floats mean = normalizes ? Floats::Load(epilogue.means + first) : Floats(0.0f);
+    const Floats factor = normalizes ? Floats::Load(epilogue.factors + first) : Floats(1.0f);
+    const Floats bias = epilogue.bias != nullptr ? Floats::Load(epilogue.bias + first) : Floats(0.0f);
+    const int lanes = std::min(kLanes, channels - first);
+    for (int i = 0; i < count; ++i) {
+      float* place = sums(i) + first;
+      Floats value = WithoutMinusZero(Floats::Load(place));
+      for (int q = 0; q < epilogue.rank; ++q) {
+        value = Fma(Floats(thin[q * count + i]), Floats::Load(epilogue.b + int64_t{q} * channels + first), value);
+      }
+      if (normalizes) value = vbn::Normalized(value, mean, factor);
+      if (epilogue.bias != nullptr) value = Add(value, bias);
+      if (epilogue.relu) value = Relu(value);
+      if (lanes == kLanes) {
+        value.Store(place);
+      } else {
+        value.StorePartial(place, lanes);
+      }
     }
   }
 }

@@ -41,11 +41,11 @@ struct ConvWord {  // taps that are adjacent in the window and share a word of m
   uint64_t taps;  // which there are
 };
 struct ConvScratch {
-  ImageMarks differs;             // of values: from the one that is a window's step to the right
-  std::vector<ConvWord> words;    // of the kernel, and where their weights end
-  std::vector<ConvPixel> pixels;  // to be computed
-  std::vector<float*> copies;     // outputs to be copied from their left neighbors, from left to right
-  std::vector<float> window;      // of a pixel, its rows one after the other
+  ImageMarks differs;              // of values: from the one that is a window's step to the right
+  std::vector<ConvWord> words;     // of the kernel, and where their weights end
+  std::vector<ConvPixel> pixels;   // to be computed
+  std::vector<float*> copies;      // outputs to be copied from their left neighbors, from left to right
+  std::vector<float> window_copy;  // of a pixel, its rows one after the other
 };
 
 // Which values of a padded image are not zero, for the convolution that reads it.
@@ -74,7 +74,7 @@ void CpuPool(const Layer& layer, const float* in, int64_t in_pitch, float* out, 
 // The cell of an lstm: gates [4 * units], state h [units], then c [units]; out: h.
 void CpuCell(int units, const float* gates, float* state, float* out);
 
-constexpr int kMaxDenseSlots = 8;
+constexpr int kMaxDenseSlots = 32;
 
 // Several inputs through the same weights, which are read once. in[s * in_stride + i], out[s * out_stride + unit];
 // out needs kLanes floats of slack per slot. Weights behind inputs that are zero in every slot are not read.

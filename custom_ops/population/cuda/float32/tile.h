@@ -248,6 +248,8 @@ __device__ void StoreTile(const Sums& sums, const float* theta, int columns, con
 #pragma unroll
   for (int j = 0; j < T::kThreadColumns; ++j) {
     const bool there = T::Column(j) < columns;
+#pragma unroll
+    for (int i = 0; i < T::kThreadItems; ++i) sum[i][j] = WithoutMinusZero(sum[i][j]);
     if (sums.vbn >= 0) {
       const float* means = theta + sums.vbn + T::Column(j);
       const float mean = there ? means[0] : 0, factor = there ? means[sums.units] : 0;

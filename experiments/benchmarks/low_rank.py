@@ -1,0 +1,84 @@
+"""The section `low_rank`: members of one center, as low_rank_es plays them, and a generation's update."""
+
+from __future__ import annotations
+
+import statistics
+from contextlib import ExitStack
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.benchmarks.programs import in_turns, median_ratio, ours, peer
+
+TORCH_WAYS = ("grouped", "unfold", "vmap", "threads")
+_IN_FLIGHT = 64
+_EMULATORS = ("neuroevo", "ale")
+_POPULATION = 5000
+_console = Console(width=120, highlight=False)
+
+
+def low_rank(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
+    """LargeModel on Frostbite, 64 members of one center at once, and the update of 5,000 of them.
+
+    Beside it one network in all slots, environments alone, and PyTorch with EnvPool, in the same rounds; with ALE's
+    chips, too, which take twice as long. An update beside that of full rank.
+    """
+    return {"rollout": _rollouts(seconds, rounds, threads), "update": _updates(rounds, threads)}
+
+
+def _rollouts(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
+    slots = max(1, _IN_FLIGHT // threads)
+    common = {"game": "frostbite", "network": "large_model", "threads": threads}
+    with ExitStack() as stack:
+        programs = {}
+        for emulator in _EMULATORS:
+            options = {"env_options": {"emulator": emulator}}
+            for genomes in ("low_rank", "same"):
+                own = ours("rollout", **common, **options, genomes=genomes, lanes=threads, slots=slots)
+                programs[genomes, emulator] = stack.enter_context(own)
+            env = ours("env", name="frostbite", envs=threads * slots, threads=threads, **options)
+            programs["env", emulator] = stack.enter_context(env)
+        programs["random", "neuroevo"] = stack.enter_context(ours("rollout", **common))
+        for way in TORCH_WAYS:
+            torch = peer("torch_low_rank.py", way, "large_model", "frostbite", threads * slots, threads)
+            programs["torch", way] = stack.enter_context(torch)
+        measured = {key: lambda each=each: each.measure(seconds)["frames_per_s"] for key, each in programs.items()}
+        found = in_turns(measured, rounds)
+    best = max(TORCH_WAYS, key=lambda way: statistics.median(found["torch", way]))
+    columns = "emulator", "low rank", "one network", "ratio", "environments alone", "ratio", "best torch", "ratio"
+    table = Table(*columns, title=f"{threads * slots} members in flight, frames/s")
+    result: dict[str, Any] = {"rounds": {" ".join(key): values for key, values in found.items()}}
+    for emulator in _EMULATORS:
+        others = {"same": found["same", emulator], "env": found["env", emulator], "torch": found["torch", best]}
+        row: dict[str, Any] = {"low_rank": statistics.median(found["low_rank", emulator])}
+        for name, rates in others.items():
+            row[name], row[f"of_{name}"] = statistics.median(rates), median_ratio(found["low_rank", emulator], rates)
+        result[emulator] = row
+        cells = [f"{row['same']:,.0f}", f"{row['of_same']:.2f}", f"{row['env']:,.0f}", f"{row['of_env']:.2f}"]
+        cells += [f"{row['torch']:,.0f} ({best})", f"{row['of_torch']:.2f} x"]
+        table.add_row(emulator, f"{row['low_rank']:,.0f}", *cells)
+    result["of_random"] = median_ratio(found["low_rank", "neuroevo"], found["random", "neuroevo"])
+    _console.print(table)
+    print(f"low rank is {result['of_random']:.2f} times as fast as a different network in every slot")
+    return result
+
+
+def _updates(rounds: int, threads: int) -> dict[str, Any]:
+    table = Table("algorithm", "seconds", "memory, MB", title=f"an update of LargeModel by {_POPULATION:,} members")
+    with ExitStack() as stack:
+        programs = {
+            name: stack.enter_context(ours("update", algorithm=name, population=_POPULATION, threads=threads))
+            for name in ("low_rank_es", "es")
+        }
+        found = in_turns({name: lambda each=each: each.measure(0) for name, each in programs.items()}, min(rounds, 3))
+    result: dict[str, Any] = {}
+    for name, rows in found.items():
+        row = {key: statistics.median(each[key] for each in rows) for key in ("seconds", "memory_mb")}
+        result[name] = row
+        table.add_row(name, f"{row['seconds']:.2f}", f"{row['memory_mb']:,.0f}")
+    seconds = {name: [each["seconds"] for each in rows] for name, rows in found.items()}
+    result["ratio"] = median_ratio(seconds["es"], seconds["low_rank_es"])
+    _console.print(table)
+    print(f"low rank takes 1 / {result['ratio']:.1f} of the time")
+    return result
