@@ -75,7 +75,13 @@ struct Words {
   RawWords v;
   Words() = default;
   Words(RawWords raw) : v(raw) {}
-  explicit Words(uint32_t x) : v(RawWords{} + x) {}
+  explicit Words(uint32_t x) : v(RawWords{} + x) {
+#if defined(NEUROEVO_AVX2)
+    // For want of registers GCC would make constants anew in every round of a loop, three instructions each. What it
+    // knows nothing of it keeps in memory.
+    asm("" : "+x"(v));
+#endif
+  }
   void Store(int32_t* p) const { memcpy(p, &v, sizeof(v)); }
 };
 
