@@ -23,52 +23,41 @@ constexpr int64_t kChunkBytes = 24 << 10;                // of weights
 // A kernel row's taps, adjacent in the image too, in pairs, the last one filled up with a zero.
 int64_t PairsOfRow(const Layer& layer) { return (int64_t{layer.kernel_w} * layer.in[2] + 1) / 2; }
 
-// Rows [begin, end) of a kernel.
-struct Chunk {
-  int64_t begin, end;
-};
-
 struct Scratch {
-  std::vector<int16_t> words;    // the image, as far as it is read
-  std::vector<int32_t> places;   // of a block's pairs, in a window
-  std::vector<int32_t> weights;  // likewise, in the weights
+  std::vector<int16_t> windows;  // of a block's pixels, a chunk's rows of each one after the other
+  std::vector<int32_t> listed;   // pairs of the chunk
 };
 
+// Takes a row of a window to words. Whole vectors are written, over the beginning of the next row.
 void Widen(const uint8_t* bytes, int64_t n, int16_t* words) {
-  for (int64_t i = 0; i < n; ++i) words[i] = bytes[i];
+  typedef uint8_t HalfBytes __attribute__((vector_size(kBytes / 2)));
+  for (int64_t i = 0; i < n; i += kBytes / 2) {
+    HalfBytes half;
+    memcpy(&half, bytes + i, sizeof(half));
+    const RawShorts wide = __builtin_convertvector(half, RawShorts);
+    memcpy(words + i, &wide, sizeof(wide));
+  }
 }
 
-// Lists a chunk's pairs; returns how many.
-int64_t ListPairs(const Layer& layer, const Chunk& chunk, int64_t in_pitch, const int16_t* const* windows,
-                  Scratch* scratch) {
-  const int64_t pairs = PairsOfRow(layer);
-  const uint32_t row_words = 2 * static_cast<uint32_t>(layer.out[2]);  // of a pair's weights
+// Lists those of a chunk's pairs that are not zero in all of the windows; returns how many.
+int64_t ListPairs(int64_t pairs, const int16_t* const* windows, int32_t* listed) {
   int64_t count = 0;
-  for (int64_t kh = chunk.begin; kh < chunk.end; ++kh) {
-    for (int64_t pair = 0; pair < pairs; pair += kLanes) {
-      const int64_t place = kh * in_pitch + 2 * pair;
-      RawWords any{};
+  for (int64_t pair = 0; pair < pairs; pair += kLanes) {
+    RawWords any{};
 #pragma GCC unroll 4
-      for (int p = 0; p < kPixels; ++p) {
-        RawWords values;
-        memcpy(&values, windows[p] + place, sizeof(values));
-        any |= values;
-      }
-      LaneMask wanted = AnyBit(Words(any));
-      if (pairs - pair < kLanes) wanted &= FirstLanes(pairs - pair);
-      const RawWords lanes = LanesOf(wanted).v;
-      Words(lanes * 2 + static_cast<uint32_t>(place)).Store(scratch->places.data() + count);
-      Words((lanes + static_cast<uint32_t>(kh * pairs + pair)) * row_words).Store(scratch->weights.data() + count);
-      count += __builtin_popcount(wanted);
-    }
+    for (int p = 0; p < kPixels; ++p) any |= (RawWords)Bytes::Load(windows[p] + 2 * pair).v;
+    LaneMask wanted = AnyBit(Words(any));
+    if (pairs - pair < kLanes) wanted &= FirstLanes(pairs - pair);
+    Words(LanesOf(wanted).v + static_cast<uint32_t>(pair)).Store(listed + count);
+    count += __builtin_popcount(wanted);
   }
   return count;
 }
 
 // The sums of kPixels pixels and kVectors vectors of filters from `filter` on, in a chunk and those before.
 template <int kVectors>
-__attribute__((noinline)) void Convolve(bool first_chunk, const int16_t* const* windows, const Scratch& scratch,
-                                        int64_t pairs, const int16_t* weights, int filter, int filters,
+__attribute__((noinline)) void Convolve(bool first_chunk, const int16_t* const* windows, const int32_t* listed,
+                                        int64_t count, const int16_t* weights, int filter, int64_t filters,
                                         int32_t* const* outs) {
   Sums sum[kPixels][kVectors];
   const int16_t* window[kPixels];
@@ -80,13 +69,13 @@ __attribute__((noinline)) void Convolve(bool first_chunk, const int16_t* const* 
       sum[p][v] = first_chunk ? Sums{} : Sums::Load(outs[p] + filter + v * kLanes);
     }
   }
-  weights += int64_t{filter} * 2;
-  const int32_t *place = scratch.places.data(), *row = scratch.weights.data();
-  for (int64_t i = 0; i < pairs; ++i) {
+  weights += filter * 2;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t pair = listed[i];
     RawShorts value[kPixels];
 #pragma GCC unroll 4
-    for (int p = 0; p < kPixels; ++p) value[p] = (RawShorts)Bytes::Repeat(window[p] + place[i]).v;
-    const int16_t* of_pair = weights + row[i];
+    for (int p = 0; p < kPixels; ++p) value[p] = (RawShorts)Bytes::Repeat(window[p] + 2 * pair).v;
+    const int16_t* of_pair = weights + pair * filters * 2;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const RawShorts weight = (RawShorts)Bytes::Load(of_pair + v * 2 * kLanes).v;
@@ -96,7 +85,8 @@ __attribute__((noinline)) void Convolve(bool first_chunk, const int16_t* const* 
   }
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    const int first = filter + v * kLanes, lanes = std::min(kLanes, filters - first);
+    const int64_t first = filter + v * kLanes;
+    const int lanes = static_cast<int>(std::min<int64_t>(kLanes, filters - first));
 #pragma GCC unroll 4
     for (int p = 0; p < kPixels; ++p) {
       if (lanes == kLanes) {
@@ -129,38 +119,34 @@ void ArrangeInt8Conv(const Layer& layer, const int8_t* plain, int8_t* arranged) 
 }
 
 void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const Int8Pixel* pixels, int64_t count) {
-  if (count == 0) return;
   thread_local Scratch own;
   Scratch& scratch = own;
-  const int64_t pairs = PairsOfRow(layer), all_pairs = layer.kernel_h * pairs;
-  if (static_cast<int64_t>(scratch.places.size()) < all_pairs + kLanes) {  // whole vectors are written
-    scratch.places.resize(all_pairs + kLanes);
-    scratch.weights.resize(all_pairs + kLanes);
-  }
-  // Windows are in the image's order, so that what is read begins with the first one and ends with the last one.
-  const uint8_t* first = pixels[0].window;
-  const int64_t read = pixels[count - 1].window - first + (layer.kernel_h - 1) * in_pitch + 2 * pairs;
-  if (static_cast<int64_t>(scratch.words.size()) < read + 2 * kLanes) scratch.words.resize(read + 2 * kLanes);
-  Widen(first, read, scratch.words.data());
-  const int16_t* words = reinterpret_cast<const int16_t*>(weights);
-  const int filters = layer.out[2];
-  const int64_t row_bytes = Int8ConvBytes(layer) / layer.kernel_h;
-  const int64_t rows = std::max<int64_t>(1, kChunkBytes / row_bytes);  // of a chunk
-  for (Chunk chunk = {0, 0}; chunk.end < layer.kernel_h;) {
-    chunk = {chunk.end, std::min<int64_t>(chunk.end + rows, layer.kernel_h)};
+  const int64_t pairs = PairsOfRow(layer), filters = layer.out[2];
+  const int64_t row_bytes = pairs * filters * 2 * static_cast<int64_t>(sizeof(int16_t));  // of weights
+  const int64_t rows = std::clamp<int64_t>(kChunkBytes / row_bytes, 1, layer.kernel_h);   // of a chunk
+  const int64_t window_pitch = rows * pairs * 2 + 2 * kLanes;                             // whole vectors are written
+  scratch.windows.resize(std::max<size_t>(scratch.windows.size(), kPixels * window_pitch));
+  scratch.listed.resize(std::max<size_t>(scratch.listed.size(), rows * pairs + kLanes));
+  for (int64_t begin = 0; begin < layer.kernel_h; begin += rows) {
+    const int64_t here = std::min(rows, layer.kernel_h - begin);
+    const int16_t* words = reinterpret_cast<const int16_t*>(weights + begin * row_bytes);
     for (int64_t i = 0; i < count; i += kPixels) {
       const int16_t* windows[kPixels];
       int32_t* outs[kPixels];
       for (int p = 0; p < kPixels; ++p) {
         const Int8Pixel& pixel = pixels[std::min(i + p, count - 1)];
-        windows[p] = scratch.words.data() + (pixel.window - first);
+        int16_t* window = scratch.windows.data() + p * window_pitch;
+        for (int64_t kh = 0; kh < here; ++kh) {
+          Widen(pixel.window + (begin + kh) * in_pitch, 2 * pairs, window + kh * 2 * pairs);
+        }
+        windows[p] = window;
         outs[p] = pixel.sums;
       }
-      const int64_t listed = ListPairs(layer, chunk, in_pitch, windows, &scratch);
+      const int64_t listed = ListPairs(here * pairs, windows, scratch.listed.data());
       int filter = 0;
       const auto sweep = [&](auto convolve, int vectors) {
         for (; filter + (vectors - 1) * kLanes < filters; filter += vectors * kLanes) {
-          convolve(chunk.begin == 0, windows, scratch, listed, words, filter, filters, outs);
+          convolve(begin == 0, windows, scratch.listed.data(), listed, words, filter, filters, outs);
         }
       };
       sweep(Convolve<kWidest>, kWidest);

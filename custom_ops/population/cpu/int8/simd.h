@@ -17,6 +17,7 @@
 #endif
 
 namespace neuroevo {
+inline namespace NEUROEVO_WIDTH {
 
 constexpr int kBytes = 4 * kLanes;  // of a vector
 
@@ -187,6 +188,7 @@ inline Bytes InterleavePairsHigh(Bytes a, Bytes b) {
 #endif
 }
 
+}  // namespace NEUROEVO_WIDTH
 }  // namespace neuroevo
 
 #endif  // NEUROEVO_POPULATION_CPU_INT8_SIMD_H_
