@@ -35,7 +35,7 @@ CMAKE_BUILD = $(BIN)/cmake --build $(BUILD)
 
 help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*##/  make \1\t/p' $(MAKEFILE_LIST) | expand -t 28
-	@echo 'Variables: PYTHON=$(PYTHON) ARCH=native|x86-64-v4|x86-64-v3|x86-64 WERROR=ON|OFF PGO=ON|OFF'
+	@echo 'Variables: PYTHON=$(PYTHON) ARCH=native|portable|x86-64-v4|x86-64-v3|x86-64 WERROR=ON|OFF PGO=ON|OFF'
 	@echo '  CUDA_ARCHS=all|native|90|... GPU_PYTHON=$(GPU_PYTHON) GPU_OUT=$(GPU_OUT) GPU_RESULTS='
 
 preflight:
@@ -96,6 +96,7 @@ test-install: $(DEPS)  ## That pip can build the package from a source archive, 
 	$(BIN)/python -m build --sdist --no-isolation --outdir $(DIST) .
 	PATH='$(CURDIR)/$(BIN):$(PATH)' $(BIN)/python $(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) \
 	  --config-settings=cmake.build-type=Debug --config-settings=cmake.define.NEUROEVO_PGO=OFF \
+	  --config-settings=cmake.define.NEUROEVO_ARCH=portable \
 	  --config-settings=cmake.define.NEUROEVO_CUDA=OFF $(DIST)/neuroevo-*.tar.gz
 	$(PYTHON) -m venv $(DIST)/venv
 	$(DIST)/venv/bin/python $(PIP) install $(DIST)/neuroevo-*.whl

@@ -3,5 +3,5 @@ add_executable(ale_bench EXCLUDE_FROM_ALL ${NEUROEVO_ROOT}/experiments/benchmark
 target_compile_options(ale_bench PRIVATE -Wall -Wextra $<$<BOOL:${NEUROEVO_WERROR}>:-Werror>)
 target_link_libraries(ale_bench PRIVATE neuroevo_atari neuroevo_arch ale)
 if(NEUROEVO_SANITIZE STREQUAL "")
-  target_link_options(ale_bench PRIVATE -flto=auto -O3 -march=${NEUROEVO_ARCH})
+  target_link_options(ale_bench PRIVATE -flto=auto -O3)
 endif()

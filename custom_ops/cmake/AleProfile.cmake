@@ -1,7 +1,8 @@
 # Profile-guided optimization of the emulator: ale_profile(SOURCE...) compiles these sources a second time, counting
-# which way every branch goes, plays a few games with that (the program ale_train), and has the target `ale` compiled
-# with the counts. All of it are rules with dependencies: only another compiler, other flags, sources or games start
-# them again. Where it cannot work or is not wanted, `ale` stays as it is, and a line says why.
+# which way every branch goes, plays a few games with that (the program ale_train), and has the targets of ale_libraries
+# compiled with the counts, which are those of the oldest processor where there are several levels. All of it are rules
+# with dependencies: only another compiler, other flags, sources or games start them again. Where it cannot work or is not
+# wanted, these targets stay as they are, and a line says why.
 set(NEUROEVO_PGO_FRAMES 4000) # of each game
 
 function(ale_profile)
@@ -29,7 +30,7 @@ function(ale_profile)
 
   # What a profile is good for: this very compiler, asked every time since an upgrade keeps its name, and these flags.
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -v ERROR_VARIABLE compiler OUTPUT_QUIET)
-  set(flags "-march=${NEUROEVO_ARCH} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS}")
+  set(flags "-march=${NEUROEVO_MARCH} ${CMAKE_BUILD_TYPE} ${CMAKE_CXX_FLAGS}")
   set(key ${CMAKE_CURRENT_BINARY_DIR}/ale_profile.key)
   file(CONFIGURE OUTPUT ${key} CONTENT "${flags}\n${compiler}\n${NEUROEVO_PGO_FRAMES} frames of ${roms}\n" @ONLY)
   set(program ${CMAKE_CURRENT_SOURCE_DIR}/cmake/ale_train.cc)
@@ -38,24 +39,28 @@ function(ale_profile)
   set_property(SOURCE ${ARGN} APPEND PROPERTY OBJECT_DEPENDS ${key} ${program} ${script})
 
   add_executable(ale_train EXCLUDE_FROM_ALL ${program} ${ARGN} $<TARGET_OBJECTS:ale_games>)
-  ale_compile(ale_train)
+  ale_compile(ale_train neuroevo_arch)
   target_link_libraries(ale_train PRIVATE ZLIB::ZLIB)
   target_compile_options(ale_train PRIVATE -fprofile-generate)
   target_link_options(ale_train PRIVATE -fprofile-generate -O1) # games are quick enough without
 
   # GCC keeps the counts of X.o in X.gcda beside it.
   set(objects ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles)
+  list(TRANSFORM ale_libraries REPLACE "(.+)" "${objects}/\\1.dir" OUTPUT_VARIABLE to)
   set(profile ${CMAKE_CURRENT_BINARY_DIR}/ale_profile.stamp)
   add_custom_command(
     OUTPUT ${profile}
     COMMAND ${CMAKE_COMMAND} "-DTRAIN=$<TARGET_FILE:ale_train>;${NEUROEVO_PGO_FRAMES};${roms}"
-            -DFROM=${objects}/ale_train.dir -DTO=${objects}/ale.dir -P ${script}
+            -DFROM=${objects}/ale_train.dir "-DTO=${to}" -P ${script}
     COMMAND ${CMAKE_COMMAND} -E touch ${profile}
     DEPENDS ale_train ${key} ${script}
     COMMENT "Playing games to profile the emulator; the compiler then optimizes it for what they do"
     VERBATIM)
   add_custom_target(ale_profile DEPENDS ${profile})
-  add_dependencies(ale ale_profile)
-  # Partial: what no game used is compiled as if there were no profile, and not for size.
-  target_compile_options(ale PRIVATE -fprofile-use -fprofile-partial-training)
+  foreach(target ${ale_libraries})
+    add_dependencies(${target} ale_profile)
+    # Partial: what no game used is compiled as if there were no profile, and not for size. Functions that are others at
+    # other levels have none.
+    target_compile_options(${target} PRIVATE -fprofile-use -fprofile-partial-training -Wno-coverage-mismatch)
+  endforeach()
 endfunction()

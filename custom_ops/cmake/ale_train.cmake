@@ -1,6 +1,10 @@
-# cmake -DTRAIN=COMMAND -DFROM=FOLDER -DTO=FOLDER -P ale_train.cmake: runs the counting program, starting from nothing,
-# and puts the counts where the compiler looks for them: from beside its own objects to beside those of `ale`.
-file(GLOB_RECURSE old ${FROM}/*.gcda ${TO}/*.gcda)
+# cmake -DTRAIN=COMMAND -DFROM=FOLDER -DTO=FOLDER;... -P ale_train.cmake: runs the counting program, starting from nothing,
+# and puts the counts where the compiler looks for them: from beside its own objects to beside those of each `ale`.
+set(old "")
+foreach(folder ${FROM} ${TO})
+  file(GLOB_RECURSE counts ${folder}/*.gcda)
+  list(APPEND old ${counts})
+endforeach()
 if(old)
   file(REMOVE ${old}) # or the program would add to them
 endif()
@@ -13,5 +17,7 @@ if(NOT counts)
   message(FATAL_ERROR "Profiling the emulator left no counts in ${FROM}; make setup PGO=OFF does without")
 endif()
 foreach(count ${counts})
-  configure_file(${FROM}/${count} ${TO}/${count} COPYONLY)
+  foreach(folder ${TO})
+    configure_file(${FROM}/${count} ${folder}/${count} COPYONLY)
+  endforeach()
 endforeach()

@@ -22,7 +22,18 @@
 #include <immintrin.h>
 #endif
 
+// What has vectors is in a namespace of their width: in one process, libraries of several widths would share functions
+// and tables of the same name, whose code and size differ.
+#if defined(NEUROEVO_AVX512)
+#define NEUROEVO_WIDTH lanes16
+#elif defined(NEUROEVO_AVX2)
+#define NEUROEVO_WIDTH lanes8
+#else
+#define NEUROEVO_WIDTH lanes4
+#endif
+
 namespace neuroevo {
+inline namespace NEUROEVO_WIDTH {
 
 #if defined(NEUROEVO_AVX512)
 constexpr int kLanes = 16;
@@ -75,14 +86,24 @@ struct Words {
   RawWords v;
   Words() = default;
   Words(RawWords raw) : v(raw) {}
-  explicit Words(uint32_t x) : v(RawWords{} + x) {}
+  explicit Words(uint32_t x) : v(RawWords{} + x) {
+#if defined(NEUROEVO_AVX2)
+    // For want of registers GCC would make constants anew in every round of a loop, three instructions each. What it
+    // knows nothing of it keeps in memory.
+    asm("" : "+x"(v));
+#endif
+  }
   void Store(int32_t* p) const { memcpy(p, &v, sizeof(v)); }
 };
+
+}  // namespace NEUROEVO_WIDTH
 
 template <>
 struct BitsOf<Floats> {
   using type = Words;
 };
+
+inline namespace NEUROEVO_WIDTH {
 
 inline Words operator+(Words a, Words b) { return a.v + b.v; }
 inline Words operator-(Words a, Words b) { return a.v - b.v; }
@@ -107,7 +128,7 @@ inline Floats Fma(Floats a, Floats b, Floats c) {
 #elif defined(NEUROEVO_AVX2)
   return _mm256_fmadd_ps(a.v, b.v, c.v);
 #else
-  for (int i = 0; i < kLanes; ++i) c.v[i] = Fma(a.v[i], b.v[i], c.v[i]);
+  for (int i = 0; i < kLanes; ++i) c.v[i] = neuroevo::Fma(a.v[i], b.v[i], c.v[i]);
   return c;
 #endif
 }
@@ -118,7 +139,7 @@ inline Floats Sqrt(Floats a) {
 #elif defined(NEUROEVO_AVX2)
   return _mm256_sqrt_ps(a.v);
 #else
-  for (int i = 0; i < kLanes; ++i) a.v[i] = Sqrt(a.v[i]);
+  for (int i = 0; i < kLanes; ++i) a.v[i] = neuroevo::Sqrt(a.v[i]);
   return a;
 #endif
 }
@@ -200,7 +221,7 @@ inline Words LanesOf(LaneMask mask) {
 #elif defined(NEUROEVO_AVX2)
   return (RawWords)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kLaneTable.lanes[mask])));
 #else
-  RawWords lanes;
+  RawWords lanes{};
   for (int i = 0; i < kLanes; ++i) lanes[i] = kLaneTable.lanes[mask][i];
   return lanes;
 #endif
@@ -272,6 +293,7 @@ inline Floats InterleaveHigh(Floats a, Floats b) {
 #endif
 }
 
+}  // namespace NEUROEVO_WIDTH
 }  // namespace neuroevo
 
 #endif  // NEUROEVO_CORE_SIMD_H_

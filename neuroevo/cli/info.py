@@ -45,7 +45,7 @@ def info(
             for family in reversed(FAMILIES):
                 print(family.listing())
             return
-        build = library.build_info()
+        build = {**library.build_info(), "code for": library.cpu_level()}
         print_section("versions", versions())
         print_section("machine", machine())
         print_section("build", build)

@@ -14,7 +14,7 @@ from pathlib import Path
 from neuroevo.core.bounds import MAX_THREADS
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import did_you_mean
-from neuroevo.native import ffi
+from neuroevo.native import cpu, ffi
 from neuroevo.native.ffi import ErrorKind, error_of
 
 LIBRARY_FOLDER = Path(__file__).parents[1] / "_lib"
@@ -43,18 +43,41 @@ class Gpu:
 
 
 def library_path(name: str) -> Path:
-    """The file of a native library.
+    """The file of a native library: of a portable build, in the folder of the best level that has it.
 
     Args:
         name: Of the file.
 
     Raises:
         FileNotFoundError: It is not built.
+        UserError: NEUROEVO_CPU cannot be had.
     """
-    path = LIBRARY_FOLDER / name
-    if not path.is_file():
-        raise FileNotFoundError(f"native library {name} is not built: expected {path}; `make build` makes it")
+    path = _find(name)
+    if path is None:
+        raise _not_built(name)
     return path
+
+
+def _find(name: str) -> Path | None:
+    level = cpu_level()
+    folders = cpu.chain(level) if build_info().get("arch") == cpu.PORTABLE else []
+    paths = [*(LIBRARY_FOLDER / folder / name for folder in folders), LIBRARY_FOLDER / name]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def _not_built(name: str) -> FileNotFoundError:
+    path = LIBRARY_FOLDER / name
+    return FileNotFoundError(f"native library {name} is not built: expected {path}; `make build` makes it")
+
+
+@functools.cache
+def cpu_level() -> str:
+    """What the native code that is used was compiled for: in a portable build a level of native.cpu, chosen once.
+
+    Raises:
+        UserError: NEUROEVO_CPU cannot be had.
+    """
+    return cpu.choose(str(build_info().get("arch")))
 
 
 @functools.cache
@@ -69,11 +92,11 @@ def core() -> ctypes.CDLL:
     library = ffi.bind(ctypes.CDLL(str(library_path("libneuroevo_core.so"))), ffi.CORE)
     for family in str(build_info().get("families", "")).split():
         name = f"libneuroevo_{family}.so"
-        if (LIBRARY_FOLDER / name).is_file():
+        if path := _find(name):
             try:
                 if family == "mujoco":
                     _load_mujoco()
-                ctypes.CDLL(str(LIBRARY_FOLDER / name))
+                ctypes.CDLL(str(path))
             except OSError as error:
                 warnings.warn(f"{name} cannot be loaded ({error}); `make build` makes it anew", stacklevel=2)
     return library
@@ -222,8 +245,7 @@ def end_stuck_environments(seconds: float) -> None:
     Args:
         seconds: How long they may.
     """
-    path = LIBRARY_FOLDER / _GYMNASIUM_LIBRARY
-    if path.is_file():
+    if path := _find(_GYMNASIUM_LIBRARY):
         _gymnasium(path).neuroevo_gymnasium_end_stuck(seconds)
 
 
@@ -238,4 +260,7 @@ def build_info() -> dict[str, object]:
     Raises:
         FileNotFoundError: They are not built.
     """
-    return json.loads(library_path("build_info.json").read_text())
+    path = LIBRARY_FOLDER / "build_info.json"
+    if not path.is_file():
+        raise _not_built(path.name)
+    return json.loads(path.read_text())

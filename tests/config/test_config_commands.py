@@ -14,6 +14,7 @@ from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import SECTIONS
 from neuroevo.envs.atari import AtariOptions
+from neuroevo.native import library
 from neuroevo.networks.architectures import NETWORKS
 from neuroevo.system.toml import tomllib
 
@@ -132,6 +133,7 @@ def test_info_lists_what_a_configuration_can_name():
     assert "dtypes: float32, int8" in lines
     assert any(line.startswith("presets: ant_ga, demo, es_frostbite, ") for line in lines)
     assert "  games (104)" in lines and "  tasks (11)" in lines  # short
+    assert f"  code for: {library.cpu_level()}" in lines
     lines = CliRunner().invoke(app, ["info", "--games"]).stdout.splitlines()
     assert any(line.startswith("games (104): adventure, ") and ", frostbite, " in line for line in lines)
     assert any(line.startswith("tasks (11): HalfCheetah-v5, Ant-v5, ") for line in lines)

@@ -1,7 +1,8 @@
 """Whether an installed neuroevo is whole: check_installed.py, run by a Python that pip has installed it into.
 
 `make test-install` does so, in an environment of its own and away from the repository. Every family of environments is
-played, by the native core and by TensorFlow's ops, and the commands that the README begins with are given.
+played, by the native core and by TensorFlow's ops, and the commands that the README begins with are given. It is a
+portable build, whose code for each level that this machine's processor runs plays the same.
 """
 
 import os
@@ -11,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import neuroevo
-from neuroevo.native import library
+from neuroevo.native import cpu, library
 
 MLP = {"name": "mlp", "hidden": [8]}
 GA = {"name": "ga", "population": 6, "parents": 2, "validation_candidates": 2}
@@ -24,10 +25,11 @@ PLAYED = (
 )
 
 
-def command(*words: str) -> str:
+def command(*words: str, **environment: str) -> str:
     """Gives a command of neuroevo as a user does, by the program beside this Python, and returns what it prints."""
     program = Path(sys.executable).with_name("neuroevo")
-    return subprocess.run([program, *words], check=True, text=True, stdout=subprocess.PIPE).stdout
+    variables = {**os.environ, **environment}
+    return subprocess.run([program, *words], check=True, text=True, stdout=subprocess.PIPE, env=variables).stdout
 
 
 def main() -> None:
@@ -46,6 +48,13 @@ def main() -> None:
         print(f"{name}: played by both engines")
     assert "frostbite_ga" in command("config", "presets")
     command("train", "smoke", "--out", "smoke")
+    fitness = [row["fitness"] for row in neuroevo.open_run("smoke").rows()]
+    assert built["arch"] == cpu.PORTABLE, built
+    levels = cpu.runnable(cpu.processor_flags())
+    for level in levels:
+        command("train", "smoke", "--out", f"smoke-{level}", NEUROEVO_CPU=level)
+        assert fitness == [row["fitness"] for row in neuroevo.open_run(f"smoke-{level}").rows()], level
+    print(f"{', '.join(levels)}: played alike")
     command("evaluate", "smoke", "--episodes", "2", "--max-episode-steps", "50")
     command("render", "smoke", "--out", "elite.mp4", "--max-episode-steps", "20")
     assert Path("elite.mp4").stat().st_size > 1000

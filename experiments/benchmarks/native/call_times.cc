@@ -11,32 +11,66 @@
 
 namespace neuroevo {
 
-Times TimeForward(const Network& network, const std::vector<uint8_t>& images, int64_t rows, int repeats) {
-  auto population = Population::Make("cpu", {network}, rows, std::make_shared<ThreadPool>(1));
-  std::vector<int64_t> all(rows);
-  std::iota(all.begin(), all.end(), 0);
-  population->Init(all, std::vector<int32_t>(rows, 0), std::vector<uint64_t>(all.begin(), all.end()));
-  if (network.has_vbn()) population->SetReference(images.data(), kImages);
-  population->Prepare(all);
-  std::vector<float> out(kImages * 18);
-  std::vector<double> others, same, shared, many;
-  const auto forward = [&](std::vector<int64_t> call) {
-    const double slots = static_cast<double>(call.size());
-    return Microseconds([&] { population->Forward(std::move(call), images.data(), out.data()); }) / slots;
-  };
-  for (int64_t i = 0; i < repeats; ++i) {
-    others.push_back(forward({i % rows}));
-    for (int warm = 0; warm < 3; ++warm) forward({3});
-    same.push_back(forward({3}));
-    std::vector<int64_t> call(kImages);
-    for (int64_t k = 0; k < kImages; ++k) call[k] = (i * kImages + k) % rows;
-    many.push_back(forward(call));
-    shared.push_back(forward(std::vector<int64_t>(kImages, (i + rows / 2) % rows)));
+namespace {
+
+// Forward calls of some kinds, each kind measured in every round.
+class Forwards {
+ public:
+  Forwards(const Network& network, DType dtype, const std::vector<uint8_t>& images, int64_t rows)
+      : images_(images), rows_(rows), out_(kImages * 18) {
+    const int64_t float_rows = dtype == DType::kFloat32 ? -1 : 1;
+    population_ = Population::Make("cpu", {network}, rows, std::make_shared<ThreadPool>(1), dtype, float_rows);
+    std::vector<int64_t> all(rows);
+    std::iota(all.begin(), all.end(), 0);
+    population_->Init(all, std::vector<int32_t>(rows, 0), std::vector<uint64_t>(all.begin(), all.end()));
+    if (network.has_vbn()) population_->SetReference(images.data(), kImages);
+    population_->Prepare(all);
   }
-  return {{"1 slot, each call another row", Median(others)},
-          {"1 slot, the row in cache", Median(same)},
-          {"8 slots of different rows", Median(many)},
-          {"8 slots of one row, each call another", Median(shared)}};
+
+  void Round(int64_t i) {
+    others_.push_back(Forward({i % rows_}));
+    for (int warm = 0; warm < 3; ++warm) Forward({3});
+    same_.push_back(Forward({3}));
+    std::vector<int64_t> call(kImages);
+    for (int64_t k = 0; k < kImages; ++k) call[k] = (i * kImages + k) % rows_;
+    many_.push_back(Forward(call));
+    shared_.push_back(Forward(std::vector<int64_t>(kImages, (i + rows_ / 2) % rows_)));
+  }
+
+  Times Medians(const std::string& dtype) const {
+    return {{dtype + ", 1 slot, each call another row", Median(others_)},
+            {dtype + ", 1 slot, the row in cache", Median(same_)},
+            {dtype + ", 8 slots of different rows", Median(many_)},
+            {dtype + ", 8 slots of one row, each call another", Median(shared_)}};
+  }
+
+ private:
+  double Forward(std::vector<int64_t> call) {
+    const double slots = static_cast<double>(call.size());
+    return Microseconds([&] { population_->Forward(std::move(call), images_.data(), out_.data()); }) / slots;
+  }
+
+  const std::vector<uint8_t>& images_;
+  int64_t rows_;
+  std::unique_ptr<Population> population_;
+  std::vector<float> out_;
+  std::vector<double> others_, same_, shared_, many_;
+};
+
+}  // namespace
+
+Times TimeForward(const Network& network, const std::vector<uint8_t>& images, int64_t rows, int repeats) {
+  Forwards floats(network, DType::kFloat32, images, rows);
+  std::unique_ptr<Forwards> bytes;
+  if (!network.has_vbn()) bytes = std::make_unique<Forwards>(network, DType::kInt8, images, rows);
+  for (int64_t i = 0; i < repeats; ++i) {
+    floats.Round(i);
+    if (bytes != nullptr) bytes->Round(i);
+  }
+  Times times = floats.Medians("float32");
+  if (bytes == nullptr) return times;
+  for (const auto& time : bytes->Medians("int8")) times.push_back(time);
+  return times;
 }
 
 MakeTimes TimeMaking(const Network& network, int threads, int64_t rows, int repeats) {

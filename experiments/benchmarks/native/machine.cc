@@ -15,8 +15,7 @@ namespace neuroevo {
 
 namespace {
 
-constexpr int kChains = 12;  // independent sums, more than latency times rate
-volatile float sink;         // what is written here is not optimized away
+volatile float sink;  // what is written here is not optimized away
 
 RawWords Xor(const char* data, int64_t bytes, int64_t ahead) {
   constexpr int kAtOnce = 8, kStep = kAtOnce * sizeof(RawWords);
@@ -35,22 +34,33 @@ RawWords Xor(const char* data, int64_t bytes, int64_t ahead) {
   return sum[0];
 }
 
+// sum += products of bytes, or of words that hold them, as many as kProducts for each of the sums. The sum is
+// a factor where products that do not depend on it would be made once.
 #if defined(__AVX512VNNI__)
-constexpr int kInt8Lanes = 16;
 using Sums = __m512i;
-Sums MultiplyAdd(Sums sum, Sums a, Sums b) { return _mm512_dpbusd_epi32(sum, a, b); }
+constexpr int kProducts = 4;
+Sums MultiplyAdd(Sums sum, Sums a) { return _mm512_dpbusd_epi32(sum, a, a); }
 #elif defined(__AVXVNNI__)
-constexpr int kInt8Lanes = 8;
 using Sums = __m256i;
-Sums MultiplyAdd(Sums sum, Sums a, Sums b) { return _mm256_dpbusd_avx_epi32(sum, a, b); }
+constexpr int kProducts = 4;
+Sums MultiplyAdd(Sums sum, Sums a) { return _mm256_dpbusd_avx_epi32(sum, a, a); }
+#elif defined(__AVX512BW__)
+using Sums = __m512i;
+constexpr int kProducts = 2;
+Sums MultiplyAdd(Sums sum, Sums a) { return _mm512_add_epi32(sum, _mm512_madd_epi16(sum, a)); }
+#elif defined(NEUROEVO_AVX2)
+using Sums = __m256i;
+constexpr int kProducts = 2;
+Sums MultiplyAdd(Sums sum, Sums a) { return _mm256_add_epi32(sum, _mm256_madd_epi16(sum, a)); }
 #else
-constexpr int kInt8Lanes = 0;
 using Sums = RawWords;
-Sums MultiplyAdd(Sums sum, Sums, Sums) { return sum; }
+constexpr int kProducts = 1;
+Sums MultiplyAdd(Sums sum, Sums a) { return sum + sum * a; }
 #endif
 
-// Billions of operations a second of kChains chains of step(sum, value, value).
-template <class Vector, class Step>
+// Billions of operations a second of kChains independent chains of step(sum, value), which should be more than a step's
+// latency times its rate.
+template <class Vector, int kChains, class Step>
 double ChainRate(double operations_a_step, Step step) {
   constexpr int kRounds = 4000;
   Vector sum[kChains] = {}, value;
@@ -102,12 +112,13 @@ Buffer::~Buffer() { munmap(data_, bytes_); }
 Caches CacheSizes() { return {CacheSize(1, 32 << 10), CacheSize(2, 1 << 20), CacheSize(3, 32 << 20)}; }
 
 double FmaRate() {
-  return ChainRate<Floats>(2.0 * kLanes, [](Floats sum, Floats value) { return Fma(value, value, sum); });
+  return ChainRate<Floats, 12>(2.0 * kLanes, [](Floats sum, Floats value) { return Fma(value, value, sum); });
 }
 
 double Int8Rate() {
-  if (kInt8Lanes == 0) return 0;
-  return ChainRate<Sums>(2.0 * 4 * kInt8Lanes, [](Sums sum, Sums value) { return MultiplyAdd(sum, value, value); });
+  const double operations = 2.0 * kProducts * (sizeof(Sums) / sizeof(int32_t));
+  return ChainRate<Sums, kVectorRegisters == 32 ? 12 : 10>(
+      operations, [](Sums sum, Sums value) { return MultiplyAdd(sum, value); });
 }
 
 double ReadRate(const Buffer& buffer, int64_t begin, int64_t bytes, int times, int64_t ahead) {

@@ -37,7 +37,8 @@ Caches CacheSizes();
 // Billions of float operations a second in independent fused multiply-adds (two each).
 double FmaRate();
 
-// Billions of operations a second (two a multiply-add) of uint8 times int8 into int32; 0 without VNNI instructions.
+// Billions of operations a second (two a multiply-add) of uint8 times int8 into int32: by VNNI instructions, or as
+// numbers of 16 bits that are multiplied and added in pairs.
 double Int8Rate();
 
 // Gigabytes a second read in order from the buffer's bytes [begin, begin + bytes), `times` times over, with software

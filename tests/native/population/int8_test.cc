@@ -251,6 +251,20 @@ TEST(AnyWeightsAndObservations) {
   }
 }
 
+TEST(NoSumOfTwoProductsSaturates) {  // as that of an instruction for pairs of bytes would: 2 * 255 * 127 > 2^15
+  const std::string text = "input uint8 9 9 3; conv 40 4 4 1 same 1; relu; dense 70 1";
+  Rows cpu("cpu", {text}, 1), reference("reference", {text}, 1);
+  const std::vector<uint8_t> observation(9 * 9 * 3, 255);
+  for (const float largest : {127.0f / 64, -127.0f / 64}) {
+    std::vector<float> theta(cpu.D(), largest);
+    for (size_t i = 0; i < theta.size(); i += 40) theta[i] = -largest;  // of a filter of 40 all
+    for (Rows* rows : {&cpu, &reference}) rows->Assign({0}, {0}, theta);
+    const std::vector<float> out = cpu.Forward({0}, observation);
+    CHECK(out[1] != 0);
+    CheckSame(out, reference.Forward({0}, observation));
+  }
+}
+
 TEST(SumsStayInRangeAtTheLargestFanIn) {
   const std::string text = "input uint8 33155; dense 1 1; bias";
   Rows cpu("cpu", {text}, 2), reference("reference", {text}, 2);

@@ -1,16 +1,19 @@
-// Convolution of bytes: a register block of output pixels by some vectors of filters goes over the taps, four of them
-// at a time.
+// Convolution of bytes by instructions that multiply and add four of them: a register block of output pixels by some
+// vectors of filters goes over the taps, four of them at a time. Where there are none: conv_pairs.cc.
+#include "population/cpu/int8/simd.h"
+
+#if defined(NEUROEVO_DOT_PRODUCTS)
+
 #include <algorithm>
 
 #include "population/cpu/int8/kernels.h"
-#include "population/cpu/int8/simd.h"
 
 namespace neuroevo {
 
 namespace {
 
 // Sums in registers at once; weights, and an input, take some more.
-constexpr int kSums = kVectorRegisters == 32 ? 24 : 8;
+constexpr int kSums = kVectorRegisters == 32 ? 24 : 12;
 constexpr int kMaxVectors = kVectorRegisters == 32 ? 4 : 2;
 
 struct Block {
@@ -123,3 +126,5 @@ void Int8Conv(const Layer& layer, const int8_t* weights, int64_t in_pitch, const
 }
 
 }  // namespace neuroevo
+
+#endif

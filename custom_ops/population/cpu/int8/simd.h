@@ -11,7 +11,13 @@
 #include <emmintrin.h>
 #endif
 
+// Whether there are instructions that multiply four bytes by four others and add the products to a sum.
+#if (defined(NEUROEVO_AVX512) && defined(__AVX512VNNI__)) || (!defined(NEUROEVO_AVX512) && defined(__AVXVNNI__))
+#define NEUROEVO_DOT_PRODUCTS 1
+#endif
+
 namespace neuroevo {
+inline namespace NEUROEVO_WIDTH {
 
 constexpr int kBytes = 4 * kLanes;  // of a vector
 
@@ -85,7 +91,7 @@ struct Bytes {
     return a;
   }
   // The same four bytes in every group.
-  static Bytes Repeat(const uint8_t* p) {
+  static Bytes Repeat(const void* p) {
     uint32_t four;
     memcpy(&four, p, sizeof(four));
     return {(RawBytes)(RawWords{} + four)};
@@ -109,8 +115,10 @@ inline RawInts MultiplyAddPairs(RawShorts a, RawShorts b) {
 
 // sum[i] += the products of the four unsigned bytes of group i with its four signed ones. Nothing saturates.
 inline Sums AddProducts(Sums sum, Bytes unsigned_bytes, Bytes signed_bytes) {
-#if defined(NEUROEVO_AVX512) && defined(__AVX512VNNI__)
+#if defined(NEUROEVO_DOT_PRODUCTS) && defined(NEUROEVO_AVX512)
   return {(RawInts)_mm512_dpbusd_epi32((__m512i)sum.v, (__m512i)unsigned_bytes.v, (__m512i)signed_bytes.v)};
+#elif defined(NEUROEVO_DOT_PRODUCTS)
+  return {(RawInts)_mm256_dpbusd_avx_epi32((__m256i)sum.v, (__m256i)unsigned_bytes.v, (__m256i)signed_bytes.v)};
 #else
   const RawUnsignedShorts u = (RawUnsignedShorts)unsigned_bytes.v;
   const RawShorts s = (RawShorts)signed_bytes.v;
@@ -180,6 +188,7 @@ inline Bytes InterleavePairsHigh(Bytes a, Bytes b) {
 #endif
 }
 
+}  // namespace NEUROEVO_WIDTH
 }  // namespace neuroevo
 
 #endif  // NEUROEVO_POPULATION_CPU_INT8_SIMD_H_
