@@ -85,7 +85,7 @@ def choose_folder(config: Path | None, overrides: list[str], out: Path | None, r
     """
     from neuroevo.config.load import load_config
     from neuroevo.runs.folder import RunFolder
-    from neuroevo.runs.paths import CONFIG
+    from neuroevo.runs.paths import is_run
 
     if resume is not None and out is not None:
         raise UserError("--out and --resume exclude each other: a resumed run stays in its folder")
@@ -94,7 +94,7 @@ def choose_folder(config: Path | None, overrides: list[str], out: Path | None, r
             raise UserError("expected a configuration file, or --resume with a run's folder")
         return RunFolder.resume(resume, overrides)
     checked = load_config(config, overrides)
-    if resume is not None and (resume / CONFIG).is_file():
+    if resume is not None and is_run(resume):
         return RunFolder.resume(resume, config=checked)
     return RunFolder.create(out or resume, checked, config.stem)
 

@@ -273,8 +273,10 @@ def _read(path: Path, length: int | None) -> Iterator[dict[str, Any]]:
     """Yields the objects of a JSON lines file, without a last line that a killed run had not finished writing."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            if not line.endswith(b"\n") or (length is not None and file.tell() > length):
+            if file.tell() - len(line) == length or (length is None and not line.endswith(b"\n")):
                 return
+            if not line.endswith(b"\n") or (length is not None and file.tell() > length):
+                raise ValueError(f"line {number} of {path} goes to byte {file.tell():,}, expected an end at {length:,}")
             try:
                 row = json.loads(line)
             except ValueError:
