@@ -13,7 +13,7 @@ from tests.support import disk_calls
 from tests.support.power_cuts import REAL
 from tests.support.runs import config, results
 
-EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "12"))  # which share of the calls is tried: every so many-th
+EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "48"))  # every so many-th call is tried; 1: all
 TOY = {"training": {"generations": 3}, "checkpoints": {"keep_last": 2}, "logging": {"trackers": ["tensorboard"]}}
 SENTENCE = re.compile(r"neuroevo: cannot (read|write|use) .*(/|\b)run\b.*\n")
 
