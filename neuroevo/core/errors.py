@@ -43,5 +43,19 @@ def cannot_write(what: str, error: OSError) -> Exception:
         what: Follows "cannot write" in the message, such as "to the run folder runs/x".
         error: Of the call that failed.
     """
+    return _cannot(f"write {what}", error)
+
+
+def cannot_read(what: str, error: OSError) -> Exception:
+    """What to raise when reading failed: DiskError if the disk is broken, UserError if it is not allowed there.
+
+    Args:
+        what: Follows "cannot read" in the message, such as "the run folder runs/x".
+        error: Of the call that failed.
+    """
+    return _cannot(f"read {what}", error)
+
+
+def _cannot(do: str, error: OSError) -> Exception:
     kind = DiskError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) else UserError
-    return kind(f"cannot write {what}: {error.strerror}")
+    return kind(f"cannot {do}: {error.strerror}")

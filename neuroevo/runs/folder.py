@@ -32,6 +32,7 @@ from neuroevo.runs.fork import FORKED, Fork, prepare, write_history, write_snaps
 from neuroevo.runs.info_file import read_info, write_info
 from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_files import MetricsFiles, read_rows
+from neuroevo.runs.needed_files import write_missing
 from neuroevo.runs.new_folder import check_free, default_path, make_default
 from neuroevo.runs.own_modules import keep_sources, sign
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, check_names, sweep
@@ -196,14 +197,14 @@ class RunFolder:
             UserError: The folder may not be written, or what is to be written there is a link.
         """
         try:
-            directory = (self._begin if self._after[1] is None else self._go_on)(command, extra or {})
+            (self._begin if self._after[1] is None else self._go_on)(command, extra or {})
             first = self.state.generation - len(self.state.pending)
             if "tensorboard" in self.config.logging.trackers:
                 rows = read_rows(self.path) if first else []
                 frame = rows[-1]["frames_total"] + 1 if rows else 0
-                self._tensorboard = TensorBoardWriter(directory, self.config.tables(), first, frame)
+                self._tensorboard = TensorBoardWriter(self.directory, self.config.tables(), first, frame)
                 self._open.callback(self._tensorboard.close)
-            self._open.callback(close_log, open_log(directory))
+            self._open.callback(close_log, open_log(self.directory))
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -235,6 +236,8 @@ class RunFolder:
                         self._tensorboard.add(record)
                 self._after = state, self._metrics.lengths
             if due := self._checkpoints.due(state.generation) or spent(state, self.config.training) is not None:
+                for path in write_missing(self.directory, self.config, self.reference_batch):
+                    log.warning("%s was deleted meanwhile; it is written again", path)
                 self._save()
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
@@ -275,7 +278,7 @@ class RunFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _begin(self, command: Sequence[str], extra: Mapping[str, Any]) -> Directory:
+    def _begin(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
         if self._default_name is not None:
             self.path = make_default(self.path, self._default_name)
         make_folder(self.path)
@@ -293,16 +296,13 @@ class RunFolder:
         lengths = None if self._fork is None else write_history(self._fork, directory)
         self._metrics = self._open.enter_context(closing(MetricsFiles(directory, lengths)))
         self._after = self.state, self._metrics.lengths
-        if self.reference_batch is not None:
-            reference_file.save(directory, self.reference_batch)
         self._save()
         self._told += sign(directory, self.config)
         directory.flush()
         # Last: with it the folder is a run, and everything that resuming needs is there, also after a power failure.
-        directory.write(CONFIG, self.config.toml().encode())
-        return directory
+        write_missing(directory, self.config, self.reference_batch)
 
-    def _go_on(self, command: Sequence[str], extra: Mapping[str, Any]) -> Directory:
+    def _go_on(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
         directory = self.directory
         sweep(directory)
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
@@ -315,4 +315,3 @@ class RunFolder:
         if self._own:
             self._told += sign(directory, self.config)
         directory.write(CONFIG, self.config.toml().encode())
-        return directory

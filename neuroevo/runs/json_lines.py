@@ -65,8 +65,10 @@ def lines(path: Path, length: int | None) -> Iterator[tuple[int, dict[str, Any],
             number, at = number + 1, at + len(line)
             if len(line) > LONGEST:
                 raise DamagedLine(path, number, f"it has more than {LONGEST:,} bytes")
-            if not line.endswith(b"\n") or (length is not None and at > length):
+            if at - len(line) == length or (length is None and not line.endswith(b"\n")):
                 return
+            if not line.endswith(b"\n") or (length is not None and at > length):
+                raise DamagedLine(path, number, f"it goes to byte {at:,}, expected an end at {length:,}")
             try:
                 row, has_sum = _row(line)
             except ValueError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.paths import LOG
 from neuroevo.system.appended_file import AppendedFile, LostFile
 from neuroevo.system.directory import Directory
@@ -21,8 +21,8 @@ class _LogFile(logging.Handler):
         self._folder, self._file = folder, AppendedFile(folder, LOG)
 
     def emit(self, record: logging.LogRecord) -> None:
-        line = self.format(record).encode() + b"\n"
-        with suppress(OSError, UserError):
+        line = self.format(record).encode(errors="backslashreplace") + b"\n"  # names of files may be any bytes
+        with suppress(OSError, DiskError, UserError):
             try:
                 self._file.append(line)
             except LostFile as lost:  # nothing depends on it: it says so and goes on

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.runs.checkpoints import generations
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, METRICS
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, METRICS, readable
 from neuroevo.system.directory import make_folder
 
 
@@ -23,9 +23,14 @@ def check_free(path: Path | str) -> None:
     try:
         is_file = Path(path).exists() and not Path(path).is_dir()
     except OSError as error:  # a folder above it that this user may not look into
-        raise UserError(f"cannot write a run to {path}: {error.strerror}") from None
+        raise cannot_write(f"a run to {path}", error) from None
     if is_file:
         raise UserError(f"{path} is a file, expected a folder or nothing")
+    with readable(path):
+        _check_free(path)
+
+
+def _check_free(path: Path | str) -> None:
     if (Path(path) / CONFIG).exists():
         raise UserError(
             f"{path} already holds a run; go on with it by --resume {path}, or give another folder with --out"

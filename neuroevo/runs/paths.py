@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from neuroevo.config.signature import SIGNATURE
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import UserError, cannot_read
 from neuroevo.core.user_module import KEPT
 from neuroevo.system.directory import Directory
 from neuroevo.system.files import nearest_file
@@ -54,6 +56,37 @@ def sweep(folder: Directory) -> None:
     if folder.status(CHECKPOINTS) is not None:
         with folder.below(CHECKPOINTS) as checkpoints:
             checkpoints.sweep(r"generation-\d+\.ckpt")
+
+
+@contextmanager
+def readable(path: Path | str) -> Iterator[None]:
+    """Has failures to read a run's folder told as those.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        DiskError: The disk is broken.
+        UserError: The folder may not be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise cannot_read(f"the run folder {path}", error) from error
+
+
+def is_run(path: Path) -> bool:
+    """Whether there is a run in a folder, which need not be there.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        DiskError: The disk is broken.
+        UserError: The folder may not be read.
+    """
+    with readable(path):
+        return (path / CONFIG).is_file()
 
 
 def no_run(path: Path) -> UserError:

@@ -7,6 +7,7 @@ timeout of Gymnasium's environments, and where an environment's file is, if its 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from neuroevo.runs.folder_lock import open_locked
 from neuroevo.runs.metrics_files import check
 from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.own_modules import changed_modules
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, check_names, no_run
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, check_names, is_run, no_run, readable
 from neuroevo.system.directory import Directory
 
 
@@ -66,14 +67,15 @@ def prepare_resume(
         What the run goes on with.
 
     Raises:
+        DiskError: The disk is broken.
         NotTrustedError: It names what is not the package's, and is not trusted.
         UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another process
             trains into the folder, a file in it is a link, or a change of the configuration would change results.
     """
-    if not (path / CONFIG).is_file():
+    if not is_run(path):
         raise no_run(path)
-    folder = open_locked(path)
-    try:
+    with readable(path), ExitStack() as opened:
+        folder = opened.enter_context(open_locked(path))
         check_names(folder)
         own = require_trust(path / CONFIG, overrides, trust=trust, like=config, trains=config is None)
         refuse_other_versions(path)
@@ -81,10 +83,9 @@ def prepare_resume(
         _check_changes(path / CONFIG, config, trust)
         changed = changed_modules(config, path)
         checkpoint, unusable = _newest_checkpoint(path, config, trust)
-        return Resumed(folder, config, checkpoint, unusable, changed, own, reference_file.load(path, config))
-    except BaseException:
-        folder.close()
-        raise
+        made = Resumed(folder, config, checkpoint, unusable, changed, own, reference_file.load(path, config))
+        opened.pop_all()
+    return made
 
 
 def _check_changes(file: Path, after: Config, trust: bool) -> None:

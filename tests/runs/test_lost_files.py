@@ -9,7 +9,7 @@ import pytest
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_rows
-from neuroevo.runs.paths import CHECKPOINTS, CSV, ELITES, LOG, METRICS, TENSORBOARD
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, CSV, ELITES, LOG, METRICS, REFERENCE, TENSORBOARD
 from tests.support.commands import start_endless
 from tests.support.runs import checkpoint_after, checkpoints_of, config, contents, count_rows, new_run, play, results
 from tests.support.toy import ToyEvaluator, call_of
@@ -135,6 +135,20 @@ def test_files_that_can_be_made_anew(tmp_path, whole_run, replace):
     assert results(path) == whole_run()
     log = (path / LOG).read_text()
     assert f"{path / CSV} was deleted or changed" in log and f"{path / LOG} was" in log
+
+
+def test_files_that_resuming_needs_are_written_again(tmp_path, whole_run):
+    path, changes = tmp_path / "run", {"network": {"name": "virtual_bn"}}
+
+    def lose():
+        (path / CONFIG).unlink()
+        (path / REFERENCE).unlink()
+
+    assert run_with(path, lose, training={"generations": 4}, **changes) == ""
+    log = (path / LOG).read_text()
+    assert f"{path / CONFIG} was deleted" in log and f"{path / REFERENCE} was deleted" in log
+    play(RunFolder.resume(path, ["training.generations=5"]))
+    assert results(path) == whole_run(**changes)
 
 
 def test_deleted_event_files(tmp_path, whole_run):

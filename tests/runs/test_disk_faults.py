@@ -1,0 +1,68 @@
+"""Each call of a run to the file system fails: a message, no traceback, and no finished generation is lost."""
+
+import errno
+import os
+import re
+
+import pytest
+
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.paths import CONFIG
+from tests.support import disk_calls
+from tests.support.power_cuts import REAL
+from tests.support.runs import config, results
+
+EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "48"))  # every so many-th call is tried; 1: all
+TOY = {"training": {"generations": 3}, "checkpoints": {"keep_last": 2}, "logging": {"trackers": ["tensorboard"]}}
+SENTENCE = re.compile(r"neuroevo: cannot (read|write|use) .*(/|\b)run\b.*\n")
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
+@pytest.mark.parametrize("once", [True, False], ids=["once", "from_then_on"])
+@pytest.mark.parametrize("real", [False, True], ids=["toy", "maze"])
+@pytest.mark.parametrize("resumed", [False, True], ids=["begun", "resumed"])
+def test_calls_that_fail(tmp_path, toy_command, code, once, real, resumed):
+    """A run that begins, and one that goes on after its second generation; then it goes on without a fault."""
+    file, whole, count = tmp_path / "c.toml", tmp_path / "whole", tmp_path / "count"
+    changes = REAL if real else TOY
+    file.write_text(config(**changes).toml())
+    assert toy_command("train", file, "--out", whole, real=real).returncode == 0
+    expected = results(whole)
+
+    def play(path, number):
+        if resumed:
+            begin = ["train", file, "--out", path, "--set", "training.generations=2"]
+            assert toy_command(*begin, real=real).returncode == 0
+        fault = {"in": path, "fault": [number, code, once], "count": count}
+        return toy_command("train", file, "--resume", path, real=real, **fault)
+
+    assert play(tmp_path / "counted", 0).returncode == 0
+    calls, failed = int(count.read_text()), 0
+    assert calls > 30
+    for number in range(1 + hash_of(code, once, real, resumed) % EVERY, calls + 1, EVERY):
+        path = tmp_path / f"run{number}"
+        done = play(path, number)
+        what = f"call {number} of {calls}: {done}"
+        if done.returncode:
+            failed += 1
+            before, said, rest = done.stderr.partition("neuroevo: ")
+            assert done.returncode in (1, 2) and len(rest.splitlines()) == 1, what
+            assert SENTENCE.match(said + rest) and os.strerror(code) in rest, what
+            assert set(re.findall('File "(.*?)"', before)) <= {disk_calls.__file__}, what  # "your own code": the test's
+        finished = len(read_rows(path)) if (path / CONFIG).exists() else 0
+        if resumed:
+            assert finished >= 2, what
+        if (path / CONFIG).exists():
+            folder = RunFolder.resume(path)
+            assert folder.state.generation >= finished - (not once), what
+            folder.close()
+        again = toy_command("train", file, "--resume", path, real=real)
+        assert again.returncode == 0, f"{what}, then {again}"
+        assert results(path) == expected, what
+    assert failed > 0
+
+
+def hash_of(*values):
+    """Another number for other values, so that each test begins with another call."""
+    return sum(prime * int(value) for prime, value in zip((1, 3, 5, 7), values, strict=True))
