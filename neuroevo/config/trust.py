@@ -14,7 +14,7 @@ from neuroevo.config.named import named_code
 from neuroevo.config.schema import Config
 from neuroevo.config.signature import SIGNATURE, Unsigned, check_signature, kept_path
 from neuroevo.config.sources import parse, text_of
-from neuroevo.core.errors import NotTrustedError, UserError
+from neuroevo.core.errors import NotTrustedError
 from neuroevo.core.named_code import NamedCode
 from neuroevo.core.user_module import KEPT, KeptModule, keep
 
@@ -53,12 +53,10 @@ def require_trust(
 
     Raises:
         NotTrustedError: It is not allowed.
+        UserError: The file cannot be read, or overrides are wrong.
     """
-    try:
-        text = text_of(path)
-        given, changed = parse(text, path, overrides)
-    except UserError:  # it names nothing: who loads it says what is wrong
-        return True
+    text = text_of(path)
+    given, changed = parse(text, path, overrides)
     return allowed(path, text, given.tables, changed, trust=trust, like=like, trains=trains)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from neuroevo.config.load import unknown_keys
 from neuroevo.core.errors import UserError
+from neuroevo.core.user_module import only
 from neuroevo.runs.checkpoint import VERSION, version_of
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG
 from neuroevo.system.reading import parse_toml
@@ -40,8 +41,12 @@ def refuse_other_versions(folder: Path) -> None:
 
 
 def _unknown_keys(path: Path) -> list[str]:
-    """Sections and keys of a configuration file that this version lacks; none of a file that is not TOML."""
+    """Sections and keys of a configuration file that this version lacks; none of a file that is not TOML.
+
+    Of an algorithm that is not the package's none either: nobody has said yet that it may be imported.
+    """
     try:
-        return unknown_keys(parse_toml(path.read_text(encoding="utf-8")))
+        with only(()):
+            return unknown_keys(parse_toml(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return []

@@ -13,7 +13,6 @@ import numpy as np
 
 from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
-from neuroevo.config.trust import require_trust
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.checkpoint import CheckpointError
@@ -54,7 +53,6 @@ class RunReader:
         if not (self.path / CONFIG).is_file():
             raise no_run(self.path)
         self._trust = trust
-        require_trust(self.path / CONFIG, trust=trust, like=like)
         refuse_other_versions(self.path)
         self.config: Config = load_run_config(self.path / CONFIG, trust=trust, like=like)
 

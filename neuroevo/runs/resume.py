@@ -77,8 +77,8 @@ def prepare_resume(
     with readable(path), ExitStack() as opened:
         folder = opened.enter_context(open_locked(path))
         check_names(folder)
-        own = require_trust(path / CONFIG, overrides, trust=trust, like=config, trains=config is None)
         refuse_other_versions(path)
+        own = require_trust(path / CONFIG, overrides, trust=trust, like=config, trains=config is None)
         config = config or load_run_config(path / CONFIG, overrides, trust=trust, trains=True)
         _check_changes(path / CONFIG, config, trust)
         changed = changed_modules(config, path)

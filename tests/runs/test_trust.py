@@ -334,6 +334,13 @@ def test_misspelling_what_is_named_is_no_way_around(user, run, plain, named, mis
     assert user("evaluate", run).returncode == 2 and not user.has_run()
 
 
+def test_a_mistake_on_the_command_line_is_no_way_around(user, run):
+    shutil.copy(run / "own" / "theirs.py", user.work)
+    for mistake in ("nothing", "algorithm.name.x=1", "training.generations=[", "training.generation=3"):
+        done = user("train", "--resume", run, "--set", mistake)
+        assert done.returncode == 2 and not user.has_run(), done.stderr
+
+
 def test_a_module_of_another_folder_does_not_take_the_kept_one_s_place(user, own):
     """Whoever looks at a run from a folder of a stranger's gets the run's own module, not the stranger's."""
     strange = user.work.parent / "strange"
