@@ -1,10 +1,10 @@
 """journal.bin of a run: the outcomes of the episodes that are over and that no checkpoint knows of yet.
 
-A record is a line of JSON, which says whose outcomes it has and how many numbers there are of each, and these numbers,
-little-endian: ids int64 [E], returns float64 [E], steps int64 [E], retries int64 [E] if they are counted, observation
-sums float64 [E, S], behaviors [E, B] in their own dtype. A run that is resumed asks for what it knows of a phase by the
-generation, the phase's name and a sum of what its episodes are, so that nothing is taken for the outcome of another
-episode, whichever checkpoint the run goes on from.
+A record is a line of JSON, which says whose outcomes it has, when in the run they came, and how many numbers there are
+of each, and these numbers, little-endian: ids int64 [E], returns float64 [E], steps int64 [E], retries int64 [E] if
+they are counted, observation sums float64 [E, S], behaviors [E, B] in their own dtype. A run that is resumed asks for
+what it knows of a phase by the generation, the phase's name and a sum of what its episodes are, so that nothing is
+taken for the outcome of another episode, whichever checkpoint the run goes on from.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -31,21 +32,30 @@ from neuroevo.training.journal import Journal, Part
 log = logging.getLogger("neuroevo")
 _MOST_EPISODES = 10_000_000  # of a record
 _MOST_NUMBERS = 1 << 28  # of an episode
+_MOST_SECONDS = 1e10
 _BEHAVIORS = ("|u1", "<f4", "<f8")  # dtypes
 
 
 class RunJournal(Journal):
-    """As the protocol neuroevo.training.journal.Journal. What goes wrong with it is logged, and ends no run."""
+    """As the protocol neuroevo.training.journal.Journal. What goes wrong with it is logged, and ends no run.
 
-    def __init__(self, folder: Directory, origin: Mapping[str, Any], reference_batch: np.ndarray | None):
+    Attributes:
+        seconds: Wall time of the run at the start of this session, up to the last outcome of earlier ones.
+    """
+
+    def __init__(
+        self, folder: Directory, origin: Mapping[str, Any], reference_batch: np.ndarray | None, seconds: float = 0.0
+    ):
         """Reads what an earlier session has left.
 
         Args:
             folder: The run's, which stays open as long as the journal.
             origin: What of the run's configuration results depend on.
             reference_batch: That of the run's networks, on which they depend, too.
+            seconds: Wall time of the run up to the checkpoint that it goes on from.
         """
         self._path = path = folder.path / JOURNAL
+        self.seconds, self._opened = seconds, time.perf_counter()
         self._known: dict[Part, list[EpisodeResults]] = {}
         self._file: JournalFile | None = None
         owner = json.dumps([version.VERSION, origin], sort_keys=True).encode()
@@ -59,7 +69,8 @@ class RunJournal(Journal):
         problem = self._file.problem
         for record in self._file.records:
             try:
-                part, results = _decode(record)
+                part, results, then = _decode(record)
+                self.seconds = max(self.seconds, then)
                 self._known.setdefault(part, []).append(results)
             except (ValueError, RecursionError) as error:
                 problem = f"has a record that is none: {error}"
@@ -81,7 +92,8 @@ class RunJournal(Journal):
         if self._file is None or not len(results):
             return
         try:
-            if not self._file.append(_encode(part, results)):
+            now = self.seconds + time.perf_counter() - self._opened
+            if not self._file.append(_encode(part, results, now)):
                 log.warning("%s is full; a run that is resumed plays what comes now again", self._path)
                 self._close()
         except OSError as error:
@@ -123,19 +135,20 @@ def open_journal(folder: RunFolder) -> RunJournal | None:
     """
     if folder.config.environment.family.accelerated:
         return None
-    journal = RunJournal(folder.directory, folder.origin, folder.reference_batch)
+    journal = RunJournal(folder.directory, folder.origin, folder.reference_batch, folder.state.seconds)
     if journal.episodes:
         known = folder.path / JOURNAL, journal.episodes
         log.info("%s knows the outcomes of %d episodes, which are not played again", *known)
     return journal
 
 
-def _encode(part: Part, results: EpisodeResults) -> bytes:
+def _encode(part: Part, results: EpisodeResults, seconds: float) -> bytes:
     behaviors = results.behaviors
     head = {
         "generation": part.generation,
         "phase": part.phase,
         "digest": part.digest,
+        "seconds": seconds,
         "episodes": len(results),
         "retries": results.retries is not None,
         "sums": results.observation_sums.shape[1],
@@ -154,7 +167,7 @@ def _encode(part: Part, results: EpisodeResults) -> bytes:
     return b"".join([json.dumps(head).encode(), b"\n", *(array.tobytes() for array in arrays)])
 
 
-def _decode(record: bytes) -> tuple[Part, EpisodeResults]:
+def _decode(record: bytes) -> tuple[Part, EpisodeResults, float]:
     """ValueError: it is not what _encode() makes."""
     first, _, data = record.partition(b"\n")
     head = json.loads(first)
@@ -162,7 +175,9 @@ def _decode(record: bytes) -> tuple[Part, EpisodeResults]:
         raise ValueError(f"its first line is {str(head)[:80]}, expected an object")
     generation, episodes = _number(head, "generation", 1 << 62), _number(head, "episodes", _MOST_EPISODES)
     sums, width = _number(head, "sums", _MOST_NUMBERS), _number(head, "behaviors", _MOST_NUMBERS)
-    dtype, failures = head.get("dtype"), head.get("failures")
+    dtype, failures, seconds = head.get("dtype"), head.get("failures"), head.get("seconds")
+    if not isinstance(seconds, float) or not 0 <= seconds < _MOST_SECONDS:
+        raise ValueError(f"seconds is {str(seconds)[:40]}, expected a number from 0 to {_MOST_SECONDS:g}")
     if dtype not in _BEHAVIORS or not isinstance(failures, dict) or type(head.get("retries")) is not bool:
         raise ValueError(f"its first line is {str(head)[:80]}")
     at = 0
@@ -185,7 +200,7 @@ def _decode(record: bytes) -> tuple[Part, EpisodeResults]:
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a reason of a failure is not text")
     part = Part(generation, str(head.get("phase")), str(head.get("digest")))
-    return part, EpisodeResults(ids, returns, steps, texts, observation_sums, behaviors, retries)
+    return part, EpisodeResults(ids, returns, steps, texts, observation_sums, behaviors, retries), seconds
 
 
 def _number(head: Mapping[str, Any], key: str, most: int) -> int:

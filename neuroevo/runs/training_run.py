@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.algorithms.base import low_rank
@@ -230,7 +231,8 @@ def run(
     journal = open_journal(folder)
     try:
         callback.begin(config, folder.path, folder.state.generation)
-        generations = loop.train(config.algorithm, evaluator, config.training, folder.state, callback, journal)
+        state = folder.state if journal is None else replace(folder.state, seconds=journal.seconds)
+        generations = loop.train(config.algorithm, evaluator, config.training, state, callback, journal)
         for state, records in generations:
             if folder.add(state, records) and journal is not None:
                 journal.empty()

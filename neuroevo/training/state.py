@@ -25,8 +25,8 @@ class TrainState:
         generation: Number of finished generations.
         max_episode_steps: Decisions after which the next generation's episodes are cut off.
         steps: Steps of population and validation episodes so far.
-        seconds: Wall time of the run, from the first generation on: of all its sessions together, each up to its last
-            checkpoint, whatever the time was spent on.
+        seconds: Wall time of the run, from the first generation on, whatever it was spent on: of all its sessions
+            together, each up to its last checkpoint, or the last outcome that its journal kept.
         pending: The finished generations whose elite's evaluation is not over, oldest first.
         observation_statistics: Of what all populations saw; None if observations are not normalized.
         confirmed_mean: Mean return that the target was last compared with: of the test episodes of an elite whose

@@ -1,11 +1,14 @@
 """Runs on a simulated cluster are the runs of one machine, bit for bit."""
 
 import os
+import time
 
 import pytest
 
-from tests.support.cluster_runs import train
+from neuroevo.runs.paths import JOURNAL, LOG
+from tests.support.cluster_runs import finish, start, train
 from tests.support.kinds_of_runs import KINDS, assert_three_generations
+from tests.support.runs import results
 from tests.support.simulated_cluster import SimulatedCluster
 
 # Machines, and what is played; in the order of the machines, since a cluster only grows.
@@ -38,3 +41,23 @@ def test_the_same_as_on_one_machine_without_ray(machines, changes, cluster, tmp_
     assert_three_generations(expected)
     changes = {**changes, "cluster": {"machines": machines}}
     assert train(tmp_path / "cluster", changes, cluster.address) == expected
+
+
+@pytest.mark.slow
+def test_a_driver_killed_within_a_generation(cluster, tmp_path):
+    """The one that goes on has the others' outcomes, and plays only what is missing."""
+    changes = {
+        "algorithm": {"name": "ga", "population": 40, "parents": 4, "sigma": 0.05, "validation_candidates": 3},
+        "training": {"generations": 2, "max_episode_steps": 60, "validation_episodes": 3, "test_episodes": 0},
+    }
+    path = tmp_path / "run"
+    process = start(path, changes, cluster.address)
+    while not (path / JOURNAL).exists() or (path / JOURNAL).stat().st_size < 500:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.005)
+    process.kill()
+    process.communicate()
+    assert (path / JOURNAL).stat().st_size > 500
+    finish(start(path, changes, cluster.address, resume=True))
+    assert results(path) == train(tmp_path / "plain", changes)
+    assert "which are not played again" in (path / LOG).read_text()

@@ -141,6 +141,22 @@ def test_a_failure_reaches_every_client(make_player):
         player.check()
 
 
+def test_an_environment_that_fails_by_chance(make_player, tmp_path, monkeypatch):
+    """The outcomes are those without trouble, and say how often an episode was played again."""
+    file = tmp_path / "unlucky"
+    monkeypatch.setenv("UNLUCKY", str(file))
+    options = {"workers": 1, "kwargs": {"what": "be killed"}}
+    settings = replace(SETTINGS, env="gymnasium:tests.support.gymnasium_toys:ToyUnlucky-v0", env_options=options)
+    table = table_of(episodes_of([1]))
+    found = []
+    for times in (0, 2):
+        file.write_bytes(b"x" * times)
+        player = make_player(settings, 1, None, lambda where: (table, []))
+        found.append(played(player, {0: table}, [Piece(0, np.arange(4, dtype=np.int32))])[0])
+    assert [outcomes.retries for outcomes in found] == [0, 2]
+    assert np.array_equal(found[0].returns, found[1].returns)
+
+
 def test_another_version_is_refused():
     for name in origin():
         with pytest.raises(UserError, match=name.split()[0]):

@@ -9,6 +9,7 @@ import pytest
 
 from neuroevo.runs import journal_file
 from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.metrics_files import read_rows
 from neuroevo.runs.paths import JOURNAL, LOG
 from neuroevo.training.callback import Callback
 from tests.support.runs import config, new_run, play, results, train
@@ -121,6 +122,28 @@ def test_ctrl_c_and_an_older_checkpoint(tmp_path):
         play(RunFolder.resume(path), rest)
         assert rest.over + over == whole.over
         assert results(path) == results(tmp_path / "whole")
+
+
+def test_the_time_of_a_generation_in_progress_counts(tmp_path, monkeypatch):
+    now, path = 0.0, tmp_path / "run"
+
+    def read():
+        nonlocal now
+        now += 2**-20
+        return now
+
+    def end():
+        nonlocal now
+        now += 1000
+        evaluator._end, evaluator._end_after = interrupt, 6
+
+    monkeypatch.setattr("neuroevo.runs.journal.time.perf_counter", read)
+    evaluator = Dribbling(4, end)
+    with pytest.raises(KeyboardInterrupt):
+        new_run(path, evaluator)
+    now += 10_000  # between the sessions
+    play(RunFolder.resume(path), Dribbling())
+    assert {round(row["seconds_total"]) for row in read_rows(path)} == {1000}
 
 
 def test_any_damage_is_noticed(tmp_path):
