@@ -119,7 +119,7 @@ class ES(Unvalidated):
     def check_state(self, state: ESState) -> None:
         """Refuses another algorithm's state. ValueError: the optimizer's is not of these settings and this center."""
         if state.optimizer is not None:
-            state.optimizer.check_dimension(state.center, len(self.optimizer.init(1).moments))
+            self.optimizer.check_state(state.optimizer, state.center)
 
     def elite(self, state: ESState) -> Genome:
         """Returns the center."""

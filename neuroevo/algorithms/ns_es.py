@@ -209,7 +209,7 @@ class NSES:
         """Refuses another algorithm's state. ValueError: an optimizer's is not of these settings and its center."""
         for center, optimizer in zip(state.centers, state.optimizers, strict=True):
             if optimizer is not None:
-                optimizer.check_dimension(center, len(self.optimizer.init(1).moments))
+                self.optimizer.check_state(optimizer, center)
 
     def elite(self, state: NSESState) -> Genome:
         """Returns the center with the best validation of all generations.

@@ -90,6 +90,12 @@ class Adam:
         """
         return OptimizerState(0, (np.zeros(dimension, np.float32), np.zeros(dimension, np.float32)))
 
+    def check_state(self, state: OptimizerState, center: Genome) -> None:
+        """Refuses another optimizer's state. ValueError: it is not of Adam, or not of this center."""
+        state.check_dimension(center, 2)
+        if (state.moments[1] < 0).any():
+            raise ValueError("the mean of the squared gradient has numbers below 0")
+
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
         """Computes one step.
 
@@ -138,6 +144,10 @@ class SGD:
             The state, with moments of 0.
         """
         return OptimizerState(0, (np.zeros(dimension, np.float32),))
+
+    def check_state(self, state: OptimizerState, center: Genome) -> None:
+        """Refuses another optimizer's state. ValueError: it is not of SGD, or not of this center."""
+        state.check_dimension(center, 1)
 
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
         """Computes one step.
