@@ -201,11 +201,12 @@ class Directory:
 
         Raises:
             DiskError: It was deleted, renamed, or replaced.
+            OSError: That cannot be known.
         """
         here = os.fstat(self.descriptor)
         try:
             there = os.stat(self.path)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             there = None
         if there is None or not os.path.samestat(here, there):
             what = "deleted or renamed" if there is None else "replaced by another one"
