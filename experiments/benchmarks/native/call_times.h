@@ -15,8 +15,8 @@ namespace neuroevo {
 // Microseconds a slot, by name.
 using Times = std::vector<std::pair<std::string, double>>;
 
-// In float32 and, where there is no vbn, in int8, in turns, on one thread. images: observations, uint8 [kImages, 84, 84,
-// 4].
+// In float32 and, where there is no vbn, in int8, in turns, on one thread. images: observations, uint8 [kImages, 84,
+// 84, 4].
 Times TimeForward(const Network& network, const std::vector<uint8_t>& images, int64_t rows, int repeats);
 
 // Milliseconds to copy a row into another, to perturb it, and to initialize it, in turns, on that many threads.
