@@ -17,8 +17,8 @@ class _LogFile(logging.Handler):
     """A log file without messages when it cannot be written: what else fails on a full disk is reported."""
 
     def __init__(self, folder: Directory):
-        super().__init__()
         self._folder, self._file = folder, AppendedFile(folder, LOG)
+        super().__init__()  # from now on logging closes it in the end
 
     def emit(self, record: logging.LogRecord) -> None:
         line = self.format(record).encode(errors="backslashreplace") + b"\n"  # names of files may be any bytes

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -84,11 +84,11 @@ class MetricsFiles:
             self._columns = list(dict.fromkeys([*self._columns, *columns_of(row)]))
         self._write_csv()
 
-    def append(self, record: Record) -> dict[str, int]:
-        """Adds a generation.
+    def append(self, records: Sequence[Record]) -> dict[str, int]:
+        """Adds generations to metrics.jsonl and elites.jsonl: all of them to both, or none.
 
         Args:
-            record: The generation's complete record.
+            records: The records of the next generations, in order.
 
         Returns:
             The new `lengths`, for a checkpoint.
@@ -97,26 +97,45 @@ class MetricsFiles:
             LostFile: Somebody else has changed the files; nothing was added to them.
             OSError: The files cannot be written.
         """
-        row = record.row()
-        elite: dict[str, Any] = {"generation": record.generation, "elite": genome_to_json(record.elite, self._elite)}
-        if record.normalizer is not None:
-            elite["normalizer"] = {name: getattr(record.normalizer, name).tolist() for name in ("mean", "std")}
-        added = {METRICS: sealed(row), ELITES: sealed(elite)}
+        added, last = {METRICS: b"", ELITES: b""}, self._elite
+        for record in records:
+            elite: dict[str, Any] = {"generation": record.generation, "elite": genome_to_json(record.elite, last)}
+            if record.normalizer is not None:
+                elite["normalizer"] = {name: getattr(record.normalizer, name).tolist() for name in ("mean", "std")}
+            added[METRICS] += sealed(record.row())
+            added[ELITES] += sealed(elite)
+            last = record.elite
         for name in added:
             self._files[name].check()
-        for name, line in added.items():
-            self._files[name].append(line)
-        before, self._columns = self._columns, list(dict.fromkeys([*self._columns, *columns_of(row)]))
+        self._files[METRICS].append(added[METRICS])
+        try:
+            self._files[ELITES].append(added[ELITES])
+        except BaseException:
+            self._files[METRICS].cut(self.lengths[METRICS])
+            raise
+        self.lengths = {name: length + len(added[name]) for name, length in self.lengths.items()}
+        self._elite = last
+        return self.lengths
+
+    def append_csv(self, records: Sequence[Record]) -> None:
+        """Adds the same generations to metrics.csv, which can be made of metrics.jsonl at any time.
+
+        Args:
+            records: What append() was given.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        new = [record.row() for record in records]
+        before, names = self._columns, [name for row in new for name in columns_of(row)]
+        self._columns = list(dict.fromkeys([*before, *names]))
         if not self._files[CSV].intact():
             log.warning("%s was deleted or changed meanwhile; it is written again", self._files[CSV].path)
             self._write_csv()
         elif before != self._columns:
             self._write_csv()
         else:
-            self._files[CSV].append(csv_lines([row], self._columns))
-        self.lengths = {name: length + len(added[name]) for name, length in self.lengths.items()}
-        self._elite = record.elite
-        return self.lengths
+            self._files[CSV].append(csv_lines(new, self._columns))
 
     def _write_csv(self) -> None:
         """Writes metrics.csv of metrics.jsonl."""

@@ -106,6 +106,18 @@ class AppendedFile:
             raise
         self.size += len(data)
 
+    def cut(self, size: int) -> None:
+        """Takes back what was added last.
+
+        Args:
+            size: Bytes that stay.
+
+        Raises:
+            OSError: It cannot be done.
+        """
+        os.ftruncate(self._file, size)
+        self.size = size
+
     def flush(self) -> None:
         """Has what was appended survive a power failure.
 

@@ -225,7 +225,8 @@ def test_bench_ends_with_one_json_line(monkeypatch):
     assert json.loads(result.stdout.splitlines()[-1]) == {
         "frames_per_s": 4.0,
         "options": {"game": "pong", "network": "large_model", "seconds": 2.0, "dtype": "int8", "device": "auto",
-                    "engine": "native", "threads": None, "lanes": None, "slots": None, "seed": 0},
+                    "engine": "native", "threads": None, "lanes": None, "slots": None, "genomes": "random",
+                    "rank": 1, "seed": 0},
     }  # fmt: skip
     result, _ = invoke(monkeypatch, "bench", "env", "--env", "pong", "--envs", "3", "--threads", "2", "--json")
     assert json.loads(result.stdout.splitlines()[-1]) == {

@@ -25,6 +25,7 @@ from neuroevo.runs.json_lines import sealed
 from neuroevo.runs.metrics_csv import last_csv_row
 from neuroevo.runs.metrics_files import newest_elite, read_elites, read_rows
 from neuroevo.runs.npy import read_array
+from neuroevo.system.directory import Directory
 from neuroevo.training.loop import train
 from neuroevo.training.state import start
 from tests.runs.test_checkpoint import same
@@ -223,7 +224,8 @@ def test_the_reference_batch(tmp_path, monkeypatch):
 
     made = config(network={"name": "virtual_bn"})
     batch = np.zeros((128, 84, 84, 4), np.uint8)
-    reference_file.save(tmp_path, batch)
+    with Directory(tmp_path) as folder:
+        reference_file.save(folder, batch)
     path = tmp_path / "reference.npy"
     data = path.read_bytes()
     assert np.array_equal(reference_file.load(tmp_path, made), batch)

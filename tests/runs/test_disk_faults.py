@@ -15,7 +15,7 @@ from tests.support.runs import config, results
 
 EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "48"))  # every so many-th call is tried; 1: all
 TOY = {"training": {"generations": 3}, "checkpoints": {"keep_last": 2}, "logging": {"trackers": ["tensorboard"]}}
-SENTENCE = re.compile(r"neuroevo: cannot (read|write|use) .*(/|\b)run\b.*\n")
+SENTENCE = re.compile(r"neuroevo: cannot (read|write|use) .*(/|\b)run\d*\b.*\n")
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])

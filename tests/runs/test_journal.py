@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 
+from neuroevo.core.errors import UserError
 from neuroevo.runs import journal_file
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_rows
@@ -213,7 +214,7 @@ def test_other_episodes_have_no_outcomes_in_it(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
-def test_what_is_no_file_is_left_alone(tmp_path, kind):
+def test_what_is_no_file_is_refused(tmp_path, kind):
     path, outside = tmp_path / "run", tmp_path / "precious"
     interrupted(path)
     (path / JOURNAL).unlink()
@@ -223,11 +224,9 @@ def test_what_is_no_file_is_left_alone(tmp_path, kind):
         "fifo": lambda: os.mkfifo(path / JOURNAL),
         "folder": (path / JOURNAL).mkdir,
     }[kind]()
-    play(RunFolder.resume(path), Dribbling())
-    new_run(tmp_path / "whole", Dribbling())
-    assert results(path) == results(tmp_path / "whole")
+    with pytest.raises(UserError, match=rf"{JOURNAL} is a .*, expected a file or nothing"):
+        RunFolder.resume(path)
     assert outside.read_bytes() == b"mine"
-    assert f"WARNING {path / JOURNAL} cannot be used" in (path / LOG).read_text()
 
 
 def test_a_full_disk_ends_no_run(tmp_path, monkeypatch):

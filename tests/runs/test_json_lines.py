@@ -176,7 +176,7 @@ def test_a_run_with_a_pipe_is_refused(tmp_path):
     path = interrupted_run(tmp_path / "run", 2)
     (path / "elites.jsonl").unlink()
     os.mkfifo(path / "elites.jsonl")
-    with pytest.raises(UserError, match=r"elites.jsonl has 0 bytes"):
+    with pytest.raises(UserError, match=r"elites.jsonl is a pipe, expected a file"):
         RunFolder.resume(path)
 
 
