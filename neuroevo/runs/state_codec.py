@@ -128,6 +128,9 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
 
     try:
         genomes += genomes_from_json(_list(encoded.genomes, "genomes"), _centers(encoded))
+        for base in (genome.base for genome in genomes):
+            if isinstance(base, Center) and not base.has_weights:
+                raise ValueError(f"the weights of center {base.name} are missing")
         states = []
         for value, kind in zip(encoded.values, kinds, strict=True):
             name = getattr(kind, "__name__", "a state")

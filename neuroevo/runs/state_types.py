@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc
 import math
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -56,14 +57,15 @@ def fits(value: Any, hint: Any) -> bool:
 
     Args:
         value: A value that a checkpoint holds.
-        hint: A type as annotations have it. A whole number is a float, as for type checkers, but true and false are no
-            numbers; a tuple is any sequence. What a type of another kind says is not looked at.
+        hint: A type as annotations have it. A whole number is a float, as for type checkers, if floats are as large;
+            true and false are no numbers; a tuple is any sequence. What a type of another kind says is not looked at.
     """
     if hint is None or hint is types.NoneType:
         return value is None
-    if hint is int or hint is float:
-        kinds = int if hint is int else (int, float)
-        return isinstance(value, kinds) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint is float:  # NaN is none
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Union or origin is types.UnionType:
         return any(fits(value, each) for each in arguments)

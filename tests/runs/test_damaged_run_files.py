@@ -25,6 +25,7 @@ from neuroevo.runs.json_lines import sealed
 from neuroevo.runs.metrics_csv import last_csv_row
 from neuroevo.runs.metrics_files import newest_elite, read_elites, read_rows
 from neuroevo.runs.npy import read_array
+from neuroevo.runs.state_codec import encode
 from neuroevo.system.directory import Directory
 from neuroevo.training.loop import train
 from neuroevo.training.state import start
@@ -95,6 +96,8 @@ def usable(data, algorithm):
         algorithm_check(read.state.algorithm)
     except ValueError:
         return False
+    if any(genome["network"] for genome in encode(read.state.algorithm).genomes):
+        return False  # a real evaluator says that it has one network
     fresh = replace(read.state, pending=(), observation_statistics=None, confirmed_mean=None)
     more = replace(TRAINING, generations=read.state.generation + 1)
     assert next(train(algorithm, ToyEvaluator(), more, fresh))[0].generation == read.state.generation + 1
@@ -252,6 +255,7 @@ LARGE = {  # with a right sum: what it says -> what is wrong
     "lists": (lambda body: {**body, "origin": json.loads("[" * 500 + "]" * 500)}, "nests deeper than 64"),
     "a file": (lambda body: {**body, "lengths": {"../../x": 9}}, "lengths is .*, expected tables"),
     "bytes": (lambda body: {**body, "lengths": {"metrics.jsonl": -1}}, "lengths.metrics.jsonl is -1, expected"),
+    "a number": (lambda body: {**body, "seconds": 10**400}, "seconds is int 1000.*, expected float"),
     "a place from the end": (lambda body: {**body, "algorithm": {"genome": -1}}, "genome -1 is not there, expected"),
 }
 
@@ -293,6 +297,12 @@ def test_as_many_mutations_as_are_read_are_written(checkpoints, monkeypatch):
     assert genomes_from_json(genomes_to_json(FAMILY)) == FAMILY
     with pytest.raises(ValueError, match="more than 5 mutations"):
         genomes_to_json([*FAMILY, FAMILY[-2]])
+
+
+def test_a_center_without_its_weights(checkpoints):
+    data = with_body(checkpoints["es"], lambda body: {**body, "centers": {}})
+    with pytest.raises(CheckpointError, match="does not fit this run: the weights of center sha256:.* are missing"):
+        from_bytes(data, ALGORITHM["es"].state_type)
 
 
 def test_a_field_of_another_type_is_not_written(checkpoints):
