@@ -157,7 +157,7 @@ TEST(PutAddsUpAndRecords) {
   queue.Put(0, {1}, rewards + 1, none, {});  // part of the live slots
   queue.Put(1, {2}, rewards, none, {});
   CHECK_EQ(queue.Results().size(), 0);
-  queue.Put(0, {0, 1}, rewards, second, {{"broke", {1, 2, 4}, {7}}});
+  queue.Put(0, {0, 1}, rewards, second, {{"broke", 2, {1, 2, 4}, {7}}});
   queue.Put(0, {0}, rewards, all, {EpisodeEnd()});
   CHECK_EQ(queue.TotalSteps(), 7);  // that of the episode that goes on included
   const std::vector<EpisodeResult> results = queue.Results();
@@ -166,6 +166,7 @@ TEST(PutAddsUpAndRecords) {
   CHECK_EQ(results[0].total_reward, -9);
   CHECK_EQ(results[0].steps, 3);
   CHECK_EQ(results[0].end.failure, "broke");  // what the pool reports goes with it
+  CHECK_EQ(results[0].end.retries, 2);
   CHECK_EQ(results[0].end.observation_sums, (std::vector<double>{1, 2, 4}));
   CHECK_EQ(results[0].end.behavior, std::vector<uint8_t>{7});
   CHECK_EQ(results[1].id, 70);
