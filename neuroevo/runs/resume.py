@@ -117,10 +117,10 @@ def _newest_checkpoint(path: Path, config: Config) -> tuple[Checkpoint, list[Unu
 
 
 def _check_files(path: Path, lengths: Mapping[str, int]) -> None:
-    """ValueError when the metrics files are not those that a checkpoint remembers."""
+    """ValueError when the metrics files are not those that a checkpoint remembers. OSError: they cannot be read."""
     try:
         check(path, lengths)
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError) as error:
         raise ValueError(f"remembers other files: {error}") from None
 
 
