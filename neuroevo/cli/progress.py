@@ -15,6 +15,7 @@ from typing_extensions import override
 from neuroevo.cli.generation_table import GenerationTable
 from neuroevo.config.schema import Config
 from neuroevo.runs.metrics_files import rows
+from neuroevo.runs.paths import readable
 from neuroevo.system.console import clock, say
 from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record, describe, describe_row
@@ -164,4 +165,5 @@ def make_progress() -> TerminalProgress | PlainProgress:
 
 def _last_rows(folder: Path, generation: int) -> Iterable[dict[str, Any]]:
     """The last rows of a run that goes on."""
-    return deque(rows(folder, fitness=False), maxlen=_LAST_ROWS) if generation else ()
+    with readable(folder):
+        return deque(rows(folder, fitness=False), maxlen=_LAST_ROWS) if generation else ()

@@ -146,12 +146,13 @@ def check_files(path: Path, checkpoint: Checkpoint) -> None:
         checkpoint: One of its checkpoints.
 
     Raises:
+        OSError: They cannot be read.
         ValueError: They are not, or are damaged.
     """
     state = checkpoint.state
     try:
         check(path, checkpoint.lengths, state.generation - len(state.pending))
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError) as error:
         raise ValueError(f"remembers other files: {error}") from None
 
 
