@@ -89,12 +89,15 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
     RunAsync(ctx, done, [&](Done finish) {
       EpisodeQueue& queue = LookupQueue(ctx);
       const int64_t lane = Scalar<int64_t>(ctx, "lane");
-      // A cancelled step (an error elsewhere in the graph, say) must not leave this op waiting for ever.
+      CheckIndex("lane", lane, queue.lanes());  // before there is a callback, which may not throw
+      // A cancelled step (an error elsewhere in the graph, say) must not leave this op waiting for ever. The callback
+      // may still run when this op is over, so it keeps the queue by the handle.
       tensorflow::CancellationManager* cancellation = ctx->cancellation_manager();
       tensorflow::CancellationToken token = 0;
       if (cancellation != nullptr) {
         token = cancellation->get_cancellation_token();
-        if (!cancellation->RegisterCallback(token, [&queue, lane] { queue.CloseLane(lane); })) {
+        const tensorflow::Tensor handle = ctx->input(0);
+        if (!cancellation->RegisterCallback(token, [handle, &queue, lane] { queue.CloseLane(lane); })) {
           throw Error(Error::Kind::kCancelled, "the step was cancelled");
         }
       }

@@ -103,12 +103,13 @@ def located(name: str) -> Path | None:
     parts = name.split(".")
     try:
         spec = find_spec(parts[0]) or PathFinder.find_spec(parts[0], [os.getcwd()])
-        for count in range(2, len(parts) + 1):
+        for part in parts[1:]:
             places = None if spec is None else spec.submodule_search_locations
             if places is None:
                 return None
-            # Of a folder without __init__.py: iterating over its places looks for a parent that is imported.
-            spec = PathFinder.find_spec(".".join(parts[:count]), list(getattr(places, "_path", places)))
+            # Folders without __init__.py have places that look for a parent that is imported: neither are they iterated
+            # over, nor does the name that is looked for have a parent.
+            spec = PathFinder.find_spec(part, list(getattr(places, "_path", places)))
     except (ImportError, ValueError, OSError):  # ValueError: a module that has no spec
         return None
     return Path(spec.origin) if spec is not None and spec.has_location and spec.origin is not None else None

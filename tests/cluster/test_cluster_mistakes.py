@@ -75,7 +75,10 @@ def test_without_ray():
 
 @pytest.mark.slow
 def test_an_environment_that_fails_ends_the_run_as_on_one_machine(cluster, tmp_path):
-    changes = {**SMALL, "env": {"name": f"{TOY}ToyTrouble-v0", "options": {"kwargs": {"what": "raise", "at": 3}}}}
+    changes = {
+        **SMALL,
+        "env": {"name": f"{TOY}ToyTrouble-v0", "options": {"kwargs": {"what": "raise", "at": 3}, "retries": 0}},
+    }
     found = []
     for name, address in (("plain", None), ("cluster", cluster.address)):
         process = start(tmp_path / name, changes, address)

@@ -497,3 +497,13 @@ def test_no_pickle_without_a_seal_of_this_user_s(user):
     assert neuroevo.open_run("mine", trust=True).state().generation == 3
     done = user(*again, "--trust")
     assert done.returncode == 0, done.stderr
+
+
+def test_a_module_below_folders_that_are_no_packages_is_found(tmp_path, monkeypatch):
+    file = tmp_path / "outer_folder" / "inner_folder" / "module.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("raise SystemExit('this ran')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert user_module.located("outer_folder.inner_folder.module") == file
+    assert user_module.located("outer_folder.inner_folder.other") is None
+    assert not any(name.startswith("outer_folder") for name in sys.modules)
