@@ -25,7 +25,7 @@ def make_queue():
 
 @pytest.mark.parametrize("delay", [0.0, 0.01])
 def test_a_waiting_step_is_cancelled_and_its_queue_dropped(delay):
-    for _ in range(25):
+    for _ in range(8):
         queue = make_queue()
         steps = [take_in(queue, lane) for lane in range(LANES)]
         ends = []
