@@ -231,10 +231,10 @@ class RunFolder:
             self.directory.check_path()
             with deferred_signals():  # a generation with a row is never played again
                 self._after = state, self._metrics.append(records)
-            self._metrics.append_csv(records)
-            for record in records:
-                if self._tensorboard is not None:
-                    self._tensorboard.add(record)
+                self._metrics.append_csv(records)
+                for record in records:
+                    if self._tensorboard is not None:
+                        self._tensorboard.add(record)
             if due := self._checkpoints.due(state.generation) or spent(state, self.config.training) is not None:
                 for path in write_missing(self.directory, self.config, self.reference_batch):
                     log.warning("%s was deleted meanwhile; it is written again", path)

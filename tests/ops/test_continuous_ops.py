@@ -156,7 +156,7 @@ def test_shapes_in_a_graph():
         "seen": [None, 11],
         "number": [None],
         "vector": [None, None],
-        "results": [[None], [None], [None], [None], [None, None], [None, None], []],
+        "results": [[None], [None], [None], [None], [None], [None, None], [None, None], []],
     }
 
 

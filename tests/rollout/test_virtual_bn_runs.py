@@ -357,7 +357,7 @@ def test_an_archive_is_no_batch(copied):
     path = copied(None)
     with (path / "reference.npy").open("wb") as file:
         np.savez(file, batch=np.zeros((128, 84, 84, 4), np.uint8))
-    with pytest.raises(UserError, match="reference.npy .*archive"):
+    with pytest.raises(UserError, match="reference.npy is damaged"):
         RunReader(path).reference_batch()
 
 
