@@ -108,7 +108,7 @@ class GenerationRecord:
         check_counts(generation=self.generation, max_episode_steps=self.max_episode_steps)
         check_counts(steps_total=self.steps_total, frames_total=self.frames_total)
         check_array("fitness", self.fitness, [None], np.float64)
-        check_counts(retries=self.extra_metrics.get(RETRIES) or 0)
+        check_counts(retries=int(self.extra_metrics.get(RETRIES) or 0))
         checked_metrics("the record", {name: value for name, value in self.extra_metrics.items() if name != RETRIES})
 
     def evaluated(self, test: EvaluationRecord) -> Record:
