@@ -1,4 +1,4 @@
-"""The members of a finished generation, asked again from the checkpoint before it; their behaviors, played again."""
+"""The members of a finished generation, as members.bin keeps them, or asked again from the checkpoint before it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neuroevo.analysis.replay import Replay
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
-from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
-from neuroevo.runs.checkpoints import Checkpoints
+from neuroevo.runs.genome_weights import weights_of
+from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
+from neuroevo.runs.rebuilt import state_before
 from neuroevo.runs.training_run import make_evaluator
 from neuroevo.training.phase import play_phase, population_seeds
 from neuroevo.training.state import TrainState
@@ -52,40 +52,53 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
     Args:
         reader: The run.
         generation: Which, counted from 0; None: the last finished one.
-        behaviors: Whether to play the members' episodes again, with the seeds that they had, to record behaviors: a
-            Behavior says which, True those of the algorithm, or where episodes ended if it records none.
+        behaviors: Whether behaviors are wanted: a Behavior says which, True those of the algorithm, or where episodes
+            ended if it records none. If they are not kept, the members play their episodes again, with the seeds that
+            they had.
 
     Returns:
         The members in the order in which the algorithm asked for them.
 
     Raises:
-        UserError: There is no such generation, the checkpoint that remembers its members is gone, the environment has
-            no behaviors, or the episodes end otherwise here than in the run.
+        UserError: There is no such generation, what is wanted is not kept and the checkpoint before it is gone, the
+            environment has no behaviors, or the episodes end otherwise here than in the run.
     """
-    generation, elite = reader.elite(generation)
-    rows = reader.rows()
-    there = Checkpoints(reader.path / "checkpoints", reader.config.checkpoints).generations()
+    generation = reader.elite()[0] if generation is None else reader.finished(generation)
+    recorded = reader.config.recorded_behavior
+    wanted = (recorded or Behavior()) if behaviors is True else behaviors or None
+    kept = _kept(reader, generation, wanted is not None and wanted == recorded)
+    if kept is not None and (wanted is None or kept.behaviors is not None):
+        return kept
+    there = reader.checkpoints()
     if generation not in there:
-        known = ", ".join(str(finished) for finished in there if finished < len(rows)) or "none"
+        known = ", ".join(str(each) for each in there if each <= reader.finished()) or "none"
+        what = "members" if kept is None else "members' episodes"
         raise UserError(
-            f"the members of generation {generation} are not known any more, since the checkpoint before it is gone; "
+            f"the {what} of generation {generation} are not known any more, since the checkpoint before it is gone; "
             f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
         )
     state = reader.state(generation)
-    genomes = reader.config.algorithm.ask(state.algorithm, _weights(reader, elite.genome))
-    population = Population(generation, genomes, np.array(rows[generation]["fitness"], np.float64))
-    if behaviors is False:
+    genomes = reader.config.algorithm.ask(state.algorithm, weights_of(reader.config))
+    population = Population(generation, genomes, np.array(reader.rows()[generation]["fitness"], np.float64))
+    if wanted is None:
         return population
-    wanted = (reader.config.algorithm.behavior or Behavior()) if behaviors is True else behaviors
     return replace(population, behaviors=_behaviors(reader, population, state, wanted))
 
 
-def _weights(reader: RunReader, genome: Genome) -> Weights:
-    """What makes the weights of the run's genomes, of which one is given."""
-    if reader.config.environment.family.accelerated:
-        with make_evaluator(reader.config) as evaluator:
-            return evaluator.weights
-    return Replay(reader.config, [genome], reference_batch=reader.reference_batch()).weights
+def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | None:
+    """What members.bin has of a generation; None where it has nothing, or has centers whose weights are not known."""
+    found = MembersReader(reader.path)
+    if not found.kept(generation):
+        return None
+    members = found.read(generation, behaviors)
+    if not members.centers:
+        genomes = [found.genome(generation, index) for index in range(len(members))]
+    else:
+        try:
+            genomes = reader.config.algorithm.ask(state_before(reader, generation), weights_of(reader.config))
+        except UserError:
+            return None
+    return Population(generation, genomes, members.fitness, members.played_behaviors)
 
 
 def _behaviors(reader: RunReader, population: Population, state: TrainState, behavior: Behavior) -> np.ndarray:

@@ -30,6 +30,7 @@ import tomli_w
 from pydantic import PlainValidator
 
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
+from neuroevo.core.behavior import Behavior
 from neuroevo.core.bounds import MAX_SLOTS
 from neuroevo.core.problems import Problem, did_you_mean, refuse
 from neuroevo.core.settings import (
@@ -196,6 +197,9 @@ class Logging:
     two send metrics is what their own environment variables say."""
     project: Name = "neuroevo"
     """wandb's project, MLflow's experiment."""
+    members_megabytes: CountOrZero = 256
+    """How large members.bin may become, which keeps who came from whom in every generation, fitness, and where episodes
+    ended, for `neuroevo inspect`. When three quarters are used up, where episodes end is left out. 0: there is none."""
 
 
 @settings
@@ -216,6 +220,13 @@ class Config:
     def environment(self) -> Environment:
         """What is played: [env] as an object, which everything that asks something of the environment is handed."""
         return self.env.environment
+
+    @property
+    def recorded_behavior(self) -> Behavior | None:
+        """What is recorded of each episode: what the algorithm asks for, or else for members.bin where it ends."""
+        asked: Behavior | None = self.algorithm.behavior
+        kept = self.logging.members_megabytes and self.environment.family.behaviors
+        return asked or (Behavior() if kept else None)
 
     def on_this_machine(self) -> Config:
         """The same without a cluster, for what is played once the run is over."""

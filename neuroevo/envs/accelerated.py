@@ -45,6 +45,7 @@ class AcceleratedFamily(EnvFamily):
     continuous_actions = True
     tried_at_preflight = False  # it takes JAX and seconds
     accelerated = True
+    behaviors = False
 
     def find(self, given_name: str) -> str | None:
         """The name itself where it has the prefix; whether there is such an environment is a problem's."""

@@ -57,6 +57,7 @@ class EnvFamily(ABC):
         retries: Whether an episode may be played again, as EnvSpec.retries has it.
         tried_at_preflight: Whether an environment is made once, before a run starts, to see that it can be; only where
             that takes well below a second.
+        behaviors: Whether where an episode ends is recorded, as core.behavior says; novelty search needs it.
         accelerated: Whether its simulators run on the accelerator, together with the networks; then
             neuroevo/accelerated plays them, and the native core does not.
     """
@@ -67,6 +68,7 @@ class EnvFamily(ABC):
     free_options: ClassVar[Sequence[str]] = ()
     retries: ClassVar[bool] = False
     tried_at_preflight: ClassVar[bool] = True
+    behaviors: ClassVar[bool] = True
     accelerated: ClassVar[bool] = False
 
     @abstractmethod

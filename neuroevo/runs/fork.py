@@ -28,8 +28,9 @@ from neuroevo.core.user_module import KEPT
 from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, save
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.info_file import read_info, write_info
+from neuroevo.runs.members import kept_bytes
 from neuroevo.runs.new_folder import check_free
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, ELITES, METRICS, REFERENCE
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, ELITES, MEMBERS, METRICS, REFERENCE
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.resume import check_files
 from neuroevo.runs.state_codec import encode
@@ -155,6 +156,7 @@ def write_history(fork: Fork, folder: Directory) -> Mapping[str, int]:
     """
     for name, length in fork.lengths.items():
         _copy_beginning(fork.source / name, folder, length)
+    _copy_members(fork.source, folder, fork.state.generation)
     return fork.lengths
 
 
@@ -162,7 +164,7 @@ def _clear_unfinished(path: Path) -> None:
     """Deletes what a fork left that was killed before its folder was a run, so that it can be made again."""
     if (path / CONFIG).exists() or FORKED not in read_info(path):
         return
-    for name in (METRICS, ELITES):
+    for name in (METRICS, ELITES, MEMBERS):
         (path / name).unlink(missing_ok=True)
     shutil.rmtree(path / CHECKPOINTS, ignore_errors=True)
 
@@ -182,6 +184,7 @@ def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
     with Directory(into) as folder:
         for name, length in checkpoint.lengths.items():
             _copy_beginning(source / name, folder, length)
+        _copy_members(source, folder, checkpoint.state.generation)
         for name in (REFERENCE, SIGNATURE):
             if (source / name).is_file():
                 folder.write(name, (source / name).read_bytes())
@@ -191,6 +194,12 @@ def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
             save(checkpoints, f"generation-{checkpoint.state.generation:06d}.ckpt", checkpoint)
         write_info(folder, {**read_info(source), SNAPSHOT: str(source.absolute())})
         folder.write(CONFIG, (source / CONFIG).read_bytes())  # last: with it the folder is a run
+
+
+def _copy_members(source: Path, folder: Directory, generation: int) -> None:
+    """Copies the members of the generations before this one, if they are kept."""
+    if (source / MEMBERS).is_file():
+        _copy_beginning(source / MEMBERS, folder, kept_bytes(source, generation))
 
 
 def _copy_beginning(source: Path, folder: Directory, length: int) -> None:

@@ -15,6 +15,7 @@ import logging
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ class RunJournal(Journal):
 
         Args:
             folder: The run's, which stays open as long as the journal.
-            origin: What of the run's configuration results depend on.
+            origin: What of the run's configuration results depend on, and what is recorded of episodes.
             reference_batch: That of the run's networks, on which they depend, too.
             seconds: Wall time of the run up to the checkpoint that it goes on from.
         """
@@ -135,7 +136,9 @@ def open_journal(folder: RunFolder) -> RunJournal | None:
     """
     if folder.config.environment.family.accelerated:
         return None
-    journal = RunJournal(folder.directory, folder.origin, folder.reference_batch, folder.state.seconds)
+    recorded = folder.config.recorded_behavior
+    origin = {**folder.origin, "recorded": None if recorded is None else asdict(recorded)}
+    journal = RunJournal(folder.directory, origin, folder.reference_batch, folder.state.seconds)
     if journal.episodes:
         known = folder.path / JOURNAL, journal.episodes
         log.info("%s knows the outcomes of %d episodes, which are not played again", *known)

@@ -21,10 +21,11 @@ METRICS = "metrics.jsonl"  # one line per finished generation
 CSV = "metrics.csv"  # the same numbers for spreadsheets
 ELITES = "elites.jsonl"  # the elite of every generation
 CHECKPOINTS = "checkpoints"  # the folder of checkpoints, from which the run can be resumed
+MEMBERS = "members.bin"  # the members of every generation, within a budget
 JOURNAL = "journal.bin"  # outcomes of episodes that no checkpoint knows of yet; there while the run goes on, or stopped
 TENSORBOARD = "tensorboard"  # the folder of event files
 LOG = "log.txt"  # what happened when
-_FILES = (CONFIG, REFERENCE, INFO, SIGNATURE, METRICS, CSV, ELITES, JOURNAL, LOG)
+_FILES = (CONFIG, REFERENCE, INFO, SIGNATURE, METRICS, CSV, ELITES, MEMBERS, JOURNAL, LOG)
 _FOLDERS = (CHECKPOINTS, TENSORBOARD, KEPT)
 
 

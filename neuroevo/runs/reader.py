@@ -87,11 +87,8 @@ class RunReader:
         self.check_file()
         with self._readable(ELITES):
             last, wanted = newest_elite(self.path, generation)
-        if last < 0:
-            raise UserError(f"no generation of the run in {self.path} is finished yet")
-        if wanted is None:
-            raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
-        number = last if generation is None else generation
+        number = self._among(generation, last)
+        assert wanted is not None  # since there is such a generation
         try:
             return number, replace(wanted, genome=self._with_weights(wanted.genome, number))
         except UserError:
@@ -100,6 +97,23 @@ class RunReader:
             if generation is not None or not before or last in there:  # a damaged one is not passed over in silence
                 raise
             return self.elite(before[-1])
+
+    def finished(self, generation: int | None = None) -> int:
+        """The number of a generation that is finished.
+
+        Args:
+            generation: The generation; None is the last one.
+
+        Raises:
+            UserError: There is no such generation.
+        """
+        with self._readable(ELITES):
+            last, _ = newest_elite(self.path)
+        return self._among(generation, last)
+
+    def checkpoints(self) -> list[int]:
+        """The numbers of finished generations after which there is a checkpoint, in order."""
+        return self._checkpoints().generations()
 
     def check_file(self) -> None:
         """Checks a file of the user's own that the environment is made from.
@@ -149,6 +163,14 @@ class RunReader:
             path = checkpoints.path(finished)
             raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
 
+    def _among(self, generation: int | None, last: int) -> int:
+        """A generation's number, or the last one's. UserError: there is none."""
+        if last < 0:
+            raise UserError(f"no generation of the run in {self.path} is finished yet")
+        if generation is not None and not 0 <= generation <= last:
+            raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
+        return last if generation is None else generation
+
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
         """A generation's elite with the weights of its center, if any. UserError: no checkpoint holds them."""
         if not isinstance(genome.base, Center):
@@ -168,11 +190,23 @@ class RunReader:
             if genome.base.name in held.centers:
                 return replace(genome, base=Center(held.arrays[held.centers[genome.base.name]]))
             usable.append(number)
+        if (again := self._told_anew(genome, generation)) is not None:
+            return again
         known = ", ".join(str(number - 1) for number in sorted(usable) if number > 0) or "none"
         raise UserError(
             f"the weights of generation {generation}'s elite are not known any more, since {why}; expected one of "
             f"these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
         )
+
+    def _told_anew(self, genome: Genome, generation: int) -> Genome | None:
+        """A generation's elite with the weights of its center, as members.bin has it; None: that has too little."""
+        from neuroevo.runs.rebuilt import state_before
+
+        try:
+            elite = self.config.algorithm.elite(state_before(self, generation + 1))
+        except UserError:
+            return None
+        return elite if elite == genome else None
 
     def _with_checkpoints(self) -> list[int]:
         """The generations after which there is a checkpoint, in order."""

@@ -15,6 +15,7 @@ from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.core.user_module import kept_modules
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.journal import open_journal
+from neuroevo.runs.members_log import open_members
 from neuroevo.runs.trackers import trackers_of
 from neuroevo.training import loop
 from neuroevo.training.callback import AnyCallback, Callbacks
@@ -41,11 +42,11 @@ def make_evaluator(
     "tensorflow" imports TensorFlow, which takes seconds.
 
     Args:
-        config: The configuration; its sections [env], [network] and [hardware] count, and of [algorithm] the behavior
-            that a novelty search records.
+        config: The configuration; its sections [env], [network] and [hardware] count, and
+            what config.recorded_behavior says.
         reference_batch: Observations [B, ...] from which the virtual batch normalization of the run's networks takes
             its statistics: `RunFolder.reference_batch` or `RunReader.reference_batch()`. None for networks without it.
-        behavior: What to record of each episode on this machine; None: what the algorithm asks for.
+        behavior: What to record of each episode on this machine; None: what config.recorded_behavior says.
 
     Returns:
         An evaluator that plays episodes on this machine's cores, with networks on the cores or on the GPU.
@@ -78,7 +79,7 @@ def make_evaluator(
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
         engine=config.hardware.engine,
-        behavior=behavior or config.algorithm.behavior,
+        behavior=behavior or config.recorded_behavior,
         rank=low_rank(config.algorithm),
         reference_batch=reference_batch,
     )
@@ -169,7 +170,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         file_sum=None if file is None else file.sha256(),
         networks=networks,
         device=hardware.device,
-        behavior=config.algorithm.behavior,
+        behavior=config.recorded_behavior,
         rank=low_rank(config.algorithm),
         lanes=hardware.lanes,
         slots=hardware.slots,
@@ -228,14 +229,17 @@ def run(
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
     callback, ended = Callbacks([*callbacks, *trackers_of(config)]), None
-    journal = open_journal(folder)
+    journal, members = open_journal(folder), open_members(folder)
     try:
         callback.begin(config, folder.path, folder.state.generation)
         state = folder.state if journal is None else replace(folder.state, seconds=journal.seconds)
-        generations = loop.train(config.algorithm, evaluator, config.training, state, callback, journal)
+        generations = loop.train(config.algorithm, evaluator, config.training, state, callback, journal, members)
         for state, records in generations:
-            if folder.add(state, records) and journal is not None:
-                journal.empty()
+            if folder.add(state, records):
+                if members is not None:
+                    members.flush()
+                if journal is not None:
+                    journal.empty()
             for record in records:
                 callback.generation(record)
     except BaseException as error:
@@ -248,6 +252,8 @@ def run(
     finally:
         if journal is not None:
             journal.close()
+        if members is not None:
+            members.close()
         callback.end(ended)
     return folder.state
 

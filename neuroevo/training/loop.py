@@ -15,6 +15,7 @@ from neuroevo.core.genome import Genome
 from neuroevo.training.callback import Callback
 from neuroevo.training.elite_evaluation import EliteEvaluations, episode_priority
 from neuroevo.training.journal import Journal
+from neuroevo.training.member_log import MemberLog, PlayedMembers
 from neuroevo.training.phase import Phase, play_phase, population_seeds, validation_seeds
 from neuroevo.training.record import GenerationRecord, Record, checked_metrics, with_retries
 from neuroevo.training.state import TrainState, spent, start
@@ -27,6 +28,7 @@ def train(
     state: TrainState | None = None,
     callback: Callback | None = None,
     journal: Journal | None = None,
+    members: MemberLog | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
     """Runs generations until a budget is spent or the target is reached, then waits for all elites' evaluations.
 
@@ -41,6 +43,7 @@ def train(
         state: Where to go on from; None for the start.
         callback: Hears of each phase and its progress.
         journal: Knows episodes that were over before the run was resumed, and notes the others; None: there is none.
+        members: Keeps the members of every generation; None: nobody does.
 
     Yields:
         The state after each generation and the records that became complete, oldest first: later than their
@@ -76,7 +79,7 @@ def train(
             state = waited[0]
         if spent(state, training) is not None:
             break
-        state, record = _run_generation(algorithm, evaluator, training, state, callback, clock, journal)
+        state, record = _run_generation(algorithm, evaluator, training, state, callback, clock, journal, members)
         evaluations.submit(record)
         complete = evaluations.take_complete()
         yield (state := _after(state, evaluations, complete, training)), complete
@@ -130,6 +133,7 @@ def _run_generation(
     callback: Callback,
     clock: _Clock,
     journal: Journal | None,
+    members: MemberLog | None,
 ) -> tuple[TrainState, GenerationRecord]:
     """Plays population and validation of one generation; returns the state after it and its record."""
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
@@ -149,13 +153,18 @@ def _run_generation(
 
     genomes = algorithm.ask(state.algorithm, evaluator.weights)
     population = play("population", genomes, population_seeds(training, generation, len(genomes)))
-    told = algorithm.tell(state.algorithm, population.played, evaluator.weights)
+    played = population.played if algorithm.behavior is not None else replace(population.played, behaviors=None)
+    told = algorithm.tell(state.algorithm, played, evaluator.weights)
     candidates = algorithm.candidates(told)
     validation = play("validation", candidates, validation_seeds(training, generation, len(candidates)))
     told = algorithm.tell_validation(told, validation.played)
     elite = algorithm.elite(told)
     steps = population.played.steps + validation.played.steps
 
+    if members is not None:
+        own_steps = population.outcomes.steps.reshape(len(genomes), -1).sum(axis=1)
+        played = population.played
+        members.add(PlayedMembers(generation, genomes, played.fitness, own_steps, played.behaviors))
     seconds, done = time.perf_counter() - started, evaluator.work()
     after = replace(
         state,

@@ -48,6 +48,21 @@ def test_without_novelty_they_are_where_episodes_ended(tmp_path):
     np.testing.assert_array_equal(path[:, 2:], population.behaviors)  # after 60 steps, where episodes are cut off
 
 
+@pytest.mark.parametrize("algorithm", [GA, NOVELTY], ids=["ga", "ga_ns"])
+def test_what_is_kept_is_what_is_played_again(tmp_path, algorithm):
+    kept, again = (
+        neuroevo.train({**MAZE, "algorithm": algorithm}, {"logging.members_megabytes": size}, out=tmp_path / f"{size}")
+        for size in (1, 0)
+    )
+    for generation in range(3):
+        mine, theirs = (run.population(generation, behaviors=True) for run in (kept, again))
+        assert mine.genomes == theirs.genomes
+        for what in ("fitness", "behaviors"):
+            one, other = getattr(mine, what), getattr(theirs, what)
+            np.testing.assert_array_equal(one, other)
+            assert one.dtype == other.dtype
+
+
 def test_observations_are_normalized_as_they_were(tmp_path):
     tables = {
         "env": {"name": "Swimmer-v5", "options": {}},
@@ -70,7 +85,8 @@ def test_atari_ends_in_128_bytes_of_ram(tmp_path):
 
 
 def test_what_cannot_be_known_is_said(tmp_path):
-    run = neuroevo.train({**MAZE, "algorithm": GA}, {"training.generations": 1}, out=tmp_path / "run")
+    played_again = {"training.generations": 1, "logging.members_megabytes": 0}
+    run = neuroevo.train({**MAZE, "algorithm": GA}, played_again, out=tmp_path / "run")
     row = json.loads((run.path / METRICS).read_text())
     row["fitness"][3] += 1
     del row["crc32"]  # as somebody would who corrects a line

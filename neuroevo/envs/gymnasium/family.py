@@ -69,6 +69,7 @@ class GymnasiumFamily(EnvFamily):
     name = "gymnasium"
     free_options = ("workers", "timeout", "retries")
     retries = True
+    behaviors = False
     tried_at_preflight = False  # it takes processes and seconds
 
     def find(self, given_name: str) -> str | None:

@@ -29,6 +29,7 @@ from neuroevo.config.trust import is_of_run, require_trust
 from neuroevo.core.errors import UserError
 from neuroevo.networks.network import Network
 from neuroevo.runs.folder import RunFolder, log
+from neuroevo.runs.members_log import MembersLog, open_members
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator, make_shared_evaluator
 from neuroevo.sweeps.tune.ledger import trial_name
@@ -69,6 +70,7 @@ class Trainable(tune.Trainable):
         self._evaluator: AnyEvaluator | None = None
         self._plays: tuple[Any, ...] = ()
         self._generations: Iterator[tuple[TrainState, list[Record]]] | None = None
+        self._members: MembersLog | None = None
         self._test: dict[str, Any] = {}
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -162,7 +164,10 @@ class Trainable(tune.Trainable):
         extra = {"parameters": known.dimension, "actions": known.num_actions, "device": known.device}
         self._folder = folder.open(self._command, extra)
         self._test = {}
-        self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state)
+        self._members = open_members(folder)
+        self._generations = loop.train(
+            config.algorithm, self._evaluator, config.training, folder.state, members=self._members
+        )
         log.info("a trial on the %s, from generation %d", known.device, folder.state.generation)
 
     def _make_evaluator(self, config: Config, reference_batch: np.ndarray | None) -> AnyEvaluator:
@@ -175,6 +180,9 @@ class Trainable(tune.Trainable):
         if self._generations is not None:
             self._generations.close()  # type: ignore[attr-defined]
             self._generations = None
+        if self._members is not None:
+            self._members.close()
+            self._members = None
         if self._folder is not None:
             self._folder.save()
             self._folder.close()
@@ -211,7 +219,7 @@ def read_trial(config: Mapping[str, Any], name: str) -> tuple[Config, Path]:
 def _plays(config: Config, reference_batch: np.ndarray | None) -> tuple[Any, ...]:
     """What a pipeline is made of."""
     batch = None if reference_batch is None else reference_batch.tobytes()
-    return config.tables()["env"], config.network, config.hardware, config.algorithm.behavior, batch
+    return config.tables()["env"], config.network, config.hardware, config.recorded_behavior, batch
 
 
 def _row(state: TrainState, records: list[Record]) -> dict[str, Any]:

@@ -1,0 +1,77 @@
+"""An algorithm's state before any generation, also where its checkpoint is gone: told anew what its members achieved.
+
+That takes no episodes, since members.bin keeps fitness, steps and behaviors of all members, and the seeds of their
+noise follow from the run's. So the center of evolution strategies, whose weights only checkpoints hold, is known in
+every generation; its name, which is a hash of its weights, says whether it is the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuroevo.algorithms.base import Played
+from neuroevo.core.errors import UserError
+from neuroevo.runs.genome_weights import weights_of
+from neuroevo.runs.members import MembersReader
+
+if TYPE_CHECKING:
+    from neuroevo.runs.reader import RunReader
+
+log = logging.getLogger("neuroevo")
+
+
+def state_before(reader: RunReader, generation: int) -> Any:
+    """The state of a run's algorithm before a generation.
+
+    Args:
+        reader: The run.
+        generation: The number of finished generations.
+
+    Returns:
+        The state, from the newest checkpoint up to there, after the generations since.
+
+    Raises:
+        UserError: There is no such checkpoint and no start to begin with, the members of a generation are not kept, or
+            the algorithm's state depends on validation episodes, which are not.
+    """
+    config = reader.config
+    number, state = _begin(reader, generation)
+    if number == generation:
+        return state
+    algorithm, members, weights = config.algorithm, MembersReader(reader.path), weights_of(config)
+    log.warning("neuroevo: generations %d to %d of %s are told anew", number, generation - 1, reader.path)
+    for each in range(number, generation):
+        kept = members.read(each)
+        genomes = algorithm.ask(state, weights)
+        seeds = [genome.chain[-1][0] if genome.chain else genome.base for genome in genomes]
+        if not np.array_equal(seeds, kept.seeds):
+            raise UserError(f"the algorithm of {reader.path} asks for other members of generation {each} than it did")
+        behaviors = kept.played_behaviors if algorithm.behavior is not None else None
+        state = algorithm.tell(state, Played(genomes, kept.fitness, int(kept.steps.sum()), behaviors), weights)
+        if algorithm.candidates(state):
+            raise UserError(
+                f"the state of {config.algorithm_name} before generation {generation} depends on validation episodes, "
+                "which are not kept"
+            )
+        state = algorithm.tell_validation(state, Played([], np.zeros(0)))
+    return state
+
+
+def _begin(reader: RunReader, generation: int) -> tuple[int, Any]:
+    """The newest usable checkpoint's number, up to this, and the algorithm's state; or the run's start."""
+    for number in reversed(reader.checkpoints()):
+        if number <= generation:
+            try:
+                return number, reader.state(number).algorithm
+            except UserError:
+                continue
+    config = reader.config
+    if config.training.start_from is not None:
+        raise UserError(
+            f"the run in {reader.path} began with genomes of another run, and has no checkpoint up to generation "
+            f"{generation}"
+        )
+    return 0, config.algorithm.init(config.training.seed)
