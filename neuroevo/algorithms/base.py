@@ -144,6 +144,21 @@ class Unvalidated:
         return state
 
 
+def novelties(algorithm: Any, state: Any, population: Played) -> np.ndarray | None:
+    """How novel each member of a population is.
+
+    Args:
+        algorithm: An Algorithm. One that measures novelty says so by a method novelties(state, population).
+        state: The state before the generation.
+        population: The members, with behaviors.
+
+    Returns:
+        float64 [N], NaN where a behavior is unknown; None where novelty is not measured.
+    """
+    measure = getattr(algorithm, "novelties", None)
+    return measure(state, population) if callable(measure) else None
+
+
 def low_rank(algorithm: Any) -> int:
     """The rank of the last mutation of an algorithm's genomes.
 

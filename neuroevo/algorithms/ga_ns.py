@@ -21,7 +21,16 @@ from pydantic import Field
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.ga import TruncationGA, TruncationState
-from neuroevo.algorithms.novelty import FAILED, check_behaviors, checked, grown, known, mean_and_highest, novelty
+from neuroevo.algorithms.novelty import (
+    FAILED,
+    check_behaviors,
+    checked,
+    grown,
+    known,
+    mean_and_highest,
+    novelty,
+    unknown_as_nan,
+)
 from neuroevo.algorithms.schedules import shortest
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
 from neuroevo.core.behavior import Behavior, trajectory
@@ -104,14 +113,12 @@ class GANS(TruncationGA):
         Raises:
             ValueError: A fitness is not finite, or there are no behaviors.
         """
-        genomes, count = list(population.genomes), len(population.genomes)
-        candidates = pick_candidates(genomes, population.fitness, self.validation_candidates, state.elite)
+        count = len(population.genomes)
+        candidates = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
         behaviors = checked(population.behaviors, count, state.archive)
         drawn = draw_uniforms(count, state.seed, state.generation, Purpose.ARCHIVE) < self.archive_probability
         archive = grown(state.archive, behaviors[drawn & known(behaviors)], self.archive_limit)
-        if state.leader is not None:
-            genomes, behaviors = [state.parents[0], *genomes], np.vstack([state.leader, behaviors])
-        score = novelty(behaviors, state.archive, self.k, peers=True)
+        genomes, behaviors, score = self._scored(state, population)
         best = ranking(score)[: self.parents]
         mean, highest = mean_and_highest(score[-count:])
         return replace(
@@ -124,6 +131,23 @@ class GANS(TruncationGA):
             mean_novelty=mean,
             max_novelty=highest,
         )
+
+    def novelties(self, state: GANSState, population: Played) -> np.ndarray:
+        """How novel each member is, float64 [N]; NaN where its behavior is unknown.
+
+        Args:
+            state: The state before the generation.
+            population: The members, with behaviors.
+        """
+        return unknown_as_nan(self._scored(state, population)[2][-len(population.genomes) :])
+
+    def _scored(self, state: GANSState, population: Played) -> tuple[list[Genome], np.ndarray, np.ndarray]:
+        """The leader, if there is one, and the members: genomes, behaviors, and how novel they are."""
+        genomes = list(population.genomes)
+        behaviors = checked(population.behaviors, len(genomes), state.archive)
+        if state.leader is not None:
+            genomes, behaviors = [state.parents[0], *genomes], np.vstack([state.leader, behaviors])
+        return genomes, behaviors, novelty(behaviors, state.archive, self.k, peers=True)
 
     def tell_validation(self, state: GANSState, validation: Played) -> GANSState:
         """Selects the candidate with the best validation as the elite; the parents stay as they are.

@@ -106,6 +106,18 @@ def novelty(behaviors: np.ndarray, archive: np.ndarray | None, k: int, *, peers:
     return out
 
 
+def unknown_as_nan(novelties: np.ndarray) -> np.ndarray:
+    """Novelties for whoever looks at them.
+
+    Args:
+        novelties: float64 [N], FAILED where unknown.
+
+    Returns:
+        float64 [N], NaN where unknown.
+    """
+    return np.where(novelties == FAILED, np.nan, novelties)
+
+
 def mean_and_highest(novelties: np.ndarray) -> tuple[float, float]:
     """Returns the mean and the highest of the known novelties, both 0 if none is known.
 

@@ -33,7 +33,15 @@ from pydantic import Field
 from neuroevo.algorithms.ascent import WeightDecay, antithetic_pairs, ascend, estimate
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.fitness_shaping import centered_ranks
-from neuroevo.algorithms.novelty import check_behaviors, checked, grown, known, mean_and_highest, novelty
+from neuroevo.algorithms.novelty import (
+    check_behaviors,
+    checked,
+    grown,
+    known,
+    mean_and_highest,
+    novelty,
+    unknown_as_nan,
+)
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
 from neuroevo.algorithms.schedules import Schedule, shortest, value_at
 from neuroevo.algorithms.selection import finite
@@ -175,6 +183,18 @@ class NSES:
             mean_novelty=mean,
             max_novelty=highest,
         )
+
+    def novelties(self, state: NSESState, population: Played) -> np.ndarray | None:
+        """How novel each member is, float64 [N], NaN where its behavior is unknown; None while the archive is empty.
+
+        Args:
+            state: The state before the generation.
+            population: The members, with behaviors.
+        """
+        if state.archive is None:
+            return None
+        behaviors = checked(population.behaviors, len(population.genomes), state.archive)
+        return unknown_as_nan(novelty(behaviors, state.archive, self.k, peers=False))
 
     def candidates(self, state: NSESState) -> list[Genome]:
         """Returns the centers whose behavior is unknown: the one that has moved; in generation 0 all of them."""

@@ -40,6 +40,7 @@ class Members:
         centers: The names of centers that members are made from, without their weights.
         behaviors: uint8, float32 or float64 [N, B], NaN where all episodes of a member failed; None if they are not
             kept.
+        novelty: float64 [N], NaN where the behavior is unknown; None where the algorithm does not measure it.
     """
 
     generation: int
@@ -50,6 +51,7 @@ class Members:
     steps: np.ndarray
     centers: Sequence[str] = ()
     behaviors: np.ndarray | None = None
+    novelty: np.ndarray | None = None
 
     def __len__(self) -> int:
         """N."""
@@ -135,6 +137,7 @@ class MembersReader:
             record.steps,
             tuple(centers),
             record.behaviors,
+            record.novelty,
         )
 
     def genome(self, generation: int, index: int) -> Genome:

@@ -5,7 +5,7 @@ A record is the sizes of its three parts and their CRC-32 as uint32, little-endi
 - a line of JSON: the generation, the number N of members, B and the dtype of behaviors, and `roots`, the genomes that
   members come from without being members of an earlier generation that the file has, as genome_json writes them
 - compressed by zlib: parents int32 [N, 2], seeds int64 [N], scales float32 [N], ranks uint8 [N], fitness float64 [N],
-  steps int64 [N]
+  steps int64 [N], and novelty float64 [N] if it is measured
 - compressed by zlib: behaviors [N, B], if there are any
 
 `parents` of a member are the generation and the index of the member that it is an offspring of; (-1, k) for an
@@ -31,6 +31,7 @@ OF_ROOT, IS_ROOT, IS_SEED = -1, -2, -3
 """What stands for a generation in `parents` where there is no parent."""
 
 _BEGIN = struct.Struct("<IIII")
+_KEYS = {"generation", "members", "behaviors", "dtype", "novelty", "roots"}
 _MOST_MEMBERS = 10_000_000
 _MOST_BYTES = 1 << 31  # of a record's part when it is unpacked
 _MOST_HEAD = 1 << 28
@@ -43,6 +44,7 @@ _COLUMNS = (  # name, dtype, numbers of a member
     ("fitness", "<f8", 1),
     ("steps", "<i8", 1),
 )
+_NOVELTY = ("novelty", "<f8", 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,7 @@ class Record:
         roots: Genomes that members come from, [R].
         behaviors: uint8, float32 or float64 [N, B], NaN where all episodes of a member failed; None if they are not
             kept.
+        novelty: float64 [N], NaN where the behavior is unknown; None where it is not measured.
     """
 
     generation: int
@@ -71,6 +74,7 @@ class Record:
     steps: np.ndarray
     roots: Sequence[Genome] = ()
     behaviors: np.ndarray | None = None
+    novelty: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,12 @@ def pack(record: Record) -> bytes:
         "members": len(record.fitness),
         "behaviors": 0 if behaviors is None else behaviors.shape[1],
         "dtype": _DTYPES[0] if behaviors is None else behaviors.dtype.newbyteorder("<").str,
+        "novelty": record.novelty is not None,
         "roots": genomes_to_json(record.roots),
     }
-    columns = b"".join(np.asarray(getattr(record, name), dtype).tobytes() for name, dtype, _ in _COLUMNS)
+    columns = b"".join(
+        np.asarray(getattr(record, name), dtype).tobytes() for name, dtype, _ in _columns(record.novelty is not None)
+    )
     parts = [json.dumps(head).encode() + b"\n", zlib.compress(columns, 1)]
     parts.append(b"" if behaviors is None else zlib.compress(np.ascontiguousarray(behaviors).tobytes(), 1))
     whole = b"".join(parts)
@@ -164,13 +171,13 @@ def unpack(file: BinaryIO, place: Place, behaviors: bool = True) -> Record:
     if zlib.crc32(whole) != checksum:
         raise ValueError("its checksum is wrong")
     head = _head(whole[: sizes[0]])
-    count = head["members"]
+    count, columns = head["members"], _columns(head["novelty"])
     content = _unzip(
-        whole[sizes[0] : sizes[0] + sizes[1]], count * sum(np.dtype(d).itemsize * n for _, d, n in _COLUMNS)
+        whole[sizes[0] : sizes[0] + sizes[1]], count * sum(np.dtype(d).itemsize * n for _, d, n in columns)
     )
     arrays: dict[str, np.ndarray] = {}
     at = 0
-    for name, dtype, numbers in _COLUMNS:
+    for name, dtype, numbers in columns:
         array = np.frombuffer(content, dtype, count * numbers, at)
         arrays[name] = array.reshape(count, numbers) if numbers > 1 else array
         at += array.nbytes
@@ -184,15 +191,19 @@ def unpack(file: BinaryIO, place: Place, behaviors: bool = True) -> Record:
     return record
 
 
+def _columns(novelty: bool) -> tuple[tuple[str, str, int], ...]:
+    return (*_COLUMNS, _NOVELTY) if novelty else _COLUMNS
+
+
 def _head(line: bytes) -> Mapping[str, Any]:
     """The first part. ValueError: it is none."""
     head = parse_json(line)
-    if not isinstance(head, dict) or head.keys() != {"generation", "members", "behaviors", "dtype", "roots"}:
+    if not isinstance(head, dict) or head.keys() != _KEYS:
         raise ValueError(f"its first line is {str(head)[:80]}")
     for key, most in (("generation", 1 << 31), ("members", _MOST_MEMBERS), ("behaviors", _MOST_MEMBERS)):
         if type(head[key]) is not int or not 0 <= head[key] < most:
             raise ValueError(f"{key} is {str(head[key])[:40]}, expected a number from 0 to {most - 1:,}")
-    if head["dtype"] not in _DTYPES or not isinstance(head["roots"], list):
+    if head["dtype"] not in _DTYPES or type(head["novelty"]) is not bool or not isinstance(head["roots"], list):
         raise ValueError(f"its first line is {str(head)[:80]}")
     return head
 

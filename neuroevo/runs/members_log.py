@@ -105,7 +105,16 @@ class MembersLog(MemberLog):
         self._known = {**own, **used}
         kept = _compact(members.behaviors) if behaviors and members.behaviors is not None else None
         return Record(
-            generation, parents, seeds, scales, ranks, members.fitness, members.steps, tuple(roots), behaviors=kept
+            generation,
+            parents,
+            seeds,
+            scales,
+            ranks,
+            members.fitness,
+            members.steps,
+            tuple(roots),
+            kept,
+            members.novelties,
         )
 
     def _origin(self, parent: Genome, generation: int) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from neuroevo.algorithms.base import Algorithm
+from neuroevo.algorithms.base import Algorithm, novelties
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import Training
 from neuroevo.core.errors import SimulationError
@@ -163,8 +163,8 @@ def _run_generation(
 
     if members is not None:
         own_steps = population.outcomes.steps.reshape(len(genomes), -1).sum(axis=1)
-        played = population.played
-        members.add(PlayedMembers(generation, genomes, played.fitness, own_steps, played.behaviors))
+        played, novel = population.played, novelties(algorithm, state.algorithm, population.played)
+        members.add(PlayedMembers(generation, genomes, played.fitness, own_steps, played.behaviors, novel))
     seconds, done = time.perf_counter() - started, evaluator.work()
     after = replace(
         state,

@@ -21,6 +21,7 @@ class PlayedMembers:
         fitness: Of the members, float64 [N].
         steps: Of all episodes of each member together, int64 [N].
         behaviors: Of the members, floats [N, B], NaN where all episodes of a member failed; None if not recorded.
+        novelties: Of the members, float64 [N], NaN where the behavior is unknown; None where novelty is not measured.
     """
 
     generation: int
@@ -28,6 +29,7 @@ class PlayedMembers:
     fitness: np.ndarray
     steps: np.ndarray
     behaviors: np.ndarray | None = None
+    novelties: np.ndarray | None = None
 
 
 class MemberLog(Protocol):

@@ -121,6 +121,18 @@ def test_behaviors_are_those_of_each_episode(tmp_path):
     assert [genome.chain for genome in run.population(1).genomes]
 
 
+@pytest.mark.parametrize("name", ["ga_ns", "ns_es"])
+def test_novelty_is_what_the_algorithm_measured(tmp_path, name):
+    more = {"parents": 3} if name == "ga_ns" else {"centers": 2}
+    algorithm = {"name": name, "population": 12, "sigma": 0.3, "k": 3, **more}
+    rows = neuroevo.train({**MAZE, "algorithm": algorithm}, {"training.generations": 4}, out=tmp_path).rows()
+    reader = MembersReader(tmp_path)
+    for row in rows[1:]:
+        novelty = reader.read(row["generation"]).novelty
+        assert (novelty.mean(), novelty.max()) == (row["novelty_mean"], row["novelty_max"])
+    assert (reader.read(0).novelty is None) == (name == "ns_es")
+
+
 def test_a_run_that_was_interrupted_has_the_same_file(tmp_path):
     new_run(tmp_path / "whole", algorithm=GA)
     path = interrupted_run(tmp_path / "parts", 3, algorithm=GA)
@@ -153,7 +165,7 @@ def test_the_budget_is_kept_to(tmp_path):
         reader.read(3)
 
 
-@pytest.mark.parametrize("bytes_", [900, 2000])
+@pytest.mark.parametrize("bytes_", [1200, 2000])
 def test_what_does_not_fit_is_left_out_behaviors_first(tmp_path, monkeypatch, bytes_):
     monkeypatch.setattr("neuroevo.runs.members_log._budget", lambda _: bytes_)
     neuroevo.train(MAZE, {"training.generations": 8}, out=tmp_path)
@@ -234,6 +246,7 @@ def records(draw):
         np.array(draw(st.lists(st.integers(0, 2**40), min_size=count, max_size=count))),
         tuple(roots),
         draw(arrays(dtype, (count, width))) if width else None,
+        draw(st.none() | arrays(np.float64, count)),
     )
 
 
@@ -249,10 +262,12 @@ def test_a_record_is_read_as_it_was_written(record):
     for name in ("parents", "seeds", "scales", "ranks", "fitness", "steps"):
         np.testing.assert_array_equal(getattr(found, name), getattr(record, name))
     assert (found.generation, found.roots) == (7, list(record.roots))
-    assert (found.behaviors is None) == (record.behaviors is None)
-    if record.behaviors is not None:
-        np.testing.assert_array_equal(found.behaviors, record.behaviors)
-        assert found.behaviors.dtype == record.behaviors.dtype
+    for name in ("behaviors", "novelty"):
+        there, here = getattr(record, name), getattr(found, name)
+        assert (here is None) == (there is None)
+        if there is not None:
+            np.testing.assert_array_equal(here, there)
+            assert here.dtype == there.dtype
 
 
 @given(records(), st.data())
