@@ -92,6 +92,7 @@ def render(
     captions: bool = True,
     reference_batch: np.ndarray | None = None,
     on_progress: Callable[[int, int], None] = lambda episodes, steps: None,
+    watch: Callable[[EnvPool, ReplayStep], None] = lambda pool, moment: None,
 ) -> Rendered:
     """Plays an episode of each seed, all players at once, and writes them one after another into a video at `path`.
 
@@ -109,6 +110,7 @@ def render(
         captions: Whether names and returns stand above the screens.
         reference_batch: The run's, [B, ...], if its networks need one.
         on_progress: Told how many episodes are over, and the steps of the one that is played.
+        watch: Shown every moment and the environments as they are then, slot m being player m's.
 
     Raises:
         UserError: The environment has nothing to show, or there is no graphics library that draws robots.
@@ -125,6 +127,7 @@ def render(
             for seed in seeds:
                 stale = np.zeros(len(players), bool)  # who moved since its picture
                 for number, moment in enumerate(replay.play(seed, max_episode_steps)):
+                    watch(replay.pool, moment)
                     stale[moment.moved] = True
                     if number % view.stride and moment.playing.any():
                         continue

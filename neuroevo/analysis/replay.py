@@ -27,12 +27,14 @@ class ReplayStep:
         playing: Which slots play on, bool [M].
         returns: The returns so far, float64 [M].
         steps: The steps so far, int64 [M].
+        actions: What those that took part did, int32 [K] or float32 [K, A]; None after the reset.
     """
 
     moved: np.ndarray
     playing: np.ndarray
     returns: np.ndarray
     steps: np.ndarray
+    actions: np.ndarray | None = None
 
 
 class Replay:
@@ -117,8 +119,9 @@ class Replay:
         while playing.any():
             moved = slots[playing]
             outputs = self.population.forward(self.rows[moved], observe(moved), self.population.outputs, moved)
-            rewards, dones = pool.step(moved, pool.actions(outputs))
+            actions = pool.actions(outputs)
+            rewards, dones = pool.step(moved, actions)
             returns[moved] += rewards
             steps[moved] += 1
             playing[moved] = ~dones
-            yield ReplayStep(moved, playing.copy(), returns.copy(), steps.copy())
+            yield ReplayStep(moved, playing.copy(), returns.copy(), steps.copy(), actions)

@@ -44,12 +44,15 @@ def sealed(row: Mapping[str, Any]) -> bytes:
     return text[:-1] + b', "%s": "%08x"}\n' % (CHECKSUM.encode(), zlib.crc32(text))
 
 
-def lines(path: Path, length: int | None) -> Iterator[tuple[int, dict[str, Any], bool]]:
+def lines(
+    path: Path, length: int | None, after: tuple[int, int] = (0, 0)
+) -> Iterator[tuple[int, dict[str, Any], bool]]:
     """Reads a file, without a last line that a killed run had not finished writing.
 
     Args:
         path: The file.
-        length: Bytes to read; None reads all complete lines.
+        length: Bytes to read, from the beginning of the file; None reads all complete lines.
+        after: How many lines were read before, and how many bytes these have: it goes on behind them.
 
     Yields:
         A line's number, from 1; its values without the sum, of which generation is the number of lines before it; and
@@ -60,7 +63,8 @@ def lines(path: Path, length: int | None) -> Iterator[tuple[int, dict[str, Any],
         OSError: The file cannot be read.
     """
     with open_regular(path) as file:
-        number, at = 0, 0
+        number, at = after
+        file.seek(at)
         while line := file.readline(LONGEST + 1):
             number, at = number + 1, at + len(line)
             if len(line) > LONGEST:

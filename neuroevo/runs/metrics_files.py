@@ -185,13 +185,16 @@ def check(folder: Path, lengths: Mapping[str, int], count: int) -> None:
             raise ValueError(f"{path} has {found} generations in {lengths[name]:,} bytes, the checkpoint {count}")
 
 
-def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Iterator[dict[str, Any]]:
+def rows(
+    folder: Path, fitness: bool = True, length: int | None = None, after: tuple[int, int] = (0, 0)
+) -> Iterator[dict[str, Any]]:
     """Reads metrics.jsonl.
 
     Args:
         folder: The run's folder.
         fitness: Whether the rows have the list of every genome's fitness.
-        length: Bytes to read; None reads all complete lines.
+        length: Bytes to read, from the beginning of the file; None reads all complete lines.
+        after: How many rows were read before, and how many bytes these have: it goes on behind them.
 
     Yields:
         A row per finished generation, as `Record.row` made it.
@@ -200,7 +203,7 @@ def rows(folder: Path, fitness: bool = True, length: int | None = None) -> Itera
         OSError: The file cannot be read.
         DamagedLine: The file is damaged.
     """
-    for number, row, has_sum in lines(folder / METRICS, length):
+    for number, row, has_sum in lines(folder / METRICS, length, after):
         try:
             _check_row(row, has_sum)
         except ValueError as error:
