@@ -12,7 +12,21 @@ from typing import Annotated
 
 import typer
 
-from neuroevo.cli import bench, cluster, compare, config, evaluate, export, info, plot, render, suite, sweep, train
+from neuroevo.cli import (
+    bench,
+    cluster,
+    compare,
+    config,
+    evaluate,
+    export,
+    info,
+    inspect,
+    plot,
+    render,
+    suite,
+    sweep,
+    train,
+)
 from neuroevo.cli.common import show_whole_summaries
 from neuroevo.core.version import VERSION
 from neuroevo.system.tensorflow_import import be_lean
@@ -23,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (train, evaluate, export, render, plot, suite, sweep, compare, cluster, config, info, bench):
+for commands in (train, evaluate, export, render, plot, inspect, suite, sweep, compare, cluster, config, info, bench):
     commands.register(app)
 show_whole_summaries(app)
 

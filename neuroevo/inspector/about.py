@@ -1,0 +1,31 @@
+"""What a run is: its settings, where and with what it was made, and what its log warns of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.inspector.payload import plain
+
+_WARNS = (" WARNING ", " ERROR ", " CRITICAL ")
+
+
+def about(run: InspectedRun) -> dict[str, Any]:
+    """Describes a run.
+
+    Args:
+        run: The run.
+
+    Returns:
+        `settings`, the tables of its configuration; `info`, the content of info.json; `log`, its last lines; and
+        `warnings`: those of its log, and what is wrong with its files.
+    """
+    log = run.log()
+    wrong = [each for each in (run.why_not, run.metrics.problem) if each]
+    return {
+        "path": str(run.path),
+        "settings": plain(run.settings()),
+        "info": plain(run.info()),
+        "log": log,
+        "warnings": wrong + [line for line in log if any(word in line for word in _WARNS)],
+    }

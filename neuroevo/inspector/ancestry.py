@@ -1,0 +1,127 @@
+"""Who comes from whom: the line that leads to a member, its ancestors' other offspring, and whose take over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from neuroevo.core.errors import UserError
+from neuroevo.inspector.payload import array
+from neuroevo.inspector.survey import Survey
+
+_MOST_RELATIVES = 6000  # lines that a browser draws at once
+_NAMED = 7  # ancestors with a color of their own
+_UNKNOWN = -1
+
+
+def family(survey: Survey, generation: int, index: int) -> dict[str, Any]:
+    """The family tree of a member.
+
+    Args:
+        survey: Of its run.
+        generation: The member's.
+        index: The member's.
+
+    Returns:
+        `line`: the member and all it comes from, the youngest first: generation, index, fitness, point (as the cloud
+        has it), seed and scale of the last mutation, and how many offspring it had in how many generations.
+        `relatives`: the offspring of these that are not of the line, as arrays: generation and fitness of the parent
+        and of the child; a sample where there are too many, with `all` as their number.
+
+    Raises:
+        UserError: There is no such member, or one that it comes from is not kept.
+    """
+    run = survey.run
+    line = run.members.lineage(generation, index)
+    key = {place: number for number, place in enumerate(line)}
+    offspring, spans = np.zeros(len(line), np.int64), np.zeros(len(line), np.int64)
+    relatives = []
+    for later in range(line[-1][0] + 1, min(generation + 1, len(survey.parents))):
+        parents, fitness = survey.parents[later], survey.fitness[later]
+        if parents is None or fitness is None:
+            continue
+        pairs, inverse, counts = np.unique(parents, axis=0, return_inverse=True, return_counts=True)
+        numbers = np.array([key.get((int(a), int(b)), _UNKNOWN) for a, b in pairs])
+        for number, count in zip(numbers, counts, strict=True):
+            if number != _UNKNOWN:
+                offspring[number] += count
+                spans[number] += 1
+        of = numbers[inverse.reshape(-1)]
+        own = next((which for number, which in line if number == later), None)
+        children = np.flatnonzero(of != _UNKNOWN)
+        relatives += [(later, fitness[child], of[child]) for child in children if child != own]
+    records: list[dict[str, Any]] = []
+    for place, (number, which) in enumerate(line):
+        members = run.members.read(number)
+        point = survey.projection.points(members)[which]
+        records.append(
+            {
+                "generation": number,
+                "index": which,
+                "fitness": float(members.fitness[which]),
+                "point": [float(each) if np.isfinite(each) else None for each in point],
+                "seed": str(int(members.seeds[which])),  # a browser's numbers have 53 bits
+                "scale": float(members.scales[which]),
+                "offspring": int(offspring[place]),
+                "generations": int(spans[place]),
+            }
+        )
+    shown = relatives[:: max(len(relatives) // _MOST_RELATIVES, 1)]
+    ends = np.array([(later, value) for later, value, _ in shown], np.float32)
+    begins = np.array([(line[of][0], float(records[of]["fitness"])) for _, _, of in shown], np.float32)
+    drawn = {"parents": array(begins), "children": array(ends)}
+    return {"line": records, "relatives": drawn, "all": len(relatives)}
+
+
+def dominance(survey: Survey, begin: int) -> dict[str, Any]:
+    """Which members of a generation have descendants, and what share of each later population these are.
+
+    Args:
+        survey: Of the run.
+        begin: The generation of the ancestors.
+
+    Returns:
+        `generations`; `ancestors`: the index of each of those with the most descendants, and their shares [G];
+        `others`: shares of descendants of the generation's other members; `older`: of members that do not come from
+        this generation. `left`: how many of the ancestors have descendants in each generation.
+
+    Raises:
+        UserError: There is no such generation, or its members are not kept.
+    """
+    ends = len(survey.parents)
+    first = survey.parents[begin] if 0 <= begin < ends else None
+    if first is None:
+        raise UserError(f"the members of generation {begin} are not kept, expected one in [0, {ends})")
+    clades: dict[int, np.ndarray] = {begin: np.arange(len(first))}
+    for later in range(begin + 1, ends):
+        parents = survey.parents[later]
+        if parents is None:
+            continue
+        clade = np.full(len(parents), _UNKNOWN)
+        for source in np.unique(parents[:, 0]):
+            known = clades.get(int(source))
+            if known is not None:
+                mine = parents[:, 0] == source
+                clade[mine] = known[parents[mine, 1]]
+        clades[later] = clade
+    numbers = list(clades)
+    shares = np.zeros((len(numbers), len(first)))
+    for row, clade in enumerate(clades.values()):
+        descended = clade[clade != _UNKNOWN]
+        shares[row] = np.bincount(descended, minlength=len(first)) / len(clade)
+    most = np.argsort(-shares.sum(axis=0), kind="stable")[:_NAMED] if len(first) else np.zeros(0, int)
+    most = most[shares[1:, most].sum(axis=0) > 0]
+    named = shares[:, most]
+    together = shares.sum(axis=1)
+    return {
+        "begin": begin,
+        "generations": array(np.array(numbers, np.int32)),
+        "ancestors": [
+            {"index": int(which), "shares": array(column.astype(np.float32))}
+            for which, column in zip(most, named.T, strict=True)
+        ],
+        "others": array((together - named.sum(axis=1)).astype(np.float32)),
+        "older": array((1 - together).astype(np.float32)),
+        "left": array((shares > 0).sum(axis=1).astype(np.int32)),
+    }

@@ -1,0 +1,138 @@
+"""A run that the page shows: its files, its configuration where that may be used, and its members."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.inspector.rows import Rows
+from neuroevo.runs.info_file import read_info
+from neuroevo.runs.members import Members, MembersReader
+from neuroevo.runs.paths import CONFIG, LOG, no_run
+from neuroevo.runs.reader import RunReader
+from neuroevo.system.reading import open_regular, parse_toml, read_regular
+
+_LOG_BYTES = 1 << 16
+_LOCKS = Path("/proc/locks")
+
+
+class InspectedRun:
+    """A run, into which another process may be training meanwhile; nothing is written into its folder.
+
+    Attributes:
+        path: The folder.
+        name: What the page calls it.
+        reader: What replays members; None where the configuration cannot or may not be used.
+        why_not: The reason, which the page shows; "" without one.
+        metrics: The rows of its metrics.
+        members: Who was in its generations, as far as the run has kept it.
+    """
+
+    def __init__(self, path: Path, name: str, trust: bool):
+        """Reads the configuration and the metrics.
+
+        Args:
+            path: The folder.
+            name: What to call it.
+            trust: As RunReader takes it. Without it, a run that names code of others is shown, but nothing is played.
+
+        Raises:
+            UserError: There is no run, or its members cannot be read.
+        """
+        if not (path / CONFIG).is_file():
+            raise no_run(path)
+        self.path, self.name = path, name
+        self.reader: RunReader | None = None
+        self.why_not = ""
+        try:
+            self.reader = RunReader(path, trust=trust)
+        except UserError as error:
+            self.why_not = str(error)
+        self.metrics = Rows(path)
+        self.metrics.refresh()
+        self.members = MembersReader(path)
+
+    @property
+    def config(self) -> Config | None:
+        """Its configuration, where it may be used."""
+        return None if self.reader is None else self.reader.config
+
+    @property
+    def family(self) -> str:
+        """The family of its environment; "" where the configuration may not be used."""
+        return "" if self.config is None else self.config.environment.family.name
+
+    @property
+    def generations(self) -> int:
+        """How many the page has a slider over: those with metrics, and those of which members are kept."""
+        return max(len(self.metrics.fitness), self.members.generations)
+
+    def refresh(self) -> None:
+        """Reads what the run has added.
+
+        Raises:
+            UserError: The folder is gone, or the members' file cannot be read.
+        """
+        if not (self.path / CONFIG).is_file():
+            raise UserError(f"the run in {self.path} is gone: expected {self.path / CONFIG}")
+        self.metrics.refresh()
+        self.members.refresh()
+
+    def read(self, generation: int, behaviors: bool = True) -> Members | None:
+        """Reads a generation's members.
+
+        Args:
+            generation: Its number.
+            behaviors: Whether to read their behaviors.
+
+        Returns:
+            The members; None where they are not kept.
+
+        Raises:
+            UserError: There is no such generation, or the file is damaged.
+        """
+        if not 0 <= generation < self.generations:
+            raise UserError(f"generation {generation} is out of range [0, {self.generations}) in {self.path}")
+        return self.members.read(generation, behaviors) if self.members.kept(generation) else None
+
+    def size(self, generation: int) -> int:
+        """How many members a generation has. UserError: there is no such generation."""
+        members = self.read(generation, behaviors=False)
+        return len(self.metrics.fitness[generation]) if members is None else len(members)
+
+    def settings(self) -> dict[str, Any]:
+        """The tables of its config.toml as they are written; nothing where it is no TOML."""
+        try:
+            return parse_toml(read_regular(self.path / CONFIG).decode())
+        except (OSError, ValueError):
+            return {}
+
+    def info(self) -> dict[str, Any]:
+        """What info.json says of where the run was made; nothing if it is missing or damaged."""
+        return read_info(self.path)
+
+    def log(self) -> list[str]:
+        """The last lines of log.txt."""
+        try:
+            with open_regular(self.path / LOG) as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - _LOG_BYTES, 0))
+                lines = file.read(_LOG_BYTES).decode(errors="replace").splitlines()
+        except OSError:
+            return []
+        return lines[1:] if size > _LOG_BYTES else lines
+
+    def goes_on(self) -> bool:
+        """Whether a process on this machine has the folder locked, as one that trains has.
+
+        The kernel's list is read instead of trying the lock, which might keep a run from going on at this moment.
+        """
+        try:
+            inode = os.stat(self.path).st_ino
+            locks = [line.split() for line in _LOCKS.read_text().splitlines()]
+        except OSError:
+            return False
+        return any(line[1] == "FLOCK" and line[5].rpartition(":")[2] == str(inode) for line in locks if len(line) > 5)

@@ -1,0 +1,221 @@
+"""What the page can ask, by names that are the paths of the files which an export writes.
+
+overview                      the runs, their groups, and how far they are
+curves/COLUMN, alone/RUN      learning curves
+about/RUN                     settings, provenance, warnings, log
+cloud/RUN                     what the cloud's axes are, the maze, ranges of colors
+generation/RUN/G              the members of a generation
+way/RUN                       where each population was on average, and its fittest
+archive/RUN                   the archive of novelty search, as the newest checkpoint has it
+family/RUN/G/INDEX            a member's family tree
+ancestors/RUN/G               whose descendants make up the populations after a generation
+sweep                         trials
+play/RUN/G/INDEX/EPISODE      a member at play
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroevo.core.errors import UserError
+from neuroevo.inspector import about, ancestry, learning
+from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.inspector.maze import maze
+from neuroevo.inspector.payload import array
+from neuroevo.inspector.playing import Member
+from neuroevo.inspector.projection import Projection, project
+from neuroevo.inspector.stage import Stage
+from neuroevo.inspector.survey import Survey
+from neuroevo.inspector.sweep_trials import SweepTrials, runs_of
+
+
+class Missing(UserError):
+    """The page asks for something that there is not."""
+
+
+class Inspection:
+    """Runs that are looked at; use it as a context manager, which ends what it plays.
+
+    Attributes:
+        runs: The runs.
+        stage: Where members play.
+    """
+
+    def __init__(self, paths: Sequence[Path], trust: bool = False):
+        """Reads the runs' configurations.
+
+        Args:
+            paths: Folders of runs, of sweeps, or with runs in them.
+            trust: Whether to use code and models that the runs name, whoever made them.
+
+        Raises:
+            UserError: There is no run in one of them.
+        """
+        self.runs: list[InspectedRun] = []
+        self._sweeps: list[SweepTrials] = []
+        seen = set()
+        for path in paths:
+            found, sweep = runs_of(path, trust)
+            self._sweeps += [] if sweep is None else [sweep]
+            for run in found:
+                if run.path.resolve() not in seen:
+                    seen.add(run.path.resolve())
+                    self.runs.append(run)
+        self.stage = Stage(self.runs)
+        self._lock = threading.RLock()  # of all but the stage: readers of files are no friends of threads
+        self._projections: dict[int, Projection] = {}
+        self._surveys: dict[int, Survey] = {}
+
+    def __enter__(self) -> Inspection:
+        self.stage.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stage.__exit__()
+
+    def answer(self, name: str) -> dict[str, Any]:
+        """Answers what the page asks.
+
+        Args:
+            name: As the module says.
+
+        Returns:
+            JSON values.
+
+        Raises:
+            Missing: There is nothing of that name.
+            UserError: It cannot be told, and why.
+        """
+        what, *rest = name.split("/")
+        if what == "play" and len(rest) == 4:
+            number, *member = (_number(each) for each in rest)
+            self._run(number)
+            return self.stage.state(number, Member(*member))
+        with self._lock:
+            if what == "curves" and len(rest) == 1:
+                return learning.compare(self.runs, rest[0])
+            of: dict[tuple[str, int], Callable[..., dict[str, Any]]] = {
+                ("overview", 0): self._overview,
+                ("sweep", 0): lambda: {"sweeps": [sweep.payload(self.runs) for sweep in self._sweeps]},
+                ("alone", 1): lambda number: learning.progress(self._run(number)),
+                ("about", 1): lambda number: about.about(self._run(number)),
+                ("cloud", 1): self._cloud,
+                ("generation", 2): self._generation,
+                ("way", 1): self._way,
+                ("archive", 1): self._archive,
+                ("family", 3): lambda number, *member: ancestry.family(self._survey(number), *member),
+                ("ancestors", 2): lambda number, begin: ancestry.dominance(self._survey(number), begin),
+            }
+            handler = of.get((what, len(rest)))
+            if handler is None:
+                raise Missing(f"there is no {name!r} to ask for")
+            return handler(*(_number(each) for each in rest))
+
+    def _run(self, number: int) -> InspectedRun:
+        if not 0 <= number < len(self.runs):
+            raise Missing(f"run {number} is out of range [0, {len(self.runs)})")
+        return self.runs[number]
+
+    def _overview(self) -> dict[str, Any]:
+        found = []
+        for run in self.runs:
+            problem = ""
+            try:
+                run.refresh()
+            except UserError as error:
+                problem = str(error)
+            config = run.config
+            found.append(
+                {
+                    "name": run.name,
+                    "path": str(run.path),
+                    "title": "" if config is None else f"{config.algorithm_name} on {config.env.name}",
+                    "seed": None if config is None else config.training.seed,
+                    "rows": len(run.metrics.rows),
+                    "generations": run.generations,
+                    "goes_on": not problem and run.goes_on(),
+                    "problem": problem or run.metrics.problem,
+                    "why_not": run.why_not,
+                    "episodes": 1 if config is None else config.training.episodes,
+                }
+            )
+        return {"runs": found, "columns": learning.columns(self.runs), "sweeps": len(self._sweeps)}
+
+    def _projection(self, number: int) -> Projection:
+        if number not in self._projections:
+            self._projections[number] = project(self._run(number))
+        return self._projections[number]
+
+    def _survey(self, number: int) -> Survey:
+        if number not in self._surveys:
+            self._surveys[number] = Survey(self._run(number), self._projection(number))
+        self._surveys[number].refresh()
+        return self._surveys[number]
+
+    def _cloud(self, number: int) -> dict[str, Any]:
+        run, projection = self._run(number), self._projection(number)
+        drawn = None if run.config is None or projection.kind != "position" else maze(run.config.environment)
+        low = np.array([row["fitness_min"] for row in run.metrics.rows] or [0.0], np.float64)
+        high = np.array([row["fitness_max"] for row in run.metrics.rows] or [1.0], np.float64)
+        return {
+            "kind": projection.kind,
+            "titles": list(projection.titles),
+            "low": [float(each) for each in projection.low],
+            "high": [float(each) for each in projection.high],
+            "maze": drawn,
+            "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
+            "kept": run.members.generations,
+            "archive": any("archive" in row for row in run.metrics.rows[-1:]) and projection.kind == "position",
+        }
+
+    def _generation(self, number: int, generation: int) -> dict[str, Any]:
+        run, projection = self._run(number), self._projection(number)
+        members = run.read(generation)
+        if members is None:
+            fitness = run.metrics.fitness[generation]
+            places = np.arange(len(fitness)) if projection.kind == "index" else np.full(len(fitness), np.nan)
+            points = np.stack([places, fitness], axis=1).astype(np.float32)
+            return {"generation": generation, "size": len(fitness), "x": array(points[:, 0]), "y": array(points[:, 1]),
+                    "fitness": array(fitness)}  # fmt: skip
+        points = projection.points(members)
+        novelty = {} if members.novelty is None else {"novelty": array(members.novelty.astype(np.float32))}
+        return {
+            "generation": generation,
+            "size": len(members),
+            "x": array(points[:, 0]),
+            "y": array(points[:, 1]),
+            "fitness": array(members.fitness),
+            "steps": array(members.steps.astype(np.int32)),
+            "parents": array(members.parents.astype(np.int32)),
+            "center": bool(members.centers),
+            **novelty,
+        }
+
+    def _way(self, number: int) -> dict[str, Any]:
+        survey = self._survey(number)
+        way = {name: np.array(getattr(survey, name), np.float32).reshape(-1, 2) for name in ("mean", "best")}
+        return {name: {"x": array(points[:, 0]), "y": array(points[:, 1])} for name, points in way.items()}
+
+    def _archive(self, number: int) -> dict[str, Any]:
+        run = self._run(number)
+        if run.reader is None:
+            raise UserError(run.why_not)
+        state = run.reader.state()
+        archive = vars(state.algorithm).get("archive")
+        if not isinstance(archive, np.ndarray):
+            raise UserError(f"the run in {run.path} has no archive")
+        ends = archive[:, -2:].astype(np.float32)
+        sizes = [int(row.get("archive") or 0) for row in run.metrics.rows]
+        return {"x": array(ends[:, 0]), "y": array(ends[:, 1]), "sizes": array(np.array(sizes, np.int32))}
+
+
+def _number(text: str) -> int:
+    """A number in a name. Missing: it is none."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise Missing(f"{text!r} is no number of a run, a generation or a member")
+    return int(text)

@@ -1,0 +1,98 @@
+"""Learning curves for the page: what one run's generations achieved, and one column of several runs with bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from neuroevo.analysis.curves import X_AXES, Band, Curve, band, curve
+from neuroevo.analysis.run_plots import grouped
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import did_you_mean
+from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.inspector.payload import array
+from neuroevo.training.record import COLUMNS
+
+_OWN = ("fitness_max", "fitness_mean", "fitness_min", "validation_mean", "test_mean", "test_standard_error")
+_MOST_POINTS = 4000  # of a line; a screen has fewer
+ALONE = "alone"
+"""In the place of a column: the curves of one run."""
+
+
+def columns(runs: Sequence[InspectedRun]) -> list[str]:
+    """The columns that can be drawn, those of the algorithms last."""
+    own = [name for name in COLUMNS if name not in ("generation", "fitness")]
+    more = [name for run in runs for row in run.metrics.rows[-1:] for name in row if name not in COLUMNS]
+    return list(dict.fromkeys([*own, *more]))
+
+
+def progress(run: InspectedRun) -> dict[str, Any]:
+    """What a run's populations and elites achieved, against each of the axes."""
+    found: dict[str, Any] = {"axes": {name: title for name, (title, _) in X_AXES.items()}}
+    for x in X_AXES:
+        found[x] = {name: _line(curve(run.metrics.rows, name, x)) for name in _OWN}
+    return found
+
+
+def compare(runs: Sequence[InspectedRun], column: str) -> dict[str, Any]:
+    """One column of runs, those that differ by their seed alone as one line with a band.
+
+    Args:
+        runs: The runs.
+        column: Of metrics.csv.
+
+    Returns:
+        `groups`, each with its label, the numbers of its runs, and for each axis its band and their lines.
+
+    Raises:
+        UserError: There is no such column.
+    """
+    known = columns(runs)
+    if column not in known:
+        raise UserError(f"there is no column {column}{did_you_mean(column, known)}, expected one of {', '.join(known)}")
+    found = []
+    for label, numbers in groups(runs).items():
+        group: dict[str, Any] = {"label": label, "runs": numbers}
+        for x in X_AXES:
+            curves = {number: curve(runs[number].metrics.rows, column, x) for number in numbers}
+            lines = {number: each for number, each in curves.items() if len(each.x)}
+            group[x] = {"lines": {number: _line(each) for number, each in lines.items()}}
+            if len(lines) > 1:
+                group[x]["band"] = _band(band(list(lines.values())))
+        found.append(group)
+    return {"column": column, "axes": {name: title for name, (title, _) in X_AXES.items()}, "groups": found}
+
+
+def groups(runs: Sequence[InspectedRun]) -> dict[str, list[int]]:
+    """The numbers of runs that differ by their seed alone, by what tells them from others.
+
+    A run whose configuration may not be used is one of its own.
+    """
+    readers = {run.reader: number for number, run in enumerate(runs) if run.reader is not None}
+    together = grouped(list(readers))
+    environments = {environment for environment, _ in together}
+    found: dict[str, list[int]] = {}
+    for (environment, label), members in together.items():
+        name = f"{label} on {environment}" if len(environments) > 1 else label
+        found[name] = [readers[member] for member in members]
+    for number, run in enumerate(runs):
+        if run.reader is None:
+            found[run.name] = [number]
+    return found
+
+
+def _line(of: Curve) -> dict[str, Any]:
+    every = max(len(of.x) // _MOST_POINTS, 1)
+    return {"x": array(_thinned(of.x, every)), "y": array(_thinned(of.scores, every))}
+
+
+def _band(of: Band) -> Mapping[str, Any]:
+    every = max(len(of.x) // _MOST_POINTS, 1)
+    parts = {name: array(_thinned(getattr(of, name), every)) for name in ("x", "mean", "low", "high")}
+    return {**parts, "together": -(-of.together // every)}
+
+
+def _thinned(values: np.ndarray, every: int) -> np.ndarray:
+    return np.asarray(values[::every], np.float64)

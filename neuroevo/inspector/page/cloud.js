@@ -1,0 +1,221 @@
+"use strict";
+// The cloud: a dot for each member of the slider's generation, where its episode ended or what it achieved.
+
+{
+  const { byId, get, array } = inspector;
+  const COLORED = 7; // parents with a color of their own
+  const KEPT = 60; // generations that are not asked for again
+  let cloud = null; // the run's axes, maze, ranges
+  let way = null;
+  let archive = null;
+  let now = null; // the generation that is drawn
+  const cache = new Map();
+  const paths = { a: null, b: null }; // of members at play: their dot and their way
+
+  async function generation(number) {
+    const name = `generation/${inspector.state.run}/${number}`;
+    if (!cache.has(name)) {
+      const found = await get(name);
+      for (const each of ["x", "y", "fitness", "steps", "parents", "novelty"]) if (found[each]) found[each] = array(found[each]);
+      cache.set(name, found);
+      if (cache.size > KEPT) cache.delete(cache.keys().next().value);
+    }
+    return cache.get(name);
+  }
+
+  // Which of the parents with the most offspring each member has, 0 for those with fewer; and these parents.
+  function byParent(parents) {
+    const counts = new Map();
+    const keys = [];
+    for (let place = 0; place < parents.length; place += 2) {
+      const key = `${parents[place]}:${parents[place + 1]}`;
+      keys.push(key);
+      counts.set(key, (counts.get(key) || 0) + 1);
+    }
+    const known = [...counts].filter(([key]) => !key.startsWith("-1")).sort((a, b) => b[1] - a[1]);
+    const ranks = new Map(known.slice(0, COLORED).map(([key], place) => [key, place + 1]));
+    return { values: keys.map((key) => ranks.get(key) || 0), parents: known, most: known[0] };
+  }
+
+  function colors() {
+    const by = byId("color").value;
+    const bar = (title) => ({ thickness: 8, outlinewidth: 0, len: 0.9, title: { text: title, side: "right", font: { size: 11 } }, tickfont: { size: 10, color: inspector.css("--quiet") } });
+    if (by === "parent") {
+      const steps = [inspector.css("--faint"), ...inspector.palette()];
+      const scale = steps.flatMap((color, place) => [[place / steps.length, color], [(place + 1) / steps.length, color]]);
+      return { color: byParent(now.parents).values, colorscale: scale, cmin: -0.5, cmax: COLORED + 0.5, showscale: false };
+    }
+    const values = now[by];
+    const range = by === "fitness" ? cloud.fitness : extent(values);
+    return { color: values, colorscale: inspector.scale(), cmin: range[0], cmax: range[1], showscale: true, colorbar: bar(by) };
+  }
+
+  function extent(values) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return [low, high];
+  }
+
+  function shapes() {
+    if (!cloud.maze) return [];
+    const wall = (each) => ({ type: "line", x0: each[0], y0: each[1], x1: each[2], y1: each[3], line: { color: inspector.css("--text"), width: 2 } });
+    const disc = ([x, y], size, color) => ({ type: "circle", x0: x - size, y0: y - size, x1: x + size, y1: y + size, line: { color, width: 2 }, fillcolor: inspector.faint(color, 0.15) });
+    const { start, goal, walls } = cloud.maze;
+    return [...walls.map(wall), ...(goal ? [disc(goal, 5, inspector.css("--second"))] : []), ...(start ? [disc(start, 3, inspector.css("--quiet"))] : [])];
+  }
+
+  function traces() {
+    const size = now.size > 4000 ? 4 : now.size > 800 ? 5 : 7;
+    const members = { x: now.x, y: now.y, type: "scattergl", mode: "markers", hoverinfo: "none", showlegend: false, marker: { size, opacity: 0.8, line: { width: 0 }, ...colors() } };
+    const line = (x, y, color, name, width = 1.6) => ({ x, y, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, name, line: { color, width } });
+    const found = [];
+    if (archive && byId("archive").checked) {
+      const count = archive.sizes.length > now.generation ? archive.sizes[now.generation] : archive.x.length;
+      const mark = { size: 5, symbol: "cross-thin", line: { width: 1, color: inspector.css("--quiet") } };
+      found.push({ x: archive.x.slice(0, count), y: archive.y.slice(0, count), type: "scattergl", mode: "markers", hoverinfo: "skip", showlegend: false, marker: { ...mark, color: inspector.css("--quiet") } });
+    }
+    found.push(members);
+    if (way && byId("way").checked) {
+      const past = now.generation + 1;
+      found.push(line(way.mean.x.slice(0, past), way.mean.y.slice(0, past), inspector.css("--text"), "way of the mean"));
+      const here = { size: 9, color: inspector.css("--text"), symbol: "diamond" };
+      found.push({ x: [way.mean.x[now.generation]], y: [way.mean.y[now.generation]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: here });
+    }
+    for (const [slot, name] of [["a", "--accent"], ["b", "--second"]]) {
+      const at = paths[slot];
+      if (!at || at.run !== inspector.state.run) continue;
+      const color = inspector.css(name);
+      if (at.path && cloud.kind === "position") found.push(line(at.path.x, at.path.y, color, "its way", 2));
+      if (at.generation === now.generation) {
+        const ring = { size: size + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
+        found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
+      }
+    }
+    return { found, members: found.indexOf(members) };
+  }
+
+  let place = 0; // of the members among the traces
+
+  async function redraw() {
+    if (!cloud || !now) return;
+    const { found, members } = traces();
+    place = members;
+    const flat = cloud.kind === "position";
+    const range = (axis) => [cloud.low[axis], cloud.high[axis]];
+    const box = flat && cloud.maze ? bounds(cloud.maze.walls) : [range(0), range(1)];
+    const layout = inspector.layout(cloud.titles[0], cloud.titles[1], {
+      xaxis: { range: box[0], ...(flat ? { constrain: "domain" } : {}) },
+      yaxis: { range: cloud.maze ? [...box[1]].reverse() : box[1], ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
+      shapes: shapes(),
+      uirevision: `cloud ${inspector.state.run}`,
+      margin: { l: 56, r: 8, t: 4, b: 40 },
+    });
+    await inspector.draw("cloud", found, layout);
+  }
+
+  function bounds(walls) {
+    const x = walls.flatMap((each) => [each[0], each[2]]);
+    const y = walls.flatMap((each) => [each[1], each[3]]);
+    return [x, y].map((all) => [Math.min(...all) - 5, Math.max(...all) + 5]);
+  }
+
+  function facts() {
+    const fitness = [...now.fitness].sort((a, b) => a - b);
+    const parts = [`${now.size.toLocaleString("en-US")} members`, `fitness ${inspector.number(fitness[0])} to ${inspector.number(fitness.at(-1))}, median ${inspector.number(fitness[fitness.length >> 1])}`];
+    if (now.parents) {
+      const { parents, most } = byParent(now.parents);
+      if (most) parts.push(`${parents.length} parents, one with ${Math.round((100 * most[1]) / now.size)}% of the offspring`);
+    }
+    byId("generation-facts").textContent = parts.join(" · ");
+  }
+
+  const drawGeneration = inspector.latest(async () => {
+    const number = inspector.state.generation;
+    try {
+      now = await generation(number);
+    } catch (error) {
+      now = null;
+      byId("generation-facts").textContent = "";
+      await inspector.blank("cloud", error.message);
+      return;
+    }
+    const known = [["fitness", "fitness"], ["novelty", "novelty"], ["steps", "steps"], ["parent", "parent"]].filter(([name]) => (name === "parent" ? now.parents && !now.center : now[name]));
+    const before = byId("color").value;
+    inspector.options(byId("color"), known, known.some(([name]) => name === before) ? before : "fitness");
+    byId("member").max = now.size - 1;
+    facts();
+    await redraw();
+    inspector.say("drawn");
+    const next = number + 1; // whoever moves the slider moves it on
+    if (next < inspector.run().generations) generation(next).catch(() => {});
+  });
+
+  inspector.members = () => now;
+  inspector.fittest = async (number) => {
+    const { fitness } = await generation(number);
+    return fitness.indexOf(fitness.reduce((a, b) => (b > a ? b : a)));
+  };
+
+  const TITLES = { position: "Where episodes ended", components: "Memory at the end, by its principal components", steps: "Fitness against steps", index: "Fitness of the members" };
+
+  inspector.refreshCloud = async () => {
+    cache.clear();
+    const { run } = inspector.state;
+    way = archive = now = null;
+    try {
+      cloud = await get(`cloud/${run}`);
+    } catch (error) {
+      cloud = null;
+      await inspector.blank("cloud", error.message);
+      return;
+    }
+    byId("cloud-title").textContent = TITLES[cloud.kind];
+    byId("archive-choice").hidden = !cloud.archive;
+    byId("way-choice").hidden = cloud.kind === "index";
+    await drawGeneration();
+    if (now) byId("way").checked = now.center; // the mean of offspring is near their center; of others it is nowhere
+  };
+
+  // What takes longer, when the page is there.
+  inspector.refreshWay = async () => {
+    const { run } = inspector.state;
+    const decoded = (each) => ({ x: array(each.x), y: array(each.y) });
+    const asked = [get(`way/${run}`).then((found) => (way = { mean: decoded(found.mean), best: decoded(found.best) }))];
+    if (cloud && cloud.archive) asked.push(get(`archive/${run}`).then((found) => (archive = { ...decoded(found), sizes: array(found.sizes) })));
+    await Promise.allSettled(asked); // a run without them is drawn without them
+    await redraw();
+  };
+
+  function describe(index) {
+    const parts = [`member ${index}: fitness ${inspector.number(now.fitness[index])}`];
+    if (now.steps) parts.push(`${inspector.number(now.steps[index])} steps`);
+    if (now.novelty) parts.push(`novelty ${inspector.number(now.novelty[index])}`);
+    if (now.parents) {
+      const [generation, parent] = now.parents.slice(2 * index, 2 * index + 2);
+      parts.push(generation < 0 ? "no parent in the run" : `offspring of member ${parent} of generation ${generation}`);
+    }
+    byId("hovered").textContent = parts.join(" · ");
+  }
+
+  inspector.on("ready", () => {
+    const plot = byId("cloud");
+    plot.on("plotly_hover", (event) => {
+      const point = event.points.find((each) => each.curveNumber === place);
+      if (point) describe(point.pointNumber);
+    });
+    plot.on("plotly_click", (event) => {
+      const point = event.points.find((each) => each.curveNumber === place);
+      if (point) inspector.play(event.event && event.event.shiftKey ? "b" : "a", now.generation, point.pointNumber);
+    });
+  });
+  inspector.on("generation", drawGeneration);
+  inspector.on("theme", redraw);
+  inspector.on("played", (slot, played) => {
+    paths[slot] = played;
+    redraw();
+  });
+  for (const id of ["color", "way", "archive"]) byId(id).addEventListener("change", redraw);
+}

@@ -1,0 +1,117 @@
+"use strict";
+// Starts the page, moves the slider, and follows runs that go on.
+
+{
+  const { byId, get, make, state } = inspector;
+  const POLL = 2000; // ms
+  const FRAME = 120; // ms, of a generation while they are played
+  let playing = null;
+
+  inspector.setGeneration = (number) => {
+    const last = Math.max(inspector.run().generations - 1, 0);
+    state.generation = Math.min(Math.max(number, 0), last);
+    byId("generation").value = state.generation;
+    byId("generation-number").textContent = state.generation;
+    inspector.say("generation");
+  };
+
+  function showProblem(text) {
+    byId("problem").hidden = !text;
+    byId("problem").textContent = text;
+  }
+
+  function head() {
+    const { overview } = state;
+    const run = inspector.run();
+    byId("run-choice").hidden = overview.runs.length < 2;
+    const label = (each) => (each.title && overview.runs.length > 1 ? `${each.name}: ${each.title}` : each.name);
+    inspector.options(byId("run"), overview.runs.map((each, place) => [place, label(each)]), state.run);
+    const seed = run.seed === null ? "" : `, seed ${run.seed}`;
+    byId("title").replaceChildren(`${run.title}${seed} · ${run.generations.toLocaleString("en-US")} generation${run.generations === 1 ? "" : "s"} · `, make("code", {}, run.path));
+    document.title = `${run.name} · neuroevo inspect`;
+    byId("pulse").hidden = !run.goes_on;
+    byId("generation").max = Math.max(run.generations - 1, 0);
+    showProblem([run.problem, run.why_not].filter(Boolean).join("\n"));
+  }
+
+  async function showRun(number) {
+    stop();
+    state.run = number;
+    head();
+    inspector.clearStage();
+    byId("ancestors").replaceChildren();
+    inspector.setAncestors();
+    state.generation = Math.max(inspector.run().generations - 1, 0);
+    byId("generation").value = state.generation;
+    byId("generation-number").textContent = state.generation;
+    await Promise.all([inspector.refreshCurves(), inspector.refreshCloud(), inspector.refreshAbout()]);
+    document.documentElement.dataset.ready = "page";
+    await inspector.refreshWay();
+    await Promise.all([inspector.refreshFamily(), inspector.refreshTakeover()]);
+    document.documentElement.dataset.ready = "all";
+  }
+
+  // What a run has added; the slider stays at the end if it was there.
+  async function follow() {
+    let overview;
+    try {
+      overview = await get("overview");
+    } catch (error) {
+      showProblem(error.message);
+      return;
+    }
+    const before = state.overview;
+    const changed = overview.runs.some((run, place) => run.rows !== before.runs[place].rows || run.generations !== before.runs[place].generations);
+    state.overview = overview;
+    head();
+    if (!changed) return;
+    const atEnd = state.generation >= before.runs[state.run].generations - 1;
+    inspector.setColumns();
+    inspector.setAncestors();
+    await Promise.all([inspector.refreshCurves(), inspector.refreshAbout(), inspector.refreshTrials()]);
+    if (before.runs[state.run].generations === 0) await inspector.refreshCloud();
+    if (atEnd) inspector.setGeneration(inspector.run().generations - 1);
+    await inspector.refreshWay();
+    await Promise.all([byId("family-of").value === "last" ? inspector.refreshFamily() : null, inspector.refreshTakeover()]);
+  }
+
+  function stop() {
+    clearInterval(playing);
+    playing = null;
+    byId("go").textContent = "▶";
+  }
+
+  byId("go").addEventListener("click", () => {
+    if (playing) return stop();
+    if (state.generation >= inspector.run().generations - 1) inspector.setGeneration(0);
+    byId("go").textContent = "❚❚";
+    playing = setInterval(() => {
+      if (state.generation >= inspector.run().generations - 1) return stop();
+      inspector.setGeneration(state.generation + 1);
+    }, FRAME);
+  });
+  byId("generation").addEventListener("input", (event) => {
+    stop();
+    inspector.setGeneration(Number(event.target.value));
+  });
+  byId("run").addEventListener("change", (event) => showRun(Number(event.target.value)));
+
+  (async () => {
+    try {
+      state.overview = await get("overview");
+    } catch (error) {
+      showProblem(error.message);
+      return;
+    }
+    inspector.setColumns();
+    inspector.clearStage();
+    for (const id of ["curves", "cloud", "family"]) await inspector.blank(id, "");
+    inspector.say("ready");
+    await Promise.all([showRun(0), inspector.refreshTrials()]);
+    if (inspector.exported) return;
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, POLL));
+      await follow();
+    }
+  })();
+}

@@ -1,0 +1,66 @@
+"use strict";
+// How all plots look. Colors are those of the style sheet; palettes can be told apart by color-blind readers.
+
+{
+  const { byId } = inspector;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  // Okabe and Ito's palette without its yellow, and without black, which is the text's.
+  const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195"];
+  const DARK = ["#5ab4f0", "#f0965a", "#3fc79b", "#e3a0c6", "#9fd4f5", "#f2c14e", "#b694d6"];
+  // Viridis without the end that is faint on the ground of the page.
+  const VIRIDIS = ["#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6dcd59", "#b4de2c"];
+
+  inspector.css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  inspector.palette = () => (dark.matches ? DARK : LIGHT);
+  inspector.scale = () => {
+    const colors = dark.matches ? [...VIRIDIS.slice(2), "#fde725"] : VIRIDIS;
+    return colors.map((color, place) => [place / (colors.length - 1), color]);
+  };
+  inspector.faint = (color, alpha) => color + Math.round(alpha * 255).toString(16).padStart(2, "0");
+
+  const axis = (title, more) => ({
+    title: { text: title, font: { size: 12, color: inspector.css("--quiet") }, standoff: 8 },
+    gridcolor: inspector.css("--grid"),
+    linecolor: inspector.css("--line"),
+    zerolinecolor: inspector.css("--grid"),
+    tickfont: { size: 11, color: inspector.css("--quiet") },
+    automargin: true,
+    ...more,
+  });
+
+  inspector.layout = (x, y, more = {}) => ({
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif", color: inspector.css("--text") },
+    margin: { l: 56, r: 12, t: 8, b: 40 },
+    hovermode: "closest",
+    hoverlabel: { bgcolor: inspector.css("--panel"), bordercolor: inspector.css("--line"), font: { size: 12, color: inspector.css("--text") } },
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 }, bgcolor: "rgba(0,0,0,0)" },
+    ...more,
+    xaxis: axis(x, more.xaxis),
+    yaxis: axis(y, more.yaxis),
+  });
+
+  const CONFIG = { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+  inspector.draw = (id, traces, layout) => Plotly.react(byId(id), traces, layout, CONFIG);
+
+  // A plot that cannot be drawn says why in its place.
+  inspector.blank = (id, why) => {
+    const layout = inspector.layout("", "", {
+      xaxis: { visible: false },
+      yaxis: { visible: false },
+      annotations: [{ text: escapeText(why), showarrow: false, xref: "paper", yref: "paper", x: 0.5, y: 0.5, font: { color: inspector.css("--quiet") } }],
+    });
+    return inspector.draw(id, [], layout);
+  };
+
+  // Plotly reads some tags in its texts; lines are broken so that a long message stays in the plot.
+  function escapeText(text) {
+    const safe = text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+    return safe.replace(/(.{1,70})(\s+|$)/g, "$1<br>");
+  }
+  inspector.escapeText = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  dark.addEventListener("change", () => inspector.say("theme"));
+}

@@ -1,0 +1,125 @@
+"use strict";
+// Two members at play, side by side: video, what they achieved, their genome, what they did.
+
+{
+  const { byId, get, make, number, array } = inspector;
+  const POLL = 250; // ms
+  const calls = { a: 0, b: 0 }; // a later call for a slot ends an earlier one
+  const redraws = { a: null, b: null };
+
+  const slotOf = (slot) => document.querySelector(`.stage[data-slot="${slot}"]`);
+  const title = (generation, index) => make("h3", {}, `Generation ${generation}, member ${index}`);
+  const screen = (text, kind = "") => make("div", { class: `screen ${kind}` }, text);
+
+  function empty(slot, text) {
+    slotOf(slot).replaceChildren(make("h3", {}, slot === "a" ? "Nobody yet" : "Nobody beside"), screen(text));
+  }
+
+  function rows(played) {
+    const of = (name, ...value) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, ...value));
+    const same =
+      played.same === null ? "" : played.same ? make("span", { class: "match", title: "The episode was played again, with the same return" }, " as in the run") : make("span", { class: "mismatch" }, ` but ${number(played.fitness, 10)} in the run`);
+    const found = [of("return", number(played.return, 10), same)];
+    if (played.episodes > 1) found.push(of("fitness", `${number(played.fitness, 10)}, of ${played.episodes} episodes`));
+    found.push(of("steps", number(played.steps), played.steps === played.max_episode_steps ? " (cut off)" : ""));
+    found.push(of("seed", make("code", {}, played.seed)));
+    if (played.failure) found.push(of("failure", played.failure));
+    const { base, mutations, last, rank } = played.genome;
+    const shortBase = base.length > 24 ? `${base.slice(0, 20)}…` : base;
+    found.push(of("genome", `${number(mutations)} mutation${mutations === 1 ? "" : "s"}${rank ? ` (the last of rank ${rank})` : ""} of `, make("code", { title: base }, shortBase)));
+    if (last.length) {
+      const [seed, scale] = last.at(-1);
+      found.push(of("last one", make("code", {}, seed), ` × ${number(scale, 4)}`));
+    }
+    return make("table", {}, ...found);
+  }
+
+  function rolled(played) {
+    const { actions } = played;
+    if (actions.continuous) return `its ${actions.count} action numbers, step by step; the two colors are the signs`;
+    const shares = inspector.shares(actions).filter(([, share]) => share >= 0.005);
+    return "actions: " + shares.slice(0, 5).map(([action, share]) => `${action} ${Math.round(100 * share)}%`).join(", ");
+  }
+
+  function show(slot, generation, index, played) {
+    let seen;
+    const canvas = make("canvas", { role: "img", "aria-label": "What the member did, step by step" });
+    let video = null;
+    if (played.video) {
+      video = make("video", { src: `videos/${played.file}`, controls: "", loop: "", playsinline: "", preload: "auto" });
+      video.muted = true;
+      video.autoplay = true;
+      seen = video;
+    } else {
+      seen = screen(`There is no video: ${played.note}`);
+    }
+    slotOf(slot).replaceChildren(title(generation, index), seen, rows(played), make("p", { class: "rolls" }, rolled(played)), canvas);
+    const draw = () => inspector.drawRoll(canvas, played.actions, video && video.duration ? video.currentTime / video.duration : 0);
+    redraws[slot] = draw;
+    draw();
+    if (video) {
+      video.addEventListener("timeupdate", draw);
+      video.addEventListener("error", () => video.replaceWith(screen("This browser does not play the video.", "failed")));
+    }
+    const path = played.path && { x: array(played.path.x), y: array(played.path.y) };
+    inspector.say("played", slot, { run: inspector.state.run, generation, index, path });
+  }
+
+  // Plays a member in a slot, "a" or "b".
+  inspector.play = async (slot, generation, index) => {
+    const call = ++calls[slot];
+    const { run } = inspector.state;
+    const element = slotOf(slot);
+    redraws[slot] = null;
+    inspector.onStage[slot] = { generation, index };
+    const wait = screen("is about to play …");
+    element.replaceChildren(title(generation, index), wait);
+    inspector.say("played", slot, { run, generation, index, path: null });
+    for (;;) {
+      let now;
+      try {
+        now = await get(`play/${run}/${generation}/${index}/0`);
+      } catch (error) {
+        now = { state: "failed", error: inspector.exported ? `${error.message}: the videos in it are of ${exportedMembers(run)}` : error.message };
+      }
+      if (call !== calls[slot]) return;
+      if (now.state === "done") {
+        show(slot, generation, index, now);
+        inspector.say("stage");
+        return;
+      }
+      if (now.state === "failed") {
+        wait.replaceWith(screen(now.error, "failed"));
+        return;
+      }
+      wait.textContent = now.state === "playing" ? `plays, step ${number(now.steps)} …` : "waits for its turn …";
+      await new Promise((resolve) => setTimeout(resolve, POLL));
+    }
+  };
+
+  function exportedMembers(run) {
+    const all = inspector.state.overview.exported.played[run] || [];
+    return all.map(([generation, index]) => `member ${index} of generation ${generation}`).join(", ") || "nobody";
+  }
+
+  inspector.onStage = { a: null, b: null };
+  inspector.clearStage = () => {
+    for (const slot of ["a", "b"]) {
+      calls[slot]++;
+      inspector.onStage[slot] = redraws[slot] = null;
+      empty(slot, slot === "a" ? "Click on a dot, or choose a member above." : "With Shift, a click plays here.");
+    }
+  };
+
+  byId("choose").addEventListener("submit", (event) => {
+    event.preventDefault();
+    inspector.play("a", inspector.state.generation, Number(byId("member").value));
+  });
+  byId("fittest").addEventListener("click", async (event) => {
+    const { generation } = inspector.state;
+    inspector.play(event.shiftKey ? "b" : "a", generation, await inspector.fittest(generation));
+  });
+  const redraw = () => Object.values(redraws).forEach((draw) => draw && draw());
+  inspector.on("theme", redraw);
+  addEventListener("resize", redraw);
+}

@@ -1,0 +1,51 @@
+"""What the page is told: JSON values. Arrays are {"dtype": ..., "data": base64}, which take no parsing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+_DTYPES = {np.dtype(np.float32): "f4", np.dtype(np.int32): "i4", np.dtype(np.int16): "i2", np.dtype(np.float64): "f8"}
+
+
+def array(values: np.ndarray) -> dict[str, str]:
+    """Encodes an array.
+
+    Args:
+        values: float32, float64, int16 or int32, of any shape; the browser gets it flat.
+
+    Raises:
+        KeyError: It has another dtype.
+    """
+    data = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("<"), copy=False)
+    return {"dtype": _DTYPES[values.dtype], "data": base64.b64encode(data.tobytes()).decode()}
+
+
+def plain(value: Any) -> Any:
+    """Makes JSON values of what TOML and NumPy have: numbers that are not finite become null, others than JSON's text.
+
+    Args:
+        value: Tables, lists and values.
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, int | str) or value is None else str(value)
+
+
+def text(value: Any) -> bytes:
+    """Writes a payload.
+
+    Args:
+        value: JSON values, without numbers that are not finite.
+    """
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()

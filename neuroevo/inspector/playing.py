@@ -1,0 +1,178 @@
+"""One member at play: the episode that it had in its run, as a video beside what it did, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuroevo.analysis.population import read_population
+from neuroevo.analysis.rendering import Player, render
+from neuroevo.analysis.replay import Replay, ReplayStep
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Center, Genome
+from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.inspector.payload import array
+from neuroevo.native.env_pool import EnvPool
+from neuroevo.runs.metrics_files import newest_elite
+from neuroevo.runs.reader import RunReader
+from neuroevo.training.phase import population_seeds
+
+_SHOWN_MUTATIONS = 5
+_LARGE_SCREENS = ("hard_maze", "gymnasium")  # which need no magnifying glass
+_POSITION = 2  # numbers of a behavior that is a position
+
+
+@dataclass(frozen=True)
+class Member:
+    """Whose episode.
+
+    Attributes:
+        generation: Its generation.
+        index: Its index there.
+        episode: Which of its episodes, from 0.
+    """
+
+    generation: int
+    index: int
+    episode: int
+
+
+class Watched:
+    """What a player did, noted step by step.
+
+    Attributes:
+        actions: Of each step, int32 [] or float32 [A].
+        path: Where it was after each step and before the first, [x, y]; nothing where there are no positions.
+        result: The last moment.
+        failure: Why the episode was broken off; "" where it was not.
+        bounds: What the numbers of an action lie between, float32 [A] each; [0] for one action.
+        num_actions: A.
+    """
+
+    def __init__(self) -> None:
+        """Has seen nothing."""
+        self.actions: list[np.ndarray] = []
+        self.path: list[np.ndarray] = []
+        self.result: ReplayStep | None = None
+        self.failure = ""
+        self.bounds: tuple[np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0))
+        self.num_actions = 0
+
+    def __call__(self, pool: EnvPool, moment: ReplayStep) -> None:
+        """Takes a step of slot 0."""
+        if moment.actions is not None:
+            self.actions.append(moment.actions[0])
+        if pool.behavior_shape == (_POSITION,):
+            self.path.append(pool.behavior([0])[0])
+        if not moment.playing[0]:
+            self.failure = pool.failure(0)
+            self.bounds, self.num_actions = (pool.action_low, pool.action_high), pool.num_actions
+        self.result = moment
+
+
+def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int], None]) -> dict[str, Any]:
+    """Plays an episode of a member as the run had it, with its seed, its cut-off and what it saw through.
+
+    Args:
+        run: The run.
+        member: Who.
+        video: Where its video goes.
+        on_step: Told now and then how many steps are over.
+
+    Returns:
+        What the page shows beside the video; `video` says whether there is one, and `note` why not.
+
+    Raises:
+        UserError: There is no such member, it is not known any more, or it cannot be played here.
+    """
+    reader = run.reader
+    if reader is None:
+        raise UserError(f"nothing of this run is played: {run.why_not}")
+    if reader.config.environment.family.accelerated:
+        raise UserError(
+            f"{reader.config.env.name} is played on the accelerator: neuroevo render makes a page of its elite"
+        )
+    size = run.size(member.generation)
+    if not 0 <= member.index < size:
+        raise UserError(f"member {member.index} of generation {member.generation} is out of range [0, {size})")
+    if not 0 <= member.episode < reader.config.training.episodes:
+        episodes = reader.config.training.episodes
+        raise UserError(f"episode {member.episode} of a member is out of range [0, {episodes})")
+    if member.generation >= len(run.metrics.rows):
+        raise UserError(f"generation {member.generation} is not finished: its elite still plays test episodes")
+    reader.check_file()
+    genome = _genome(run, reader, member)
+    seed = population_seeds(reader.config.training, member.generation, size)[member.index][member.episode]
+    steps = int(run.metrics.rows[member.generation]["max_episode_steps"])
+    watched, note = Watched(), ""
+    batch = reader.reference_batch()
+    elite = newest_elite(run.path, member.generation)[1]
+    player = Player("", genome, None if elite is None else elite.normalizer)
+    made: dict[str, Any] = {}
+    try:
+        rendered = render(
+            reader.config,
+            [player],
+            [seed],
+            video,
+            max_episode_steps=steps,
+            scale=1 if reader.config.environment.family.name in _LARGE_SCREENS else 2,
+            captions=False,
+            reference_batch=batch,
+            on_progress=lambda episodes, step: on_step(step),
+            watch=watched,
+        )
+        made = {"width": rendered.size[0], "height": rendered.size[1], "fps": rendered.fps}
+    except UserError as error:  # there is nothing to see, which is no reason not to play
+        note, watched = str(error), Watched()
+        replay = Replay(reader.config, [genome], player.normalizer, batch)
+        for moment in replay.play(seed, steps):
+            watched(replay.pool, moment)
+            on_step(int(moment.steps[0]))
+    fitness = float(run.metrics.fitness[member.generation][member.index])
+    return {**_outcome(watched, fitness, reader), "video": made or None, "note": note, "seed": str(seed),
+            "max_episode_steps": steps, "genome": _genome_text(genome)}  # fmt: skip
+
+
+def _genome(run: InspectedRun, reader: RunReader, member: Member) -> Genome:
+    """A member's genome, with its center's weights if it has one. UserError: it is not known any more."""
+    if run.members.kept(member.generation):
+        genome = run.members.genome(member.generation, member.index)
+        if not isinstance(genome.base, Center):
+            return genome
+    return read_population(reader, member.generation).genomes[member.index]
+
+
+def _outcome(watched: Watched, fitness: float, reader: RunReader) -> dict[str, Any]:
+    result = watched.result
+    assert result is not None  # an episode has a moment at least
+    value = float(result.returns[0])
+    low, high = watched.bounds
+    actions: dict[str, Any] = {"count": watched.num_actions, "continuous": bool(len(low))}
+    taken = np.array(watched.actions)
+    actions["values"] = array(taken.astype(np.float32 if len(low) else np.int16))
+    if len(low):
+        actions |= {"low": [float(each) for each in low], "high": [float(each) for each in high]}
+    path = np.array(watched.path, np.float32).reshape(-1, _POSITION)
+    once = reader.config.training.episodes == 1 and not watched.failure
+    return {
+        "return": value,
+        "fitness": fitness,
+        "steps": int(result.steps[0]),
+        "episodes": reader.config.training.episodes,
+        "same": value == fitness if once else None,
+        "failure": watched.failure,
+        "actions": actions,
+        "path": {"x": array(path[:, 0]), "y": array(path[:, 1])} if len(path) else None,
+    }
+
+
+def _genome_text(genome: Genome) -> dict[str, Any]:
+    """A genome as the page shows it; seeds are text, since a browser's numbers have 53 bits."""
+    base = genome.base.name if isinstance(genome.base, Center) else str(genome.base)
+    last = [[str(seed), scale] for seed, scale in genome.chain[-_SHOWN_MUTATIONS:]]
+    return {"base": base, "mutations": len(genome.chain), "last": last, "rank": genome.rank}

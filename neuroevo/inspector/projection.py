@@ -1,0 +1,104 @@
+"""Where the cloud of a population puts its members: positions, principal components of a memory, or scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.runs.members import Members
+
+_SAMPLED_GENERATIONS, _SAMPLED_MEMBERS = 24, 256  # what the components and the ranges of the axes are taken of
+_MARGIN = 0.05  # of a range, on each side
+_POSITIONS = ("hard_maze", "mujoco")
+
+
+@dataclass(frozen=True)
+class Projection:
+    """How members become points; the same for all generations, so that the cloud can be seen to move.
+
+    Attributes:
+        kind: "position", "components", "steps" (fitness against steps) or "index" (fitness against the place).
+        titles: Of the axes x and y.
+        low: Of the axes, float64 [2].
+        high: Likewise.
+        center: What components are taken of, float64 [B]; None of other kinds.
+        axes: The components, float64 [B, 2]; None of other kinds.
+    """
+
+    kind: str
+    titles: tuple[str, str]
+    low: np.ndarray
+    high: np.ndarray
+    center: np.ndarray | None = None
+    axes: np.ndarray | None = None
+
+    def points(self, members: Members) -> np.ndarray:
+        """Where members are, float32 [N, 2]; NaN where that is not known."""
+        if self.kind == "steps":
+            return np.stack([members.steps, members.fitness], axis=1).astype(np.float32)
+        if members.behaviors is None:
+            return np.full((len(members), 2), np.nan, np.float32)
+        return _place(members.behaviors, self.center, self.axes).astype(np.float32)
+
+
+def project(run: InspectedRun) -> Projection:
+    """Chooses what the cloud of a run shows, and fits it.
+
+    Args:
+        run: The run, as it is now.
+
+    Returns:
+        The projection, of a sample of the generations that there are.
+    """
+    kept = [number for number in range(run.members.generations) if run.members.kept(number)]
+    chosen = (
+        [kept[at] for at in np.unique(np.linspace(0, len(kept) - 1, _SAMPLED_GENERATIONS).astype(int))] if kept else []
+    )
+    sample = [members for number in chosen if (members := run.read(number)) is not None]
+    behaviors = [_some(each.behaviors) for each in sample if each.behaviors is not None]
+    if behaviors and len({each.shape[1] for each in behaviors}) == 1 and behaviors[0].shape[1] >= 2:
+        return _of_behaviors(run, np.concatenate(behaviors).astype(np.float64))
+    if sample:
+        steps = np.concatenate([_some(each.steps) for each in sample]).astype(np.float64)
+        fitness = np.concatenate([_some(each.fitness) for each in sample])
+        return Projection("steps", ("steps", "fitness"), *_range(np.stack([steps, fitness], axis=1)))
+    fitness = np.concatenate([np.zeros(0), *run.metrics.fitness[-_SAMPLED_GENERATIONS:]])
+    last = max((len(each) for each in run.metrics.fitness), default=1) - 1
+    ends = [(0.0, value) for value in fitness[:1]] + [(float(last), value) for value in fitness]
+    return Projection("index", ("member", "fitness"), *_range(np.array(ends or [(0.0, 0.0)])))
+
+
+def _of_behaviors(run: InspectedRun, sample: np.ndarray) -> Projection:
+    """Of positions, of which a trajectory's last is taken, or of principal components."""
+    known = sample[np.isfinite(sample).all(axis=1)]
+    if not len(known):
+        known = np.zeros((1, sample.shape[1]))
+    if run.family in _POSITIONS or sample.shape[1] == 2:
+        return Projection("position", ("x", "y"), *_range(_place(known, None, None)))
+    center = known.mean(axis=0)
+    values, vectors = np.linalg.eigh(np.cov((known - center).T))
+    axes = vectors[:, ::-1][:, :2]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])  # the same sign each time
+    total = max(float(values.sum()), 1e-300)
+    shares = [f"{place} component ({max(value, 0.0) / total:.0%} of the variance)" for place, value in
+              zip(("first", "second"), values[::-1], strict=False)]  # fmt: skip
+    return Projection("components", (shares[0], shares[1]), *_range(_place(known, center, axes)), center, axes)
+
+
+def _place(behaviors: np.ndarray, center: np.ndarray | None, axes: np.ndarray | None) -> np.ndarray:
+    if center is None or axes is None:
+        return behaviors[:, -2:]
+    return (behaviors - center) @ axes
+
+
+def _some(values: np.ndarray) -> np.ndarray:
+    return values[:: max(len(values) // _SAMPLED_MEMBERS, 1)]
+
+
+def _range(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Low and high of the axes, float64 [2] each, of points [P, 2]."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    margin = np.where(high > low, (high - low) * _MARGIN, 1.0)
+    return low - margin, high + margin

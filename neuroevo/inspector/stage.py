@@ -1,0 +1,131 @@
+"""Plays members one after another in a thread of its own, and keeps what was played."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from neuroevo.core.errors import DiskError, EnvironmentFailure, NativeError, UserError
+from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.inspector.playing import Member, play
+
+log = logging.getLogger("neuroevo")
+_KEPT = 200  # videos
+Key = tuple[int, Member]
+
+
+class _Closed(Exception):
+    """The page is over while somebody plays."""
+
+
+class Stage:
+    """Members at play; use it as a context manager, which ends the thread and deletes the videos."""
+
+    def __init__(self, runs: Sequence[InspectedRun]):
+        """Plays nobody yet.
+
+        Args:
+            runs: Whose members.
+        """
+        self._runs = runs
+        self._done: OrderedDict[Key, dict[str, Any]] = OrderedDict()
+        self._waiting: OrderedDict[Key, None] = OrderedDict()
+        self._now: tuple[Key, int] | None = None
+        self._change = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="stage", daemon=True)
+
+    def __enter__(self) -> Stage:
+        self._folder = tempfile.TemporaryDirectory(prefix="neuroevo-inspect-")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._change:
+            self._closed = True
+            self._change.notify_all()
+        self._thread.join()
+        self._folder.cleanup()
+
+    def state(self, run: int, member: Member) -> dict[str, Any]:
+        """How it stands with a member, who is to play next if not yet; the newest wish comes first.
+
+        Args:
+            run: The number of its run.
+            member: Who.
+
+        Returns:
+            {"state": "done", ...} with what playing.play() returns, "failed" with the error, or "playing" or "waiting"
+            with the steps so far.
+        """
+        key = run, member
+        with self._change:
+            if key in self._done:
+                self._done.move_to_end(key)
+                return self._done[key]
+            if self._now is not None and self._now[0] == key:
+                return {"state": "playing", "steps": self._now[1]}
+            self._waiting[key] = None
+            self._waiting.move_to_end(key)
+            self._change.notify_all()
+            return {"state": "waiting", "steps": 0}
+
+    def play(self, run: int, member: Member) -> dict[str, Any]:
+        """Plays a member and returns when it is over, as state() has it."""
+        while True:
+            now = self.state(run, member)
+            if now["state"] in ("done", "failed"):
+                return now
+            with self._change:
+                self._change.wait(0.05)
+
+    def video(self, name: str) -> Path | None:
+        """The file of a video by its name; None if there is none."""
+        with self._change:
+            known = any(done.get("file") == name for done in self._done.values())
+        return Path(self._folder.name) / name if known else None
+
+    def _work(self) -> None:
+        while True:
+            with self._change:
+                while not self._waiting and not self._closed:
+                    self._change.wait()
+                if self._closed:
+                    return
+                key, _ = self._waiting.popitem()
+                self._now = key, 0
+            try:
+                result = self._play(*key)
+            except _Closed:
+                return
+            with self._change:
+                self._now = None
+                self._done[key] = result
+                old = self._done.popitem(last=False)[1] if len(self._done) > _KEPT else {}
+                self._change.notify_all()
+            if "file" in old:
+                (Path(self._folder.name) / old["file"]).unlink(missing_ok=True)
+
+    def _play(self, run: int, member: Member) -> dict[str, Any]:
+        name = f"{run}-{member.generation}-{member.index}-{member.episode}.mp4"
+
+        def on_step(step: int) -> None:
+            if self._closed:
+                raise _Closed
+            self._now = (run, member), step
+
+        try:
+            played = play(self._runs[run], member, Path(self._folder.name) / name, on_step)
+        except (UserError, DiskError, EnvironmentFailure, NativeError, OSError) as error:
+            return {"state": "failed", "error": str(error)}
+        except _Closed:
+            raise
+        except Exception as error:  # whatever an environment of the user's own raises must not end the page
+            log.exception("member %d of generation %d did not play", member.index, member.generation)
+            return {"state": "failed", "error": f"{type(error).__name__}: {error}"}
+        return {"state": "done", **played, **({"file": name} if played["video"] else {})}

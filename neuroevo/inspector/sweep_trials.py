@@ -1,0 +1,107 @@
+"""A sweep's trials for the page: their values, what they achieved, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from neuroevo.core.errors import UserError
+from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.runs.paths import CONFIG
+from neuroevo.sweeps.tune.ledger import LEDGER, Ledger, Trial
+
+_METRICS = ("validation_mean", "fitness_mean")  # what sweeps go by where they name nothing else
+
+
+class SweepTrials:
+    """The trials of a sweep, which may be going on.
+
+    Attributes:
+        path: The sweep's folder.
+    """
+
+    def __init__(self, path: Path):
+        """Reads nothing yet.
+
+        Args:
+            path: The sweep's folder.
+        """
+        self.path = path
+
+    @staticmethod
+    def is_sweep(path: Path) -> bool:
+        """Whether a folder is a sweep's."""
+        return (path / LEDGER).is_file()
+
+    def trials(self) -> dict[Path, Trial]:
+        """The trials that have a run, by its folder. A sweep may have been moved: its runs are beside its list.
+
+        Raises:
+            UserError: The list cannot be read.
+        """
+        found = {}
+        for trial in Ledger.read(self.path).trials.values():
+            if trial.folder:
+                folder = self.path / Path(trial.folder).name
+                if (folder / CONFIG).is_file():
+                    found[folder] = trial
+        return found
+
+    def payload(self, runs: Sequence[InspectedRun]) -> dict[str, Any]:
+        """Its trials, with the values of the keys that differ, as the page draws them.
+
+        Args:
+            runs: All that the page shows; the number of a trial's run is its place among them.
+
+        Raises:
+            UserError: The list of trials cannot be read.
+        """
+        numbers = {run.path: number for number, run in enumerate(runs)}
+        trials = {numbers[path]: trial for path, trial in self.trials().items() if path in numbers}
+        last = {number: runs[number].metrics.rows[-1] for number in trials if runs[number].metrics.rows}
+        metric = next(
+            (name for name in _METRICS if any(row.get(name) is not None for row in last.values())), _METRICS[0]
+        )
+        keys = list(dict.fromkeys(key for trial in trials.values() for key in trial.values if key != "training.seed"))
+        rows = [
+            {
+                "run": number,
+                "trial": trial.number,
+                "values": [trial.values.get(key) for key in keys],
+                "metric": last.get(number, {}).get(metric),
+                "generations": len(runs[number].metrics.rows),
+                "status": trial.status,
+                "reason": trial.reason,
+            }
+            for number, trial in trials.items()
+        ]
+        return {"name": self.path.name, "metric": metric, "keys": keys, "trials": rows}
+
+
+def runs_of(path: Path, trust: bool) -> tuple[list[InspectedRun], SweepTrials | None]:
+    """The runs that a path names: itself, a sweep's trials, or those right below it.
+
+    Args:
+        path: A folder.
+        trust: As InspectedRun takes it.
+
+    Returns:
+        The runs, at least one, and the sweep if it is one.
+
+    Raises:
+        UserError: There is no run.
+    """
+    if SweepTrials.is_sweep(path):
+        sweep = SweepTrials(path)
+        found = [InspectedRun(folder, folder.name, trust) for folder in sweep.trials()]
+        if not found:
+            raise UserError(f"the sweep in {path} has no trial with a run yet")
+        return found, sweep
+    if path.is_dir() and not (path / CONFIG).is_file():
+        below = sorted(
+            config.parent for pattern in ("*", "*/*", "*/*/*") for config in path.glob(f"{pattern}/{CONFIG}")
+        )
+        if below:
+            return [InspectedRun(each, str(each.relative_to(path)), trust) for each in below], None
+    return [InspectedRun(path, path.name, trust)], None

@@ -1,0 +1,49 @@
+"""Small runs that really played, with all that a page shows of them."""
+
+import pytest
+
+from neuroevo.inspector.inspection import Inspection
+from neuroevo.runs.folder import RunFolder
+from tests.support.runs import config, train
+
+MAZE = {"name": "hard_maze", "options": {"max_episode_steps": 60}}
+MLP = {"name": "mlp", "hidden": [4]}
+NOVELTY = {"name": "ga_ns", "population": 30, "parents": 4, "sigma": 0.3, "k": 5, "archive_probability": 0.1}
+NOVELTY["validation_candidates"] = 2
+TRAINING = {"seed": 1, "generations": 6, "validation_episodes": 1, "test_episodes": 1}
+
+
+def played(path, **changes):
+    """The path of a run that the real evaluator played."""
+    train(RunFolder.create(path, config(**changes)))
+    return path
+
+
+@pytest.fixture(scope="session")
+def maze(tmp_path_factory):
+    """Novelty search in the maze."""
+    path = tmp_path_factory.mktemp("inspected") / "maze"
+    return played(path, env=MAZE, network=MLP, algorithm=NOVELTY, training=TRAINING)
+
+
+@pytest.fixture(scope="session")
+def es(tmp_path_factory):
+    """Evolution strategies in the maze, of which the last two checkpoints are there."""
+    path = tmp_path_factory.mktemp("inspected") / "es"
+    algorithm = {"name": "es", "population": 8, "sigma": 0.1}
+    return played(path, env=MAZE, network=MLP, algorithm=algorithm, training={**TRAINING, "validation_episodes": 0})
+
+
+@pytest.fixture(scope="session")
+def atari(tmp_path_factory):
+    """A genetic algorithm on a game, whose memory is recorded."""
+    path = tmp_path_factory.mktemp("inspected") / "atari"
+    training = {"generations": 3, "max_episode_steps": 40, "validation_episodes": 1, "test_episodes": 1}
+    return played(path, training=training)
+
+
+@pytest.fixture
+def maze_page(maze):
+    """What the page of the maze can ask."""
+    with Inspection([maze]) as inspection:
+        yield inspection

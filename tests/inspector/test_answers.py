@@ -1,0 +1,250 @@
+"""What the page is told, against the runs' files, NumPy, and what members do when they play again."""
+
+import base64
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from neuroevo.analysis.population import read_population
+from neuroevo.core.errors import UserError
+from neuroevo.inspector.inspection import Inspection, Missing
+from neuroevo.inspector.payload import array, plain
+from neuroevo.inspector.playing import Member
+from neuroevo.inspector.rows import Rows
+from neuroevo.runs.members import MembersReader
+from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.reader import RunReader
+from tests.analysis.test_video import decode
+
+DTYPES = {"f4": "<f4", "f8": "<f8", "i4": "<i4", "i2": "<i2"}
+
+
+def values(payload):
+    """An array of a payload."""
+    return np.frombuffer(base64.b64decode(payload["data"]), DTYPES[payload["dtype"]])
+
+
+def points(payload):
+    """Points [P, 2] of a payload with x and y."""
+    return np.stack([values(payload["x"]), values(payload["y"])], axis=1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values())
+def test_arrays_are_what_they_were(dtype):
+    given = np.array([[1, 2], [3, -4]], dtype)
+    assert np.array_equal(values(array(given)), given.ravel())
+
+
+def test_values_become_json():
+    given = {"a": [1, 2.5, float("nan"), float("inf"), True, None], 3: np.float32(0.5), "when": complex(1)}
+    assert plain(given) == {"a": [1, 2.5, None, None, True, None], "3": 0.5, "when": "(1+0j)"}
+
+
+def test_the_cloud_of_a_maze_is_where_episodes_ended(maze, maze_page):
+    cloud = maze_page.answer("cloud/0")
+    assert cloud["kind"] == "position" and cloud["archive"]
+    assert cloud["maze"]["goal"] == [31, 20] and cloud["maze"]["start"] == [36, 184]
+    assert [4, 49, 7, 202] in cloud["maze"]["walls"] and len(cloud["maze"]["walls"]) == 13
+    for generation in (0, 5):
+        shown = maze_page.answer(f"generation/0/{generation}")
+        known = read_population(RunReader(maze), generation, behaviors=True)
+        assert np.allclose(points(shown), known.behaviors)
+        assert np.array_equal(values(shown["fitness"]), known.fitness)
+        novelty = MembersReader(maze).read(generation).novelty
+        assert np.allclose(values(shown["novelty"]), novelty, equal_nan=True)
+        assert (points(shown) >= cloud["low"]).all() and (points(shown) <= cloud["high"]).all()
+
+
+def test_the_cloud_of_a_game_is_the_principal_components_of_its_memory(atari):
+    with Inspection([atari]) as inspection:
+        cloud = inspection.answer("cloud/0")
+        shown = np.concatenate([points(inspection.answer(f"generation/0/{number}")) for number in range(3)])
+    members = MembersReader(atari)
+    memory = np.concatenate([members.read(number).behaviors for number in range(3)]).astype(np.float64)
+    centered = memory - memory.mean(axis=0)
+    _, lengths, rows = np.linalg.svd(centered, full_matrices=False)
+    expected = centered @ rows[:2].T
+    assert cloud["kind"] == "components"
+    assert np.allclose(np.abs(shown), np.abs(expected), atol=1e-3)
+    assert f"({lengths[0] ** 2 / (lengths**2).sum():.0%} of the variance)" in cloud["titles"][0]
+
+
+def test_the_line_of_a_member_is_its_genome_s(maze, maze_page):
+    members = MembersReader(maze)
+    for index in range(30):
+        line = maze_page.answer(f"family/0/5/{index}")["line"]
+        genomes = [members.genome(each["generation"], each["index"]) for each in line]
+        assert genomes[0] == members.genome(5, index)
+        assert [genome.parent for genome in genomes] == [*genomes[1:], None]
+        assert [each["seed"] for each in line[:-1]] == [str(genome.chain[-1][0]) for genome in genomes[:-1]]
+
+
+def test_offspring_of_ancestors_are_counted(maze, maze_page):
+    members = MembersReader(maze)
+    children = Counter(
+        (int(a), int(b)) for number in range(6) for a, b in members.read(number).parents if number and a >= 0
+    )
+    tree = maze_page.answer("family/0/5/3")
+    line = tree["line"]
+    assert [each["offspring"] for each in line] == [children[each["generation"], each["index"]] for each in line]
+    assert tree["all"] == sum(each["offspring"] for each in line) - (len(line) - 1)
+    assert len(values(tree["relatives"]["children"])) == 2 * tree["all"]
+
+
+@pytest.mark.parametrize("begin", [0, 3])
+def test_shares_of_descendants_are_those_of_members_lines(maze, maze_page, begin):
+    members = MembersReader(maze)
+    found = maze_page.answer(f"ancestors/0/{begin}")
+    assert list(values(found["generations"])) == list(range(begin, 6))
+    for at, generation in enumerate(range(begin, 6)):
+        lines = [members.lineage(generation, index) for index in range(30)]
+        from_there = [dict(line).get(begin) for line in lines]
+        for each in found["ancestors"]:
+            assert values(each["shares"])[at] == pytest.approx(from_there.count(each["index"]) / 30)
+        assert values(found["older"])[at] == pytest.approx(from_there.count(None) / 30)
+        assert values(found["left"])[at] == len(set(from_there) - {None})
+        together = sum(values(each["shares"])[at] for each in found["ancestors"])
+        assert together + values(found["others"])[at] + values(found["older"])[at] == pytest.approx(1)
+
+
+def test_the_way_of_the_mean(maze_page):
+    way = points(maze_page.answer("way/0")["mean"])
+    for generation in range(6):
+        assert np.allclose(way[generation], points(maze_page.answer(f"generation/0/{generation}")).mean(axis=0))
+
+
+def test_the_archive_grows_as_the_metrics_say(maze, maze_page):
+    shown = maze_page.answer("archive/0")
+    kept = RunReader(maze).state().algorithm.archive
+    assert np.allclose(points(shown), kept)
+    assert list(values(shown["sizes"])) == [row["archive"] for row in read_rows(maze)]
+
+
+@pytest.mark.parametrize("member", [Member(0, 7, 0), Member(5, 0, 0), Member(5, 29, 0)])
+def test_a_member_plays_as_it_did(maze, maze_page, member):
+    played = maze_page.stage.play(0, member)
+    assert played["state"] == "done", played
+    kept = MembersReader(maze).read(member.generation)
+    assert played["return"] == played["fitness"] == kept.fitness[member.index] and played["same"] is True
+    assert played["steps"] == kept.steps[member.index] == len(values(played["actions"]["values"])) / 2
+    assert np.allclose(points(played["path"])[-1], kept.behaviors[member.index])
+    assert played["genome"]["mutations"] == len(MembersReader(maze).genome(member.generation, member.index).chain)
+    frames = decode(maze_page.stage.video(played["file"]))
+    assert frames.shape[1:] == (played["video"]["height"], played["video"]["width"], 3)
+    assert len(frames) == played["steps"] + 1 and not (frames[0] == frames[-1]).all()
+
+
+def test_a_member_of_evolution_strategies_plays_without_its_checkpoint(es):
+    with Inspection([es]) as inspection:
+        assert not (es / "checkpoints" / "generation-000002.ckpt").exists()
+        played = inspection.stage.play(0, Member(2, 3, 0))
+        assert played["same"] is True and played["genome"]["base"].startswith("sha256:")
+        assert inspection.answer("generation/0/2")["center"] is True
+        assert inspection.answer("family/0/2/3")["line"][0]["offspring"] == 0
+        assert inspection.answer("ancestors/0/0")["ancestors"] == []
+
+
+def test_a_game_s_actions(atari):
+    with Inspection([atari]) as inspection:
+        played = inspection.stage.play(0, Member(2, 1, 0))
+    assert played["same"] is True and played["steps"] <= 40 and not played["actions"]["continuous"]
+    taken = values(played["actions"]["values"])
+    assert len(taken) == played["steps"] and 0 <= taken.min() <= taken.max() < played["actions"]["count"] == 18
+
+
+def test_who_is_not_there_does_not_play(maze_page):
+    for member, said in (
+        (Member(6, 0, 0), "generation 6"),
+        (Member(0, 30, 0), "member 30"),
+        (Member(0, 0, 1), "episode 1"),
+    ):
+        played = maze_page.stage.play(0, member)
+        assert played["state"] == "failed" and said in played["error"] and "out of range" in played["error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("generation/0/6", "[0, 6)"),
+        ("family/0/5/30", "[0, 30)"),
+        ("ancestors/0/9", "generation 9"),
+        ("curves/fitnes_max", "did you mean"),
+    ],
+)
+def test_what_is_out_of_range_is_named(maze_page, name, said):
+    with pytest.raises(UserError, match="expected|range") as error:
+        maze_page.answer(name)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "generation/0", "generation/1/0", "generation/0/-1", "about/x", "about/1", "pages"]
+)
+def test_what_there_is_not(maze_page, name):
+    with pytest.raises(Missing):
+        maze_page.answer(name)
+
+
+def test_curves_of_runs_that_differ_by_their_seed_are_one(maze, atari, tmp_path):
+    other = shutil.copytree(maze, tmp_path / "other")
+    text = (other / "config.toml").read_text()
+    (other / "config.toml").write_text(text.replace("seed = 1", "seed = 2"))
+    with Inspection([maze, atari, other]) as inspection:
+        inspection.answer("overview")
+        groups = inspection.answer("curves/fitness_max")["groups"]
+    assert sorted(group["runs"] for group in groups) == [[0, 2], [1]]
+    (maze_group,) = (group for group in groups if len(group["runs"]) == 2)
+    expected = [row["fitness_max"] for row in read_rows(maze)]
+    assert list(values(maze_group["generations"]["band"]["mean"])) == expected
+    assert list(values(maze_group["steps"]["lines"][0]["x"])) == [row["steps_total"] for row in read_rows(maze)]
+
+
+def test_rows_are_read_as_they_come(maze, tmp_path):
+    whole = (maze / "metrics.jsonl").read_bytes()
+    ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
+    rows = Rows(tmp_path)
+    rows.refresh()
+    assert rows.rows == [] and rows.problem == ""
+    for length in (ends[0], ends[0] + 10, ends[2], ends[5], ends[1], len(whole)):  # it also goes back, as on resume
+        (tmp_path / "metrics.jsonl").write_bytes(whole[:length])
+        rows.refresh()
+        count = sum(end <= length for end in ends)
+        expected = read_rows(maze)[:count]
+        assert [row["fitness_max"] for row in rows.rows] == [row["fitness_max"] for row in expected]
+        assert [list(each) for each in rows.fitness] == [row["fitness"] for row in expected]
+
+
+def test_rows_end_before_a_damaged_line(maze, tmp_path):
+    lines = (maze / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    rows = Rows(tmp_path)
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join([*lines[:2], lines[2].replace(b"1", b"2", 1), *lines[3:]]))
+    rows.refresh()
+    assert len(rows.rows) == 2 and "line 3" in rows.problem and "CRC-32" in rows.problem
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join(lines))
+    rows.refresh()
+    assert len(rows.rows) == 6 and rows.problem == ""
+
+
+def test_a_run_without_members_shows_what_it_has(maze, tmp_path):
+    old = shutil.copytree(maze, tmp_path / "old")
+    (old / "members.bin").unlink()
+    with Inspection([old]) as inspection:
+        inspection.answer("overview")
+        assert inspection.answer("cloud/0")["kind"] == "index"
+        shown = inspection.answer("generation/0/3")
+        assert list(values(shown["fitness"])) == read_rows(maze)[3]["fitness"]
+        assert list(points(shown)[:, 0]) == list(range(30)) and "parents" not in shown
+        assert inspection.stage.play(0, Member(5, 3, 0))["same"] is True  # the checkpoint before is kept
+        assert "not known" in inspection.stage.play(0, Member(1, 3, 0))["error"]
+
+
+def test_what_a_run_is(maze, maze_page):
+    maze_page.answer("overview")
+    with (maze / "log.txt").open("a") as file:
+        file.write("2026-01-01 00:00:00,000 WARNING the sky is <b>blue</b>\n")
+    shown = maze_page.answer("about/0")
+    assert shown["settings"]["algorithm"]["sigma"] == 0.3
+    assert shown["info"]["versions"]["numpy"] == np.__version__
+    assert shown["warnings"] == ["2026-01-01 00:00:00,000 WARNING the sky is <b>blue</b>"]

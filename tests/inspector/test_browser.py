@@ -1,0 +1,241 @@
+"""The page in a real browser, the system's Chromium; what these tests see is what a user sees."""
+
+import shutil
+
+import pytest
+
+from neuroevo.inspector.inspection import Inspection
+from neuroevo.inspector.serving import served
+from neuroevo.runs.members import MembersReader
+from tests.support.browser import CHROMIUM, shown_in, started_browser
+from tests.support.made_up_run import made_up_run
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install -y chromium"),
+]
+DRAWN = "document.getElementById('cloud').data.find((trace) => trace.type === 'scattergl' && trace.marker.colorscale)"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with started_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def shown(browser):
+    """A window; when the test is over nothing has gone wrong in it, and it has asked nobody else for anything."""
+    shown = shown_in(browser)
+    yield shown
+    assert shown.complaints == []
+    assert all(host.startswith("127.0.0.1:") or host in ("data", "blob") for host in shown.hosts), shown.hosts
+    shown.page.context.close()
+
+
+@pytest.fixture
+def page_of(maze):
+    """The maze's page at its address."""
+    with Inspection([maze]) as inspection, served(inspection) as address:
+        yield address
+
+
+def text(shown, selector):
+    return shown.page.inner_text(selector)
+
+
+def test_the_page_shows_the_run(shown, page_of):
+    shown.visit(page_of)
+    assert "ga_ns on hard_maze" in text(shown, "#title") and "6 generations" in text(shown, "#title")
+    assert "sigma" in text(shown, "#about")
+    assert "30 members" in text(shown, "#generation-facts")
+    assert shown.value(f"{DRAWN}.x.length") == 30
+    for plot in ("curves", "cloud", "family", "takeover"):
+        assert shown.value(f"document.getElementById('{plot}').data.length") > 0
+    assert shown.page.is_hidden("#problem")
+
+
+def test_the_slider_moves_the_cloud(shown, page_of, maze):
+    shown.visit(page_of)
+    last = shown.value(f"Array.from({DRAWN}.x)")
+    shown.page.focus("#generation")
+    shown.page.keyboard.press("Home")
+    shown.until("document.getElementById('generation-number').textContent === '0'")
+    shown.until(f"{DRAWN}.x[0] !== {last[0]}")
+    first = MembersReader(maze).read(0)
+    assert shown.value(f"Array.from({DRAWN}.x)") == pytest.approx(first.behaviors[:, 0].tolist())
+    shown.page.keyboard.press("ArrowRight")
+    shown.until("document.getElementById('generation-number').textContent === '1'")
+
+
+def click_on_member(shown, index, modifiers=()):
+    """Clicks where the plot has a member's dot."""
+    x, y = shown.value(
+        f"""(() => {{
+            const plot = document.getElementById('cloud'), box = plot.getBoundingClientRect(), all = plot._fullLayout;
+            const at = (axis, value) => axis._offset + axis.d2p(value);
+            return [box.x + at(all.xaxis, {DRAWN}.x[{index}]), box.y + at(all.yaxis, {DRAWN}.y[{index}])];
+        }})()"""
+    )
+    for modifier in modifiers:
+        shown.page.keyboard.down(modifier)
+    shown.page.mouse.move(x, y)
+    shown.page.mouse.click(x, y)
+    for modifier in modifiers:
+        shown.page.keyboard.up(modifier)
+
+
+def watch(shown, slot):
+    """Waits until a slot's video has pictures and plays."""
+    video = f".stage[data-slot={slot}] video"
+    shown.page.wait_for_selector(video)
+    shown.until(f"document.querySelector('{video}').readyState >= 3")
+    shown.until(f"document.querySelector('{video}').currentTime > 0")
+    return video
+
+
+def test_a_click_plays_a_video_that_decodes(shown, page_of, maze):
+    shown.visit(page_of)
+    shown.page.locator("#cloud").scroll_into_view_if_needed()
+    click_on_member(shown, 12)
+    shown.page.wait_for_selector(".stage[data-slot=a] table")
+    told = text(shown, ".stage[data-slot=a] h3")
+    generation, index = (int(word) for word in told.replace(",", "").split() if word.isdigit())
+    assert generation == 5
+    video = watch(shown, "a")
+    colors = shown.value(
+        f"""(() => {{
+            const video = document.querySelector('{video}'), canvas = document.createElement('canvas');
+            [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
+            const pen = canvas.getContext('2d');
+            pen.drawImage(video, 0, 0);
+            return new Set(new Uint32Array(pen.getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size;
+        }})()"""
+    )
+    assert colors > 3  # walls, floor, robot
+    members = MembersReader(maze).read(5)
+    told = text(shown, ".stage[data-slot=a] table")
+    assert "as in the run" in told and f"{members.steps[index]}" in told
+    assert f"{members.fitness[index]:,.6f}"[:7] in told
+
+
+def test_two_members_side_by_side(shown, page_of):
+    shown.visit(page_of)
+    shown.page.click("#fittest")
+    shown.page.wait_for_selector(".stage[data-slot=a] table")
+    shown.page.fill("#member", "3")
+    shown.page.locator("#cloud").scroll_into_view_if_needed()
+    click_on_member(shown, 7, ["Shift"])
+    shown.page.wait_for_selector(".stage[data-slot=b] table")
+    assert watch(shown, "a") and watch(shown, "b")
+    assert text(shown, ".stage[data-slot=a] h3") != text(shown, ".stage[data-slot=b] h3")
+
+
+def test_who_is_not_there_is_told(shown, page_of):
+    shown.visit(page_of)
+    shown.value("inspector.play('a', 5, 99)")
+    shown.page.wait_for_selector(".stage[data-slot=a] .failed")
+    assert "member 99 of generation 5 is out of range [0, 30)" in text(shown, ".stage[data-slot=a]")
+
+
+def test_two_runs_compare(shown, maze, es):
+    with Inspection([maze, es]) as inspection, served(inspection) as address:
+        shown.visit(address)
+        names = shown.value("document.getElementById('curves').data.map((trace) => trace.name)")
+        assert sorted(name.split(",")[0] for name in names) == ["es", "ga_ns"]
+        shown.page.select_option("#run", "1")
+        shown.until("document.getElementById('title').textContent.startsWith('es on')")
+        shown.until(f"{DRAWN}.x.length === 8")
+
+
+def test_a_run_that_goes_on_is_followed(shown, maze, tmp_path):
+    run = shutil.copytree(maze, tmp_path / "run")
+    lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    members = (run / "members.bin").read_bytes()
+    (run / "members.bin").unlink()
+    (run / "metrics.jsonl").write_bytes(b"".join(lines[:3]))
+    with Inspection([run]) as inspection, served(inspection) as address:
+        shown.visit(address)
+        assert "3 generations" in text(shown, "#title")
+        (run / "metrics.jsonl").write_bytes(b"".join(lines))
+        shown.until("document.getElementById('title').textContent.includes('6 generations')")
+        shown.until("document.getElementById('generation-number').textContent === '5'")
+        (run / "members.bin").write_bytes(members)
+        shutil.rmtree(run)
+        shown.until("document.getElementById('problem').textContent.includes('is gone')")
+
+
+def test_what_a_run_s_files_say_is_no_html(shown, maze, tmp_path):
+    run = shutil.copytree(maze, tmp_path / "<img src=x onerror=alert(1)>")
+    with (run / "log.txt").open("a") as file:
+        file.write("2026-01-01 00:00:00,000 WARNING <script>document.title = 'theirs'</script><b>bold</b>\n")
+    with Inspection([run, maze]) as inspection, served(inspection) as address:
+        shown.visit(address)
+        shown.page.click("#about-tabs button:nth-child(3)")
+        assert "<b>bold</b>" in text(shown, "#about")
+        assert shown.value("document.querySelectorAll('img, #about b, #about script').length") == 0
+        assert "theirs" not in shown.page.title()
+
+
+def test_a_wrong_token_is_refused(browser, page_of):
+    shown = shown_in(browser)
+    answer = shown.page.goto(page_of[:-3] + "xx/")
+    assert answer.status == 403 and "token" in shown.page.inner_text("body")
+    shown.page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_nothing_sticks_out(browser, page_of, width, scheme):
+    shown = shown_in(browser, width, scheme)
+    shown.visit(page_of)
+    assert shown.value("document.documentElement.scrollWidth") <= width
+    outside = """Array.from(document.querySelectorAll('.panel')).filter((panel) => {
+        const right = (each) => each.getBoundingClientRect().right;
+        const parts = Array.from(panel.querySelectorAll('.bar > *, .hint, select, button'));
+        return parts.some((each) => each.offsetParent && right(each) > right(panel));
+    }).map((panel) => panel.className)"""
+    assert shown.value(outside) == []
+    ground = shown.value("getComputedStyle(document.documentElement).backgroundColor")
+    assert (sum(map(int, ground[4:-1].split(","))) < 380) == (scheme == "dark")
+    assert shown.complaints == []
+    shown.page.context.close()
+
+
+def test_an_export_needs_no_server(shown, maze, tmp_path):
+    from neuroevo.inspector.export import export, parse_member
+
+    with Inspection([maze]) as inspection:
+        export(inspection, tmp_path / "page", [parse_member("5:3")])
+    shown.hosts.add("127.0.0.1:0")
+    shown.visit(f"file://{tmp_path / 'page' / 'index.html'}")
+    assert shown.value(f"{DRAWN}.x.length") == 30
+    shown.value("inspector.play('a', 5, 3)")
+    assert watch(shown, "a")
+    assert shown.hosts == {"127.0.0.1:0", "file", "data"} or shown.hosts == {"127.0.0.1:0", "file"}
+    shown.hosts.clear()
+
+
+def test_ten_thousand_dots_stay_smooth(shown, tmp_path, capsys):
+    made_up_run(tmp_path / "large", 12, 10_000)
+    with Inspection([tmp_path / "large"]) as inspection, served(inspection) as address:
+        shown.visit(address)
+        times = shown.value(
+            """(async () => {
+                for (let at = 0; at < 12; at++) { inspector.setGeneration(at); await inspector.fittest(at); }
+                const times = [];
+                let before = performance.now();
+                for (let frame = 0; frame < 36; frame++) {
+                    inspector.setGeneration(frame % 12);
+                    await new Promise(requestAnimationFrame);
+                    times.push(performance.now() - before);
+                    before = performance.now();
+                }
+                return times.sort((a, b) => a - b);
+            })()"""
+        )
+        shown.until(f"{DRAWN}.x.length === 10000")
+        shown.until("document.getElementById('generation-number').textContent === '11'")
+    with capsys.disabled():
+        median, slow = (f"{times[int(share * len(times))]:.0f} ms" for share in (0.5, 0.95))
+        print(f"\n10,000 dots: a frame takes {median} in the median; one of twenty takes over {slow}")

@@ -1,0 +1,109 @@
+"""`neuroevo inspect`: what it refuses, and how it ends."""
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+from typer.testing import CliRunner
+
+from neuroevo.cli import app
+from neuroevo.inspector import packages
+
+
+def command(*words):
+    return CliRunner().invoke(app, ["inspect", *map(str, words), "--no-browser"])
+
+
+def refused(*words):
+    """What the command says of a mistake of the user's."""
+    result = command(*words)
+    assert result.exit_code == 2, result.output
+    return " ".join(result.stderr.split())
+
+
+def test_what_is_no_run(tmp_path):
+    assert f"there is no run in {tmp_path / 'none'}" in refused(tmp_path / "none")
+    assert f"there is no run in {tmp_path}" in refused(tmp_path)
+    (tmp_path / "file").write_text("x")
+    assert f"there is no run in {tmp_path / 'file'}" in refused(tmp_path / "file")
+
+
+def test_a_port_in_use(maze):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert f"port {port} is in use" in refused(maze, "--port", port)
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http"])
+def test_what_is_no_port(maze, port):
+    assert "--port" in refused(maze, "--port", port)
+
+
+@pytest.mark.parametrize("member", ["12", "1:2:3", "a:1", "-1:0", "1:"])
+def test_what_is_no_member(maze, tmp_path, member):
+    assert f"--member {member}: expected GENERATION:INDEX" in refused(
+        maze, "--export", tmp_path / "x", f"--member={member}"
+    )
+
+
+def test_members_are_for_exports(maze):
+    assert "--export" in refused(maze, "--member", "1:2")
+
+
+def test_a_package_that_is_missing(maze, monkeypatch):
+    monkeypatch.setattr(packages, "find_spec", lambda name: None if name == "plotly" else object())
+    said = refused(maze)
+    assert "needs plotly" in said and 'pip install "neuroevo[inspect]"' in said
+
+
+def test_it_serves_until_it_is_interrupted(maze):
+    words = [sys.executable, "-m", "neuroevo", "inspect", str(maze), "--no-browser"]
+    with subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        line = process.stdout.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/\S+/", line)[0]
+        with urllib.request.urlopen(f"{address}data/overview.json") as answer:
+            assert answer.status == 200
+        with pytest.raises(urllib.error.HTTPError) as error:
+            urllib.request.urlopen(re.sub(r"/[^/]+/$", "/wrong/", address))
+        assert error.value.code == 403
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "neuroevo: interrupted\n")
+
+
+def test_a_stranger_s_run_is_shown_and_nobody_of_it_plays(maze, tmp_path, monkeypatch):
+    from neuroevo.inspector.inspection import Inspection
+    from neuroevo.inspector.playing import Member
+
+    theirs = shutil.copytree(maze, tmp_path / "theirs")
+    text = (theirs / "config.toml").read_text()
+    (theirs / "config.toml").write_text(
+        text.replace('name = "mlp"', 'name = "their_nets:small"').replace("hidden = [\n    4,\n]\n", "")
+    )
+    (tmp_path / "their_nets.py").write_text(
+        f"open({str(tmp_path / 'ran')!r}, 'w')\ndef small(shape, outputs): return ['dense 4']\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with Inspection([theirs]) as inspection:
+        (run,) = inspection.answer("overview")["runs"]
+        assert run["generations"] == 6 and "their_nets" in run["why_not"] and "--trust" in run["why_not"]
+        names = [
+            "alone/0",
+            "about/0",
+            "cloud/0",
+            "generation/0/3",
+            "way/0",
+            "family/0/5/0",
+            "ancestors/0/0",
+            "curves/fitness_max",
+        ]
+        assert all(inspection.answer(name) for name in names)
+        played = inspection.stage.play(0, Member(0, 0, 0))
+        assert played["state"] == "failed" and "--trust" in played["error"]
+    assert not (tmp_path / "ran").exists()
