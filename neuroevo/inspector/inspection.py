@@ -33,6 +33,9 @@ from neuroevo.inspector.stage import Stage
 from neuroevo.inspector.survey import Survey
 from neuroevo.inspector.sweep_trials import SweepTrials, runs_of
 
+BEGINNING = 8
+"""Up to so many generations the axes of the cloud are fitted anew with each; main.js has the number, too."""
+
 
 class Missing(UserError):
     """The page asks for something that there is not."""
@@ -68,7 +71,7 @@ class Inspection:
                     self.runs.append(run)
         self.stage = Stage(self.runs)
         self._lock = threading.RLock()  # of all but the stage: readers of files are no friends of threads
-        self._projections: dict[int, Projection] = {}
+        self._projections: dict[int, tuple[int, Projection]] = {}  # with how many generations there were then
         self._surveys: dict[int, Survey] = {}
 
     def __enter__(self) -> Inspection:
@@ -147,13 +150,19 @@ class Inspection:
         return {"runs": found, "columns": learning.columns(self.runs), "sweeps": len(self._sweeps)}
 
     def _projection(self, number: int) -> Projection:
-        if number not in self._projections:
-            self._projections[number] = project(self._run(number))
-        return self._projections[number]
+        """Fitted once, but for a run that has only begun: of its first generations little can be told."""
+        run = self._run(number)
+        fitted, projection = self._projections.get(number, (-1, None))
+        if projection is None or fitted < min(run.generations, BEGINNING):
+            projection = project(run)
+            self._projections[number] = run.generations, projection
+            self._surveys.pop(number, None)
+        return projection
 
     def _survey(self, number: int) -> Survey:
+        projection = self._projection(number)
         if number not in self._surveys:
-            self._surveys[number] = Survey(self._run(number), self._projection(number))
+            self._surveys[number] = Survey(self._run(number), projection)
         self._surveys[number].refresh()
         return self._surveys[number]
 

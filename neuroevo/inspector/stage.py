@@ -12,6 +12,7 @@ from typing import Any
 
 from neuroevo.core.errors import DiskError, EnvironmentFailure, NativeError, UserError
 from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.inspector.payload import plain
 from neuroevo.inspector.playing import Member, play
 
 log = logging.getLogger("neuroevo")
@@ -128,4 +129,4 @@ class Stage:
         except Exception as error:  # whatever an environment of the user's own raises must not end the page
             log.exception("member %d of generation %d did not play", member.index, member.generation)
             return {"state": "failed", "error": f"{type(error).__name__}: {error}"}
-        return {"state": "done", **played, **({"file": name} if played["video"] else {})}
+        return {"state": "done", **plain(played), **({"file": name} if played["video"] else {})}

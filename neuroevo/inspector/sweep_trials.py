@@ -8,6 +8,7 @@ from typing import Any
 
 from neuroevo.core.errors import UserError
 from neuroevo.inspector.inspected_run import InspectedRun
+from neuroevo.inspector.payload import plain
 from neuroevo.runs.paths import CONFIG
 from neuroevo.sweeps.tune.ledger import LEDGER, Ledger, Trial
 
@@ -68,7 +69,7 @@ class SweepTrials:
             {
                 "run": number,
                 "trial": trial.number,
-                "values": [trial.values.get(key) for key in keys],
+                "values": plain([trial.values.get(key) for key in keys]),
                 "metric": last.get(number, {}).get(metric),
                 "generations": len(runs[number].metrics.rows),
                 "status": trial.status,

@@ -31,7 +31,7 @@ def es(tmp_path_factory):
     """Evolution strategies in the maze, of which the last two checkpoints are there."""
     path = tmp_path_factory.mktemp("inspected") / "es"
     algorithm = {"name": "es", "population": 8, "sigma": 0.1}
-    return played(path, env=MAZE, network=MLP, algorithm=algorithm, training={**TRAINING, "validation_episodes": 0})
+    return played(path, env=MAZE, network=MLP, algorithm=algorithm, training=TRAINING)
 
 
 @pytest.fixture(scope="session")

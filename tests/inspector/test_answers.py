@@ -1,6 +1,7 @@
 """What the page is told, against the runs' files, NumPy, and what members do when they play again."""
 
 import base64
+import json
 import shutil
 from collections import Counter
 
@@ -248,3 +249,33 @@ def test_what_a_run_is(maze, maze_page):
     assert shown["settings"]["algorithm"]["sigma"] == 0.3
     assert shown["info"]["versions"]["numpy"] == np.__version__
     assert shown["warnings"] == ["2026-01-01 00:00:00,000 WARNING the sky is <b>blue</b>"]
+
+
+def test_the_trials_of_a_sweep(maze, tmp_path):
+    sweep, trials = tmp_path / "sweep", []
+    for number, sigma in enumerate((0.1, 0.2)):
+        folder = shutil.copytree(maze, sweep / f"trial-{number:05d}")
+        values = {"algorithm.sigma": sigma, "network.hidden": [4], "training.seed": number}
+        trials.append({"number": number, "values": values, "status": "finished", "folder": str(folder), "reason": ""})
+    trials.append({"number": 2, "values": {"algorithm.sigma": 0.3}, "status": "waiting", "folder": "", "reason": ""})
+    (sweep / "trials.json").write_text(json.dumps(trials))
+    moved = sweep.rename(tmp_path / "moved")
+    with Inspection([moved]) as inspection:
+        assert [run["name"] for run in inspection.answer("overview")["runs"]] == ["trial-00000", "trial-00001"]
+        (shown,) = inspection.answer("sweep")["sweeps"]
+    last = read_rows(maze)[-1]["validation_mean"]
+    assert (shown["metric"], shown["keys"]) == ("validation_mean", ["algorithm.sigma", "network.hidden"])
+    assert [(each["values"], each["metric"]) for each in shown["trials"]] == [([0.1, [4]], last), ([0.2, [4]], last)]
+
+
+def test_axes_are_fitted_anew_while_a_run_begins(maze, tmp_path):
+    run = shutil.copytree(maze, tmp_path / "run")
+    lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "metrics.jsonl").write_bytes(lines[0])
+    members = (run / "members.bin").rename(tmp_path / "members.bin")
+    with Inspection([run]) as inspection:
+        assert inspection.answer("cloud/0")["kind"] == "index"
+        members.rename(run / "members.bin")
+        (run / "metrics.jsonl").write_bytes(b"".join(lines))
+        inspection.answer("overview")
+        assert inspection.answer("cloud/0")["kind"] == "position"

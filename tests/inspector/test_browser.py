@@ -1,6 +1,10 @@
 """The page in a real browser, the system's Chromium; what these tests see is what a user sees."""
 
+import re
 import shutil
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -239,3 +243,23 @@ def test_ten_thousand_dots_stay_smooth(shown, tmp_path, capsys):
     with capsys.disabled():
         median, slow = (f"{times[int(share * len(times))]:.0f} ms" for share in (0.5, 0.95))
         print(f"\n10,000 dots: a frame takes {median} in the median; one of twenty takes over {slow}")
+
+
+def test_a_large_run_is_there_soon_and_takes_little_memory(shown, tmp_path, capsys):
+    made_up_run(tmp_path / "large", 1000, 1000)
+    words = [sys.executable, "-m", "neuroevo", "inspect", str(tmp_path / "large"), "--no-browser"]
+    with subprocess.Popen(words, text=True, stdout=subprocess.PIPE) as process:
+        address = re.search(r"http://\S+/", process.stdout.readline())[0]
+        begun = time.perf_counter()
+        shown.visit(address, until="page")
+        ready = time.perf_counter() - begun
+        shown.until("document.documentElement.dataset.ready === 'all'")
+        whole = time.perf_counter() - begun
+        shown.value("inspector.setGeneration(500)")
+        shown.until("document.getElementById('generation-facts').textContent.startsWith('1,000 members')")
+        with open(f"/proc/{process.pid}/status") as file:
+            peak = int(re.search(r"VmHWM:\s+(\d+) kB", file.read())[1]) / 1e3
+        process.terminate()
+    with capsys.disabled():
+        print(f"\n1,000 x 1,000: the page is there after {ready:.1f} s, all of it after {whole:.1f} s; {peak:.0f} MB")
+    assert peak < 500

@@ -63,7 +63,6 @@ def test_no_answer_may_be_used_by_others(client):
     "path",
     [
         "none.js",
-        "../pyproject.toml",
         "..%2f..%2fserver.py",
         "data/none.json",
         "data/about/1.json",

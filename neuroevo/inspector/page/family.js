@@ -82,7 +82,7 @@
     const traces = shares.ancestors.map((each, place) => area(array(each.shares), `member ${each.index}`, colors[place % colors.length]));
     traces.push(area(array(shares.others), "others of it", inspector.css("--faint")));
     const older = array(shares.older);
-    if (older.some((value) => value > 0)) traces.push(area(older, "from others", inspector.css("--grid")));
+    if (older.some((value) => value > 1e-5)) traces.push(area(older, "from others", inspector.css("--grid")));
     const layout = inspector.layout("generation", "share of the population", {
       margin: { l: 56, r: 8, t: 8, b: 40 },
       yaxis: { range: [0, 1], tickformat: ".0%" },
@@ -100,7 +100,7 @@
     const one = left.indexOf(1);
     const begin = `Of generation ${shares.begin}'s ${number(left[0])} members`;
     if (one >= 0) return `${begin} one alone has descendants from generation ${generations[one]} on.`;
-    return `${begin} ${number(left.at(-1))} have descendants in generation ${generations.at(-1)}.`;
+    return `${begin}, ${number(left.at(-1))} have descendants in generation ${generations.at(-1)}.`;
   }
 
   inspector.refreshTakeover = inspector.latest(async () => {

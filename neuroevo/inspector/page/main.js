@@ -4,6 +4,7 @@
 {
   const { byId, get, make, state } = inspector;
   const POLL = 2000; // ms
+  const BEGINNING = 8; // generations, as inspection.py has it
   const FRAME = 120; // ms, of a generation while they are played
   let playing = null;
 
@@ -69,7 +70,8 @@
     inspector.setColumns();
     inspector.setAncestors();
     await Promise.all([inspector.refreshCurves(), inspector.refreshAbout(), inspector.refreshTrials()]);
-    if (before.runs[state.run].generations === 0) await inspector.refreshCloud();
+    const had = before.runs[state.run].generations;
+    if (had < BEGINNING || inspector.run().generations < had) await inspector.refreshCloud(); // its axes, or who is there
     if (atEnd) inspector.setGeneration(inspector.run().generations - 1);
     await inspector.refreshWay();
     await Promise.all([byId("family-of").value === "last" ? inspector.refreshFamily() : null, inspector.refreshTakeover()]);

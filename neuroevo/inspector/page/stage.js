@@ -18,7 +18,7 @@
   function rows(played) {
     const of = (name, ...value) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, ...value));
     const same =
-      played.same === null ? "" : played.same ? make("span", { class: "match", title: "The episode was played again, with the same return" }, " as in the run") : make("span", { class: "mismatch" }, ` but ${number(played.fitness, 10)} in the run`);
+      played.same === null ? "" : played.same ? make("span", { class: "match", title: "The episode was played again, with the same return" }, " ✓ as in the run") : make("span", { class: "mismatch" }, ` but ${number(played.fitness, 10)} in the run`);
     const found = [of("return", number(played.return, 10), same)];
     if (played.episodes > 1) found.push(of("fitness", `${number(played.fitness, 10)}, of ${played.episodes} episodes`));
     found.push(of("steps", number(played.steps), played.steps === played.max_episode_steps ? " (cut off)" : ""));
