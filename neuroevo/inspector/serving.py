@@ -41,7 +41,12 @@ def served(inspection: Inspection, port: int = 0) -> Iterator[str]:
         token = secrets.token_urlsafe(24)
         # A request that is not over when the page ends is one for something that takes seconds, or a page that polls.
         config = uvicorn.Config(
-            make_app(inspection, token, port), log_level="error", access_log=False, timeout_graceful_shutdown=1
+            make_app(inspection, token, port),
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listener],), name="server", daemon=True)

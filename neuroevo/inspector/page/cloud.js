@@ -17,6 +17,8 @@
     if (!cache.has(name)) {
       const found = await get(name);
       for (const each of ["x", "y", "fitness", "steps", "parents", "novelty"]) if (found[each]) found[each] = array(found[each]);
+      if (found.parents) found.families = byParent(found.parents);
+      found.facts = facts(found);
       cache.set(name, found);
       if (cache.size > KEPT) cache.delete(cache.keys().next().value);
     }
@@ -43,7 +45,7 @@
     if (by === "parent") {
       const steps = [inspector.css("--faint"), ...inspector.palette()];
       const scale = steps.flatMap((color, place) => [[place / steps.length, color], [(place + 1) / steps.length, color]]);
-      return { color: byParent(now.parents).values, colorscale: scale, cmin: -0.5, cmax: COLORED + 0.5, showscale: false };
+      return { color: now.families.values, colorscale: scale, cmin: -0.5, cmax: COLORED + 0.5, showscale: false };
     }
     const values = now[by];
     const range = by === "fitness" ? cloud.fitness : extent(values);
@@ -107,8 +109,8 @@
     const range = (axis) => [cloud.low[axis], cloud.high[axis]];
     const box = flat && cloud.maze ? bounds(cloud.maze.walls) : [range(0), range(1)];
     const layout = inspector.layout(cloud.titles[0], cloud.titles[1], {
-      xaxis: { range: box[0], ...(flat ? { constrain: "domain" } : {}) },
-      yaxis: { range: cloud.maze ? [...box[1]].reverse() : box[1], ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
+      xaxis: { automargin: false, range: box[0], ...(flat ? { constrain: "domain" } : {}) },
+      yaxis: { automargin: false, range: cloud.maze ? [...box[1]].reverse() : box[1], ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
       shapes: shapes(),
       uirevision: `cloud ${inspector.state.run}`,
       margin: { l: 56, r: 8, t: 4, b: 40 },
@@ -122,14 +124,22 @@
     return [x, y].map((all) => [Math.min(...all) - 5, Math.max(...all) + 5]);
   }
 
-  function facts() {
-    const fitness = [...now.fitness].sort((a, b) => a - b);
-    const parts = [`${now.size.toLocaleString("en-US")} members`, `fitness ${inspector.number(fitness[0])} to ${inspector.number(fitness.at(-1))}, median ${inspector.number(fitness[fitness.length >> 1])}`];
-    if (now.parents) {
-      const { parents, most } = byParent(now.parents);
-      if (most) parts.push(`${parents.length} parents, one with ${Math.round((100 * most[1]) / now.size)}% of the offspring`);
+  function facts({ size, fitness, families }) {
+    const sorted = fitness.toSorted();
+    const range = `${inspector.number(sorted[0])} to ${inspector.number(sorted[size - 1])}`;
+    const parts = [`${size.toLocaleString("en-US")} members`, `fitness ${range}, median ${inspector.number(sorted[size >> 1])}`];
+    if (families && families.most) {
+      const share = Math.round((100 * families.most[1]) / size);
+      parts.push(`${families.parents.length} parents, one with ${share}% of the offspring`);
     }
-    byId("generation-facts").textContent = parts.join(" · ");
+    return parts.join(" · ");
+  }
+
+  function offerColors() {
+    const names = ["fitness", "novelty", "steps", "parent"].filter((name) => (name === "parent" ? now.families && !now.center : now[name]));
+    const select = byId("color");
+    if (names.join() === Array.from(select.options, (option) => option.value).join()) return;
+    inspector.options(select, names.map((name) => [name, name]), names.includes(select.value) ? select.value : "fitness");
   }
 
   const drawGeneration = inspector.latest(async () => {
@@ -142,11 +152,9 @@
       await inspector.blank("cloud", error.message);
       return;
     }
-    const known = [["fitness", "fitness"], ["novelty", "novelty"], ["steps", "steps"], ["parent", "parent"]].filter(([name]) => (name === "parent" ? now.parents && !now.center : now[name]));
-    const before = byId("color").value;
-    inspector.options(byId("color"), known, known.some(([name]) => name === before) ? before : "fitness");
+    offerColors();
     byId("member").max = now.size - 1;
-    facts();
+    byId("generation-facts").textContent = now.facts;
     await redraw();
     inspector.say("drawn");
     const next = number + 1; // whoever moves the slider moves it on
