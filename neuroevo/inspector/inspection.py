@@ -147,7 +147,12 @@ class Inspection:
                     "episodes": 1 if config is None else config.training.episodes,
                 }
             )
-        return {"runs": found, "columns": learning.columns(self.runs), "sweeps": len(self._sweeps)}
+        return {
+            "runs": found,
+            "columns": learning.columns(self.runs),
+            "column": learning.column_of(self.runs),
+            "sweeps": len(self._sweeps),
+        }
 
     def _projection(self, number: int) -> Projection:
         """Fitted once, but for a run that has only begun: of its first generations little can be told."""

@@ -28,6 +28,13 @@ def columns(runs: Sequence[InspectedRun]) -> list[str]:
     return list(dict.fromkeys([*own, *more]))
 
 
+def column_of(runs: Sequence[InspectedRun]) -> str:
+    """The column that runs are compared by at first: the elites' test returns, where all have them."""
+    last = [run.metrics.rows[-1] for run in runs if run.metrics.rows]
+    known = (name for name in ("test_mean", "validation_mean") if all(row[name] is not None for row in last))
+    return next(known, "fitness_mean")
+
+
 def progress(run: InspectedRun) -> dict[str, Any]:
     """What a run's populations and elites achieved, against each of the axes."""
     found: dict[str, Any] = {"axes": {name: title for name, (title, _) in X_AXES.items()}}

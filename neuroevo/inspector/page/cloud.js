@@ -4,6 +4,7 @@
 {
   const { byId, get, array } = inspector;
   const COLORED = 7; // parents with a color of their own
+  const CLASSES = 16; // of color
   const KEPT = 60; // generations that are not asked for again
   let cloud = null; // the run's axes, maze, ranges
   let way = null;
@@ -39,17 +40,34 @@
     return { values: keys.map((key) => ranks.get(key) || 0), parents: known, most: known[0] };
   }
 
+  // The class of color of each member, the colors, and a trace that shows what they mean. Plotly takes five times as long
+  // for ten thousand dots each with a color of its own.
   function colors() {
     const by = byId("color").value;
-    const bar = (title) => ({ thickness: 8, outlinewidth: 0, len: 0.9, title: { text: title, side: "right", font: { size: 11 } }, tickfont: { size: 10, color: inspector.css("--quiet") } });
-    if (by === "parent") {
-      const steps = [inspector.css("--faint"), ...inspector.palette()];
-      const scale = steps.flatMap((color, place) => [[place / steps.length, color], [(place + 1) / steps.length, color]]);
-      return { color: now.families.values, colorscale: scale, cmin: -0.5, cmax: COLORED + 0.5, showscale: false };
-    }
+    if (by === "parent") return { classes: now.families.values, palette: [inspector.css("--faint"), ...inspector.palette()], bar: [] };
     const values = now[by];
-    const range = by === "fitness" ? cloud.fitness : extent(values);
-    return { color: values, colorscale: inspector.scale(), cmin: range[0], cmax: range[1], showscale: true, colorbar: bar(by) };
+    const [low, high] = by === "fitness" ? cloud.fitness : extent(values);
+    const classOf = (value) => (Number.isNaN(value) ? 0 : 1 + Math.min(Math.max(Math.floor(((value - low) / (high - low || 1)) * CLASSES), 0), CLASSES - 1));
+    const scale = inspector.scale();
+    const palette = [inspector.css("--faint"), ...Array.from({ length: CLASSES }, (_, place) => inspector.between(scale, place / (CLASSES - 1)))];
+    const colorbar = { thickness: 8, outlinewidth: 0, len: 0.9, title: { text: by, side: "right", font: { size: 11 } }, tickfont: { size: 10, color: inspector.css("--quiet") } };
+    const marker = { color: [low], cmin: low, cmax: high > low ? high : low + 1, colorscale: scale, showscale: true, colorbar };
+    return { classes: Array.from(values, classOf), palette, bar: [{ x: [null], y: [null], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker }] };
+  }
+
+  // The members as traces, one for each color; meta.members says who their dots are.
+  function dots(size) {
+    const { classes, palette, bar } = colors();
+    const groups = palette.map(() => []);
+    for (let index = 0; index < now.size; index++) groups[classes[index]].push(index);
+    const drawn = groups.map((members, place) => ({
+      x: Float32Array.from(members, (index) => now.x[index]),
+      y: Float32Array.from(members, (index) => now.y[index]),
+      meta: { members },
+      ...{ type: "scattergl", mode: "markers", hoverinfo: "none", showlegend: false },
+      marker: { size, opacity: 0.85, color: palette[place], line: { width: 0 } },
+    }));
+    return [...bar, ...drawn.filter((each) => each.meta.members.length)];
   }
 
   function extent(values) {
@@ -71,7 +89,6 @@
 
   function traces() {
     const size = now.size > 4000 ? 4 : now.size > 800 ? 5 : 7;
-    const members = { x: now.x, y: now.y, type: "scattergl", mode: "markers", hoverinfo: "none", showlegend: false, marker: { size, opacity: 0.8, line: { width: 0 }, ...colors() } };
     const line = (x, y, color, name, width = 1.6) => ({ x, y, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, name, line: { color, width } });
     const found = [];
     if (archive && byId("archive").checked) {
@@ -79,7 +96,7 @@
       const mark = { size: 5, symbol: "cross-thin", line: { width: 1, color: inspector.css("--quiet") } };
       found.push({ x: archive.x.slice(0, count), y: archive.y.slice(0, count), type: "scattergl", mode: "markers", hoverinfo: "skip", showlegend: false, marker: { ...mark, color: inspector.css("--quiet") } });
     }
-    found.push(members);
+    found.push(...dots(size));
     if (way && byId("way").checked) {
       const past = now.generation + 1;
       found.push(line(way.mean.x.slice(0, past), way.mean.y.slice(0, past), inspector.css("--text"), "way of the mean"));
@@ -96,15 +113,11 @@
         found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
       }
     }
-    return { found, members: found.indexOf(members) };
+    return found;
   }
-
-  let place = 0; // of the members among the traces
 
   async function redraw() {
     if (!cloud || !now) return;
-    const { found, members } = traces();
-    place = members;
     const flat = cloud.kind === "position";
     const range = (axis) => [cloud.low[axis], cloud.high[axis]];
     const box = flat && cloud.maze ? bounds(cloud.maze.walls) : [range(0), range(1)];
@@ -115,7 +128,7 @@
       uirevision: `cloud ${inspector.state.run}`,
       margin: { l: 56, r: 8, t: 4, b: 40 },
     });
-    await inspector.draw("cloud", found, layout);
+    await inspector.draw("cloud", traces(), layout);
   }
 
   function bounds(walls) {
@@ -167,7 +180,7 @@
     return fitness.indexOf(fitness.reduce((a, b) => (b > a ? b : a)));
   };
 
-  const TITLES = { position: "Where episodes ended", components: "Memory at the end, by its principal components", steps: "Fitness against steps", index: "Fitness of the members" };
+  const TITLES = { position: "Where episodes ended", components: "Memory when episodes ended", steps: "Fitness against steps", index: "Fitness of the members" };
 
   inspector.refreshCloud = async () => {
     cache.clear();
@@ -210,13 +223,14 @@
 
   inspector.on("ready", () => {
     const plot = byId("cloud");
+    const memberOf = (event) => event.points.filter((point) => point.data.meta).map((point) => point.data.meta.members[point.pointNumber])[0];
     plot.on("plotly_hover", (event) => {
-      const point = event.points.find((each) => each.curveNumber === place);
-      if (point) describe(point.pointNumber);
+      const index = memberOf(event);
+      if (index !== undefined) describe(index);
     });
     plot.on("plotly_click", (event) => {
-      const point = event.points.find((each) => each.curveNumber === place);
-      if (point) inspector.play(event.event && event.event.shiftKey ? "b" : "a", now.generation, point.pointNumber);
+      const index = memberOf(event);
+      if (index !== undefined) inspector.play(event.event && event.event.shiftKey ? "b" : "a", now.generation, index);
     });
   });
   inspector.on("generation", drawGeneration);

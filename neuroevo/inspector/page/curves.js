@@ -5,6 +5,8 @@
   const { byId, get, array } = inspector;
   let shown = null; // the payload that is drawn, with its name
 
+  const LONGEST = 60; // letters of a label
+  const shortened = (label) => (label.length > LONGEST ? `${label.slice(0, LONGEST)}…` : label);
   const chosenColumn = () => byId("column").value;
   const chosenAxis = () => byId("axis").value;
   const step = (x, y, more) => ({ x, y, type: "scatter", mode: x.length < 3 ? "lines+markers" : "lines", line: { shape: "hv", width: 1.8, ...more.line }, ...more.trace });
@@ -46,7 +48,7 @@
         const single = !band;
         traces.push(
           step(array(line.x), array(line.y), {
-            trace: { name: single ? group.label : inspector.state.overview.runs[run].name, showlegend: single, opacity: single ? 1 : 0.45, legendgroup: group.label },
+            trace: { name: inspector.state.overview.runs[run].name, showlegend: single, opacity: single ? 1 : 0.45, legendgroup: group.label },
             line: { color, dash, width: single ? 1.8 : 0.8 },
           }),
         );
@@ -55,7 +57,7 @@
       const [x, mean, low, high] = ["x", "mean", "low", "high"].map((name) => array(band[name]));
       const edge = { x, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, line: { width: 0, shape: "hv" }, legendgroup: group.label };
       traces.push({ ...edge, y: low }, { ...edge, y: high, fill: "tonexty", fillcolor: inspector.faint(color, 0.18) });
-      traces.push(step(x, mean, { trace: { name: `${group.label} (n=${group.runs.length})`, legendgroup: group.label }, line: { color, dash, width: 2 } }));
+      traces.push(step(x, mean, { trace: { name: `${shortened(group.label)} (n=${group.runs.length})`, legendgroup: group.label }, line: { color, dash, width: 2 } }));
     });
     return traces;
   }
@@ -104,7 +106,7 @@
     const several = runs.length > 1;
     const before = chosenColumn();
     const entries = [["alone", several ? "this run" : "fitness"], ...columns.map((name) => [name, name.replaceAll("_", " ")])];
-    inspector.options(byId("column"), entries, before || (several ? "fitness_max" : "alone"));
+    inspector.options(byId("column"), entries, before || (several ? inspector.state.overview.column : "alone"));
   };
 
   byId("column").addEventListener("change", () => inspector.refreshCurves());

@@ -66,7 +66,9 @@
       const [generation, index] = await wanted();
       tree = await get(`family/${inspector.state.run}/${generation}/${index}`);
       byId("family-facts").textContent = treeFacts();
-      await drawTree();
+      if (tree.line.length > 1) return await drawTree();
+      tree = null;
+      await inspector.blank("family", "There is no tree.");
     } catch (error) {
       tree = null;
       byId("family-facts").textContent = "";
@@ -99,7 +101,7 @@
     if (!shares.ancestors.length) return "No later member is an offspring of one of these.";
     const one = left.indexOf(1);
     const begin = `Of generation ${shares.begin}'s ${number(left[0])} members`;
-    if (one >= 0) return `${begin} one alone has descendants from generation ${generations[one]} on.`;
+    if (one >= 0) return `${begin}, one alone has descendants from generation ${generations[one]} on.`;
     return `${begin}, ${number(left.at(-1))} have descendants in generation ${generations.at(-1)}.`;
   }
 
@@ -107,7 +109,9 @@
     try {
       shares = await get(`ancestors/${inspector.state.run}/${byId("ancestors").value}`);
       byId("takeover-facts").textContent = sharesFacts();
-      await drawShares();
+      if (shares.ancestors.length) return await drawShares();
+      shares = null;
+      await inspector.blank("takeover", "Nobody takes over.");
     } catch (error) {
       shares = null;
       byId("takeover-facts").textContent = "";
@@ -130,8 +134,8 @@
   inspector.on("stage", () => byId("family-of").value === "a" && inspector.refreshFamily());
   inspector.on("drawn", () => byId("family-of").value === "now" && inspector.refreshFamily());
   inspector.on("theme", () => {
-    drawTree();
-    drawShares();
+    inspector.refreshFamily();
+    inspector.refreshTakeover();
   });
   inspector.on("ready", () => {
     byId("family").on("plotly_click", (event) => {

@@ -17,6 +17,15 @@
     const colors = dark.matches ? [...VIRIDIS.slice(2), "#fde725"] : VIRIDIS;
     return colors.map((color, place) => [place / (colors.length - 1), color]);
   };
+  // The color at a share of a scale, in [0, 1].
+  inspector.between = (scale, share) => {
+    const after = scale.findIndex(([at]) => at >= share);
+    if (after <= 0) return scale[0][1];
+    const [[low, first], [high, second]] = [scale[after - 1], scale[after]];
+    const part = (color, place) => parseInt(color.slice(1 + 2 * place, 3 + 2 * place), 16);
+    const mixed = [0, 1, 2].map((place) => Math.round(part(first, place) + ((share - low) / (high - low)) * (part(second, place) - part(first, place))));
+    return `rgb(${mixed.join(",")})`;
+  };
   inspector.faint = (color, alpha) => color + Math.round(alpha * 255).toString(16).padStart(2, "0");
 
   const axis = (title, more) => ({
