@@ -19,7 +19,8 @@ class Projection:
     """How members become points; the same for all generations, so that the cloud can be seen to move.
 
     Attributes:
-        kind: "position", "components", "steps" (fitness against steps) or "index" (fitness against the place).
+        kind: "position"; "track": fitness against x, where y is the same for all; "components"; "steps": fitness
+            against steps; or "index": fitness against the place in the population.
         titles: Of the axes x and y.
         low: Of the axes, float64 [2].
         high: Likewise.
@@ -40,7 +41,10 @@ class Projection:
             return np.stack([members.steps, members.fitness], axis=1).astype(np.float32)
         if members.behaviors is None:
             return np.full((len(members), 2), np.nan, np.float32)
-        return _place(members.behaviors, self.center, self.axes).astype(np.float32)
+        points = _place(members.behaviors, self.center, self.axes).astype(np.float32)
+        if self.kind == "track":
+            points[:, 1] = members.fitness
+        return points
 
 
 def project(run: InspectedRun) -> Projection:
@@ -57,9 +61,10 @@ def project(run: InspectedRun) -> Projection:
         [kept[at] for at in np.unique(np.linspace(0, len(kept) - 1, _SAMPLED_GENERATIONS).astype(int))] if kept else []
     )
     sample = [members for number in chosen if (members := run.read(number)) is not None]
-    behaviors = [_some(each.behaviors) for each in sample if each.behaviors is not None]
-    if behaviors and len({each.shape[1] for each in behaviors}) == 1 and behaviors[0].shape[1] >= 2:
-        return _of_behaviors(run, np.concatenate(behaviors).astype(np.float64))
+    placed = [(_some(each.behaviors), _some(each.fitness)) for each in sample if each.behaviors is not None]
+    if placed and len({behaviors.shape[1] for behaviors, _ in placed}) == 1 and placed[0][0].shape[1] >= 2:
+        behaviors, scores = (np.concatenate(each).astype(np.float64) for each in zip(*placed, strict=True))
+        return _of_behaviors(run, behaviors, scores)
     if sample:
         steps = np.concatenate([_some(each.steps) for each in sample]).astype(np.float64)
         fitness = np.concatenate([_some(each.fitness) for each in sample])
@@ -70,13 +75,15 @@ def project(run: InspectedRun) -> Projection:
     return Projection("index", ("member", "fitness"), *_range(np.array(ends or [(0.0, 0.0)])))
 
 
-def _of_behaviors(run: InspectedRun, sample: np.ndarray) -> Projection:
+def _of_behaviors(run: InspectedRun, sample: np.ndarray, scores: np.ndarray) -> Projection:
     """Of positions, of which a trajectory's last is taken, or of principal components."""
-    known = sample[np.isfinite(sample).all(axis=1)]
-    if not len(known):
-        known = np.zeros((1, sample.shape[1]))
+    finite = np.isfinite(sample).all(axis=1)
+    known = sample[finite] if finite.any() else np.zeros((1, sample.shape[1]))
     if run.family in _POSITIONS or sample.shape[1] == 2:
-        return Projection("position", ("x", "y"), *_range(_place(known, None, None)))
+        places = _place(known, None, None)
+        if np.ptp(places[:, 1]) == 0 and len(places) == finite.sum() > 1:  # a robot on rails
+            return Projection("track", ("x", "fitness"), *_range(np.stack([places[:, 0], scores[finite]], axis=1)))
+        return Projection("position", ("x", "y"), *_range(places))
     center = known.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov((known - center).T))
     axes = vectors[:, ::-1][:, :2]

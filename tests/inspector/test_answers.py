@@ -18,6 +18,7 @@ from neuroevo.runs.members import MembersReader
 from neuroevo.runs.metrics_files import read_rows
 from neuroevo.runs.reader import RunReader
 from tests.analysis.test_video import decode
+from tests.inspector.conftest import MLP, played
 
 DTYPES = {"f4": "<f4", "f8": "<f8", "i4": "<i4", "i2": "<i2"}
 
@@ -279,3 +280,17 @@ def test_axes_are_fitted_anew_while_a_run_begins(maze, tmp_path):
         (run / "metrics.jsonl").write_bytes(b"".join(lines))
         inspection.answer("overview")
         assert inspection.answer("cloud/0")["kind"] == "position"
+
+
+def test_a_robot_on_rails(tmp_path):
+    algorithm = {"name": "ga", "population": 6, "parents": 2, "validation_candidates": 2}
+    training = {"generations": 2, "validation_episodes": 1, "test_episodes": 1, "max_episode_steps": 30}
+    run = played(
+        tmp_path / "run", env={"name": "InvertedPendulum-v5"}, network=MLP, algorithm=algorithm, training=training
+    )
+    with Inspection([run]) as inspection:
+        assert inspection.answer("cloud/0")["titles"] == ["x", "fitness"]
+        shown = inspection.answer("generation/0/1")
+    members = MembersReader(run).read(1)
+    assert np.allclose(points(shown)[:, 0], members.behaviors[:, 0]) and (members.behaviors[:, 1] == 0).all()
+    assert np.allclose(points(shown)[:, 1], members.fitness)

@@ -180,7 +180,7 @@
     return fitness.indexOf(fitness.reduce((a, b) => (b > a ? b : a)));
   };
 
-  const TITLES = { position: "Where episodes ended", components: "Memory when episodes ended", steps: "Fitness against steps", index: "Fitness of the members" };
+  const TITLES = { position: "Where episodes ended", track: "Where episodes ended", components: "Memory when episodes ended", steps: "Fitness against steps", index: "Fitness of the members" };
 
   inspector.refreshCloud = async () => {
     cache.clear();

@@ -51,7 +51,13 @@
     yaxis: axis(y, more.yaxis),
   });
 
-  const CONFIG = { responsive: true, displaylogo: false, displayModeBar: "hover", modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+  // Panels beside a plot grow and shrink; it fills its own.
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target } of entries) if (target.data) Plotly.Plots.resize(target);
+  });
+  for (const place of document.querySelectorAll(".plot")) sizes.observe(place);
+
+  const CONFIG = { displaylogo: false, displayModeBar: "hover", modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
   inspector.draw = (id, traces, layout) => Plotly.react(byId(id), traces, layout, CONFIG);
 
   // A plot that cannot be drawn says why in its place.

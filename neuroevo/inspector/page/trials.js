@@ -46,7 +46,7 @@
       const best = sweep.trials.filter((each) => each.metric !== null).sort((a, b) => b.metric - a.metric)[0];
       const failed = sweep.trials.filter((each) => each.status === "failed").length;
       byId("trials-hint").textContent =
-        `${sweep.name}: ${sweep.trials.length} trials${failed ? `, ${failed} failed` : ""}${best ? `; the best is trial ${best.trial}, ${number(best.metric)}` : ""}. Drag along an axis to choose trials.`;
+        `${sweep.name}: ${sweep.trials.length} trials${failed ? `, ${failed} failed` : ""}${best ? `; the best is trial ${best.trial} with ${number(best.metric)}` : ""}. Drag along an axis to choose trials.`;
       await redraw();
     } catch (error) {
       sweep = null;
