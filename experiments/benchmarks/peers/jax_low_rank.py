@@ -32,6 +32,7 @@ class Members:
         import jax.numpy as jnp
 
         self._jnp, self._lax, self._relu, self._way = jnp, jax.lax, jax.nn.relu, way
+        self.count = count
         convolutions, hidden, _ = NETWORKS[network]
         generator = np.random.default_rng(0)
         self._strides, self._paddings, shapes = [], [], []
