@@ -245,6 +245,8 @@ def run(
         raise
     else:
         log.info("finished %s", spent(folder.state, config.training))
+        if journal is not None:  # what a session has left that was killed once all was in its last checkpoint
+            journal.empty()
     finally:
         if journal is not None:
             journal.close()
