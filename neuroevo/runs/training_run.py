@@ -248,9 +248,11 @@ def run(
         if journal is not None:  # what a session has left that was killed once all was in its last checkpoint
             journal.empty()
     finally:
-        if journal is not None:
-            journal.close()
-        callback.end(ended)
+        try:
+            callback.end(ended)
+        finally:  # last: a finished run with a journal was killed before its end
+            if journal is not None:
+                journal.close()
     return folder.state
 
 

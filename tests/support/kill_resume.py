@@ -158,12 +158,14 @@ def watched(out: Path) -> Iterator[None]:
     temporary = out / "temporary"
     temporary.mkdir(parents=True)
     before, os.environ["TMPDIR"] = os.environ.get("TMPDIR"), str(temporary)
+    tempfile.tempdir = None  # which Python has looked up once, and its forks have
     try:
         with orphans.adopted():
             yield
     finally:
         del os.environ["TMPDIR"]
         os.environ |= {} if before is None else {"TMPDIR": before}
+        tempfile.tempdir = None
     left = [each.name for each in temporary.iterdir()]
     assert not left, f"temporary files are left: {left}"
 

@@ -22,7 +22,7 @@ def adopted() -> Iterator[None]:
         _set_reaper(0)
 
 
-def expect_none(seconds: float = 15) -> None:
+def expect_none(seconds: float = 120) -> None:
     """Waits until this process has no children. AssertionError: some are still there after that time.
 
     The caller has waited for all that it has started.
