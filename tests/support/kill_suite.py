@@ -3,9 +3,10 @@
     python -m tests.support.kill_suite SUITE --kills 20 [--seed S]
 
 Each kill is of one of three kinds: of the suite's process, whose runs then end by themselves; of a run's process, while
-the suite goes on with the others; or of all of them at once. It comes while the suite starts, or later, at a random
-moment of a sixth of the time that the suite takes. When the suite is finished before the last kill, its folder is
-compared and another one is begun; the last one runs to its end. What is compared is in run_files.py.
+the suite goes on with the others; or of all of them at once. A fifth of them come in the suite's first second, the
+others at a random moment soon after its runs have finished up to MOST more generations. When a suite is finished
+before the last kill, another one is begun in a folder of its own; the last one runs to its end. All are compared, as
+run_files.py says.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ from typing import Annotated
 
 import typer
 
+from neuroevo.runs.paths import METRICS
 from tests.support import orphans
 from tests.support.kill_resume import ROOT, watched
 from tests.support.run_files import differences, suite_contents
+from tests.support.runs import count_rows
 
 KINDS = ("suite", "run", "all")
+MOST = 10  # generations between two kills
 
 
 def kill_and_start_again(suite: Path, out: Path, kills: int, seed: int = 0) -> tuple[Counter[str], list[Path]]:
@@ -37,13 +41,16 @@ def kill_and_start_again(suite: Path, out: Path, kills: int, seed: int = 0) -> t
 
     Returns how many kills were of which kind, and the folders. AssertionError: a suite failed, or left something.
     """
-    rng, counts = random.Random(seed), Counter[str]()
-    began = time.monotonic()
+    rng, counts, folders = random.Random(seed), Counter[str](), [out / "killed0"]
     _end(_start(suite, out / "whole"), 0)
-    took, folders = time.monotonic() - began, [out / "killed0"]
     while counts.total() < kills:
-        process = _start(suite, folders[-1])
-        if _wait(process, rng.uniform(0, took / 6), until_runs=rng.random() < 0.8):
+        before, process = _generations(folders[-1]), _start(suite, folders[-1])
+        early = rng.random() < 0.2
+        if not early:
+            _wait_for(folders[-1], before + rng.randint(1, MOST), process)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(rng.uniform(0, 1 if early else 0.05))
+        if process.poll() is not None:
             _end(process, 0, 1)  # 1: of its runs one was killed, which it goes on with when it is started again
             folders += [out / f"killed{len(folders)}"] if process.returncode == 0 else []
             continue
@@ -77,13 +84,15 @@ def _end(process: subprocess.Popen[str], *expected: int) -> None:
     orphans.expect_none()
 
 
-def _wait(process: subprocess.Popen[str], seconds: float, until_runs: bool) -> bool:
-    """Waits for so long, counted from when there are runs if that is wanted. Whether the process has ended."""
-    while until_runs and process.poll() is None and not _runs(process):
-        time.sleep(0.005)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
-    return process.poll() is not None
+def _generations(out: Path) -> int:
+    """How many the suite's runs have finished together."""
+    return sum(count_rows(each.parent) for each in out.rglob(METRICS))
+
+
+def _wait_for(out: Path, generations: int, process: subprocess.Popen[str]) -> None:
+    """Waits until the suite's runs have so many, or its process has ended."""
+    while _generations(out) < generations and process.poll() is None:
+        time.sleep(0.01)
 
 
 def _runs(process: subprocess.Popen[str]) -> list[int]:

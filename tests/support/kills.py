@@ -45,7 +45,7 @@ KINDS: dict[str, dict[str, Any]] = {  # for tests.support.runs.config()
     },
 }
 SUITE = "suite"
-GENERATIONS_OF_A_SUITE = 120
+GENERATIONS_OF_A_SUITE = 20
 
 
 def write_config(folder: Path, kind: str, kills: int) -> Path:
