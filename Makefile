@@ -11,7 +11,7 @@ GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-native test-emulator test-disk test-install bench lint format clean
+.PHONY: help preflight setup build run test test-native test-emulator test-disk test-kills soak test-install bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
@@ -91,6 +91,15 @@ test-emulator: setup  ## Every Atari game against the ale-py wheel, frame for fr
 test-disk: setup  ## Thousands of disks as power cuts may leave them, and every call to the file system that can fail
 	$(BIN)/python -m tests.support.power_cuts --states 2500
 	NEUROEVO_TEST_FAULTS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(MOST_PYTESTS) tests/runs/test_disk_faults.py
+
+# A sample of the kills is in `make test`; of the soak, that it finds a leak.
+KILLS ?= 200
+test-kills: setup  ## Kills runs of every kind, and suites, and compares every file with what was left alone; KILLS=200
+	$(BIN)/python -m tests.support.kills --kills $(KILLS)
+
+MINUTES ?= 10
+soak: setup  ## Thousands of generations in one process: does memory, threads, descriptors, files grow? MINUTES=10
+	$(BIN)/python -m tests.support.soak --minutes $(MINUTES)
 
 # As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive, and that
 # wheel in an environment of its own. Not optimized and without the GPU backend, which would take minutes more.
