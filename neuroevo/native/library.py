@@ -1,6 +1,6 @@
 """The only loader of the native libraries, and the one way to call them.
 
-They are in neuroevo/_lib, where `make build` puts them, or in the folder that NEUROEVO_LIB_DIR in the environment names,
+They are in neuroevo/_lib, where `make build` puts them, or in the folder that the variable NEUROEVO_LIB_DIR names,
 such as that of a build with sanitizers.
 """
 
