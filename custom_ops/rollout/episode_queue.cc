@@ -178,14 +178,9 @@ void EpisodeQueue::CloseLane(int64_t lane_index) {
   done(std::move(refill));
 }
 
-EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<int64_t>& slots, const double* rewards,
-                                          const bool* dones, std::vector<EpisodeEnd> ends) {
-  std::lock_guard<std::mutex> lock(mutex_);
+EpisodeQueue::Lane& EpisodeQueue::CheckedLane(int64_t lane_index, const std::vector<int64_t>& slots) {
   Lane& lane = LaneAt(lane_index);
   const int64_t first_slot = lane_index * slots_per_lane_;
-  if (const auto done = std::count(dones, dones + slots.size(), true); done != static_cast<int64_t>(ends.size())) {
-    ThrowInvalid(ends.size(), " ends of episodes, expected one for each that is done: ", done);
-  }
   std::vector<bool> seen(slots_per_lane_);
   for (int64_t slot : slots) {
     if (slot < first_slot || slot >= first_slot + slots_per_lane_) {
@@ -195,6 +190,22 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
     if (!lane.slots[slot - first_slot].live) ThrowInvalid("slot ", slot, " plays no episode");
     if (seen[slot - first_slot]) ThrowInvalid("slot ", slot, " is given twice, expected different slots");
     seen[slot - first_slot] = true;
+  }
+  return lane;
+}
+
+void EpisodeQueue::CheckPut(int64_t lane_index, const std::vector<int64_t>& slots) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  CheckedLane(lane_index, slots);
+}
+
+EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<int64_t>& slots, const double* rewards,
+                                          const bool* dones, std::vector<EpisodeEnd> ends) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Lane& lane = CheckedLane(lane_index, slots);
+  const int64_t first_slot = lane_index * slots_per_lane_;
+  if (const auto done = std::count(dones, dones + slots.size(), true); done != static_cast<int64_t>(ends.size())) {
+    ThrowInvalid(ends.size(), " ends of episodes, expected one for each that is done: ", done);
   }
   total_steps_ += static_cast<int64_t>(slots.size());
   auto end = ends.begin();

@@ -99,6 +99,9 @@ class EpisodeQueue {
   // what the env pool reports about these, in their order.
   PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones,
                 std::vector<EpisodeEnd> ends);
+  // Throws where Put would, as there is no such lane or a slot is not one of its live ones: for callers that lose the
+  // ends of episodes when they take them for a Put that throws.
+  void CheckPut(int64_t lane, const std::vector<int64_t>& slots);
 
   // The results since the last call, in the order in which the episodes ended. Waits until there are `count` of them,
   // the queue is closed, or the time is over.
@@ -133,6 +136,8 @@ class EpisodeQueue {
 
   Lane& LaneAt(int64_t lane);
   void CheckGenome(const QueuedEpisode& episode) const;
+  // The lane, once it and its slots are known to be what Put takes.
+  Lane& CheckedLane(int64_t lane, const std::vector<int64_t>& slots);
   LiveSlots LiveOf(const Lane& lane, int64_t index) const;
   Refill RefillLane(int64_t index);
   void StartEpisode(int64_t lane_index, int64_t slot_index, Refill* refill);
