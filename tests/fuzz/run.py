@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.fuzz.targets import BUILD, HERE, NATIVE, ROOT, TARGETS, Target
 
 # An input that takes longer, or has more memory in all or at once, is a failure.
-LIMITS = ("-timeout=20", "-rss_limit_mb=2048", "-malloc_limit_mb=512")
+LIMITS = ("-timeout=60", "-rss_limit_mb=2048", "-malloc_limit_mb=512")
 GRACE = 300  # seconds beyond its time after which a target hangs
 SANITIZERS = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:allocator_may_return_null=0",

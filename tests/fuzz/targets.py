@@ -36,4 +36,10 @@ def python(name: str, **rest) -> Target:
     return Target(name, (sys.executable, "-m", f"tests.fuzz.python.{name}"), **rest)
 
 
-TARGETS = (native("networks", max_length=512),)
+TARGETS = (
+    native("networks", max_length=512),
+    native("mazes", max_length=1024),
+    native("env_options", max_length=512),
+    native("gymnasium", max_length=1024),
+    native("c_interface", max_length=1024),
+)
