@@ -1,8 +1,9 @@
 /* The native core without TensorFlow, for ctypes, for C, and for machines that have no TensorFlow.
  *
  * Every function that can fail returns a neuroevo_code, NEUROEVO_OK = 0 on success; neuroevo_last_error() then tells
- * why, per thread. Handles are freed by the _free functions, which take null. Calls wait until their work is done.
- * Shapes: S slots, K slots or rows of a call, A actions.
+ * why, per thread. Handles are freed by the _free functions, which take null; elsewhere a null handle is an error, and
+ * so is a null array where there is something to be read or written. Calls wait until their work is done. Shapes: S
+ * slots, K slots or rows of a call, A actions.
  */
 #ifndef NEUROEVO_C_API_NEUROEVO_H_
 #define NEUROEVO_C_API_NEUROEVO_H_

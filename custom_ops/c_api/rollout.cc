@@ -14,7 +14,8 @@
 struct neuroevo_rollout {
   neuroevo_rollout(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
                    int64_t first_row)
-      : queue(lanes, slots_per_lane, first_row), runner(&pool->object, population->object.get(), &queue) {}
+      : queue(lanes, slots_per_lane, first_row),
+        runner(&neuroevo::Object(pool), &neuroevo::Object(population), &queue) {}
 
   neuroevo::EpisodeQueue queue;
   neuroevo::LaneRunner runner;
@@ -104,7 +105,8 @@ int neuroevo_rollout_start(neuroevo_env_pool* pool, neuroevo_population* populat
 
 int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* episodes, int64_t priority) {
   return neuroevo::Guard([&] {
-    rollout->runner.RethrowFailure();
+    neuroevo::CheckArray("episodes", episodes, 1);
+    neuroevo::Given(rollout, "rollout").runner.RethrowFailure();
     rollout->queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)), priority);
   });
 }
@@ -112,7 +114,8 @@ int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* 
 int neuroevo_rollout_results(neuroevo_rollout* rollout, int64_t count, int64_t milliseconds,
                              const neuroevo_results** results) {
   return neuroevo::Guard([&] {
-    std::vector<neuroevo::EpisodeResult> ended = rollout->queue.Results(count, neuroevo::Milliseconds(milliseconds));
+    std::vector<neuroevo::EpisodeResult> ended =
+        neuroevo::Given(rollout, "rollout").queue.Results(count, neuroevo::Milliseconds(milliseconds));
     rollout->runner.RethrowFailure();
     *results = new neuroevo::OwnedResults(std::move(ended), rollout->queue.TotalSteps());
   });
@@ -123,11 +126,13 @@ void neuroevo_results_free(const neuroevo_results* results) {
 }
 
 int neuroevo_rollout_close(neuroevo_rollout* rollout) {
-  return neuroevo::Guard([&] { rollout->queue.Close(); });
+  return neuroevo::Guard([&] { neuroevo::Given(rollout, "rollout").queue.Close(); });
 }
 
 int neuroevo_rollout_wait_for_end(neuroevo_rollout* rollout, int64_t milliseconds, int* ended) {
-  return neuroevo::Guard([&] { *ended = rollout->runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0; });
+  return neuroevo::Guard([&] {
+    *ended = neuroevo::Given(rollout, "rollout").runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0;
+  });
 }
 
 void neuroevo_rollout_free(neuroevo_rollout* rollout) { delete rollout; }

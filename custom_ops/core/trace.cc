@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include "core/error.h"
 
@@ -17,9 +18,14 @@ namespace {
 // The thread that it belongs to writes spans and then their count; readers see what has been counted.
 struct Buffer {
   Buffer(int64_t capacity, int64_t recording, int32_t thread)
-      : spans(new Span[capacity]), capacity(capacity), recording(recording), thread(thread) {}
+      : spans(new (std::nothrow) Span[capacity]),
+        capacity(spans == nullptr ? 0 : capacity),
+        recording(recording),
+        thread(thread) {}
 
-  const std::unique_ptr<Span[]> spans;  // not initialized: what is never used takes no memory
+  // Not initialized: what is never used takes no memory. Null where there is no room for it: then all are dropped,
+  // since spans are added where nothing may be thrown.
+  const std::unique_ptr<Span[]> spans;
   const int64_t capacity, recording;
   const int32_t thread;
   std::atomic<int64_t> count{0}, dropped{0};
@@ -54,7 +60,9 @@ Buffer& OwnBuffer() {
 }  // namespace
 
 void Start(int64_t spans_per_thread) {
-  if (spans_per_thread < 1) ThrowInvalid("spans per thread is ", spans_per_thread, ", expected at least 1");
+  if (spans_per_thread < 1 || spans_per_thread > kMaxSpans) {
+    ThrowInvalid("spans per thread is ", spans_per_thread, ", expected 1 to ", kMaxSpans);
+  }
   Recorder& recorder = TheRecorder();
   const std::lock_guard<std::mutex> lock(recorder.mutex);
   recorder.buffers.clear();

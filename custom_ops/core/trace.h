@@ -22,7 +22,8 @@ struct Span {
   Kind kind;
 };
 
-// Drops what was recorded before, and records from now on. Throws for a capacity < 1.
+// Drops what was recorded before, and records from now on. Throws for a capacity outside [1, kMaxSpans].
+constexpr int64_t kMaxSpans = 1 << 24;  // about a gigabyte of address space a thread
 void Start(int64_t spans_per_thread);
 // Spans that have not ended by then are not recorded.
 void Stop();
