@@ -149,13 +149,24 @@ def _read(folder: Path) -> Signed:
     try:
         given = json.loads(data)
         signed = Signed(given["config"], given["modules"], given["files"])
+        _check_types(signed)
         if not is_signed(_PURPOSE, signed.to_bytes(), given["hmac"]):
             raise Unsigned(f"its {SIGNATURE} is not by your key on this machine, or has changed")
     except NoKeyError as error:
         raise Unsigned(f"whether it was made here cannot be known: {error}") from None
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise Unsigned(f"its {SIGNATURE} cannot be read") from None
     return signed
+
+
+def _check_types(signed: Signed) -> None:
+    """LookupError, TypeError: it holds something else than Signed says, as another version may have written it."""
+    paths = [*signed.config, *signed.files, *signed.files.values(), *(module["name"] for module in signed.modules)]
+    known = [value for module in signed.modules for value in (module["path"], module["sha256"]) if value is not None]
+    if not all(isinstance(text, str) for text in (*paths, *known)) or isinstance(signed.config, str):
+        raise TypeError("a name, a path or a sum is no text")
+    if not all(isinstance(module["kept"], bool) for module in signed.modules):
+        raise TypeError("whether own/ has a module is neither true nor false")
 
 
 def _contents(file: Path) -> bytes | None:
