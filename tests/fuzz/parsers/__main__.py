@@ -7,6 +7,7 @@ where there is none. The inputs that the target itself makes go to the first fol
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 INSTRUMENTED = ["neuroevo", "tomllib", "json", "csv", "numpy.lib.format"]
 VALUES = 3  # of so many mutants one has other values in place of other bytes
@@ -20,11 +21,15 @@ def main() -> None:
     import atheris
 
     with atheris.instrument_imports(include=INSTRUMENTED):
-        from tests.fuzz.parsers.target import with_changed_values
+        from tests.fuzz.parsers.target import with_changed_values, words_of
         from tests.fuzz.parsers.targets import TARGETS
 
         target = TARGETS[name]
         seeds = target.seeds()
+        temporary = TemporaryDirectory(prefix="neuroevo_fuzz_")
+        words = Path(temporary.name, "words.dict")
+        words.write_text("".join(f'"{word}"\n' for word in words_of(seeds)))
+        options.append(f"-dict={words}")
 
         def mutant(data: bytes, most: int, seed: int) -> bytes:
             made = with_changed_values(data, seed) if seed % VALUES == 0 else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.load import load_config, load_run_config
 from neuroevo.config.sources import presets
+from neuroevo.config.template import start
 from neuroevo.core.errors import NativeArgumentError, UserError
 from neuroevo.native.population import Population
 from neuroevo.networks.layer_lines import core_layers
@@ -17,7 +19,8 @@ from tests.config.test_damaged_configurations import OF_2018, OF_STRATEGIES, TOM
 from tests.fuzz.parsers.target import Target
 from tests.support import suites, sweeps
 
-_FOLDER = Path(tempfile.mkdtemp(prefix="neuroevo_fuzz_"))
+_TEMPORARY = TemporaryDirectory(prefix="neuroevo_fuzz_")  # as long as the process
+_FOLDER = Path(_TEMPORARY.name)
 
 
 def _toml(data: bytes) -> None:
@@ -110,8 +113,19 @@ def _layer_lists() -> list[bytes]:
     return [b"\0" + images.encode(), b"\1" + numbers.encode()]
 
 
+def _tomls() -> list[bytes]:
+    """Every preset, and every key of every algorithm and of several families of environments."""
+    made = [start([f"algorithm.name={name}"]) for name in ALGORITHMS]
+    made += [start([f"env.name={name}"]) for name in ("HalfCheetah-v5", "HardMaze-v0", "gymnasium:CartPole-v1")]
+    return [
+        TOML.encode(),
+        *(each.toml().encode() for each in made),
+        *(each.read_bytes() for each in presets().values()),
+    ]
+
+
 TARGETS = {
-    "config_toml": Target(_toml, lambda: [TOML.encode(), *(path.read_bytes() for path in presets().values())]),
+    "config_toml": Target(_toml, _tomls),
     "config_2018": Target(_json, lambda: [json.dumps(each, indent=1).encode() for each in (OF_2018, OF_STRATEGIES)]),
     "suite": Target(_suite, _suites),
     "sweep": Target(_sweep, _sweeps),

@@ -9,11 +9,11 @@ import io
 import json
 import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
@@ -39,7 +39,8 @@ from tests.runs.test_checkpoint import same
 from tests.support.runs import new_run
 from tests.support.saved_states import ALGORITHM, FAMILY, npy, trained, with_sum
 
-_FOLDER = Path(tempfile.mkdtemp(prefix="neuroevo_fuzz_"))
+_TEMPORARY = TemporaryDirectory(prefix="neuroevo_fuzz_")  # as long as the process
+_FOLDER = Path(_TEMPORARY.name)
 _NAMES = list(ALGORITHM)
 
 

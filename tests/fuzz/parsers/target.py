@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tests.support.mutants import changed
@@ -22,6 +23,16 @@ class Target:
 
     check: Callable[[bytes], None]
     seeds: Callable[[], list[bytes]]
+
+
+def words_of(inputs: Iterable[bytes]) -> list[str]:
+    """The words of inputs, which others may be put together from.
+
+    Args:
+        inputs: What a target begins with.
+    """
+    words = {word.decode() for each in inputs for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_.-]+", each[:20_000])}
+    return sorted(words)[:2000]
 
 
 def with_changed_values(data: bytes, seed: int) -> bytes | None:
