@@ -11,7 +11,7 @@ GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-native test-emulator test-disk test-install bench lint format clean
+.PHONY: help preflight setup build run test test-native test-emulator test-disk test-install fuzz bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
@@ -20,7 +20,7 @@ DEPS := .venv/.installed
 PEERS := build/peers
 CORES := $(shell nproc)
 MOST_PYTESTS := 4# processes, of 1 to 2 GB each
-CXX_FILES = $(shell find custom_ops tests/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
+CXX_FILES = $(shell find custom_ops tests/native tests/fuzz/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
 
 # A sanitized build has a folder of its own, keeps its libraries there, and leaves TensorFlow out.
 comma := ,
@@ -106,6 +106,11 @@ test-install: $(DEPS)  ## That pip can build the package from a source archive, 
 	$(PYTHON) -m venv $(DIST)/venv
 	$(DIST)/venv/bin/python $(PIP) install $(DIST)/neuroevo-*.whl
 	$(DIST)/venv/bin/python tests/house/check_installed.py
+
+SECONDS ?= 60
+TARGETS ?=
+fuzz: $(DEPS)  ## Feed every parser and the C interface with random inputs; SECONDS=60 for each, TARGETS='networks mazes'
+	@$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
 	@$(CMAKE_BUILD) --target benchmarks ale_bench

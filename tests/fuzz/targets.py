@@ -1,0 +1,39 @@
+"""The fuzz targets that `make fuzz` runs: a row for each.
+
+A target is a program that takes libFuzzer's arguments, such as what clang's -fsanitize=fuzzer links or a Python script
+that calls atheris.Fuzz(). Beside it, tests/fuzz/inputs/NAME has the inputs that it begins with, among them what once
+made it fail, and dictionaries/NAME.dict, if there is one, words that it may put together.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+BUILD = ROOT / "build/fuzz"
+NATIVE = BUILD / "native"  # CMake's folder
+
+
+@dataclass(frozen=True)
+class Target:
+    """One program that is fed with inputs."""
+
+    name: str
+    command: tuple[str, ...]
+    max_length: int = 4096  # bytes of an input
+    native: bool = False  # compiled from tests/fuzz/native/NAME.cc
+    options: tuple[str, ...] = ()  # more of libFuzzer's
+
+
+def native(name: str, **rest) -> Target:
+    """A target in C++."""
+    return Target(name, (str(NATIVE / "fuzz" / name),), native=True, **rest)
+
+
+def python(name: str, **rest) -> Target:
+    """A target in Python: tests/fuzz/python/NAME.py."""
+    return Target(name, (sys.executable, "-m", f"tests.fuzz.python.{name}"), **rest)
+
+
+TARGETS = (native("networks", max_length=512),)
