@@ -13,6 +13,7 @@ from hypothesis import given
 
 from tests.fuzz.parsers.target import with_changed_values
 from tests.fuzz.parsers.targets import TARGETS
+from tests.fuzz.targets import TARGETS as ROWS
 from tests.support.mutants import bounded, damaged, fuzz, seeds
 
 INPUTS = Path(__file__).parents[1] / "inputs"  # of each target, what once made it fail
@@ -44,6 +45,10 @@ def test_mutants(inputs, name):
                         TARGETS[name].check(mutant)
 
     check()
+
+
+def test_make_fuzz_runs_them():
+    assert {target.name for target in ROWS if target.needs == "atheris"} == set(TARGETS)
 
 
 def test_values_of_lines_are_changed():
