@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -105,7 +106,7 @@ def check_signature(folder: Path, config: str, named: Iterable[NamedCode]) -> di
             if each.module not in modules:
                 raise Unsigned(f"its signature is not of the module {each.module}")
             kept |= _checked_module(folder, modules[each.module])
-        elif each.file is not None and each.file.exists():  # one that is gone is nothing to parse
+        elif each.file is not None and os.path.exists(each.file):  # one that is gone is nothing to parse
             found = _contents(each.file)
             if found is None or signed.files.get(str(each.file)) != _sum(found):
                 raise Unsigned(f"{each.file} has changed since it was made here")

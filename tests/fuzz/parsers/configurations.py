@@ -30,7 +30,7 @@ def _toml(data: bytes) -> None:
     try:
         made = load_run_config(path)
     except UserError as error:
-        assert "config.toml" in str(error)
+        assert str(_FOLDER) in str(error)
         return
     path.write_text(made.toml())
     assert load_run_config(path).toml() == made.toml()
