@@ -119,7 +119,14 @@ test-install: $(DEPS)  ## That pip can build the package from a source archive, 
 
 SECONDS ?= 60
 TARGETS ?=
-fuzz: $(DEPS)  ## Feed every parser and the C interface with random inputs; SECONDS=60 for each, TARGETS='networks mazes'
+# atheris, for which there are wheels for Python 3.11 to 3.13: without it the targets in Python are skipped.
+ATHERIS := .venv/.atheris
+$(ATHERIS): $(DEPS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py fuzz) || \
+	  echo 'make: atheris cannot be installed here (pip says why above)'
+	@touch $@
+
+fuzz: $(ATHERIS)  ## Feed every parser and the C interface with random inputs; SECONDS=60 for each, TARGETS='networks mazes'
 	@$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour

@@ -33,7 +33,7 @@ using neuroevo::Vector;
 
 extern "C" {
 
-const char* neuroevo_last_error(void) { return neuroevo::LastError().c_str(); }
+const char* neuroevo_last_error(void) { return neuroevo::LastError(); }
 
 int neuroevo_set_threads(int32_t threads) {
   return Guard([&] { neuroevo::SetProcessThreads(threads); });

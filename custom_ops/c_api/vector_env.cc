@@ -72,10 +72,12 @@ int neuroevo_vector_make(const char* family, const char* const* options, int64_t
     if (n < 0) neuroevo::ThrowInvalid("number of options is ", n, ", expected 0 or more");
     auto pool = threads == 0 ? neuroevo::ProcessPool() : std::make_shared<neuroevo::ThreadPool>(threads);
     neuroevo::CheckArray("options", options, n);
-    *env = new neuroevo_vector_env{{family, neuroevo::ParseEnvOptions({options, options + n}), num_envs,
-                                    neuroevo::ParseAutoreset(autoreset), max_steps, std::move(pool)},
-                                   {}};
-    for (const std::string& name : (*env)->object.info_names()) (*env)->info_names.push_back(name.c_str());
+    std::unique_ptr<neuroevo_vector_env> made(
+        new neuroevo_vector_env{{family, neuroevo::ParseEnvOptions({options, options + n}), num_envs,
+                                 neuroevo::ParseAutoreset(autoreset), max_steps, std::move(pool)},
+                                {}});
+    for (const std::string& name : made->object.info_names()) made->info_names.push_back(name.c_str());
+    *env = made.release();
   });
 }
 

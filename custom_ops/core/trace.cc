@@ -43,6 +43,7 @@ Recorder& TheRecorder() {
 }
 
 std::atomic<int64_t> recording{0};
+std::atomic<int64_t> without_buffer{0};  // spans of threads for whose buffers there was no memory
 thread_local std::shared_ptr<Buffer> own_buffer;
 thread_local const char* current = "";
 
@@ -50,9 +51,9 @@ Buffer& OwnBuffer() {
   if (own_buffer == nullptr || own_buffer->recording != Recording()) {
     Recorder& recorder = TheRecorder();
     const std::lock_guard<std::mutex> lock(recorder.mutex);
-    own_buffer =
-        std::make_shared<Buffer>(recorder.capacity, Recording(), static_cast<int32_t>(recorder.buffers.size()));
-    recorder.buffers.push_back(own_buffer);
+    const auto thread = static_cast<int32_t>(recorder.buffers.size());
+    recorder.buffers.push_back(std::make_shared<Buffer>(recorder.capacity, Recording(), thread));
+    own_buffer = recorder.buffers.back();
   }
   return *own_buffer;
 }
@@ -67,6 +68,7 @@ void Start(int64_t spans_per_thread) {
   const std::lock_guard<std::mutex> lock(recorder.mutex);
   recorder.buffers.clear();
   recorder.capacity = spans_per_thread;
+  without_buffer = 0;
   ++recording;
   internal::enabled = true;
 }
@@ -77,6 +79,7 @@ Recorded Read() {
   Recorder& recorder = TheRecorder();
   const std::lock_guard<std::mutex> lock(recorder.mutex);
   Recorded recorded;
+  recorded.dropped = without_buffer;
   for (const std::shared_ptr<Buffer>& buffer : recorder.buffers) {
     const int64_t count = buffer->count.load(std::memory_order_acquire);
     recorded.spans.insert(recorded.spans.end(), buffer->spans.get(), buffer->spans.get() + count);
@@ -92,16 +95,22 @@ int64_t Now() {
       .count();
 }
 
-void Add(const char* name, int64_t begin_ns, int64_t end_ns, int64_t argument, const void* link, Kind kind) {
+void Add(const char* name, int64_t begin_ns, int64_t end_ns, int64_t argument, const void* link, Kind kind) noexcept {
   if (!Enabled()) return;  // stopped since the span began
-  Buffer& buffer = OwnBuffer();
-  const int64_t count = buffer.count.load(std::memory_order_relaxed);
-  if (count == buffer.capacity) {
-    ++buffer.dropped;
+  Buffer* buffer = nullptr;
+  try {
+    buffer = &OwnBuffer();
+  } catch (const std::bad_alloc&) {
+    ++without_buffer;
     return;
   }
-  buffer.spans[count] = {name, begin_ns, end_ns, argument, link, buffer.thread, kind};
-  buffer.count.store(count + 1, std::memory_order_release);
+  const int64_t count = buffer->count.load(std::memory_order_relaxed);
+  if (count == buffer->capacity) {
+    ++buffer->dropped;
+    return;
+  }
+  buffer->spans[count] = {name, begin_ns, end_ns, argument, link, buffer->thread, kind};
+  buffer->count.store(count + 1, std::memory_order_release);
 }
 
 const char* Scope::Current() { return current; }

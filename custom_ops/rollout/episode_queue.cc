@@ -1,6 +1,7 @@
 #include "rollout/episode_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/error.h"
@@ -112,14 +113,22 @@ Refill EpisodeQueue::RefillLane(int64_t index) {
   return refill;
 }
 
-std::vector<std::pair<std::function<void(Refill)>, Refill>> EpisodeQueue::ReadyTakes() {
-  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+void EpisodeQueue::ServeWaiting() noexcept {
   for (int64_t index = 0; index < lanes(); ++index) {
-    auto& waiting = lanes_[index].waiting;
-    if (!waiting || (episodes_.empty() && !closed_)) continue;
-    ready.emplace_back(std::exchange(waiting, nullptr), RefillLane(index));
+    std::function<void(Refill)> done;
+    Refill refill;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!lanes_[index].waiting || (episodes_.empty() && !closed_)) continue;
+      done = std::exchange(lanes_[index].waiting, nullptr);
+      try {
+        refill = RefillLane(index);
+      } catch (...) {
+        refill.failure = std::current_exception();
+      }
+    }
+    done(std::move(refill));
   }
-  return ready;
 }
 
 void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
@@ -137,17 +146,16 @@ void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
 }
 
 void EpisodeQueue::Submit(std::vector<QueuedEpisode> episodes, int64_t priority) {
-  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+  std::list<QueuedEpisode> more(std::make_move_iterator(episodes.begin()), std::make_move_iterator(episodes.end()));
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) throw Error(Error::Kind::kCancelled, "the episode queue is closed");
-    for (const auto& episode : episodes) CheckGenome(episode);
-    if (episodes.empty()) return;
-    auto& queued = episodes_[priority];
-    for (auto& episode : episodes) queued.push_back(std::move(episode));
-    ready = ReadyTakes();
+    for (const auto& episode : more) CheckGenome(episode);
+    if (more.empty()) return;
+    std::list<QueuedEpisode>& queued = episodes_[priority];
+    queued.splice(queued.end(), more);
   }
-  for (auto& [done, refill] : ready) done(std::move(refill));
+  ServeWaiting();
 }
 
 void EpisodeQueue::Take(int64_t lane_index, std::function<void(Refill)> done) {
@@ -243,16 +251,14 @@ bool EpisodeQueue::closed() {
   return closed_;
 }
 
-void EpisodeQueue::Close() {
-  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+void EpisodeQueue::Close() noexcept {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
     episodes_.clear();
     ended_.notify_all();
-    ready = ReadyTakes();
   }
-  for (auto& [done, refill] : ready) done(std::move(refill));
+  ServeWaiting();
 }
 
 }  // namespace neuroevo

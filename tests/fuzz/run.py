@@ -16,6 +16,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.fuzz.targets import BUILD, HERE, NATIVE, ROOT, TARGETS, Target
@@ -90,7 +91,7 @@ def beginning(target: Target) -> Path:
     folder = BUILD / "inputs" / target.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for path in sorted((HERE / "inputs" / target.name).iterdir()):
+    for path in sorted((HERE / "inputs" / target.name).glob("*")):
         content = path.read_bytes()
         if path.suffix == ".hex":
             content = bytes.fromhex(re.sub(r"#.*", "", content.decode()))
@@ -175,6 +176,9 @@ def main() -> int:
     if given.seconds < 1 or given.jobs < 1:
         parser.error(f"--seconds is {given.seconds} and --jobs {given.jobs}, expected 1 or more")
     targets = [known[name] for name in given.targets] or list(TARGETS)
+    for target in [target for target in targets if target.needs and find_spec(target.needs) is None]:
+        targets.remove(target)
+        print(f"{target.name} is skipped: it takes {target.needs}, which {sys.executable} does not have")
     if compiled := [target for target in targets if target.native]:
         build(compiled, given.jobs)
     print(f"{len(targets)} targets for {given.seconds} s each, {given.jobs} at a time", flush=True)

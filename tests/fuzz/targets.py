@@ -23,6 +23,7 @@ class Target:
     command: tuple[str, ...]
     max_length: int = 4096  # bytes of an input
     native: bool = False  # compiled from tests/fuzz/native/NAME.cc
+    needs: str = ""  # a Python package, without which it is skipped
     options: tuple[str, ...] = ()  # more of libFuzzer's
 
 
@@ -32,8 +33,9 @@ def native(name: str, **rest) -> Target:
 
 
 def python(name: str, **rest) -> Target:
-    """A target in Python: tests/fuzz/python/NAME.py."""
-    return Target(name, (sys.executable, "-m", f"tests.fuzz.python.{name}"), **rest)
+    """A target in Python: a row of tests/fuzz/parsers/targets.py, which makes the inputs that it begins with itself."""
+    command = (sys.executable, "-m", "tests.fuzz.parsers", name)
+    return Target(name, command, max_length=8192, needs="atheris", **rest)
 
 
 TARGETS = (
@@ -42,4 +44,17 @@ TARGETS = (
     native("env_options", max_length=512),
     native("gymnasium", max_length=1024),
     native("c_interface", max_length=1024),
+    python("checkpoint"),
+    python("npy"),
+    python("genomes"),
+    python("metrics"),
+    python("elites"),
+    python("metrics_csv"),
+    python("journal"),
+    python("signature"),
+    python("config_toml"),
+    python("config_2018"),
+    python("suite"),
+    python("sweep"),
+    python("layer_lines"),
 )
