@@ -11,7 +11,7 @@ GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-native test-emulator test-disk test-install bench lint format clean
+.PHONY: help preflight setup build run test test-native test-emulator test-disk test-install docs bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
@@ -106,6 +106,16 @@ test-install: $(DEPS)  ## That pip can build the package from a source archive, 
 	$(PYTHON) -m venv $(DIST)/venv
 	$(DIST)/venv/bin/python $(PIP) install $(DIST)/neuroevo-*.whl
 	$(DIST)/venv/bin/python tests/house/check_installed.py
+
+# Into build/site. --strict fails where a link, an anchor or the list of pages in mkdocs.yml is wrong.
+SITE := .venv/.docs
+$(SITE): $(DEPS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py docs)
+	@touch $@
+
+docs: $(SITE)  ## Build the site of docs/ into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
+	$(BIN)/python tests/house/check_site.py build/site
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
 	@$(CMAKE_BUILD) --target benchmarks ale_bench

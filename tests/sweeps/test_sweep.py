@@ -174,14 +174,3 @@ def test_a_folder_is_of_one_sweep(tmp_path):
 def test_the_default_folder_is_named_after_the_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert load_sweep(write(tmp_path, "trials = 1")).out == tmp_path / "runs" / "sweep"
-
-
-def test_the_readme_has_every_key_with_its_default():
-    text = (Path(__file__).parents[2] / "README.md").read_text()
-    table = text[text.index("| key of `[sweep]` |") :].split("\n\n")[0]
-    rows = [re.match(r"\| `(\w+)` \| (?:`([^`]+)`|(\d+))? ?\|", line) for line in table.splitlines()[2:]]
-    said = {row[1]: row[2] or row[3] for row in rows}
-    assert set(said) == {field.name for field in fields(SweepSettings)}
-    for field in fields(SweepSettings):
-        if isinstance(field.default, str | int):
-            assert said[field.name] == inline(field.default).strip('"')
