@@ -114,7 +114,7 @@ $(SITE): $(DEPS)
 	@touch $@
 
 docs: $(SITE)  ## Build the site of docs/ into build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs --quiet build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	$(BIN)/python tests/house/check_site.py build/site
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour

@@ -1,4 +1,4 @@
-"""Formulas: a block ```math and text between \\( and \\) become MathML, which browsers draw without a script."""
+"""Formulas: a block ```math and text between $` and `$ become MathML, which browsers draw without a script."""
 
 from __future__ import annotations
 

@@ -90,7 +90,9 @@ def _presets(_: str) -> str:
 
 
 def _preset_files(_: str) -> str:
-    parts = [f"### {name}\n\n```toml\n{path.read_text(encoding='utf-8')}```" for name, path in sources.presets().items()]
+    parts = [
+        f"### {name}\n\n```toml\n{path.read_text(encoding='utf-8')}```" for name, path in sources.presets().items()
+    ]
     return "\n\n".join(parts)
 
 
@@ -113,7 +115,7 @@ def _page(algorithm: str) -> str:
 
 
 def _layers(_: str) -> str:
-    rows = [f"| {code(kind)} | {code(form)} |" for kind, form in forms().items()]
+    rows = [f"| {code(kind)} | {code(form.removesuffix(' alone'))} |" for kind, form in forms().items()]
     return "\n".join(["| layer | how it is written |", "|---|---|", *rows])
 
 

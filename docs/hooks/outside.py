@@ -22,7 +22,7 @@ _LANGUAGES = {".py": "python", ".toml": "toml", ".md": "markdown", ".txt": "text
 
 
 def results() -> dict[str, Path]:
-    """Returns the reports of experiments/results with their pictures and tables: where each is in the site, and here."""
+    """Returns the reports of experiments/results, pictures and tables too: where each is in the site, and here."""
     return {f"results/{path.name}": path for path in sorted((ROOT / RESULTS).iterdir()) if path.is_file()}
 
 

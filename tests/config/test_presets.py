@@ -1,7 +1,6 @@
 """The presets: every one loads, describes itself, and starts; names that are none are explained."""
 
-import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,8 @@ from typer.testing import CliRunner
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.optimizers import Adam
-from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
-from neuroevo.config.schema import SECTIONS
 from neuroevo.config.sources import description, presets
 from neuroevo.core.errors import UserError
 from neuroevo.runs.metrics_files import read_rows

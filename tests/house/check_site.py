@@ -1,7 +1,7 @@
 """Whether the built site fetches anything from elsewhere: python tests/house/check_site.py build/site
 
-A page may link to other sites, which a reader follows or not. It may not load a script, a style, a font or a picture from
-one. Prints what does, and exits with 1.
+A page may link to other sites, which a reader follows or not. It may not load a script, a style, a font or a picture
+from one. Prints what does, and exits with 1.
 """
 
 import re
@@ -9,7 +9,15 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src", "object": "data"}
+LOADED = {
+    "script": "src",
+    "img": "src",
+    "link": "href",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "object": "data",
+}
 OUTSIDE = re.compile(r"^(https?:)?//")
 IN_STYLES = re.compile(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)""")
 RELATIONS = {"canonical", "next", "prev", "edit"}  # of links that name a place and load nothing

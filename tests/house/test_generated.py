@@ -17,7 +17,9 @@ from neuroevo.networks.layer_lines import core_layers
 from neuroevo.sweeps.tune.settings import SweepSettings
 from tests.support.pages import PAGES, ROOT
 
-COMMENTS = [found for path in PAGES for found in re.findall(r"^<!-- generated: (.+?) -->$", path.read_text(), re.MULTILINE)]
+COMMENTS = [
+    found for path in PAGES for found in re.findall(r"^<!-- generated: (.+?) -->$", path.read_text(), re.MULTILINE)
+]
 
 
 def made(what):
@@ -81,7 +83,7 @@ def test_presets_networks_and_layers():
     assert list(rows("presets")) == list(presets())
     assert list(rows("networks")) == list(NETWORKS)
     for kind, (form,) in rows("layers").items():
-        word = re.sub(r" \[.*", "", form.strip("`"))  # without what may be left out
+        word = re.sub(r" ?\[.*?\]", "", form.strip("`").replace("\\", ""))  # without what may be left out
         line = word.replace("FILTERS", "8").replace("HEIGHTxWIDTH", "4x4").replace("UNITS", "8")
         assert core_layers([line])[0].startswith(kind)
 
@@ -93,7 +95,9 @@ def test_commands():
 
 
 def test_links_stay_within_the_site():
-    text = "[a](../../experiments/results/hard_maze.md#x) [b](../../CONTRIBUTING.md) [c](../start.md) `[d](../../LICENSE)`"
+    text = (
+        "[a](../../experiments/results/hard_maze.md#x) [b](../../CONTRIBUTING.md) [c](../start.md) `[d](../../LICENSE)`"
+    )
     moved, shown = with_site_links(text, "docs/guides/gpu.md")
     assert moved == "[a](../results/hard_maze.md#x) [b](../contributing.md) [c](../start.md) `[d](../../LICENSE)`"
     assert not shown

@@ -1,8 +1,8 @@
 """What README.md and the pages of docs/ show works: a page's blocks are run one after another, as a reader would.
 
-They run in an empty folder that has `experiments` beside it, with `neuroevo` playing tiny runs
-(tests/support/small_neuroevo.py). Blocks that cannot run here say why in the page (tests/support/pages.py), and of them is
-tried that commands, options, modules, extras and targets exist.
+They run in an empty folder that has `experiments` in it, with `neuroevo` playing tiny runs
+(tests/support/small_neuroevo.py). Blocks that cannot run here say why in the page (tests/support/pages.py), and of
+them is tried that commands, options, modules, extras and targets exist.
 """
 
 import importlib.util
@@ -46,9 +46,10 @@ def test_code_is_between_fences(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in PAGES if any(block.runs for block in blocks_of(path))], ids=name_of)
-def test_blocks_run(path, tmp_path):
+def test_blocks_run(path, tmp_path, monkeypatch):
     folder = tmp_path / "here"
     folder.mkdir()
+    monkeypatch.chdir(folder)  # where configurations that are checked find a page's modules
     (folder / "experiments").symlink_to(ROOT / "experiments")
     environment = environment_with_small_runs(tmp_path / "bin")
     for number, block in enumerate(blocks_of(path)):

@@ -24,7 +24,12 @@ SMALL = {
     "training.generations": 2,
     "training.max_episode_steps": 60,
 }
-SUITE = {"algorithm.population": 20, "training.validation_episodes": 2, "training.test_episodes": 2, "training.generations": 2}
+SUITE = {
+    "algorithm.population": 20,
+    "training.validation_episodes": 2,
+    "training.test_episodes": 2,
+    "training.generations": 2,
+}
 
 
 def small(arguments):

@@ -1,17 +1,14 @@
 """A sweep's file: what it says, and everything that is wrong with it before a trial starts."""
 
 import json
-import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import NO_VALUE, ConfigError, inline
+from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.sweeps.tune import tuner
 from neuroevo.sweeps.tune.points import SEED, trial_seed
-from neuroevo.sweeps.tune.settings import SweepSettings
 from neuroevo.sweeps.tune.sweep import load_sweep
 from tests.support.sweeps import SIGMA, load, write
 
