@@ -12,7 +12,7 @@ GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
 .PHONY: help preflight setup build run test test-native test-emulator test-disk test-kills soak test-install
-.PHONY: fuzz bench lint format clean
+.PHONY: docs fuzz bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
@@ -128,6 +128,16 @@ $(ATHERIS): $(DEPS)
 
 fuzz: $(ATHERIS)  ## Feed every parser and the C interface with random inputs; SECONDS=60 for each, TARGETS='networks mazes'
 	@$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
+
+# Into build/site. --strict fails where a link, an anchor or the list of pages in mkdocs.yml is wrong.
+SITE := .venv/.docs
+$(SITE): $(DEPS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py docs)
+	@touch $@
+
+docs: $(SITE)  ## Build the site of docs/ into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python tests/house/check_site.py build/site
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
 	@$(CMAKE_BUILD) --target benchmarks ale_bench
