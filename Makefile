@@ -11,7 +11,8 @@ GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-native test-emulator test-disk test-install bench lint format clean
+.PHONY: help preflight setup build run test test-native test-emulator test-disk test-kills soak test-install
+.PHONY: docs fuzz bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
@@ -20,7 +21,7 @@ DEPS := .venv/.installed
 PEERS := build/peers
 CORES := $(shell nproc)
 MOST_PYTESTS := 4# processes, of 1 to 2 GB each
-CXX_FILES = $(shell find custom_ops tests/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
+CXX_FILES = $(shell find custom_ops tests/native tests/fuzz/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
 
 # A sanitized build has a folder of its own, keeps its libraries there, and leaves TensorFlow out.
 comma := ,
@@ -92,6 +93,15 @@ test-disk: setup  ## Thousands of disks as power cuts may leave them, and every 
 	$(BIN)/python -m tests.support.power_cuts --states 2500
 	NEUROEVO_TEST_FAULTS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(MOST_PYTESTS) tests/runs/test_disk_faults.py
 
+# A sample of the kills is in `make test`; of the soak, that it finds a leak.
+KILLS ?= 200
+test-kills: setup  ## Kills runs of every kind, and suites, and compares every file with what was left alone; KILLS=200
+	$(BIN)/python -m tests.support.kills --kills $(KILLS)
+
+MINUTES ?= 10
+soak: setup  ## Thousands of generations in one process: does memory, threads, descriptors, files grow? MINUTES=10
+	$(BIN)/python -m tests.support.soak --minutes $(MINUTES)
+
 # As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive, and that
 # wheel in an environment of its own. Not optimized and without the GPU backend, which would take minutes more.
 DIST := build/dist
@@ -106,6 +116,28 @@ test-install: $(DEPS)  ## That pip can build the package from a source archive, 
 	$(PYTHON) -m venv $(DIST)/venv
 	$(DIST)/venv/bin/python $(PIP) install $(DIST)/neuroevo-*.whl
 	$(DIST)/venv/bin/python tests/house/check_installed.py
+
+SECONDS ?= 60
+TARGETS ?=
+# atheris, for which there are wheels for Python 3.11 to 3.13: without it the targets in Python are skipped.
+ATHERIS := .venv/.atheris
+$(ATHERIS): $(DEPS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py fuzz) || \
+	  echo 'make: atheris cannot be installed here (pip says why above)'
+	@touch $@
+
+fuzz: $(ATHERIS)  ## Feed every parser and the C interface with random inputs; SECONDS=60 for each, TARGETS='networks mazes'
+	@$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
+
+# Into build/site. --strict fails where a link, an anchor or the list of pages in mkdocs.yml is wrong.
+SITE := .venv/.docs
+$(SITE): $(DEPS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check $$($(BIN)/python tests/house/extras.py docs)
+	@touch $@
+
+docs: $(SITE)  ## Build the site of docs/ into build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	$(BIN)/python tests/house/check_site.py build/site
 
 bench: setup $(PEERS)/.installed  ## Measure speed beside peers and this machine's limits, about half an hour
 	@$(CMAKE_BUILD) --target benchmarks ale_bench

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "c_api/guard.h"
+#include "c_api/handles.h"
 #include "c_api/noise_sum.h"
 #include "gpu/device.h"
 #include "population/cuda/noise_sum.h"
@@ -43,8 +44,12 @@ int64_t neuroevo_cuda_free_bytes(void) {
 
 int neuroevo_cuda_noise_sum(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t count,
                             float* out) {
-  return neuroevo::Guard(
-      [&] { neuroevo::cuda::SumNoise(neuroevo::NonZeroTerms(seeds, weights, n), begin, count, out); });
+  return neuroevo::Guard([&] {
+    neuroevo::CheckArray("seeds", seeds, n);
+    neuroevo::CheckArray("weights", weights, n);
+    neuroevo::CheckArray("out", out, count);
+    neuroevo::cuda::SumNoise(neuroevo::NonZeroTerms(seeds, weights, n), begin, count, out);
+  });
 }
 
 }  // extern "C"

@@ -9,9 +9,18 @@ static_assert(NEUROEVO_INTERNAL == static_cast<int>(Error::Kind::kInternal));
 static_assert(NEUROEVO_CANCELLED == static_cast<int>(Error::Kind::kCancelled));
 static_assert(NEUROEVO_ENVIRONMENT == static_cast<int>(Error::Kind::kEnvironment));
 
-std::string& LastError() {
-  thread_local std::string message;
-  return message;
+namespace {
+thread_local std::string last_message;
+}
+
+const char* LastError() noexcept { return last_message.c_str(); }
+
+void SetLastError(const char* message) noexcept {
+  try {
+    last_message = message;
+  } catch (const std::bad_alloc&) {
+    last_message = kOutOfMemory;  // for which a string has room in itself
+  }
 }
 
 }  // namespace neuroevo

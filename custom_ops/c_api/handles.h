@@ -20,6 +20,20 @@ struct neuroevo_population {
 
 namespace neuroevo {
 
+// What a handle points to. Throws for null.
+template <class T>
+T& Given(T* handle, const char* what) {
+  if (handle == nullptr) ThrowInvalid("the ", what, " is null");
+  return *handle;
+}
+inline EnvPool& Object(neuroevo_env_pool* pool) { return Given(pool, "env pool").object; }
+inline Population& Object(neuroevo_population* population) { return *Given(population, "population").object; }
+
+// Throws for null where n values are to be read or written.
+inline void CheckArray(const char* what, const void* array, int64_t n) {
+  if (n > 0 && array == nullptr) ThrowInvalid(what, " is null, expected ", n, " entries");
+}
+
 // A copy of n values. Throws for a negative n, and for null unless n is 0.
 template <class T>
 std::vector<T> Vector(const T* values, int64_t n) {

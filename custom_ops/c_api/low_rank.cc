@@ -27,6 +27,9 @@ int neuroevo_population_make_low_rank(const char* backend, const char* const* ne
 int neuroevo_low_rank_sum(const char* network, int32_t rank, const uint64_t* seeds, const float* weights, int64_t n,
                           int64_t dimension, double* sums) {
   return neuroevo::Guard([&] {
+    neuroevo::CheckArray("seeds", seeds, n);
+    neuroevo::CheckArray("weights", weights, n);
+    neuroevo::CheckArray("sums", sums, dimension);
     const neuroevo::Network parsed = neuroevo::Network::Parse(network);
     if (dimension != parsed.dimension()) {
       neuroevo::ThrowInvalid("dimension is ", dimension, ", expected the network's D = ", parsed.dimension());

@@ -25,13 +25,15 @@ DType WeightDType(const std::string& name) {
 }  // namespace
 }  // namespace neuroevo
 
+using neuroevo::CheckArray;
 using neuroevo::Guard;
+using neuroevo::Object;
 using neuroevo::Optional;
 using neuroevo::Vector;
 
 extern "C" {
 
-const char* neuroevo_last_error(void) { return neuroevo::LastError().c_str(); }
+const char* neuroevo_last_error(void) { return neuroevo::LastError(); }
 
 int neuroevo_set_threads(int32_t threads) {
   return Guard([&] { neuroevo::SetProcessThreads(threads); });
@@ -57,6 +59,7 @@ void neuroevo_trace_stop(void) { neuroevo::trace::Stop(); }
 
 int neuroevo_trace_read(neuroevo_span* spans, int64_t n, int64_t* count, int64_t* dropped) {
   return Guard([&] {
+    CheckArray("spans", spans, n);
     const neuroevo::trace::Recorded recorded = neuroevo::trace::Read();
     *count = static_cast<int64_t>(recorded.spans.size());
     *dropped = recorded.dropped;
@@ -86,7 +89,7 @@ void neuroevo_env_pool_free(neuroevo_env_pool* pool) { delete pool; }
 
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
   return Guard([&] {
-    const neuroevo::EnvSpec& own = pool->object.spec();
+    const neuroevo::EnvSpec& own = Object(pool).spec();
     *spec = {neuroevo::NameOf(own.observation_dtype),
              own.observation_shape.data(),
              static_cast<int64_t>(own.observation_shape.size()),
@@ -107,56 +110,80 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
                        const int64_t* max_frames, const int64_t* normalizers) {
   return Guard(
-      [&] { pool->object.Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(normalizers, k)); });
+      [&] { Object(pool).Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(normalizers, k)); });
 }
 
 int neuroevo_env_actions(neuroevo_env_pool* pool, const float* outputs, int64_t k, int64_t width, void* actions) {
-  return Guard([&] { pool->object.Actions(outputs, k, width, actions); });
+  return Guard([&] {
+    CheckArray("outputs", outputs, k);
+    CheckArray("actions", actions, k);
+    Object(pool).Actions(outputs, k, width, actions);
+  });
 }
 
 int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const void* actions, double* rewards,
                       uint8_t* dones) {
   static_assert(sizeof(bool) == 1, "dones are bytes");
-  return Guard([&] { pool->object.Step(Vector(slots, k), actions, rewards, reinterpret_cast<bool*>(dones)); });
+  return Guard([&] {
+    CheckArray("actions", actions, k);
+    CheckArray("rewards", rewards, k);
+    CheckArray("dones", dones, k);
+    Object(pool).Step(Vector(slots, k), actions, rewards, reinterpret_cast<bool*>(dones));
+  });
 }
 
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations) {
-  return Guard([&] { pool->object.Observe(Vector(slots, k), observations); });
+  return Guard([&] {
+    CheckArray("observations", observations, k);
+    Object(pool).Observe(Vector(slots, k), observations);
+  });
 }
 
 int neuroevo_env_observe_normalized(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations) {
-  return Guard([&] { pool->object.ObserveNormalized(Vector(slots, k), observations); });
+  return Guard([&] {
+    CheckArray("observations", observations, k);
+    Object(pool).ObserveNormalized(Vector(slots, k), observations);
+  });
 }
 
 int neuroevo_env_set_normalizer(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
                                 int64_t n) {
-  return Guard([&] { pool->object.SetNormalizer(number, Vector(mean, n), Vector(std, n)); });
+  return Guard([&] { Object(pool).SetNormalizer(number, Vector(mean, n), Vector(std, n)); });
 }
 
 int neuroevo_env_drop_normalizers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n) {
-  return Guard([&] { pool->object.DropNormalizers(Vector(numbers, n)); });
+  return Guard([&] { Object(pool).DropNormalizers(Vector(numbers, n)); });
 }
 
 int neuroevo_env_record_behaviors(neuroevo_env_pool* pool, int64_t every, int64_t samples) {
-  return Guard([&] { pool->object.RecordBehaviors(every, samples); });
+  return Guard([&] { Object(pool).RecordBehaviors(every, samples); });
 }
 
 int neuroevo_env_behavior(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviors) {
-  return Guard([&] { pool->object.Behavior(Vector(slots, k), behaviors); });
+  return Guard([&] {
+    CheckArray("behaviors", behaviors, k);
+    Object(pool).Behavior(Vector(slots, k), behaviors);
+  });
 }
 
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens) {
-  return Guard([&] { pool->object.Render(Vector(slots, k), screens); });
+  return Guard([&] {
+    CheckArray("screens", screens, k);
+    Object(pool).Render(Vector(slots, k), screens);
+  });
 }
 
 int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states) {
-  return Guard([&] { pool->object.State(Vector(slots, k), states); });
+  return Guard([&] {
+    CheckArray("states", states, k);
+    Object(pool).State(Vector(slots, k), states);
+  });
 }
 
 int neuroevo_env_failure(neuroevo_env_pool* pool, int64_t slot, const char** failure) {
   return Guard([&] {
     thread_local std::string text;
-    text = pool->object.Failure(slot);
+    text = Object(pool).Failure(slot);
     *failure = text.c_str();
   });
 }
@@ -175,7 +202,7 @@ void neuroevo_population_free(neuroevo_population* population) { delete populati
 
 int neuroevo_population_dimension(neuroevo_population* population, int64_t network, int64_t* dimension) {
   return Guard([&] {
-    const auto& networks = population->object->networks();
+    const auto& networks = Object(population).networks();
     neuroevo::CheckIndex("network", network, static_cast<int64_t>(networks.size()));
     *dimension = networks[network].dimension();
   });
@@ -183,39 +210,40 @@ int neuroevo_population_dimension(neuroevo_population* population, int64_t netwo
 
 int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
                              const uint64_t* seeds) {
-  return Guard([&] { population->object->Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k)); });
+  return Guard([&] { Object(population).Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k)); });
 }
 
 int neuroevo_population_assign(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
                                const float* thetas, int64_t stride) {
-  return Guard([&] { population->object->Assign(Vector(rows, k), Vector(networks, k), thetas, stride); });
+  return Guard([&] { Object(population).Assign(Vector(rows, k), Vector(networks, k), thetas, stride); });
 }
 
 int neuroevo_population_read(neuroevo_population* population, const int64_t* rows, int64_t k, float* thetas,
                              int64_t stride) {
-  return Guard([&] { population->object->Read(Vector(rows, k), thetas, stride); });
+  return Guard([&] { Object(population).Read(Vector(rows, k), thetas, stride); });
 }
 
 int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
                                 const uint64_t* seeds, const float* scales) {
   return Guard(
-      [&] { population->object->Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k)); });
+      [&] { Object(population).Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k)); });
 }
 
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
                                 const void* observations, float* outputs, const int64_t* states) {
   return Guard([&] {
-    population->object->Forward(Vector(rows, k), observations, outputs,
-                                states == nullptr ? std::vector<int64_t>() : Vector(states, k));
+    Object(population)
+        .Forward(Vector(rows, k), observations, outputs,
+                 states == nullptr ? std::vector<int64_t>() : Vector(states, k));
   });
 }
 
 int neuroevo_population_clear_states(neuroevo_population* population, const int64_t* states, int64_t k) {
-  return Guard([&] { population->object->ClearStates(Vector(states, k)); });
+  return Guard([&] { Object(population).ClearStates(Vector(states, k)); });
 }
 
 int neuroevo_population_recurrent(neuroevo_population* population, int* recurrent) {
-  return Guard([&] { *recurrent = population->object->recurrent(); });
+  return Guard([&] { *recurrent = Object(population).recurrent(); });
 }
 
 }  // extern "C"

@@ -1,8 +1,12 @@
 /* The native core without TensorFlow, for ctypes, for C, and for machines that have no TensorFlow.
  *
  * Every function that can fail returns a neuroevo_code, NEUROEVO_OK = 0 on success; neuroevo_last_error() then tells
- * why, per thread. Handles are freed by the _free functions, which take null. Calls wait until their work is done.
- * Shapes: S slots, K slots or rows of a call, A actions.
+ * why, per thread. Handles are freed by the _free functions, which take null; elsewhere a null handle is an error, and
+ * so is a null array where there is something to be read or written. Calls wait until their work is done.
+ * Where there is no memory for a call it fails with NEUROEVO_INTERNAL and the message "out of memory", in whichever
+ * thread that was: of environments that were to be reset or stepped some may have been and have to be reset, rows that
+ * were to be filled are empty, states have to be cleared, and a rollout whose lane it was has ended. Another call is as
+ * good as ever. Shapes: S slots, K slots or rows of a call, A actions.
  */
 #ifndef NEUROEVO_C_API_NEUROEVO_H_
 #define NEUROEVO_C_API_NEUROEVO_H_

@@ -14,10 +14,12 @@
 struct neuroevo_rollout {
   neuroevo_rollout(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
                    int64_t first_row)
-      : queue(lanes, slots_per_lane, first_row), runner(&pool->object, population->object.get(), &queue) {}
+      : queue(lanes, slots_per_lane, first_row),
+        runner(&neuroevo::Object(pool), &neuroevo::Object(population), &queue) {}
 
   neuroevo::EpisodeQueue queue;
   neuroevo::LaneRunner runner;
+  std::vector<neuroevo::EpisodeResult> ended;  // that a call took from the queue and found no memory to give out
 };
 
 namespace neuroevo {
@@ -32,23 +34,25 @@ std::chrono::milliseconds Milliseconds(int64_t count) {
 // Results, and the arrays that they point to.
 class OwnedResults : public neuroevo_results {
  public:
-  OwnedResults(std::vector<EpisodeResult> all, int64_t steps_so_far) : neuroevo_results(), all_(std::move(all)) {
+  // Takes the results, or throws and leaves them.
+  OwnedResults(std::vector<EpisodeResult>* all, int64_t steps_so_far) : neuroevo_results() {
     total_steps = steps_so_far;
-    count = static_cast<int64_t>(all_.size());
-    observation_sums_size = WidthOf(all_, &EpisodeEnd::observation_sums);
-    behavior_bytes = WidthOf(all_, &EpisodeEnd::behavior);
+    count = static_cast<int64_t>(all->size());
+    observation_sums_size = WidthOf(*all, &EpisodeEnd::observation_sums);
+    behavior_bytes = WidthOf(*all, &EpisodeEnd::behavior);
     sums_.resize(count * observation_sums_size);
     behaviors_.resize(count * behavior_bytes);
-    CopyRows(all_, &EpisodeEnd::observation_sums, sums_.data());
-    CopyRows(all_, &EpisodeEnd::behavior, behaviors_.data());
-    for (EpisodeResult& result : all_) {
+    CopyRows(*all, &EpisodeEnd::observation_sums, sums_.data());
+    CopyRows(*all, &EpisodeEnd::behavior, behaviors_.data());
+    for (const EpisodeResult& result : *all) {
       ids_.push_back(result.id);
       returns_.push_back(result.total_reward);
       steps_.push_back(result.steps);
       retries_.push_back(result.end.retries);
       failures_.push_back(result.end.failure.c_str());
-      std::vector<uint8_t>().swap(result.end.behavior);  // a trajectory may be megabytes
     }
+    all_.swap(*all);
+    for (EpisodeResult& result : all_) std::vector<uint8_t>().swap(result.end.behavior);  // it may be megabytes
     ids = ids_.data();
     returns = returns_.data();
     steps = steps_.data();
@@ -104,17 +108,26 @@ int neuroevo_rollout_start(neuroevo_env_pool* pool, neuroevo_population* populat
 
 int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* episodes, int64_t priority) {
   return neuroevo::Guard([&] {
-    rollout->runner.RethrowFailure();
-    rollout->queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)), priority);
+    neuroevo::CheckArray("episodes", episodes, 1);
+    neuroevo_rollout& given = neuroevo::Given(rollout, "rollout");
+    given.runner.RethrowFailure();
+    try {
+      given.queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)), priority);
+    } catch (...) {  // of a lane that fails meanwhile the reason is of use, and not that it has closed the queue
+      given.runner.RethrowFailure();
+      throw;
+    }
   });
 }
 
 int neuroevo_rollout_results(neuroevo_rollout* rollout, int64_t count, int64_t milliseconds,
                              const neuroevo_results** results) {
   return neuroevo::Guard([&] {
-    std::vector<neuroevo::EpisodeResult> ended = rollout->queue.Results(count, neuroevo::Milliseconds(milliseconds));
-    rollout->runner.RethrowFailure();
-    *results = new neuroevo::OwnedResults(std::move(ended), rollout->queue.TotalSteps());
+    neuroevo_rollout& given = neuroevo::Given(rollout, "rollout");
+    std::vector<neuroevo::EpisodeResult>& ended = given.ended;
+    if (ended.empty()) ended = given.queue.Results(count, neuroevo::Milliseconds(milliseconds));
+    given.runner.RethrowFailure();
+    *results = new neuroevo::OwnedResults(&ended, given.queue.TotalSteps());
   });
 }
 
@@ -123,11 +136,13 @@ void neuroevo_results_free(const neuroevo_results* results) {
 }
 
 int neuroevo_rollout_close(neuroevo_rollout* rollout) {
-  return neuroevo::Guard([&] { rollout->queue.Close(); });
+  return neuroevo::Guard([&] { neuroevo::Given(rollout, "rollout").queue.Close(); });
 }
 
 int neuroevo_rollout_wait_for_end(neuroevo_rollout* rollout, int64_t milliseconds, int* ended) {
-  return neuroevo::Guard([&] { *ended = rollout->runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0; });
+  return neuroevo::Guard([&] {
+    *ended = neuroevo::Given(rollout, "rollout").runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0;
+  });
 }
 
 void neuroevo_rollout_free(neuroevo_rollout* rollout) { delete rollout; }

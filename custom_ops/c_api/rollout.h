@@ -61,7 +61,8 @@ int neuroevo_rollout_start(neuroevo_env_pool* pool, neuroevo_population* populat
 /* Appends episodes. Those of a lower priority number are played first. Fails of what a lane has failed of. */
 int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* episodes, int64_t priority);
 /* The results since the last call. Waits until there are `count` of them, the rollout is closed, or the time is over.
- * Fails of what a lane has failed of. The results are freed by _free, which takes null. */
+ * Fails of what a lane has failed of. After another failure the next call returns what there was, without waiting. One
+ * thread at a time may call it. The results are freed by _free, which takes null. */
 int neuroevo_rollout_results(neuroevo_rollout* rollout, int64_t count, int64_t milliseconds,
                              const neuroevo_results** results);
 void neuroevo_results_free(const neuroevo_results* results);

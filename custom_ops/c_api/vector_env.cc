@@ -1,11 +1,13 @@
 #include "c_api/vector_env.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "c_api/guard.h"
+#include "c_api/handles.h"
 #include "core/error.h"
 #include "envs/vector_env.h"
 
@@ -24,11 +26,35 @@ VectorEnv::Autoreset ParseAutoreset(const std::string& name) {
   ThrowInvalid("autoreset is '", name, "', expected NextStep, SameStep or Disabled");
 }
 
-const bool* Bools(const uint8_t* bytes) { return reinterpret_cast<const bool*>(bytes); }
+VectorEnv& ObjectOf(neuroevo_vector_env* env) { return Given(env, "vector environment").object; }
+
 bool* Bools(uint8_t* bytes) { return reinterpret_cast<bool*>(bytes); }
 static_assert(sizeof(bool) == 1, "flags are bytes");
 
-VectorEnv::Output Output(const neuroevo_vector_output& out) {
+// A copy, since a bool must be 0 or 1 and the byte of a caller may be another.
+std::unique_ptr<bool[]> Flags(const char* what, const uint8_t* bytes, int64_t n) {
+  CheckArray(what, bytes, n);
+  auto flags = std::make_unique<bool[]>(n);
+  std::transform(bytes, bytes + n, flags.get(), [](uint8_t byte) { return byte != 0; });
+  return flags;
+}
+
+VectorEnv::Output Output(VectorEnv* env, const neuroevo_vector_output* given) {
+  CheckArray("output", given, 1);
+  const neuroevo_vector_output& out = *given;
+  const int64_t n = env->num_envs(), infos = n * static_cast<int64_t>(env->info_names().size());
+  for (const auto& [what, array] : {std::pair<const char*, const void*>{"observations", out.observations},
+                                    {"rewards", out.rewards},
+                                    {"terminations", out.terminations},
+                                    {"truncations", out.truncations},
+                                    {"failures", out.failures}}) {
+    CheckArray(what, array, n);
+  }
+  CheckArray("infos", out.infos, infos);
+  if (env->autoreset() == VectorEnv::Autoreset::kSameStep) {
+    CheckArray("final_observations", out.final_observations, n);
+    CheckArray("final_infos", out.final_infos, infos);
+  }
   return {out.observations,    out.rewards, Bools(out.terminations), Bools(out.truncations),
           Bools(out.failures), out.infos,   out.final_observations,  out.final_infos};
 }
@@ -45,10 +71,13 @@ int neuroevo_vector_make(const char* family, const char* const* options, int64_t
   return Guard([&] {
     if (n < 0) neuroevo::ThrowInvalid("number of options is ", n, ", expected 0 or more");
     auto pool = threads == 0 ? neuroevo::ProcessPool() : std::make_shared<neuroevo::ThreadPool>(threads);
-    *env = new neuroevo_vector_env{{family, neuroevo::ParseEnvOptions({options, options + n}), num_envs,
-                                    neuroevo::ParseAutoreset(autoreset), max_steps, std::move(pool)},
-                                   {}};
-    for (const std::string& name : (*env)->object.info_names()) (*env)->info_names.push_back(name.c_str());
+    neuroevo::CheckArray("options", options, n);
+    std::unique_ptr<neuroevo_vector_env> made(
+        new neuroevo_vector_env{{family, neuroevo::ParseEnvOptions({options, options + n}), num_envs,
+                                 neuroevo::ParseAutoreset(autoreset), max_steps, std::move(pool)},
+                                {}});
+    for (const std::string& name : made->object.info_names()) made->info_names.push_back(name.c_str());
+    *env = made.release();
   });
 }
 
@@ -56,7 +85,7 @@ void neuroevo_vector_free(neuroevo_vector_env* env) { delete env; }
 
 int neuroevo_vector_get_spec(neuroevo_vector_env* env, neuroevo_vector_spec* spec) {
   return Guard([&] {
-    const neuroevo::EnvSpec& own = env->object.spec();
+    const neuroevo::EnvSpec& own = neuroevo::ObjectOf(env).spec();
     *spec = {neuroevo::NameOf(own.observation_dtype),
              own.observation_shape.data(),
              static_cast<int64_t>(own.observation_shape.size()),
@@ -74,22 +103,35 @@ int neuroevo_vector_get_spec(neuroevo_vector_env* env, neuroevo_vector_spec* spe
 
 int neuroevo_vector_reset(neuroevo_vector_env* env, const uint8_t* mask, const uint8_t* seeded, const uint64_t* seeds,
                           const neuroevo_vector_output* output) {
-  using neuroevo::Bools;
-  return Guard([&] { env->object.Reset(Bools(mask), Bools(seeded), seeds, neuroevo::Output(*output)); });
+  return Guard([&] {
+    neuroevo::VectorEnv& object = neuroevo::ObjectOf(env);
+    neuroevo::CheckArray("seeds", seeds, object.num_envs());
+    const auto masked = neuroevo::Flags("mask", mask, object.num_envs());
+    object.Reset(masked.get(), neuroevo::Flags("seeded", seeded, object.num_envs()).get(), seeds,
+                 neuroevo::Output(&object, output));
+  });
 }
 
 int neuroevo_vector_step(neuroevo_vector_env* env, const void* actions, const neuroevo_vector_output* output) {
-  return Guard([&] { env->object.Step(actions, neuroevo::Output(*output)); });
+  return Guard([&] {
+    neuroevo::VectorEnv& object = neuroevo::ObjectOf(env);
+    neuroevo::CheckArray("actions", actions, object.num_envs());
+    object.Step(actions, neuroevo::Output(&object, output));
+  });
 }
 
 int neuroevo_vector_render(neuroevo_vector_env* env, uint8_t* screens) {
-  return Guard([&] { env->object.Render(screens); });
+  return Guard([&] {
+    neuroevo::VectorEnv& object = neuroevo::ObjectOf(env);
+    neuroevo::CheckArray("screens", screens, object.num_envs());
+    object.Render(screens);
+  });
 }
 
 int neuroevo_vector_failure(neuroevo_vector_env* env, int64_t index, const char** failure) {
   return Guard([&] {
     thread_local std::string text;
-    text = env->object.Failure(index);
+    text = neuroevo::ObjectOf(env).Failure(index);
     *failure = text.c_str();
   });
 }

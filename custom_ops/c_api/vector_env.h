@@ -47,7 +47,7 @@ typedef struct {
   int64_t* final_infos;     /* [I, N], likewise */
 } neuroevo_vector_output;
 
-/* mask, seeded: [N], 0 or 1. seeds: [N]. */
+/* mask, seeded: [N], 0 for no. seeds: [N]. */
 int neuroevo_vector_reset(neuroevo_vector_env* env, const uint8_t* mask, const uint8_t* seeded, const uint64_t* seeds,
                           const neuroevo_vector_output* output);
 /* actions: int64 [N] for one of num_actions, or float32 [N, A]. */

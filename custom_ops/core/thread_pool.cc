@@ -39,12 +39,16 @@ ThreadPool::ThreadPool(int threads) : threads_(threads) {
   if (threads < 1 || threads > kMaxThreads) ThrowInvalid("threads is ", threads, ", expected 1 to ", kMaxThreads);
   const int workers = threads - 1;  // whoever brings a job is the other one
   workers_.reserve(workers);
+  left_.reserve(threads);
   try {
     for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { Help(); });
   } catch (const std::system_error& e) {
     const size_t started = workers_.size();
     Stop();  // a std::thread that is destroyed unjoined would end the process
     throw Error(Error::Kind::kInternal, Concat("cannot start thread ", started + 1, " of ", workers, ": ", e.what()));
+  } catch (...) {
+    Stop();
+    throw;
   }
 }
 
@@ -79,7 +83,7 @@ void ThreadPool::LeavePlace() {
   // First to the caller that has waited longest: who comes back with the next job at once must not overtake the others.
   while (!waiting_callers_.empty()) {
     Job* job = waiting_callers_.front();
-    waiting_callers_.pop_front();
+    waiting_callers_.erase(waiting_callers_.begin());
     if (job->next == job->n) continue;  // others took all of its tasks
     job->has_place = true;
     job->changed.notify_one();
@@ -98,7 +102,8 @@ void ThreadPool::WakeHelpers(int64_t tasks) {
 
 int64_t ThreadPool::FreePlaces() {
   const int64_t now = trace::Now();
-  while (!left_.empty() && now - left_.front() > kExpectedBackNs) left_.pop_front();
+  const auto expected = [&](int64_t left) { return now - left <= kExpectedBackNs; };
+  left_.erase(left_.begin(), std::find_if(left_.begin(), left_.end(), expected));
   return threads_ - running_ - static_cast<int64_t>(left_.size());
 }
 
@@ -134,8 +139,11 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
   if (n <= 0) return;
   Job job(n, body);
   std::unique_lock<std::mutex> lock(mutex_);
+  // All the memory first: once others know of the job, this must not end before it is over.
+  jobs_.reserve(jobs_.size() + 1);
+  waiting_callers_.reserve(waiting_callers_.size() + 1);
   jobs_.push_back(&job);
-  if (!left_.empty()) left_.pop_front();
+  if (!left_.empty()) left_.erase(left_.begin());
   if (running_ < threads_) {  // then no caller waits for a place
     ++running_;
     job.has_place = true;
@@ -159,7 +167,7 @@ void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body
   if (job.has_place) LeavePlace();  // given when others had done all of it
   const auto waiting = std::find(waiting_callers_.begin(), waiting_callers_.end(), &job);
   if (waiting != waiting_callers_.end()) waiting_callers_.erase(waiting);
-  if (left_.size() == static_cast<size_t>(threads_)) left_.pop_front();
+  if (left_.size() == static_cast<size_t>(threads_)) left_.erase(left_.begin());
   left_.push_back(trace::Now());
   if (job.error) {
     std::exception_ptr error = std::move(job.error);

@@ -11,7 +11,6 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -33,7 +32,8 @@ class ThreadPool {
   int threads() const { return threads_; }
 
   // Runs body(0) ... body(n - 1), some of them on this thread, and returns when all are over. Rethrows the first
-  // exception of a task; tasks that have not started by then are skipped. Must not be called from a task.
+  // exception of a task; tasks that have not started by then are skipped. Must not be called from a task. Without
+  // memory for the job std::bad_alloc is thrown before any task.
   void ParallelFor(int64_t n, const std::function<void(int64_t)>& body);
 
   // The same with tasks of up to per_task (1 or more) numbers each, as even as can be and one after another. After an
@@ -65,11 +65,12 @@ class ThreadPool {
   const int threads_;
   std::mutex mutex_;
   std::condition_variable wake_workers_;
-  std::deque<Job*> jobs_;  // with tasks that no thread has taken yet, oldest first; a job belongs to its ParallelFor
-  std::deque<Job*> waiting_callers_;  // for a place, oldest first; empty while there is one
-  int running_ = 0;                   // threads at work, at most threads_
+  std::vector<Job*> jobs_;  // with tasks that no thread has taken yet, oldest first; a job belongs to its ParallelFor
+  std::vector<Job*> waiting_callers_;  // for a place, oldest first; empty while there is one
+  int running_ = 0;                    // threads at work, at most threads_
   int waiting_workers_ = 0;
-  std::deque<int64_t> left_;  // when callers left that are not back yet, in ns, oldest first; the last threads_ of them
+  std::vector<int64_t>
+      left_;  // when callers left that are not back yet, in ns, oldest first; the last threads_ of them
   int64_t busy_ns_ = 0;
   bool stop_ = false;
   std::vector<std::thread> workers_;

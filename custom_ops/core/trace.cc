@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <new>
 
 #include "core/error.h"
 
@@ -17,9 +18,14 @@ namespace {
 // The thread that it belongs to writes spans and then their count; readers see what has been counted.
 struct Buffer {
   Buffer(int64_t capacity, int64_t recording, int32_t thread)
-      : spans(new Span[capacity]), capacity(capacity), recording(recording), thread(thread) {}
+      : spans(new (std::nothrow) Span[capacity]),
+        capacity(spans == nullptr ? 0 : capacity),
+        recording(recording),
+        thread(thread) {}
 
-  const std::unique_ptr<Span[]> spans;  // not initialized: what is never used takes no memory
+  // Not initialized: what is never used takes no memory. Null where there is no room for it: then all are dropped,
+  // since spans are added where nothing may be thrown.
+  const std::unique_ptr<Span[]> spans;
   const int64_t capacity, recording;
   const int32_t thread;
   std::atomic<int64_t> count{0}, dropped{0};
@@ -37,6 +43,7 @@ Recorder& TheRecorder() {
 }
 
 std::atomic<int64_t> recording{0};
+std::atomic<int64_t> without_buffer{0};  // spans of threads for whose buffers there was no memory
 thread_local std::shared_ptr<Buffer> own_buffer;
 thread_local const char* current = "";
 
@@ -44,9 +51,9 @@ Buffer& OwnBuffer() {
   if (own_buffer == nullptr || own_buffer->recording != Recording()) {
     Recorder& recorder = TheRecorder();
     const std::lock_guard<std::mutex> lock(recorder.mutex);
-    own_buffer =
-        std::make_shared<Buffer>(recorder.capacity, Recording(), static_cast<int32_t>(recorder.buffers.size()));
-    recorder.buffers.push_back(own_buffer);
+    const auto thread = static_cast<int32_t>(recorder.buffers.size());
+    recorder.buffers.push_back(std::make_shared<Buffer>(recorder.capacity, Recording(), thread));
+    own_buffer = recorder.buffers.back();
   }
   return *own_buffer;
 }
@@ -54,11 +61,14 @@ Buffer& OwnBuffer() {
 }  // namespace
 
 void Start(int64_t spans_per_thread) {
-  if (spans_per_thread < 1) ThrowInvalid("spans per thread is ", spans_per_thread, ", expected at least 1");
+  if (spans_per_thread < 1 || spans_per_thread > kMaxSpans) {
+    ThrowInvalid("spans per thread is ", spans_per_thread, ", expected 1 to ", kMaxSpans);
+  }
   Recorder& recorder = TheRecorder();
   const std::lock_guard<std::mutex> lock(recorder.mutex);
   recorder.buffers.clear();
   recorder.capacity = spans_per_thread;
+  without_buffer = 0;
   ++recording;
   internal::enabled = true;
 }
@@ -69,6 +79,7 @@ Recorded Read() {
   Recorder& recorder = TheRecorder();
   const std::lock_guard<std::mutex> lock(recorder.mutex);
   Recorded recorded;
+  recorded.dropped = without_buffer;
   for (const std::shared_ptr<Buffer>& buffer : recorder.buffers) {
     const int64_t count = buffer->count.load(std::memory_order_acquire);
     recorded.spans.insert(recorded.spans.end(), buffer->spans.get(), buffer->spans.get() + count);
@@ -84,16 +95,22 @@ int64_t Now() {
       .count();
 }
 
-void Add(const char* name, int64_t begin_ns, int64_t end_ns, int64_t argument, const void* link, Kind kind) {
+void Add(const char* name, int64_t begin_ns, int64_t end_ns, int64_t argument, const void* link, Kind kind) noexcept {
   if (!Enabled()) return;  // stopped since the span began
-  Buffer& buffer = OwnBuffer();
-  const int64_t count = buffer.count.load(std::memory_order_relaxed);
-  if (count == buffer.capacity) {
-    ++buffer.dropped;
+  Buffer* buffer = nullptr;
+  try {
+    buffer = &OwnBuffer();
+  } catch (const std::bad_alloc&) {
+    ++without_buffer;
     return;
   }
-  buffer.spans[count] = {name, begin_ns, end_ns, argument, link, buffer.thread, kind};
-  buffer.count.store(count + 1, std::memory_order_release);
+  const int64_t count = buffer->count.load(std::memory_order_relaxed);
+  if (count == buffer->capacity) {
+    ++buffer->dropped;
+    return;
+  }
+  buffer->spans[count] = {name, begin_ns, end_ns, argument, link, buffer->thread, kind};
+  buffer->count.store(count + 1, std::memory_order_release);
 }
 
 const char* Scope::Current() { return current; }

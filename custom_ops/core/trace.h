@@ -22,7 +22,8 @@ struct Span {
   Kind kind;
 };
 
-// Drops what was recorded before, and records from now on. Throws for a capacity < 1.
+// Drops what was recorded before, and records from now on. Throws for a capacity outside [1, kMaxSpans].
+constexpr int64_t kMaxSpans = 1 << 24;  // about a gigabyte of address space a thread
 void Start(int64_t spans_per_thread);
 // Spans that have not ended by then are not recorded.
 void Stop();
@@ -40,8 +41,8 @@ inline bool Enabled() { return internal::enabled.load(std::memory_order_relaxed)
 int64_t Recording();
 // The monotonic clock, as Python's time.perf_counter_ns().
 int64_t Now();
-// Notes a span; only while Enabled().
-void Add(const char* name, int64_t begin_ns, int64_t end_ns, int64_t argument, const void* link, Kind kind);
+// Notes a span, or that it found no room; only while Enabled(). Destructors and workers call it, so it never throws.
+void Add(const char* name, int64_t begin_ns, int64_t end_ns, int64_t argument, const void* link, Kind kind) noexcept;
 
 // The scope that it lives in, as a kCall.
 class Scope {

@@ -42,6 +42,7 @@ class VectorEnv {
             int64_t max_steps, std::shared_ptr<ThreadPool> pool);
 
   const EnvSpec& spec() const { return factory_->spec(); }
+  Autoreset autoreset() const { return autoreset_; }
   int64_t num_envs() const { return static_cast<int64_t>(slots_.size()); }
   const std::vector<std::string>& info_names() const { return info_names_; }
 

@@ -79,6 +79,16 @@ void Population::SetNetwork(int64_t row, int32_t network) {
   prepared_[row] = 0;
 }
 
+template <class Body>
+void Population::WriteRows(const std::vector<int64_t>& rows, Body body) {
+  try {
+    body();
+  } catch (...) {
+    for (int64_t row : rows) row_network_[row] = -1;
+    throw;
+  }
+}
+
 void Population::CheckTheta(int64_t, bool) const {}
 
 void Population::CheckChains(const std::vector<int64_t>&, const std::vector<int64_t>&) const {}
@@ -120,7 +130,7 @@ void Population::Init(const std::vector<int64_t>& rows, const std::vector<int32_
   CheckFill(rows, network);
   CheckSize("seeds", seeds.size(), "rows", rows.size());
   for (size_t i = 0; i < rows.size(); ++i) SetNetwork(rows[i], network[i]);
-  DoInit(rows, seeds);
+  WriteRows(rows, [&] { DoInit(rows, seeds); });
 }
 
 void Population::Assign(const std::vector<int64_t>& rows, const std::vector<int32_t>& network, const float* thetas,
@@ -129,7 +139,7 @@ void Population::Assign(const std::vector<int64_t>& rows, const std::vector<int3
   CheckPointer("thetas", thetas, rows.size());
   for (int32_t index : network) CheckStride(stride, networks_[index]);
   for (size_t i = 0; i < rows.size(); ++i) SetNetwork(rows[i], network[i]);
-  DoAssign(rows, thetas, stride);
+  WriteRows(rows, [&] { DoAssign(rows, thetas, stride); });
 }
 
 void Population::Read(const std::vector<int64_t>& rows, float* out, int64_t stride) {
@@ -171,9 +181,9 @@ void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int6
   }
   CheckChains(dst, src);
   for (const auto& [row, index] : filled) SetNetwork(row, index);
-  if (!members) return DoPerturb(dst, src, network, seeds, scale);
+  if (!members) return WriteRows(dst, [&] { DoPerturb(dst, src, network, seeds, scale); });
   for (size_t i = 0; i < dst.size(); ++i) members_.Set(dst[i], {src[i], content_[src[i]], scale[i]});
-  DoPerturbMembers(dst, seeds);
+  WriteRows(dst, [&] { DoPerturbMembers(dst, seeds); });
 }
 
 void Population::DoPerturbMembers(const std::vector<int64_t>&, const std::vector<uint64_t>&) {

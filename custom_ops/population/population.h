@@ -161,6 +161,9 @@ class Population {
   void CheckPrepared(int64_t row) const;
   void CheckFill(const std::vector<int64_t>& rows, const std::vector<int32_t>& network) const;
   void SetNetwork(int64_t row, int32_t network);
+  // Runs body(), which writes what these rows hold; where it throws they hold nothing.
+  template <class Body>
+  void WriteRows(const std::vector<int64_t>& rows, Body body);
 
   std::atomic<uint64_t> fills_{0};
   std::vector<uint64_t> content_;  // [R]

@@ -1,6 +1,7 @@
 #include "rollout/episode_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/error.h"
@@ -112,14 +113,22 @@ Refill EpisodeQueue::RefillLane(int64_t index) {
   return refill;
 }
 
-std::vector<std::pair<std::function<void(Refill)>, Refill>> EpisodeQueue::ReadyTakes() {
-  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+void EpisodeQueue::ServeWaiting() noexcept {
   for (int64_t index = 0; index < lanes(); ++index) {
-    auto& waiting = lanes_[index].waiting;
-    if (!waiting || (episodes_.empty() && !closed_)) continue;
-    ready.emplace_back(std::exchange(waiting, nullptr), RefillLane(index));
+    std::function<void(Refill)> done;
+    Refill refill;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!lanes_[index].waiting || (episodes_.empty() && !closed_)) continue;
+      done = std::exchange(lanes_[index].waiting, nullptr);
+      try {
+        refill = RefillLane(index);
+      } catch (...) {
+        refill.failure = std::current_exception();
+      }
+    }
+    done(std::move(refill));
   }
-  return ready;
 }
 
 void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
@@ -137,17 +146,16 @@ void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
 }
 
 void EpisodeQueue::Submit(std::vector<QueuedEpisode> episodes, int64_t priority) {
-  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+  std::list<QueuedEpisode> more(std::make_move_iterator(episodes.begin()), std::make_move_iterator(episodes.end()));
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) throw Error(Error::Kind::kCancelled, "the episode queue is closed");
-    for (const auto& episode : episodes) CheckGenome(episode);
-    if (episodes.empty()) return;
-    auto& queued = episodes_[priority];
-    for (auto& episode : episodes) queued.push_back(std::move(episode));
-    ready = ReadyTakes();
+    for (const auto& episode : more) CheckGenome(episode);
+    if (more.empty()) return;
+    std::list<QueuedEpisode>& queued = episodes_[priority];
+    queued.splice(queued.end(), more);
   }
-  for (auto& [done, refill] : ready) done(std::move(refill));
+  ServeWaiting();
 }
 
 void EpisodeQueue::Take(int64_t lane_index, std::function<void(Refill)> done) {
@@ -178,14 +186,9 @@ void EpisodeQueue::CloseLane(int64_t lane_index) {
   done(std::move(refill));
 }
 
-EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<int64_t>& slots, const double* rewards,
-                                          const bool* dones, std::vector<EpisodeEnd> ends) {
-  std::lock_guard<std::mutex> lock(mutex_);
+EpisodeQueue::Lane& EpisodeQueue::CheckedLane(int64_t lane_index, const std::vector<int64_t>& slots) {
   Lane& lane = LaneAt(lane_index);
   const int64_t first_slot = lane_index * slots_per_lane_;
-  if (const auto done = std::count(dones, dones + slots.size(), true); done != static_cast<int64_t>(ends.size())) {
-    ThrowInvalid(ends.size(), " ends of episodes, expected one for each that is done: ", done);
-  }
   std::vector<bool> seen(slots_per_lane_);
   for (int64_t slot : slots) {
     if (slot < first_slot || slot >= first_slot + slots_per_lane_) {
@@ -195,6 +198,22 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
     if (!lane.slots[slot - first_slot].live) ThrowInvalid("slot ", slot, " plays no episode");
     if (seen[slot - first_slot]) ThrowInvalid("slot ", slot, " is given twice, expected different slots");
     seen[slot - first_slot] = true;
+  }
+  return lane;
+}
+
+void EpisodeQueue::CheckPut(int64_t lane_index, const std::vector<int64_t>& slots) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  CheckedLane(lane_index, slots);
+}
+
+EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<int64_t>& slots, const double* rewards,
+                                          const bool* dones, std::vector<EpisodeEnd> ends) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Lane& lane = CheckedLane(lane_index, slots);
+  const int64_t first_slot = lane_index * slots_per_lane_;
+  if (const auto done = std::count(dones, dones + slots.size(), true); done != static_cast<int64_t>(ends.size())) {
+    ThrowInvalid(ends.size(), " ends of episodes, expected one for each that is done: ", done);
   }
   total_steps_ += static_cast<int64_t>(slots.size());
   auto end = ends.begin();
@@ -232,16 +251,14 @@ bool EpisodeQueue::closed() {
   return closed_;
 }
 
-void EpisodeQueue::Close() {
-  std::vector<std::pair<std::function<void(Refill)>, Refill>> ready;
+void EpisodeQueue::Close() noexcept {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;
     episodes_.clear();
     ended_.notify_all();
-    ready = ReadyTakes();
   }
-  for (auto& [done, refill] : ready) done(std::move(refill));
+  ServeWaiting();
 }
 
 }  // namespace neuroevo

@@ -10,8 +10,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
+#include <exception>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,7 +53,8 @@ struct LiveSlots {
 // What a lane has to do before its next step.
 struct Refill {
   bool closed = false;
-  LiveSlots live;  // after the refill
+  std::exception_ptr failure;  // why there is no refill: then nothing else is set, and the lane cannot go on
+  LiveSlots live;              // after the refill
   // Slots to reset, with what EnvPool::Reset takes.
   std::vector<int64_t> slots;
   std::vector<uint64_t> seeds;
@@ -80,12 +82,12 @@ class EpisodeQueue {
 
   // Appends episodes. Those of a lower priority number are played first, those of the same in the order in which they
   // came: work with a high number fills the slots that nothing else wants. Throws, appending none, if the queue is
-  // closed, an episode's or a genome's id is negative, a source_row is not one of the caller's rows, or a genome
-  // starts from two things.
+  // closed, an episode's or a genome's id is negative, a source_row is not one of the caller's rows, a genome starts
+  // from two things, or there is no memory.
   void Submit(std::vector<QueuedEpisode> episodes, int64_t priority = 0);
 
   // Gives the lane's free slots their next episodes. Calls done from here, unless the lane has nothing live and there
-  // is no episode: then done is called by the Submit, Close or CloseLane that ends the wait.
+  // is no episode: then done is called by the Submit, Close or CloseLane that ends the wait. done must not throw.
   void Take(int64_t lane, std::function<void(Refill)> done);
 
   // Makes this lane's waiting and later Takes return closed: the step that runs the lane was cancelled.
@@ -99,6 +101,9 @@ class EpisodeQueue {
   // what the env pool reports about these, in their order.
   PutResult Put(int64_t lane, const std::vector<int64_t>& slots, const double* rewards, const bool* dones,
                 std::vector<EpisodeEnd> ends);
+  // Throws where Put would, as there is no such lane or a slot is not one of its live ones: for callers that lose the
+  // ends of episodes when they take them for a Put that throws.
+  void CheckPut(int64_t lane, const std::vector<int64_t>& slots);
 
   // The results since the last call, in the order in which the episodes ended. Waits until there are `count` of them,
   // the queue is closed, or the time is over.
@@ -107,8 +112,9 @@ class EpisodeQueue {
   // Steps booked since the queue was made, those of unfinished episodes included.
   int64_t TotalSteps();
 
-  // Ends all waiting Takes, and makes later ones return closed; episodes that are running or queued are dropped.
-  void Close();
+  // Ends all waiting Takes, and makes later ones return closed; episodes that are running or queued are dropped. Needs
+  // no memory, since it is what a lane that found none ends the others by.
+  void Close() noexcept;
   bool closed();
 
  private:
@@ -133,17 +139,19 @@ class EpisodeQueue {
 
   Lane& LaneAt(int64_t lane);
   void CheckGenome(const QueuedEpisode& episode) const;
+  // The lane, once it and its slots are known to be what Put takes.
+  Lane& CheckedLane(int64_t lane, const std::vector<int64_t>& slots);
   LiveSlots LiveOf(const Lane& lane, int64_t index) const;
   Refill RefillLane(int64_t index);
   void StartEpisode(int64_t lane_index, int64_t slot_index, Refill* refill);
-  // Takes the callbacks that can run now, with their refills; the caller runs them without the lock.
-  std::vector<std::pair<std::function<void(Refill)>, Refill>> ReadyTakes();
+  // Runs the callbacks of waiting Takes that can run now, with their refills, without the lock.
+  void ServeWaiting() noexcept;
 
   const int64_t slots_per_lane_;
   const int64_t first_row_;
   std::mutex mutex_;
   std::vector<Lane> lanes_;
-  std::map<int64_t, std::deque<QueuedEpisode>> episodes_;  // by priority; none is empty
+  std::map<int64_t, std::list<QueuedEpisode>> episodes_;  // by priority; none is empty
   std::vector<EpisodeResult> results_;
   std::condition_variable ended_;  // an episode, or the queue
   int64_t total_steps_ = 0;

@@ -65,6 +65,7 @@ class Lane {
         done(nullptr);
       });
     });
+    if (refill.failure) std::rethrow_exception(refill.failure);
     if (refill.closed) return false;
     for (size_t i = 0; i < refill.assign_rows.size(); ++i) {
       const std::vector<float>& theta = *refill.assign_thetas[i];

@@ -11,7 +11,10 @@ EpisodeQueue::PutResult PutStep(EpisodeQueue* queue, EnvPool* envs, int64_t lane
     if (dones[k]) done.push_back(slots[k]);
   }
   std::vector<EpisodeEnd> ends;
-  if (!done.empty()) ends = envs->TakeEnds(done);
+  if (!done.empty()) {
+    queue->CheckPut(lane, slots);  // ends can be taken once, and may not be lost with a call that is refused
+    ends = envs->TakeEnds(done);
+  }
   return queue->Put(lane, slots, rewards, dones, std::move(ends));
 }
 

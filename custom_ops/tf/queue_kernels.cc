@@ -105,9 +105,9 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
         queue.Take(lane, [ctx, finish, cancellation, token](Refill refill) {
           // Try: the callback may be what is running this, and then it must not wait for itself.
           if (cancellation != nullptr) cancellation->TryDeregisterCallback(token);
-          std::exception_ptr error;
+          std::exception_ptr error = refill.failure;
           try {
-            SetOutputs(ctx, refill);
+            if (!error) SetOutputs(ctx, refill);
           } catch (...) {
             error = std::current_exception();
           }

@@ -14,7 +14,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.paths import CONFIG
+from neuroevo.runs.paths import CONFIG, JOURNAL
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import info_of, make_evaluator, run
 from neuroevo.training.callback import AnyCallback
@@ -212,7 +212,7 @@ def train(
         out: The run's folder; None for runs/<name>-<local time>, where the name is that of the file or preset, or
             "run".
         resume: False: the folder must not hold a run. True: it must, and the run goes on with this configuration.
-            "auto": whichever it is; a run whose budget is spent is returned as it is.
+            "auto": whichever it is; a run whose budget is spent and that came to its end is returned as it is.
         trust: Whether to run code and read models that runs name beside those of `config`, whoever made these runs: one
             that goes on, training.start_from, or a run whose config.toml `config` is. See docs/security.md.
         callbacks: Hear how it goes: objects of neuroevo.Callback, or functions of each generation's record.
@@ -246,7 +246,7 @@ def train(
         raise UserError(f"resume is {resume!r}, but out does not name the run's folder")
     if out is not None and (resume is True or (resume and (Path(out) / CONFIG).is_file())):
         folder = RunFolder.resume(out, config=config, trust=trust)
-        if finished(folder.state, config.training):
+        if finished(folder.state, config.training) and not (folder.path / JOURNAL).exists():
             folder.close()
             return Run(folder.path, trust=trust, like=config)
     else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -105,7 +106,7 @@ def check_signature(folder: Path, config: str, named: Iterable[NamedCode]) -> di
             if each.module not in modules:
                 raise Unsigned(f"its signature is not of the module {each.module}")
             kept |= _checked_module(folder, modules[each.module])
-        elif each.file is not None and each.file.exists():  # one that is gone is nothing to parse
+        elif each.file is not None and os.path.exists(each.file):  # one that is gone is nothing to parse
             found = _contents(each.file)
             if found is None or signed.files.get(str(each.file)) != _sum(found):
                 raise Unsigned(f"{each.file} has changed since it was made here")
@@ -149,13 +150,24 @@ def _read(folder: Path) -> Signed:
     try:
         given = json.loads(data)
         signed = Signed(given["config"], given["modules"], given["files"])
+        _check_types(signed)
         if not is_signed(_PURPOSE, signed.to_bytes(), given["hmac"]):
             raise Unsigned(f"its {SIGNATURE} is not by your key on this machine, or has changed")
     except NoKeyError as error:
         raise Unsigned(f"whether it was made here cannot be known: {error}") from None
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise Unsigned(f"its {SIGNATURE} cannot be read") from None
     return signed
+
+
+def _check_types(signed: Signed) -> None:
+    """LookupError, TypeError: it holds something else than Signed says, as another version may have written it."""
+    paths = [*signed.config, *signed.files, *signed.files.values(), *(module["name"] for module in signed.modules)]
+    known = [value for module in signed.modules for value in (module["path"], module["sha256"]) if value is not None]
+    if not all(isinstance(text, str) for text in (*paths, *known)) or isinstance(signed.config, str):
+        raise TypeError("a name, a path or a sum is no text")
+    if not all(isinstance(module["kept"], bool) for module in signed.modules):
+        raise TypeError("whether own/ has a module is neither true nor false")
 
 
 def _contents(file: Path) -> bytes | None:

@@ -170,6 +170,8 @@ def text_of(path: Path | str) -> str:
         raise UserError(f"{path} is a folder, {expected}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    except ValueError:  # there is a zero byte in it
+        raise UserError(f"{str(path)!r} is no file's name, {expected}") from None
 
 
 def _json(text: str, path: Path | str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ so, where the user's own configuration names it too, or where this user's neuroe
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ def is_of_run(path: Path | str) -> bool:
     Args:
         path: The file, or a preset's name.
     """
-    return Path(path).name == CONFIG and any((Path(path).parent / name).exists() for name in _BESIDE)
+    return Path(path).name == CONFIG and any(os.path.exists(Path(path).parent / name) for name in _BESIDE)
 
 
 def require_trust(

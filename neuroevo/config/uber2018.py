@@ -12,6 +12,7 @@ translated; there are presets with settings like theirs.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -180,7 +181,7 @@ def _network_problem(model: str) -> str | None:
 
 
 def _saved_problem(what: str, path: str) -> str | None:
-    if Path(path).suffix in _PICKLES or Path(path).is_file():
+    if Path(path).suffix in _PICKLES or os.path.isfile(path):
         return (
             f"{what} of the 2018 code cannot be loaded: its seeds index that code's noise table, "
             "so its weights cannot be made here; expected the folder of a run of neuroevo"

@@ -61,6 +61,23 @@ def whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+class OneOf:
+    """Accepts only known words; documentation lists them.
+
+    Attributes:
+        known: The words.
+    """
+
+    def __init__(self, known: Collection[str]) -> None:
+        self.known = tuple(known)
+
+    def __call__(self, value: str) -> str:
+        """Returns the value. ValueError: it is none of the words."""
+        if value not in self.known:
+            raise ValueError(f"expected one of {', '.join(self.known)}{did_you_mean(value, self.known)}")
+        return value
+
+
 def one_of(known: Collection[str]) -> AfterValidator:
     """Makes the validator of a text field that accepts only known words.
 
@@ -70,13 +87,7 @@ def one_of(known: Collection[str]) -> AfterValidator:
     Returns:
         The annotation of the field.
     """
-
-    def check(value: str) -> str:
-        if value not in known:
-            raise ValueError(f"expected one of {', '.join(known)}{did_you_mean(value, known)}")
-        return value
-
-    return AfterValidator(check)
+    return AfterValidator(OneOf(known))
 
 
 def host_and_port(address: str) -> tuple[str, int] | None:

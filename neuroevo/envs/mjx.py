@@ -6,6 +6,7 @@ sensors measure. neuroevo/accelerated/mjx_task.py plays it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -84,7 +85,7 @@ class MjxFamily(AcceleratedFamily):
             if file is None:
                 reason = "expected the path of a MuJoCo model, beginning with / . or ~"
                 found.append(Problem(f"env.options.{_FILE}", reason, options[_FILE]))
-            elif not file.path.is_file():
+            elif not os.path.isfile(file.path):  # Path.is_file() raises where a name is too long
                 found.append(Problem("env.name", f"there is no file {file.path}", given_name))
         return found
 

@@ -1,10 +1,15 @@
-"""The only loader of the native libraries in neuroevo/_lib, which `make build` makes, and the one way to call them."""
+"""The only loader of the native libraries, and the one way to call them.
+
+They are in neuroevo/_lib, where `make build` puts them, or in the folder that the variable NEUROEVO_LIB_DIR names,
+such as that of a build with sanitizers.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import json
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +22,7 @@ from neuroevo.core.problems import did_you_mean
 from neuroevo.native import cpu, ffi
 from neuroevo.native.ffi import ErrorKind, error_of
 
-LIBRARY_FOLDER = Path(__file__).parents[1] / "_lib"
+LIBRARY_FOLDER = Path(os.environ.get("NEUROEVO_LIB_DIR") or Path(__file__).parents[1] / "_lib")
 DEVICES = ("auto", "cpu", "gpu")  # what users choose from
 BACKENDS = {"cpu": "cpu", "gpu": "cuda"}  # of populations, by the device that evaluates them
 _GYMNASIUM_LIBRARY = "libneuroevo_gymnasium.so"

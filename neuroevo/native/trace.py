@@ -131,7 +131,7 @@ def start(spans_per_thread: int = _SPANS_PER_THREAD) -> None:
         spans_per_thread: Capacity of each thread's buffer; further spans are counted but dropped.
 
     Raises:
-        ValueError: The capacity is less than 1.
+        ValueError: The capacity is less than 1 or more than 2^24.
     """
     call("trace_start", spans_per_thread, raises=lambda _, words: ValueError(words))
 

@@ -132,3 +132,8 @@ _KINDS: dict[str, tuple[str, tuple[str, ...], _Make]] = {
     "leaky_relu": ("leaky_relu [SLOPE]", (), _leaky_relu),
     **{name: (f"{name} alone", (), _plain) for name in _PLAIN},
 }
+
+
+def forms() -> dict[str, str]:
+    """Returns how each kind of layer is written, for documentation."""
+    return {kind: form for kind, (form, _, _) in _KINDS.items()}

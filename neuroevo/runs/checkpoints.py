@@ -102,8 +102,25 @@ class Checkpoints:
             raise LostFile(
                 f"{self.path(before.generation)} was deleted meanwhile; {self.path(generation)} is there instead"
             )
+        self._delete_old(folder, checkpoint.state)
+
+    def tidy(self, run: Directory, state: TrainState) -> None:
+        """Deletes checkpoints that need not stay, where a kill came between writing the last one and that.
+
+        Args:
+            run: The run's folder.
+            state: What the run goes on from.
+
+        Raises:
+            OSError: One cannot be deleted.
+            UserError: The folder of checkpoints is a link.
+        """
+        with run.below(self.folder.name) as folder:
+            self._delete_old(folder, state)
+
+    def _delete_old(self, folder: Directory, state: TrainState) -> None:
         # Of the generations with a complete record, the newest one's checkpoint is the last that counts.
-        complete = generation - len(checkpoint.state.pending)
+        complete = state.generation - len(state.pending)
         so_far = [each for each in self.generations() if each <= complete]
         for old in so_far[: -self._settings.keep_last]:
             if not (self._settings.keep_every and old % self._settings.keep_every == 0):

@@ -308,6 +308,7 @@ class RunFolder:
         self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
         for unusable in self.unusable:
             set_aside(directory, unusable)
+        self._checkpoints.tidy(directory, self.state)
         self._metrics = self._open.enter_context(closing(MetricsFiles(directory, self._after[1])))
         info = read_info(self.path)
         again = {**provenance(command), **extra, "generation": self.state.generation}

@@ -13,7 +13,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -34,6 +34,7 @@ log = logging.getLogger("neuroevo")
 _MOST_EPISODES = 10_000_000  # of a record
 _MOST_NUMBERS = 1 << 28  # of an episode
 _MOST_SECONDS = 1e10
+_MOST_STEPS = 1 << 40  # of an episode; far from where the sums of all episodes end to be numbers
 _BEHAVIORS = ("|u1", "<f4", "<f8")  # dtypes
 
 
@@ -85,8 +86,15 @@ class RunJournal(Journal):
         return sum(len(results) for parts in self._known.values() for results in parts)
 
     @override
-    def known(self, part: Part) -> list[EpisodeResults]:
-        return self._known.pop(part, [])
+    def known(self, part: Part, problem_of: Callable[[EpisodeResults], str | None]) -> list[EpisodeResults]:
+        fitting = []
+        for results in self._known.pop(part, []):
+            problem = problem_of(results)
+            if problem is None:
+                fitting.append(results)
+            else:
+                log.warning("%s has a record that is none of this run: %s; it is played again", self._path, problem)
+        return fitting
 
     @override
     def add(self, part: Part, results: EpisodeResults) -> None:
@@ -197,7 +205,9 @@ def _decode(record: bytes) -> tuple[Part, EpisodeResults, float]:
     ids, returns, steps = read("<i8", episodes), read("<f8", episodes), read("<i8", episodes)
     retries = read("<i8", episodes) if head["retries"] else None
     observation_sums, behaviors = read("<f8", episodes, sums), read(dtype, episodes, width)
-    if at < len(data) or not np.isfinite(returns).all() or (steps < 1).any() or (ids < 0).any():
+    counts = [(ids, 0), (steps, 1), *([] if retries is None else [(retries, 0)])]
+    wrong = any((values < least).any() or (values > _MOST_STEPS).any() for values, least in counts)
+    if at < len(data) or not np.isfinite(returns).all() or wrong:
         raise ValueError("its numbers are none of episodes that are over")
     texts = [failures.get(str(place), "") for place in range(episodes)]
     if not all(isinstance(text, str) for text in texts):

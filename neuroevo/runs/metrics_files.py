@@ -319,15 +319,25 @@ def _check_row(row: Mapping[str, Any], has_sum: bool) -> None:
     missing = [name for name in COLUMNS if name not in row]
     if missing:
         raise ValueError(f"it has no {', '.join(missing)}")
-    if has_sum:
-        return
     fitness = row["fitness"]
-    numbers = {name: value for name, value in row.items() if name != "fitness"}
-    if not isinstance(fitness, list) or not all(_is_number(value) for value in fitness):
-        raise ValueError(f"fitness is {str(fitness)[:80]}, expected a list of finite numbers")
-    for name, value in numbers.items():
-        if value is not None and not _is_number(value):
+    for name, value in row.items():
+        if name == "fitness":
+            continue
+        if not _is_text(name):
+            raise ValueError(f"it has a name with half a pair of surrogates, {name!r}, expected text")
+        if isinstance(value, str | list | dict) or not (has_sum or value is None or _is_number(value)):
             raise ValueError(f"{name} is {str(value)[:80]!r}, expected a finite number, or null where it is not known")
+    if not has_sum and not (isinstance(fitness, list) and all(_is_number(value) for value in fitness)):
+        raise ValueError(f"fitness is {str(fitness)[:80]}, expected a list of finite numbers")
+
+
+def _is_text(name: str) -> bool:
+    """False where it has half a pair of surrogates, as JSON can write it, which no file can hold."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_number(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterator
@@ -57,6 +58,18 @@ def sweep(folder: Directory) -> None:
     if folder.status(CHECKPOINTS) is not None:
         with folder.below(CHECKPOINTS) as checkpoints:
             checkpoints.sweep(r"generation-\d+\.ckpt")
+    if folder.status(KEPT) is not None:
+        with folder.below(KEPT) as kept:
+            _sweep_modules(kept)
+
+
+def _sweep_modules(folder: Directory) -> None:
+    folder.sweep(r".+\.py")
+    for name in os.listdir(folder.descriptor):
+        found = folder.status(name)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            with folder.below(name) as package:
+                _sweep_modules(package)
 
 
 @contextmanager

@@ -69,7 +69,7 @@ def load(folder: Path, config: Config) -> np.ndarray | None:
     if batch.dtype != dtype or batch.shape != shape:
         raise UserError(f"{path} holds {batch.dtype} {list(batch.shape)}; {expected}")
     try:
-        noted = parse_json(read_regular(folder / INFO))[_SUM]
+        noted = parse_json(read_regular(folder / INFO), nan=True)[_SUM]
     except (OSError, ValueError, LookupError, TypeError):
         return batch  # a run goes on without its info.json
     if noted != _sum(batch):

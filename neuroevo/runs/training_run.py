@@ -249,12 +249,16 @@ def run(
         raise
     else:
         log.info("finished %s", spent(folder.state, config.training))
+        if journal is not None:  # what a session has left that was killed once all was in its last checkpoint
+            journal.empty()
     finally:
-        if journal is not None:
-            journal.close()
         if members is not None:
             members.close()
-        callback.end(ended)
+        try:
+            callback.end(ended)
+        finally:  # last: a finished run with a journal was killed before its end
+            if journal is not None:
+                journal.close()
     return folder.state
 
 

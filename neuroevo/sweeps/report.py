@@ -30,6 +30,9 @@ from neuroevo.system.statistics import Summary, interquartile_mean, summarize
 
 AXES: dict[XAxis, str] = {"frames": "curves", "time": "curves_time"}
 """What the learning curves are drawn against, and what the files are called."""
+_FIGURES = [f"{name}.{kind}" for name in AXES.values() for kind in ("png", "pdf")]
+FILES = ("table.txt", "table.csv", "runs.csv", "aggregates.csv", *_FIGURES)
+"""All that a report may write."""
 
 
 @dataclass(frozen=True)

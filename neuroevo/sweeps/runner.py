@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,11 +21,13 @@ from neuroevo.core.problems import Problem, refuse
 from neuroevo.runs import preflight
 from neuroevo.runs.metrics_csv import last_csv_row
 from neuroevo.runs.new_folder import check_free
-from neuroevo.runs.paths import CSV
+from neuroevo.runs.paths import CSV, JOURNAL
 from neuroevo.runs.provenance import machine
+from neuroevo.sweeps.report import FILES
 from neuroevo.sweeps.status import Row, RunStatus, status_of
 from neuroevo.sweeps.suite import Suite, SuiteRun
 from neuroevo.sweeps.watcher import Failure, SuiteWatcher
+from neuroevo.system.directory import Directory
 from neuroevo.system.files import write_atomically
 
 CHILD = (sys.executable, "-m", "neuroevo.cli.child")
@@ -143,7 +146,8 @@ def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence
     with _locked(suite.out) as lock:
         statuses = [status_of(run) for run in suite.runs]
         check_runs(statuses, f"the suite in {suite.out}")
-        waiting = deque(each for each in statuses if each.status != "finished")
+        _sweep(suite)
+        waiting = deque(each for each in statuses if each.status != "finished" or not _has_ended(each.run))
         threads = shares(min(suite.parallel, max(len(waiting), 1)))
         watcher.begin(statuses, len(threads))
         failures: list[Failure] = []
@@ -172,6 +176,23 @@ def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence
             _stop([child.process for child in children.values()])
             raise
     return failures
+
+
+def _has_ended(run: SuiteRun) -> bool:
+    """Whether a finished run was not killed between its last checkpoint and its end, before which it has a journal."""
+    return not (run.folder / JOURNAL).exists()
+
+
+def _sweep(suite: Suite) -> None:
+    """Deletes the temporary files of a suite that was killed. Nobody else is writing: the folder is locked."""
+    written = {suite.out: "|".join(map(re.escape, FILES))}
+    written |= {run.folder.parent: r".+\.toml" for run in suite.runs}
+    try:
+        for path in (path for path in written if path.is_dir()):
+            with Directory(path) as folder:
+                folder.sweep(written[path])
+    except OSError as error:
+        raise cannot_write(f"to the suite's folder {suite.out}", error) from error
 
 
 def _not_started(run: SuiteRun, error: OSError) -> Failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -78,7 +79,7 @@ def beside(name: str, folder: Path) -> Path | str:
     Returns:
         What load_config takes.
     """
-    return folder / name if (folder / name).is_file() else name
+    return folder / name if os.path.isfile(folder / name) else name  # Path.is_file() raises where a name is too long
 
 
 def folder_of(path: Path, chosen: str | None, instead: Path | None) -> Path:

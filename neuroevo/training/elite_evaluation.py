@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ from neuroevo.core.episode import Episode, EpisodeResults, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.system.statistics import summarize
-from neuroevo.training.journal import Journal, Part, Playing, part_of
+from neuroevo.training.journal import TEST, Journal, Part, Playing, part_of
 from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record, with_retries
 
 
@@ -146,7 +146,7 @@ class EliteEvaluations:
         seeds = draw_seeds(len(pending.steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
         episodes = [Episode(record.elite, seed, 0, record.normalizer) for seed in seeds]
         priority = elite_evaluation_priority(record.generation)
-        part = None if self._journal is None else part_of(record.generation, "test", episodes)
+        part = None if self._journal is None else part_of(record.generation, TEST, episodes)
         playing = Playing(self._evaluator, episodes, priority, [_results(pending)], self._journal, part)
         self._playing.append(_Playing(record, playing))
 
@@ -157,8 +157,8 @@ class _OfTests:
     def __init__(self, journal: Journal):
         self._journal = journal
 
-    def known(self, part: Part) -> Sequence[EpisodeResults]:
-        return self._journal.known(part)
+    def known(self, part: Part, problem_of: Callable[[EpisodeResults], str | None]) -> Sequence[EpisodeResults]:
+        return self._journal.known(part, problem_of)
 
     def add(self, part: Part, results: EpisodeResults) -> None:
         nothing = np.zeros((len(results), 0))

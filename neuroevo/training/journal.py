@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Protocol
@@ -15,6 +15,7 @@ from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.genome import Center
 
+TEST = "test"  # the phase of which neither sums nor behaviors are noted
 _NUMBERS = struct.Struct("<QqQ")  # of an episode: its seed, its cut-off, its genome's hash
 
 
@@ -36,8 +37,13 @@ class Part:
 class Journal(Protocol):
     """Keeps outcomes of episodes until a checkpoint has what follows from them."""
 
-    def known(self, part: Part) -> Sequence[EpisodeResults]:
-        """What was noted of a part in an earlier session; ids are indices in the part."""
+    def known(self, part: Part, problem_of: Callable[[EpisodeResults], str | None]) -> Sequence[EpisodeResults]:
+        """What was noted of a part in an earlier session; ids are indices in the part.
+
+        Args:
+            part: The part.
+            problem_of: Says of what was noted why it cannot be of this part; None: it can. What cannot is left out.
+        """
 
     def add(self, part: Part, results: EpisodeResults) -> None:
         """Notes what has come of a part; ids are indices in it."""
@@ -98,7 +104,7 @@ class Playing:
             part: What the journal calls them.
         """
         self._evaluator, self._journal, self._part = evaluator, journal, part
-        noted = journal.known(part) if journal is not None and part is not None else ()
+        noted = () if journal is None or part is None else journal.known(part, self._problem_of)
         before = Batch(len(episodes))
         for results in (*known, *noted):
             _book_once(before, results)
@@ -120,6 +126,21 @@ class Playing:
 
         self._evaluator.wait(self._played, tell, seconds)
         return self.batch.outcomes
+
+    def _problem_of(self, results: EpisodeResults) -> str | None:
+        """Why results are of another environment or another algorithm, whoever wrote them."""
+        like = self._evaluator.submit([]).behaviors  # [0, B]
+        sums, behaviors = results.observation_sums.shape[1], results.behaviors
+        most = 1 + 2 * self._evaluator.observation_size
+        if sums not in (0, most):
+            return f"of observations it has {sums} sums, expected {most}, or none"
+        if self._part is not None and self._part.phase == TEST:
+            like = None  # nobody asks for it
+        expected = 0 if like is None else like.shape[1]
+        if behaviors.shape[1] != expected or (like is not None and behaviors.dtype != like.dtype):
+            of = "" if like is None else f" of {like.dtype}"
+            return f"a behavior has {behaviors.shape[1]} numbers of {behaviors.dtype}, expected {expected}{of}"
+        return None
 
     def _book(self, results: EpisodeResults) -> None:
         own = replace(results, ids=self.missing[results.ids])

@@ -67,6 +67,22 @@ def test_a_kind_crosses_the_c_interface() -> None:
     assert raised == [ErrorKind.NOT_FOUND, ErrorKind.OUT_OF_RANGE, ErrorKind.INVALID_ARGUMENT]
 
 
+def test_what_is_null_is_refused() -> None:
+    asked = re.compile("(env|population|rollout|vector)_.*(?<!_make)(?<!_make_low_rank)(?<!_start)(?<!_free)")
+    names = [name for name in ffi.CORE if asked.fullmatch(name)]
+    assert len(names) > 30
+    for name in names:
+        with pytest.raises(NativeArgumentError, match="is null"):
+            call(name, *(None if kind is ctypes.c_void_p else 0 for kind in ffi.CORE[name][1:]))
+    pool, slots = EnvPool(registry.resolve("hard_maze"), 2), np.array([1])
+    pool.reset([1], [0], [0])
+    for function, arrays in (("env_step", 3), ("env_observe", 1), ("env_render", 1), ("env_state", 1)):
+        with pytest.raises(NativeArgumentError, match="is null, expected 1 entries"):
+            call(function, pool.handle, slots, 1, *[None] * arrays)
+    with pytest.raises(NativeArgumentError, match="seeds is null, expected 3 entries"):
+        call("noise_sum", None, None, 3, 0, 0, None)
+
+
 def test_a_kind_crosses_tensorflow() -> None:
     ops, lane = load_ops(), tf.constant(3, tf.int64)
     queue = ops.episode_queue_make(lanes=1, slots_per_lane=2, first_row=0)

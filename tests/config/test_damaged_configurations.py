@@ -107,6 +107,15 @@ def test_deep_toml(tmp_path, text):
         load_suite(path)
 
 
+@pytest.mark.parametrize("name", ["a\0b", "a" * 300, "a" * 300 + "/config.toml", "a\0b/config.toml", "a\0b.json"])
+def test_names_that_no_file_has(tmp_path, name):
+    with pytest.raises(UserError, match="^(cannot read |'a)"):
+        load_config(name)
+    path = write(tmp_path, f"configs = [{json.dumps(name)}]")
+    with pytest.raises(UserError, match="cannot read |no file's name"):
+        load_suite(path)
+
+
 def test_numbers_of_thousands_of_digits(tmp_path):
     path = tmp_path / "c.json"
     path.write_text(json.dumps(OF_2018).replace("1000", "1" * 5000))

@@ -1,7 +1,6 @@
 """The presets: every one loads, describes itself, and starts; names that are none are explained."""
 
-import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,8 @@ from typer.testing import CliRunner
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.optimizers import Adam
-from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
-from neuroevo.config.schema import SECTIONS
 from neuroevo.config.sources import description, presets
 from neuroevo.core.errors import UserError
 from neuroevo.runs.metrics_files import read_rows
@@ -124,20 +121,3 @@ def test_every_preset_starts(tmp_path, monkeypatch, name):
     for row, (population, validation) in zip((first, second), played, strict=True):
         assert (row["steps_population"], row["steps_validation"]) == (population * 3, validation * 3)
     # Nobody dies within 3 steps.
-
-
-def test_the_readmes_table_lists_every_preset_and_no_other():
-    text = (PRESETS.parents[2] / "README.md").read_text()
-    table = text[text.index("| preset | what it is |") :].partition("\n\n")[0]
-    listed = [name for line in table.splitlines()[2:] for name in re.findall(r"`([a-z_0-9]+)`", line.split("|")[1])]
-    assert sorted(listed) == NAMES
-
-
-def test_the_readmes_tables_name_keys_that_there_are():
-    text = (PRESETS.parents[2] / "README.md").read_text()
-    rows = re.findall(r"^\| (`[^|]+`) \|", text[text.index("## Configuration") : text.index("### Atari options")], re.M)
-    named = [key for row in rows for key in re.findall(r"`([a-z_0-9.]+)`", row)]
-    settings = {f"{name}.{field.name}" for name, kind in SECTIONS.items() if kind for field in fields(kind)}
-    algorithms = {field.name for kind in ALGORITHMS.values() for field in fields(kind)}
-    known = settings | algorithms | {f".{key.partition('.')[2]}" for key in settings} | {"algorithm.name"}
-    assert len(named) > 30 and not set(named) - known

@@ -1,21 +1,16 @@
 """The README's Python scripts do what they are there for."""
 
-import re
 import subprocess
 import sys
-import textwrap
-from pathlib import Path
 
 from neuroevo.runs.reader import RunReader
-
-ROOT = Path(__file__).parents[2]
+from tests.support.pages import ROOT, blocks_of
 
 
 def output_of(beginning, folder):
     """What the one script of the README that begins so prints."""
-    blocks = re.findall(r"(?:^ {4}.*\n)+", (ROOT / "README.md").read_text(), re.MULTILINE)
-    (script,) = [block for block in blocks if block.startswith(f"    {beginning}")]
-    command = [sys.executable, "-c", textwrap.dedent(script)]
+    (script,) = [block.text for block in blocks_of(ROOT / "README.md") if block.text.startswith(beginning)]
+    command = [sys.executable, "-c", script]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -3,7 +3,6 @@
 Of checkpoints also those whose sum is right though their values are not: as another program may have written them.
 """
 
-import hashlib
 import io
 import json
 import os
@@ -13,13 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from neuroevo.algorithms.registry import ALGORITHMS
-from neuroevo.config.schema import Training
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Genome
-from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs import genome_json
-from neuroevo.runs.checkpoint import VERSION, Checkpoint, CheckpointError, from_bytes, load, to_bytes, version_of
+from neuroevo.runs.checkpoint import VERSION, CheckpointError, from_bytes, load, to_bytes, version_of
 from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
 from neuroevo.runs.json_lines import sealed
 from neuroevo.runs.metrics_csv import last_csv_row
@@ -28,38 +23,17 @@ from neuroevo.runs.npy import read_array
 from neuroevo.runs.state_codec import encode
 from neuroevo.system.directory import Directory
 from neuroevo.training.loop import train
-from neuroevo.training.state import start
 from tests.runs.test_checkpoint import same
 from tests.support.mutants import bounded, changed, damaged, fuzz, seeds
 from tests.support.runs import config, new_run
+from tests.support.saved_states import ALGORITHM, FAMILY, TRAINING, npy, trained, with_sum
 from tests.support.toy import ToyEvaluator
-
-TRAINING = Training(seed=4, generations=4, validation_episodes=2, test_episodes=3)
-ALGORITHM = {name: kind(population=24) for name, kind in ALGORITHMS.items()}
-
-
-def trained(algorithm):
-    """The checkpoint of a state after three generations, with evaluations that are not over and statistics."""
-    begun = start(algorithm, TRAINING, observation_statistics=ObservationStatistics())
-    toy = ToyEvaluator(late=2, failed=lambda episode: "it fell" if episode.seed % 5 == 0 else "")
-    states = [state for state, _ in train(algorithm, toy, TRAINING, begun)]
-    state = next(each for each in states if each.generation == 3)
-    assert state.pending
-    lengths = {"metrics.jsonl": 30, "elites.jsonl": 40}
-    return to_bytes(Checkpoint(state, {"training": {"seed": 4}}, lengths))
 
 
 @pytest.fixture(scope="module")
 def checkpoints():
     """By the algorithm's name, as bytes."""
     return {name: trained(algorithm) for name, algorithm in ALGORITHM.items()}
-
-
-def with_sum(content):
-    """A checkpoint of everything after its first line."""
-    sum_of = hashlib.sha256(content).hexdigest()
-    head = {"format": "neuroevo checkpoint", "version": VERSION, "bytes": len(content), "sha256": sum_of}
-    return json.dumps(head).encode() + b"\n" + content
 
 
 def with_body(data, change):
@@ -116,9 +90,6 @@ def test_values_of_another_kind_are_refused_though_the_sum_is_right(checkpoints,
 def test_damaged_bytes_with_the_right_sum(checkpoints, seed):
     for name, data in checkpoints.items():
         usable(with_sum(damaged(data.split(b"\n", 1)[1], seed)), ALGORITHM[name])
-
-
-FAMILY = [Genome(7), Genome(7).child(1, 0.5), Genome(7).child(1, 0.5).child(2, 0.25), Genome(9).child(3, 0.5, rank=2)]
 
 
 @fuzz(300)
@@ -197,12 +168,6 @@ def test_a_damaged_metrics_csv(run, tmp_path_factory, seed):
 
 
 ARRAYS = [np.arange(12, dtype=dtype).reshape(3, 4) for dtype in (np.float32, np.int64, np.uint8)]
-
-
-def npy(array):
-    file = io.BytesIO()
-    np.save(file, array, allow_pickle=False)
-    return file.getvalue()
 
 
 @fuzz(300)

@@ -1,17 +1,20 @@
 """Episodes that are over when a run is killed are not played again, and the run ends as if it had been left alone."""
 
+import json
 import os
 import random
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.runs import journal_file
+from neuroevo.runs import journal, journal_file
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_files import read_rows
 from neuroevo.runs.paths import JOURNAL, LOG
+from neuroevo.system.directory import Directory
 from neuroevo.training.callback import Callback
 from tests.support.runs import config, new_run, play, results, train
 from tests.support.toy import ToyEvaluator
@@ -191,6 +194,36 @@ def test_another_runs_journal(tmp_path):
     play(RunFolder.resume(path), Dribbling())
     assert results(path) == expected
     assert f"WARNING {path / JOURNAL} is another run's" in (path / LOG).read_text()
+
+
+FORGED = {
+    "behaviors": lambda found: replace(found, behaviors=np.zeros((len(found), 3))),
+    "no behaviors": lambda found: replace(found, behaviors=np.zeros((len(found), 0))),
+    "a dtype": lambda found: replace(found, behaviors=found.behaviors.astype(np.float32)),
+    "sums": lambda found: replace(found, observation_sums=np.ones((len(found), 4))),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+@pytest.mark.parametrize("every", [1, 2])
+def test_outcomes_that_this_run_does_not_have(tmp_path, what, every):
+    """Though they are sealed as its own: of some episodes or of all."""
+    new_run(tmp_path / "whole", Dribbling())
+    path = tmp_path / "run"
+    interrupted(path)
+    with Directory(path) as folder:
+        owner = json.loads((path / JOURNAL).read_bytes().split(b"\n", 1)[0])["owner"]
+        file = journal_file.JournalFile(folder, JOURNAL, owner)
+        records = list(file.records)
+        file.empty()
+        for number, record in enumerate(records):
+            part, found, seconds = journal._decode(record)
+            forged = number % every == 0 and part.phase == "population"
+            file.append(journal._encode(part, FORGED[what](found) if forged else found, seconds))
+        file.close()
+    play(RunFolder.resume(path), Dribbling())
+    assert results(path) == results(tmp_path / "whole")
+    assert f"WARNING {path / JOURNAL} has a record that is none of this run: " in (path / LOG).read_text()
 
 
 def test_other_episodes_have_no_outcomes_in_it(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,13 +11,23 @@ from pathlib import Path
 
 import pytest
 
+import neuroevo
 from neuroevo.runs.folder import RunFolder
 from tests.support.kill_resume import kill_and_resume
-from tests.support.runs import config, new_run, play, results
+from tests.support.kills import KINDS, MOST_PER_KILL, SUITE, kill_all
+from tests.support.runs import (
+    checkpoints_of,
+    config,
+    interrupted_run,
+    new_run,
+    play,
+    read_rows,
+    results,
+)
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 96  # every 15th or 16th line
-KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "12"))  # of each real run
+KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "4"))  # of each kind of real run
 
 
 @pytest.fixture(scope="module")
@@ -69,29 +80,48 @@ def test_torn_lines(tmp_path):
 
 @pytest.mark.slow
 def test_kills_of_real_runs(tmp_path):
-    """Two runs at a time, one per core: a game, and a maze, whose generations are shorter."""
-    kinds = {"riverraid": {}, "HardMaze-v0": {"network": {"name": "mlp", "hidden": [6]}}}
-    # A kill comes at most 2 or 3 after the one before.
-    generations = {"riverraid": 3 * KILLS + 5, "HardMaze-v0": 5 * KILLS}
-    chains = {}
-    for name, kind in kinds.items():
-        path = tmp_path / name
-        training = {"max_episode_steps": 16, "test_episodes": 0, "generations": generations[name]}
-        hardware, sigma = {"threads": 1}, {"sigma": 0.01}
-        settings = config(env={"name": name}, training=training, hardware=hardware, algorithm=sigma, **kind)
-        path.with_suffix(".toml").write_text(settings.toml())
-        command = ["-m", "tests.support.kill_resume", path.with_suffix(".toml"), "--kills", str(KILLS), "--out", path]
-        chains[name] = subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    for name, process in chains.items():
-        stdout, _ = process.communicate()
-        assert process.returncode == 0
-        told = json.loads(stdout)
+    """Two kinds at a time, one per core; `make test-kills` does more of the same."""
+    counts = dict.fromkeys([SUITE, *KINDS], KILLS)
+    found = kill_all(tmp_path, counts)
+    assert {kind: told.get("different", told) for kind, told in found.items()} == dict.fromkeys(counts, [])
+    assert sum(found.pop(SUITE)["kills"].values()) == KILLS
+    for kind, told in found.items():
         assert len(told["finished_at_kills"]) == KILLS
-        assert len(set(told["finished_at_kills"])) > 4, "the kills came at too few different generations"
-        whole = results(tmp_path / name / "whole")
-        assert results(tmp_path / name / "killed") == whole
-        assert len(whole["rows"]) == told["generations"] == generations[name]
-        assert len({tuple(row["fitness"]) for row in whole["rows"]}) > 10
+        assert told["finished_at_kills"][-1] > 0, "the kills came too early"
+        rows = read_rows(tmp_path / kind.replace(" ", "_") / "runs" / "killed")
+        assert len(rows) == told["generations"] == MOST_PER_KILL * KILLS + 5
+        assert len({tuple(row["fitness"]) for row in rows}) > 10
+
+
+def test_a_kill_while_the_source_of_a_module_is_kept_leaves_nothing(tmp_path, toy_command):
+    file, path = tmp_path / "own.toml", tmp_path / "run"
+    algorithm = {"name": "experiments.examples.cma_es:CMAES", "population": 4}
+    file.write_text(config(algorithm=algorithm).toml())
+    killed = toy_command("train", file, "--resume", path, kill_at="cma_es.py", **{"in": path})
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = path.rglob(".*.tmp")
+    assert left.parent == path / "own" / "experiments" / "examples"
+    assert toy_command("train", file, "--resume", path).returncode == 0
+    assert [each for each in path.rglob("*") if each.name.startswith(".")] == []
+    assert (left.parent / "cma_es.py").is_file()
+
+
+def test_a_kill_after_the_last_checkpoint_leaves_nothing(tmp_path):
+    """Nothing is left to play, but what the checkpoint makes needless is there."""
+    path = tmp_path / "run"
+    new_run(path)
+    shutil.copy(interrupted_run(tmp_path / "interrupted", 4) / "journal.bin", path)
+    assert (path / "journal.bin").stat().st_size > 0
+    assert checkpoints_of(path) == [3, 4, 5]
+    play(RunFolder.resume(path, ["checkpoints.keep_last=2"]))
+    assert not (path / "journal.bin").exists()
+    assert checkpoints_of(path) == [4, 5]
+    (path / "journal.bin").touch()
+    neuroevo.train(config(), out=path, resume="auto")  # as a script that is started again
+    assert not (path / "journal.bin").exists()
+    resumed = json.loads((path / "info.json").read_text())["resumed"]
+    neuroevo.train(config(), out=path, resume="auto")  # nothing is left to do
+    assert json.loads((path / "info.json").read_text())["resumed"] == resumed
 
 
 def test_the_killer_notices_a_run_that_ends_by_itself(tmp_path):

@@ -1,6 +1,7 @@
 """A run that is resumed ends as one that was never stopped, and the folder tells that it was resumed."""
 
 import json
+import math
 
 import pytest
 
@@ -103,6 +104,26 @@ def test_what_the_folder_tells_about_resuming(tmp_path):
     assert "stopped in generation 2: KeyboardInterrupt()" in log
     assert "from generation 2" in log
     assert log.count("generation 4: fitness mean") == 1
+
+
+@pytest.mark.parametrize("written", ["by this version", "by an earlier one"])
+def test_infinite_bounds_do_not_lose_the_file_that_says_where_a_run_comes_from(tmp_path, written):
+    """Hopper's are; JSON has none, and resuming a run took a file with them for a damaged one."""
+
+    def strict(text):
+        return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+    hopper = {"env": {"name": "Hopper-v5"}, "network": {"name": "mlp"}}
+    path, file = interrupted_run(tmp_path / "run", 2, **hopper), tmp_path / "run" / "info.json"
+    began = strict(file.read_text())
+    assert began["environment"]["healthy_z_range"] == [0.7, "inf"]
+    if written == "by an earlier one":
+        file.write_text(file.read_text().replace('"inf"', "Infinity"))
+        assert json.loads(file.read_text())["environment"]["healthy_z_range"] == [0.7, math.inf]
+    play(RunFolder.resume(path))
+    info = strict(file.read_text())
+    assert [again["generation"] for again in info.pop("resumed")] == [2]
+    assert info == {key: value for key, value in began.items() if key != "resumed"}
 
 
 @pytest.mark.parametrize("damaged", ['{"command": ', "[]", "null", '{"resumed": null}'])

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import CONFIG
-from tests.support.runs import config, new_run, play, results
+from tests.support.run_files import differences, run_contents
+from tests.support.runs import config, new_run, play
 
 PACKAGE = Path(__file__).parents[2] / "neuroevo"
 WRITERS = (
@@ -29,11 +30,14 @@ WRITERS = (
     "runs.folder",
 )
 WRITERS += ("runs.training_run", "runs.tensorboard", "runs.journal", "runs.journal_file", "training.journal")
+WRITERS += ("runs.info_file", "runs.needed_files", "runs.own_modules", "runs.log_file", "config.signature")
 CHANGES = {
     "env": {"name": "Hopper-v5"},
     "network": {"name": "mlp", "normalize_observations": True},
+    "algorithm": {"name": "experiments.examples.cma_es:CMAES", "population": 4},  # whose source is kept, and signed
     "training": {"generations": 3},
     "checkpoints": {"every": 2, "keep_last": 1},
+    "logging": {"trackers": ["tensorboard"]},
 }
 
 
@@ -81,10 +85,11 @@ def start_or_go_on(path: Path) -> None:
 def main(folder: Path, moments: int, sent: signal.Signals) -> dict[str, object]:
     """total: lines executed in a whole run. begun: of the killed runs, how many had a configuration already.
 
-    statuses: how the killed processes and the resuming ones ended. different: lines whose run ended differently.
+    statuses: how the killed processes and the resuming ones ended. different: lines whose run ended differently, with
+    the names of files that differ (see run_files.py).
     """
     new_run(folder / "whole", **CHANGES)
-    expected = results(folder / "whole")
+    expected = run_contents(folder / "whole")
 
     def count() -> None:
         lines = signal_at_line(-1, sent)
@@ -104,8 +109,8 @@ def main(folder: Path, moments: int, sent: signal.Signals) -> dict[str, object]:
         first = in_a_child(killed)
         begun += (path / CONFIG).is_file()
         statuses.append([first, in_a_child(lambda path=path: start_or_go_on(path))])
-        if results(path) != expected:
-            different.append(number)
+        if found := differences(run_contents(path), expected):
+            different.append([number, found])
     return {"total": total, "begun": begun, "statuses": statuses, "different": different}
 
 

@@ -6,6 +6,9 @@ A fifth of the kills come while a process starts, at a random moment of the time
 alone, or soon after; the others once it has finished 0, 1, or 2 generations, at a random moment of the time that one
 takes: in the generation, or in the files that it writes after one. These others are forks of this process, which has
 imported what they need by then.
+
+The two folders are compared file by file (run_files.py says what of them). After each kill no process may stay, such as
+one that plays for the killed one, and nothing may be left among temporary files or printed to standard error.
 """
 
 from __future__ import annotations
@@ -20,13 +23,18 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from neuroevo import cli
-from tests.support.runs import count_rows, read_rows, results
+from neuroevo.runs.folder import RunFolder
+from tests.support import orphans
+from tests.support.run_files import differences, run_contents
+from tests.support.runs import count_rows, read_rows
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +43,7 @@ def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, override
     """Trains into out/"whole", and into out/"killed", which is killed `kills` times; both to their end.
 
     Returns the number of lines of metrics.jsonl at each kill. AssertionError: a process ended in another way, by
-    finishing the run before the last kill, for example.
+    finishing the run before the last kill, for example; or left something behind.
     """
     rng = random.Random(seed)
     killed, whole = out / "killed", out / "whole"
@@ -60,6 +68,8 @@ def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, override
         process.kill()
         stderr = process.communicate()[1]
         assert process.returncode == -9, f"ended before kill {len(lines)}: {process.returncode} {stderr}"
+        assert stderr == "", f"printed before kill {len(lines)}: {stderr}"
+        orphans.expect_none()
         lines.append(count_rows(killed))
     _to_the_end(_fork(config, killed, settings))
     return lines
@@ -67,7 +77,8 @@ def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, override
 
 def _to_the_end(process: subprocess.Popen | Fork) -> None:
     stderr = process.communicate()[1]
-    assert process.returncode == 0, stderr
+    assert (process.returncode, stderr) == (0, ""), f"{process.returncode} {stderr}"
+    orphans.expect_none()
 
 
 def _start(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
@@ -76,7 +87,8 @@ def _start(config: Path, path: Path, settings: list[str]) -> subprocess.Popen:
 
 
 def _fork(config: Path, path: Path, settings: list[str]) -> Fork:
-    for module in ("neuroevo.rollout.evaluator", "neuroevo.cli.progress", "gymnasium"):  # and what else it will need
+    needed = ("neuroevo.rollout.evaluator", "neuroevo.cli.progress", "neuroevo.runs.tensorboard", "gymnasium")
+    for module in needed:  # and what else it will need
         importlib.import_module(module)
     return Fork(["train", str(config), "--resume", str(path), *settings])
 
@@ -100,7 +112,7 @@ class Fork:
     def _become(arguments: list[str]) -> NoReturn:
         code: object = 1
         try:
-            sys.argv = ["neuroevo", *arguments]
+            sys.argv = [str(ROOT / "neuroevo" / "__main__.py"), *arguments]  # as `python -m neuroevo` has it
             cli.main()
             code = 0
         except SystemExit as end:
@@ -137,6 +149,27 @@ def _wait_for_lines(path: Path, lines: int, process: Fork) -> None:
         time.sleep(0.001)
 
 
+@contextmanager
+def watched(out: Path) -> Iterator[None]:
+    """In the block processes that lose their parent are kept track of, and temporary files go into a folder of out's.
+
+    AssertionError: some of these files are left at its end.
+    """
+    temporary = out / "temporary"
+    temporary.mkdir(parents=True)
+    before, os.environ["TMPDIR"] = os.environ.get("TMPDIR"), str(temporary)
+    tempfile.tempdir = None  # which Python has looked up once, and its forks have
+    try:
+        with orphans.adopted():
+            yield
+    finally:
+        del os.environ["TMPDIR"]
+        os.environ |= {} if before is None else {"TMPDIR": before}
+        tempfile.tempdir = None
+    left = [each.name for each in temporary.iterdir()]
+    assert not left, f"temporary files are left: {left}"
+
+
 def main(
     config: Path,
     kills: Annotated[int, typer.Option(min=1)] = 50,
@@ -144,13 +177,17 @@ def main(
     overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE")] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the two runs there.")] = None,
 ) -> None:
-    """Prints how far each kill came, and whether the two runs are equal, as one line of JSON."""
+    """Prints how far each kill came, and which files of the two runs differ, as one line of JSON."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = out or Path(temporary)
-        lines = kill_and_resume(config, folder, kills, seed, tuple(overrides or ()))
-        one, other = results(folder / "killed"), results(folder / "whole")
-        print(json.dumps({"finished_at_kills": lines, "generations": len(one["rows"]), "equal": one == other}))
-        raise typer.Exit(int(one != other))
+        with watched(folder):
+            lines = kill_and_resume(config, folder, kills, seed, tuple(overrides or ()))
+        one, other = run_contents(folder / "killed"), run_contents(folder / "whole")
+        RunFolder.resume(folder / "killed", trust=True).close()  # it is not locked
+        found = {"finished_at_kills": lines, "generations": count_rows(folder / "killed"), "files": len(one)}
+        different = differences(one, other)
+        print(json.dumps({**found, "different": different}))
+        raise typer.Exit(int(bool(different)))
 
 
 if __name__ == "__main__":

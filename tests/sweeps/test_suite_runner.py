@@ -87,6 +87,26 @@ def test_a_finished_run_is_left_alone_and_what_is_new_is_added(tmp_path):
     assert [row["generation"] for row in read_rows(first.folder)] == [0, 1, 2, 3, 4]
 
 
+def test_what_kills_have_left_is_cleared_away(tmp_path):
+    """Temporary files of the suite's own; and a run that had its last checkpoint, but had not come to its end."""
+    suite = load(tmp_path, 'configs = ["ga.toml", "rs.toml"]')
+    run_toys(suite)
+    write_report([status_of(run) for run in suite.runs], suite.out)
+    first, second = suite.runs
+    (first.folder.parent / ".seed-0.toml.7.tmp").write_text("half")
+    for name in ("runs.csv", "curves.pdf"):
+        (suite.out / f".{name}.7.tmp").write_text("half")
+    (suite.out / ".notes.7.tmp").write_text("somebody else's")
+    (second.folder / "journal.bin").write_bytes(b"")
+    listener, failures = run_toys(suite)
+    assert (listener.statuses, failures) == (["finished"] * 2, [])
+    assert listener.events == [("started", second.name, 3), ("finished", second.name, 3)]
+    assert [file.name for file in tmp_path.rglob(".*")] == [".notes.7.tmp"]
+    assert not (second.folder / "journal.bin").exists()
+    assert results(second.folder)["newest"] == "generation-000003.ckpt"
+    assert run_toys(suite)[0].events == []
+
+
 def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     other = load(tmp_path, 'configs = ["ga.toml"]\nseeds = [1]', overrides=["algorithm.sigma=0.5"])
     assert run_toys(other)[1] == []

@@ -1,17 +1,14 @@
 """A sweep's file: what it says, and everything that is wrong with it before a trial starts."""
 
 import json
-import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.problems import NO_VALUE, ConfigError, inline
+from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.sweeps.tune import tuner
 from neuroevo.sweeps.tune.points import SEED, trial_seed
-from neuroevo.sweeps.tune.settings import SweepSettings
 from neuroevo.sweeps.tune.sweep import load_sweep
 from tests.support.sweeps import SIGMA, load, write
 
@@ -174,14 +171,3 @@ def test_a_folder_is_of_one_sweep(tmp_path):
 def test_the_default_folder_is_named_after_the_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert load_sweep(write(tmp_path, "trials = 1")).out == tmp_path / "runs" / "sweep"
-
-
-def test_the_readme_has_every_key_with_its_default():
-    text = (Path(__file__).parents[2] / "README.md").read_text()
-    table = text[text.index("| key of `[sweep]` |") :].split("\n\n")[0]
-    rows = [re.match(r"\| `(\w+)` \| (?:`([^`]+)`|(\d+))? ?\|", line) for line in table.splitlines()[2:]]
-    said = {row[1]: row[2] or row[3] for row in rows}
-    assert set(said) == {field.name for field in fields(SweepSettings)}
-    for field in fields(SweepSettings):
-        if isinstance(field.default, str | int):
-            assert said[field.name] == inline(field.default).strip('"')

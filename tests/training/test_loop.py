@@ -9,6 +9,7 @@ from neuroevo.algorithms.base import Unvalidated
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.random_search import RandomSearch
 from neuroevo.config.schema import Training
+from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -237,9 +238,10 @@ def test_an_algorithm_without_validation():
     class Still(Unvalidated):
         """Asks for the same genomes; its elite is the first of them."""
 
-        init, ask = GA_SMALL.init, GA_SMALL.ask
+        init, ask, behavior = GA_SMALL.init, GA_SMALL.ask, None
 
         def tell(self, state, population, weights):
+            assert population.behaviors is None  # though the evaluator records them
             return population.genomes[0]
 
         def elite(self, state):
@@ -295,6 +297,8 @@ def test_behaviors_of_episodes_that_failed_are_left_out_of_the_mean():
     told = []
 
     class Spy(RandomSearch):
+        behavior = Behavior()
+
         def tell(self, state, population, weights=None):
             told.append(population)
             return super().tell(state, population, weights)

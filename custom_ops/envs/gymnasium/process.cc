@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "core/error.h"
@@ -65,7 +66,11 @@ bool ChildProcess::mine() const { return getpid() == parent_; }
 void ChildProcess::Keep(const std::vector<std::string>& command, int input, const std::function<void()>& on_end) {
   pthread_setname_np(pthread_self(), "neuroevo keeper");
   pid_t id = 0;
-  const int error = Spawn(command, input, &id);
+  int error = ENOMEM;
+  try {
+    error = Spawn(command, input, &id);
+  } catch (const std::bad_alloc&) {  // before it started; nobody would catch it here
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     id_ = id;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <new>
 
 #include "core/error.h"
 
@@ -137,8 +138,19 @@ void GymnasiumWorker::Introduce(Error::Kind kind) {
   if (!settings_.description.empty() && body != settings_.description) {
     Break("its environment has other spaces than the first worker's");
   }
-  description_ = body;
+  TakeAnswer([&] { description_ = body; });
   socket_.SetTimeout(settings_.timeout);
+}
+
+template <class Take>
+void GymnasiumWorker::TakeAnswer(Take take) {
+  try {
+    take();
+  } catch (const std::bad_alloc&) {
+    process_.Kill();
+    broken_ = "no memory left";  // a string has room for that in itself
+    throw;
+  }
 }
 
 bool GymnasiumWorker::Send(const std::string& message) const {
@@ -165,7 +177,7 @@ std::string_view GymnasiumWorker::Receive() {
     std::memcpy(&length, buffer_.data(), sizeof(length));
     if (length < 1 || length > kMaxMessageBytes) Break(Concat("it sent a message of ", length, " bytes"));
     expected = sizeof(length) + length;
-    if (buffer_.size() < expected) buffer_.resize(expected);
+    if (buffer_.size() < expected) TakeAnswer([&] { buffer_.resize(expected); });
   }
   if (have > expected) Break("it sent more than one answer");
   return {buffer_.data() + sizeof(length), length};

@@ -35,7 +35,8 @@ TEST(NothingIsRecordedWhileNobodyRecords) {
   trace::Add("off", 1, 2, 3, nullptr, trace::Kind::kTask);
   CHECK(trace::Read().spans.empty());
   CHECK_EQ(std::string(trace::Scope::Current()), "");
-  CHECK_THROWS(trace::Start(0), "spans per thread is 0, expected at least 1");
+  CHECK_THROWS(trace::Start(0), "spans per thread is 0, expected 1 to 16777216");
+  CHECK_THROWS(trace::Start(int64_t{1} << 62), "spans per thread is 4611686018427387904, expected 1 to");
 }
 
 TEST(ScopesAreNestedAndKeepWhatTheyWereGiven) {

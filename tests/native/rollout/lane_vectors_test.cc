@@ -208,6 +208,11 @@ TEST(AStepIsBookedWithWhatThePoolTells) {
   double rewards[3];
   bool dones[3];
   envs.Step(refill.slots, actions, rewards, dones);
+  // What is refused takes nothing from the pool that is still to be booked.
+  CHECK_THROWS(PutStep(&queue, &envs, 1, refill.slots, rewards, dones), "lane 1 is out of range [0, 1)");
+  const double four_rewards[] = {0, 0, 0, 0};
+  const bool four_dones[] = {false, true, true, false};
+  CHECK_THROWS(PutStep(&queue, &envs, 0, {0, 1, 2, 3}, four_rewards, four_dones), "slot 3 of lane 0 is out of range");
   const auto put = PutStep(&queue, &envs, 0, refill.slots, rewards, dones);
   CHECK_EQ(put.live.slots, std::vector<int64_t>{0});
   const auto results = queue.Results();

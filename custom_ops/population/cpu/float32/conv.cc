@@ -286,7 +286,7 @@ void ConvMarks::Set(const Layer& layer, const float* weights, const float* in, i
 void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue, const float* in, int64_t in_pitch,
              const ConvMarks& marks, const std::vector<int64_t>* places, bool flat, float* out, int64_t out_pitch,
              ConvScratch* scratch) {
-  const auto [height, width, filters] = layer.out;
+  const int height = layer.out[0], width = layer.out[1], filters = layer.out[2];
   const int64_t row_taps = int64_t{layer.kernel_w} * layer.in[2];
   const int64_t step = int64_t{layer.stride} * layer.in[2];
   const int64_t in_rows = ConvMarks::RowsRead(layer), in_values = (width - 1) * step + row_taps;

@@ -47,7 +47,7 @@ void Activations(const int32_t* sums, const int32_t* bias, int64_t n, int shift,
   const RawWords all_below_half = RawWords{} + below_half, all_odd = RawWords{} + odd;
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    const Sums sum = Max({Sums::Load(sums + i).v + Sums::Load(bias + i).v}, {RawInts{}});
+    const Sums sum = Max(Sums{Sums::Load(sums + i).v + Sums::Load(bias + i).v}, Sums{RawInts{}});
     const RawWords half = all_below_half + ((RawWords)ShiftRight(sum, shift).v & all_odd);
     ShiftRight({(RawInts)((RawWords)sum.v + half)}, shift).StoreBytes(out + i);
   }
@@ -126,7 +126,7 @@ class Evaluation {
     Int8Memory::Image& in = memory.images[i];
     const Frame from = FrameOf(network_, i), to = FrameOf(network_, i + 1);
     Int8Memory::Conv& conv = memory.convs[i];
-    const auto [height, width, filters] = step.layer.out;
+    const int height = step.layer.out[0], width = step.layer.out[1], filters = step.layer.out[2];
     const int64_t most = int64_t{height} * width;
     if (static_cast<int64_t>(scratches_.pixels.size()) < most) {
       scratches_.pixels.resize(most);

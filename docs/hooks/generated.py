@@ -1,0 +1,152 @@
+"""What pages have the code say: a comment `<!-- generated: WHAT -->` on a line of its own becomes Markdown.
+
+WHAT is one of the names in MADE, some with an argument: `<!-- generated: keys algorithm.ga -->`. Nothing here knows
+MkDocs, so that tests can ask for a page's tables without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from docs.hooks.command_pages import commands
+from docs.hooks.settings_tables import code, escaped, settings_table, summary
+from neuroevo.algorithms.optimizers import SGD, Adam
+from neuroevo.algorithms.registry import ALGORITHMS
+from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule
+from neuroevo.comparison.settings import CONTENDERS, CompareSettings, TaskSettings
+from neuroevo.config import sources
+from neuroevo.config.schema import SECTIONS
+from neuroevo.envs import registry
+from neuroevo.envs.atari import AtariOptions, names
+from neuroevo.envs.brax import BraxOptions
+from neuroevo.envs.gymnasium.family import GymnasiumOptions
+from neuroevo.envs.hard_maze import HardMazeOptions
+from neuroevo.envs.mjx import MjxOptions
+from neuroevo.networks.architectures import NETWORKS
+from neuroevo.networks.layer_lines import forms
+from neuroevo.sweeps.suite import SuiteSettings
+from neuroevo.sweeps.tune.settings import Asha, Pbt, SweepSettings
+from neuroevo.training.record import COLUMNS
+
+_COMMENT = re.compile(r"^<!-- generated: (.+?) -->$", re.MULTILINE)
+_KEYS: dict[str, type] = {
+    **{name: kind for name, kind in SECTIONS.items() if kind is not None},
+    **{f"algorithm.{name}": kind for name, kind in ALGORITHMS.items()},
+    "optimizer.adam": Adam,
+    "optimizer.sgd": SGD,
+    "schedule.ConstantSchedule": ConstantSchedule,
+    "schedule.LinearSchedule": LinearSchedule,
+    "schedule.ExponentialSchedule": ExponentialSchedule,
+    "env.options atari": AtariOptions,
+    "env.options hard_maze": HardMazeOptions,
+    "env.options gymnasium": GymnasiumOptions,
+    "env.options brax": BraxOptions,
+    "env.options mjx": MjxOptions,
+    "suite": SuiteSettings,
+    "sweep": SweepSettings,
+    "sweep.asha": Asha,
+    "sweep.pbt": Pbt,
+    "compare": CompareSettings,
+    "compare.tasks": TaskSettings,
+}
+
+
+def generated(markdown: str) -> str:
+    """Returns a page with what its comments ask for in their place.
+
+    Raises:
+        KeyError: A comment asks for what there is not.
+    """
+    return _COMMENT.sub(lambda found: _made(found[1]), markdown)
+
+
+def _made(what: str) -> str:
+    name, _, argument = what.partition(" ")
+    if name not in MADE:
+        raise KeyError(f"generated: {what}: expected one of {', '.join(MADE)}")
+    return MADE[name](argument)
+
+
+def _keys(name: str) -> str:
+    """The keys of a section, of an algorithm, or of a family's options."""
+    if name.startswith("env.options mujoco "):
+        return settings_table(_mujoco(name.rpartition(" ")[2]))
+    if name not in _KEYS:
+        raise KeyError(f"generated: keys {name}: expected one of {', '.join(_KEYS)}")
+    return settings_table(_KEYS[name], f"{name}." if name in SECTIONS else "")
+
+
+def _mujoco(task: str) -> type:
+    found = registry.family_of(task)
+    if found is None or found[0].name != "mujoco":
+        raise KeyError(f"generated: keys env.options mujoco {task}: expected a task of MuJoCo, such as Ant-v5")
+    return found[0].options_type(found[1])
+
+
+def _presets(_: str) -> str:
+    rows = [f"| {code(name)} | {escaped(sources.description(path))} |" for name, path in sources.presets().items()]
+    return "\n".join(["| preset | what it is |", "|---|---|", *rows])
+
+
+def _preset_files(_: str) -> str:
+    parts = [
+        f"### {name}\n\n```toml\n{path.read_text(encoding='utf-8')}```" for name, path in sources.presets().items()
+    ]
+    return "\n\n".join(parts)
+
+
+def _networks(_: str) -> str:
+    rows = [f"| {code(name)} | {escaped(_first_line(make))} |" for name, make in NETWORKS.items()]
+    return "\n".join(["| network | what it is |", "|---|---|", *rows])
+
+
+def _first_line(thing: object) -> str:
+    return (thing.__doc__ or "").strip().partition("\n")[0]
+
+
+def _algorithms(_: str) -> str:
+    rows = [f"| [{name}]({_page(name)}.md) | {summary(kind)} |" for name, kind in ALGORITHMS.items()]
+    return "\n".join(["| algorithm | what it is |", "|---|---|", *rows])
+
+
+def _page(algorithm: str) -> str:
+    return "ns_es" if algorithm == "nsr_es" else algorithm  # the two share a page
+
+
+def _layers(_: str) -> str:
+    rows = [f"| {code(kind)} | {code(form.removesuffix(' alone'))} |" for kind, form in forms().items()]
+    return "\n".join(["| layer | how it is written |", "|---|---|", *rows])
+
+
+def _commands(_: str) -> str:
+    from neuroevo.cli import app
+
+    return commands(app, "neuroevo")
+
+
+def _games(_: str) -> str:
+    return f"{len(names())} games: " + ", ".join(code(name) for name in names()) + "."
+
+
+def _columns(_: str) -> str:
+    return ", ".join(code(name) for name in COLUMNS) + "."
+
+
+def _contenders(_: str) -> str:
+    rows = [f"| {code(name)} | {escaped(what)} |" for name, what in CONTENDERS.items()]
+    return "\n".join(["| contender | what it is |", "|---|---|", *rows])
+
+
+MADE: dict[str, Callable[[str], str]] = {
+    "keys": _keys,
+    "presets": _presets,
+    "preset_files": _preset_files,
+    "networks": _networks,
+    "algorithms": _algorithms,
+    "layers": _layers,
+    "commands": _commands,
+    "games": _games,
+    "columns": _columns,
+    "contenders": _contenders,
+}

@@ -1,0 +1,226 @@
+"""All that is in the folder of a run, or of a suite, byte for byte, without what depends on the clock.
+
+    differences(run_contents(one), run_contents(other)) == []  # two runs that did the same
+
+Clocks are zeros in what is compared: seconds_*, steps_per_s and idle_share of metrics and events, seconds of a
+checkpoint, the sums of lines and checkpoints that depend on those, and the lengths of files that a checkpoint
+remembers. Each sum and each length is checked against the file first, so that nothing is left out for being checked.
+A file that has no business in the folder, such as a temporary one, is a difference, too. What is not compared:
+
+- info.json: when it was started and the commit, which may have moved on; how often the run was resumed
+- a checkpoint's pending evaluations: which of an elite's test episodes were over when it was written
+- of event files: names, times, what says that a session ends, and events that a later file takes back
+- log.txt, to which a session adds its lines. No line may be of another kind than these have, those of generations have
+  to be the rows of metrics.jsonl, and the last one says that the run is finished
+- of a suite what its runs printed (.out), for the same reason; and table.txt and curves_time.*, whose numbers table.csv
+  and runs.csv have, where seconds are left out
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from tensorboardX.proto.event_pb2 import Event, SessionLog
+from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData
+from tensorboardX.record_writer import masked_crc32c
+
+from neuroevo.config.load import load_config
+from neuroevo.runs.checkpoint import from_bytes, to_bytes
+from neuroevo.runs.json_lines import sealed
+from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, CSV, ELITES, INFO, LOG, METRICS, TENSORBOARD
+from neuroevo.training.record import describe_row
+from tests.support.runs import CLOCKED
+
+_MOVING = ("started", "git_commit")  # keys of info.json
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR) ")
+_SESSION = (  # what log.txt says of each time that a run is started
+    r".+ on .+ with .+ evaluated on the .+, from generation \d+",
+    r".+/journal\.bin knows the outcomes of \d+ episodes, which are not played again",
+    r".+/journal\.bin is damaged after [\d,]+ of [\d,]+ bytes; what it lost is played again",  # by a kill in a write
+    r"stopped in generation \d+: (KeyboardInterrupt|Terminated)\(\)",  # the second by its suite's end
+)
+_TIMED = ("table.txt", "curves_time.png", "curves_time.pdf")
+
+
+def differences(one: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
+    """The names of files that two folders do not have in common, or with other contents."""
+    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+
+
+def run_contents(path: Path) -> dict[str, object]:
+    """The files of a run's folder by name, without clocks; folders end with a slash."""
+    return {name: _read(path, name) for name in _names(path)} | _all_events(path)
+
+
+def suite_contents(path: Path) -> dict[str, object]:
+    """The same of a suite's folder, whose runs are finished."""
+    runs = [file.parent for file in sorted(path.rglob(CONFIG))]
+    found: dict[str, object] = {}
+    for run in runs:
+        found |= {f"{run.relative_to(path)}/{name}": data for name, data in run_contents(run).items()}
+    for file in sorted(path.rglob("*")):
+        if not any(run == file or run in file.parents for run in runs):
+            name = file.relative_to(path).as_posix()
+            found[name + "/" * file.is_dir()] = b"" if file.is_dir() else _of_suite(path, name)
+    return found
+
+
+def _names(path: Path) -> Iterator[str]:
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path).as_posix()
+        if not name.startswith(f"{TENSORBOARD}/"):
+            yield name + "/" * file.is_dir()
+
+
+def _read(path: Path, name: str) -> bytes:
+    readers: dict[str, Callable[[Path], bytes]] = {METRICS: _metrics, CSV: _table, INFO: _info, LOG: _log}
+    if name.endswith("/"):
+        return b""
+    if name.startswith(f"{CHECKPOINTS}/") and name.endswith(".ckpt"):
+        return _checkpoint(path / name)
+    return readers[name](path) if name in readers else (path / name).read_bytes()
+
+
+def _of_suite(path: Path, name: str) -> bytes:
+    if name in _TIMED or name.endswith(".out"):
+        return b""
+    if name.endswith(".csv"):
+        return _timeless_csv(path / name).replace(str(path).encode(), b"OUT")
+    return (path / name).read_bytes()
+
+
+def _without_clocks(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: 0 if _is_clock(key) else value for key, value in row.items()}
+
+
+def _is_clock(name: str) -> bool:
+    return name.startswith("seconds") or name in CLOCKED
+
+
+def _metrics(path: Path) -> bytes:
+    lines, rows = (path / METRICS).read_bytes().splitlines(keepends=True), read_rows(path)
+    assert lines == [sealed(row) for row in rows], f"{path / METRICS} is not as rows are written"
+    return b"".join(sealed(_without_clocks(row)) for row in rows)
+
+
+def _table(path: Path) -> bytes:
+    return _timeless_csv(path / CSV)
+
+
+def _timeless_csv(file: Path) -> bytes:
+    names, *rows = csv.reader(io.StringIO(file.read_text()), strict=True)
+    assert _as_csv([names, *rows]) == file.read_bytes(), f"{file} is not as tables are written"
+    return _as_csv([names, *(list(_without_clocks(dict(zip(names, row, strict=True))).values()) for row in rows)])
+
+
+def _as_csv(rows: list[list[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode()
+
+
+def _checkpoint(file: Path) -> bytes:
+    path, data = file.parents[1], file.read_bytes()
+    read = from_bytes(data, load_config(path / CONFIG, trust=True).algorithm.state_type)
+    assert to_bytes(read) == data, f"{file} is not as checkpoints are written"
+    complete = read.state.generation - len(read.state.pending)
+    assert read.lengths == {name: _ends(path / name)[complete] for name in (METRICS, ELITES)}, f"lengths in {file}"
+    return to_bytes(replace(read, state=replace(read.state, seconds=0.0, pending=()), lengths={}))
+
+
+def _ends(file: Path) -> list[int]:
+    """Where each line of a file ends, after where the first one begins."""
+    return list(accumulate(map(len, file.read_bytes().splitlines(keepends=True)), initial=0))
+
+
+def _info(path: Path) -> bytes:
+    text = (path / INFO).read_text().replace(str(path), "RUN")
+    info = {key: value for key, value in json.loads(text).items() if key not in _MOVING}
+    sessions, last = info.pop("resumed"), 0
+    for session in sessions:
+        generation = session.pop("generation")
+        assert generation >= last, f"{path / INFO} has generation {generation} after {last}"
+        last = generation
+        same = {key: value for key, value in session.items() if key not in _MOVING}
+        assert same == {key: info[key] for key in same}, f"{path / INFO} has a session {session}"
+    return json.dumps(info).encode()
+
+
+def _log(path: Path) -> bytes:
+    """Its last line, once the others are checked."""
+    rows = {f"generation {row['generation']}": _until_clocks(describe_row(row)) for row in read_rows(path)}
+    lines = []
+    for line in (path / LOG).read_text().splitlines():
+        stamp = _STAMP.match(line)
+        assert stamp, f"{path / LOG} has {line!r}"
+        lines.append(line[stamp.end() :])
+    for line in lines[:-1]:
+        known = any(re.fullmatch(kind, line) for kind in _SESSION) or rows.get(line.partition(":")[0])
+        assert known is True or known == _until_clocks(line), f"{path / LOG} has {line!r}"
+    return lines[-1].encode()
+
+
+def _until_clocks(line: str) -> str:
+    """A line about a generation up to its steps, which the clock's numbers follow."""
+    return re.sub(r"(steps [\d,]+), .*", r"\1", line)
+
+
+def _all_events(path: Path) -> dict[str, object]:
+    if not (path / TENSORBOARD).is_dir():
+        return {}
+    folders = [path / TENSORBOARD, path / TENSORBOARD / "frames"]
+    others = [each for each in (path / TENSORBOARD).rglob("*") if each.is_file() and not _is_event_file(each)]
+    return {str(each.relative_to(path)): _events(each) for each in folders} | {
+        str(each.relative_to(path)): each.read_bytes() for each in others
+    }
+
+
+def _is_event_file(file: Path) -> bool:
+    return re.fullmatch(r"events\.out\.tfevents\.\d+\..+\.\d{6}", file.name) is not None
+
+
+def _events(folder: Path) -> list[bytes]:
+    """What TensorBoard shows of them: a file that starts at a step replaces what earlier ones have from there on."""
+    found: list[Event] = []
+    experiment: dict[str, bytes] = {}  # the hyperparameters, which every session writes
+    files = sorted(each for each in folder.iterdir() if each.is_file())
+    for file in files:
+        for event in _records(file, cut=file != files[-1]):
+            event.wall_time = 0
+            if event.session_log.status == SessionLog.START:
+                found = [each for each in found if each.step < event.step]
+            values = [value for value in event.summary.value if not _is_clock(value.tag.replace("/", "_"))]
+            if values and values[0].tag == "_hparams_/session_end_info":
+                continue
+            if values and values[0].tag.startswith("_hparams_"):
+                written = HParamsPluginData.FromString(values[0].metadata.plugin_data.content)
+                experiment[values[0].tag] = written.SerializeToString(deterministic=True)
+            elif values:
+                del event.summary.value[:]
+                event.summary.value.extend(values)
+                found.append(event)
+    return [*experiment.values(), *(event.SerializeToString(deterministic=True) for event in found)]
+
+
+def _records(file: Path, cut: bool) -> Iterator[Event]:
+    """The events of a file; the last one may be cut off where a kill may have done so, and is left out then."""
+    data, at = file.read_bytes(), 0
+    while at < len(data):
+        length = struct.unpack_from("<Q", data, at)[0] if at + 8 <= len(data) else len(data)
+        if cut and at + length + 16 > len(data):
+            return
+        head, body = data[at : at + 8], data[at + 12 : at + 12 + length]
+        sums = struct.unpack_from("<I", data, at + 8) + struct.unpack_from("<I", data, at + 12 + length)
+        assert sums == (masked_crc32c(head), masked_crc32c(body)), f"{file} is damaged at byte {at}"
+        yield Event.FromString(body)
+        at += length + 16

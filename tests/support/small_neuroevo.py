@@ -1,0 +1,66 @@
+"""The command `neuroevo` as pages are tried with it: `train` and `suite` play tiny runs, all else is as it is.
+
+    python -m tests.support.small_neuroevo train frostbite_ga --out runs/x
+
+Of a configuration what SMALL names is at most that, so that a run takes seconds. A resumed run whose budget a page
+raises gets one generation more. Everything else that a page's command says is kept, mistakes too.
+"""
+
+import sys
+
+import typer
+
+from neuroevo.cli import app, main
+from neuroevo.config.load import load_config
+from neuroevo.core.errors import UserError
+
+SMALL = {
+    "algorithm.population": 8,
+    "algorithm.parents": 2,
+    "algorithm.validation_candidates": 2,
+    "algorithm.centers": 2,
+    "training.validation_episodes": 2,
+    "training.test_episodes": 2,
+    "training.generations": 2,
+    "training.max_episode_steps": 60,
+}
+SUITE = {
+    "algorithm.population": 20,
+    "training.validation_episodes": 2,
+    "training.test_episodes": 2,
+    "training.generations": 2,
+}
+
+
+def small(arguments):
+    """The arguments, and changes that make a run tiny after them."""
+    if arguments[:1] == ["suite"] and "--report-only" not in arguments:
+        return [*arguments, *_sets(SUITE)]
+    if arguments[:1] != ["train"]:
+        return arguments
+    given = typer.main.get_command(app).commands["train"].make_context("train", arguments[1:]).params
+    if given["config"] is None:
+        raised = any(change.startswith("training.generations=") for change in given["overrides"] or [])
+        return [*arguments, *_sets({"training.generations": 3} if raised else {})]
+    try:
+        tables = load_config(given["config"], given["overrides"] or []).tables()
+    except UserError:  # as the command itself will say
+        return arguments
+    changes = {"training.generations": SMALL["training.generations"]}
+    for key, most in SMALL.items():
+        section, _, name = key.partition(".")
+        value = tables[section].get(name)
+        if isinstance(value, int) and value > most:
+            changes[key] = most
+    if "mlp" not in tables["network"].get("name", ""):
+        changes["training.test_episodes"] = 0  # whole games, of up to 100,000 steps
+    return [*arguments, *_sets(changes)]
+
+
+def _sets(changes):
+    return [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+
+
+if __name__ == "__main__":
+    sys.argv[1:] = small(sys.argv[1:])
+    main()

@@ -1,0 +1,192 @@
+"""Trains for minutes in one process, and says whether it comes to hold more and more: `make soak MINUTES=10`.
+
+    python -m tests.support.soak --minutes 10 [--kind KIND ...] [--leak QUANTITY ...]
+
+Half of the time short runs are begun, gone on with, looked at (rows, evaluation, a video) and deleted, one of each kind
+after the other; then each kind gets a share of the other half for one long run. growth.py says what is sampled and by
+which rule it grows; the tables are printed, and the exit code is 1 if anything does.
+
+What must grow with the number of generations is divided by it: rows of metrics, elites, events and log have a line for
+each, and so have chains of mutations, by which a genetic algorithm's genomes get longer with every generation, in
+memory and checkpoints. So rows are sampled as bytes per generation; so are a genetic algorithm's checkpoints, and the
+memory of its long run may grow by CHAIN for each. ns_es keeps a limited archive here, and then nothing of it grows.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import neuroevo
+from neuroevo.config.schema import Config
+from neuroevo.runs.paths import CHECKPOINTS, JOURNAL
+from neuroevo.system.tensorflow_import import be_lean
+from tests.support.growth import LEAST_SAMPLES, OF_PROCESS, Quantity, Samples, growing, of_process
+from tests.support.runs import config
+
+CHAIN = 4096
+"""Bytes by which a long run of a genetic algorithm may grow for each generation."""
+OF_FOLDER = (Quantity("rows, bytes per generation", 1, 0.1), Quantity("checkpoints and journal, bytes", 4096, 0.1))
+SHORT = 20  # generations of a short run
+SECONDS = 0.25  # between samples of a long run
+SELDOM = 8  # rounds between two short runs of TensorFlow's engine, each of which takes seconds
+_GA = {"name": "ga", "population": 8, "parents": 3, "sigma": 0.01, "validation_candidates": 2}
+_ES = {"name": "es", "population": 8}
+_TRAINING = {"max_episode_steps": 16, "test_episodes": 2, "validation_episodes": 2}
+_MLP = {"name": "mlp", "hidden": [6]}
+_MAZE: dict[str, Any] = {"env": {"name": "HardMaze-v0"}, "network": _MLP}
+_WORKERS = {"name": "gymnasium:CartPole-v1", "options": {"workers": 2}}
+KINDS: dict[str, dict[str, Any]] = {  # for tests.support.runs.config()
+    "ga": {**_MAZE, "algorithm": _GA},
+    "es": {"env": {"name": "Hopper-v5"}, "network": {**_MLP, "normalize_observations": True}, "algorithm": _ES},
+    "ns_es": {**_MAZE, "algorithm": {**_ES, "name": "ns_es", "centers": 2, "k": 3, "archive_limit": 50}},
+    "game": {
+        "env": {"name": "riverraid"},
+        "network": {"name": "model", "dtype": "int8"},
+        "algorithm": _GA,
+        "training": {"test_episodes": 0},  # they have no cut-off
+    },
+    "workers": {"env": _WORKERS, "network": _MLP, "algorithm": _ES},
+    "tensorflow": {**_MAZE, "algorithm": _ES, "hardware": {"engine": "tensorflow"}},
+}
+
+
+def made(kind: str, generations: int) -> Config:
+    """The configuration of a kind with that many generations."""
+    changes = KINDS[kind]
+    training = {**_TRAINING, **changes.get("training", {}), "generations": generations}
+    hardware = {"threads": 2, **changes.get("hardware", {})}
+    more = {"hardware": hardware, "logging": {"trackers": ["tensorboard"]}}
+    return config(**{**changes, **more, "training": training})
+
+
+class Over(Exception):  # noqa: N818 (no error)
+    """Ends a run."""
+
+
+class Soak:
+    """The samples so far.
+
+    Attributes:
+        tables: Of the short runs together, then of each long run.
+    """
+
+    def __init__(self, folder: Path, leaks: Sequence[Callable[[], object]] = ()):
+        """folder: Where the runs go. leaks: called with every sample."""
+        self.tables: list[Samples] = []
+        self._folder, self._leaks = folder, leaks
+
+    def _leak(self) -> None:
+        for leak in self._leaks:
+            leak()
+
+    def short_runs(self, kinds: list[str], minutes: float) -> None:
+        """Begins, goes on with, looks at and deletes runs until the time is over."""
+        samples, played, number, end = Samples("short runs", OF_PROCESS), 0, 0, time.monotonic() + 60 * minutes
+        self.tables.append(samples)
+        while time.monotonic() < end or number < LEAST_SAMPLES:
+            for kind in kinds:
+                if kind != "tensorflow" or number % SELDOM == 0:
+                    self._short_run(kind)
+                    played += SHORT
+            number += 1
+            self._leak()
+            samples.add(played, of_process())
+
+    def _short_run(self, kind: str) -> None:
+        path = self._folder / "short"
+        neuroevo.train(made(kind, generations=SHORT // 2), out=path)
+        run = neuroevo.train(made(kind, generations=SHORT), out=path, resume=True)
+        assert len(run.rows()) == SHORT
+        run.evaluate(episodes=3, max_episode_steps=16)
+        if kind == "game":
+            run.render(path / "elite.gif", max_episode_steps=4)
+        for file in sorted(path.rglob("*"), reverse=True):
+            file.rmdir() if file.is_dir() else file.unlink()
+        path.rmdir()
+
+    def long_run(self, kind: str, minutes: float) -> None:
+        """Trains until the time is over."""
+        path, settings, end = self._folder / kind, made(kind, generations=10**9), time.monotonic() + 60 * minutes
+        chains = settings.algorithm_name == "ga"
+        memory, *others = OF_PROCESS
+        rows, states = OF_FOLDER
+        if chains:
+            states = replace(states, name="checkpoints and journal, bytes per generation", tolerance=64)
+        samples, due = Samples(f"long run of {kind}", (memory, *others, rows, states)), 0.0
+        self.tables.append(samples)
+
+        def sample(record: Any) -> None:
+            nonlocal due
+            if time.monotonic() < due:
+                return
+            self._leak()
+            due, count = time.monotonic() + SECONDS, record.generation + 1
+            in_memory, *rest = of_process()
+            of_rows, of_states = _sizes(path)
+            if chains:
+                in_memory -= CHAIN * count / 2**20
+            samples.add(count, [in_memory, *rest, of_rows / count, of_states / count if chains else of_states])
+            if time.monotonic() > end and len(samples.generations) >= LEAST_SAMPLES:
+                raise Over
+
+        with suppress(Over):
+            neuroevo.train(settings, out=path, callbacks=[sample])
+
+
+def _sizes(path: Path) -> tuple[int, int]:
+    """Bytes of a run's folder: of what has a line for each generation, and of what the run goes on from."""
+    rows = states = 0
+    for file in path.rglob("*"):
+        if file.is_file():
+            of_state = file.parent.name == CHECKPOINTS or file.name == JOURNAL
+            size = file.stat().st_size
+            states, rows = states + size * of_state, rows + size * (not of_state)
+    return rows, states
+
+
+_kept: list[Any] = []  # what was leaked
+LEAKS: dict[str, Callable[[], object]] = {
+    "memory": lambda: _kept.append(os.urandom(1 << 22)),
+    "temporary files": lambda: tempfile.mkdtemp(),
+    "threads": lambda: threading.Thread(target=time.sleep, args=[600], daemon=True).start(),
+    "descriptors": lambda: _kept.append(os.open(os.devnull, os.O_RDONLY)),
+    "child processes": lambda: _kept.append(subprocess.Popen(["sleep", "60"])),
+}
+
+
+def main(
+    minutes: float = 10,
+    kind: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(KINDS)}; all if not given.")] = None,
+    leak: Annotated[list[str] | None, typer.Option(help=f"Leak one with every sample: {', '.join(LEAKS)}.")] = None,
+) -> None:
+    """Trains, prints the tables, and ends with 1 if anything grows."""
+    be_lean()
+    kinds, started = kind or list(KINDS), time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="neuroevo-soak-") as folder:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(Path(folder, "temporary"))
+        Path(tempfile.tempdir).mkdir()
+        soak = Soak(Path(folder), [LEAKS[each] for each in leak or []])
+        soak.short_runs(kinds, minutes / 2)
+        for each in kinds:
+            soak.long_run(each, minutes / 2 / len(kinds))
+        tempfile.tempdir = None
+    for samples in soak.tables:
+        print(samples.table())
+    found = growing(soak.tables)
+    print(f"{(time.monotonic() - started) / 60:.1f} minutes; growing: {'; '.join(found) or 'nothing'}")
+    raise typer.Exit(int(bool(found)))
+
+
+if __name__ == "__main__":
+    typer.run(main)
