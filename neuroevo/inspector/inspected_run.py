@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
+from neuroevo.core.user_module import kept_modules
 from neuroevo.inspector.rows import Rows
 from neuroevo.runs.info_file import read_info
 from neuroevo.runs.members import Members, MembersReader
@@ -27,6 +29,7 @@ class InspectedRun:
         name: What the page calls it.
         reader: What replays members; None where the configuration cannot or may not be used.
         why_not: The reason, which the page shows; "" without one.
+        modules: The source of the user's own modules that it names and has kept, by their names.
         metrics: The rows of its metrics.
         members: Who was in its generations, as far as the run has kept it.
     """
@@ -44,16 +47,32 @@ class InspectedRun:
         """
         if not (path / CONFIG).is_file():
             raise no_run(path)
-        self.path, self.name = path, name
+        self.path, self.name, self._trust = path, name, trust
         self.reader: RunReader | None = None
         self.why_not = ""
+        self.modules: Mapping[str, bytes] = {}
         try:
             self.reader = RunReader(path, trust=trust)
+            self.modules = {module: kept.source for module, kept in kept_modules().items()}
         except UserError as error:
             self.why_not = str(error)
         self.metrics = Rows(path)
         self.metrics.refresh()
         self.members = MembersReader(path)
+
+    def leave(self, reason: str) -> None:
+        """Has nobody of it play from now on, for a reason."""
+        self.reader, self.why_not = None, reason
+
+    def to_play(self) -> RunReader:
+        """What replays members, checked anew: only the modules of the run that was read last are found.
+
+        Raises:
+            UserError: The configuration cannot or may not be used.
+        """
+        if self.reader is None:
+            raise UserError(f"nothing of this run is played: {self.why_not}")
+        return RunReader(self.path, trust=self._trust)
 
     @property
     def config(self) -> Config | None:

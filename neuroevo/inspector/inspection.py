@@ -69,10 +69,20 @@ class Inspection:
                 if run.path.resolve() not in seen:
                     seen.add(run.path.resolve())
                     self.runs.append(run)
+        self._leave_out_namesakes()
         self.stage = Stage(self.runs)
         self._lock = threading.RLock()  # of all but the stage: readers of files are no friends of threads
         self._projections: dict[int, tuple[int, Projection]] = {}  # with how many generations there were then
         self._surveys: dict[int, Survey] = {}
+
+    def _leave_out_namesakes(self) -> None:
+        """One process has one module of a name: of runs that have others of the same name only the first one plays."""
+        known: dict[str, tuple[bytes, InspectedRun]] = {}
+        for run in self.runs:
+            for module, source in run.modules.items():
+                first, owner = known.setdefault(module, (source, run))
+                if source != first:
+                    run.leave(f"its module {module} is not that of the run in {owner.path}: inspect it alone")
 
     def __enter__(self) -> Inspection:
         self.stage.__enter__()

@@ -89,9 +89,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
     Raises:
         UserError: There is no such member, it is not known any more, or it cannot be played here.
     """
-    reader = run.reader
-    if reader is None:
-        raise UserError(f"nothing of this run is played: {run.why_not}")
+    reader = run.to_play()
     if reader.config.environment.family.accelerated:
         raise UserError(
             f"{reader.config.env.name} is played on the accelerator: neuroevo render makes a page of its elite"

@@ -47,6 +47,7 @@ def main() -> None:
         assert len(fitness[0]) == 2 and fitness[0] == fitness[1], (name, fitness)
         print(f"{name}: played by both engines")
     assert "frostbite_ga" in command("config", "presets")
+    assert {"index.html", "style.css", "main.js"} <= {path.name for path in (package / "inspector/page").iterdir()}
     command("train", "smoke", "--out", "smoke")
     fitness = [row["fitness"] for row in neuroevo.open_run("smoke").rows()]
     assert built["arch"] == cpu.PORTABLE, built

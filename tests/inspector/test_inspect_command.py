@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from neuroevo.cli import app
 from neuroevo.inspector import packages
+from tests.inspector.conftest import MAZE, NOVELTY, TRAINING, played
 
 
 def command(*words):
@@ -107,3 +108,29 @@ def test_a_stranger_s_run_is_shown_and_nobody_of_it_plays(maze, tmp_path, monkey
         played = inspection.stage.play(0, Member(0, 0, 0))
         assert played["state"] == "failed" and "--trust" in played["error"]
     assert not (tmp_path / "ran").exists()
+
+
+def test_of_modules_of_one_name_one_plays(tmp_path, monkeypatch):
+    from neuroevo.inspector.inspection import Inspection
+    from neuroevo.inspector.playing import Member
+
+    def forget():
+        sys.modules.pop("nets_of_this_test", None)
+        monkeypatch.setattr(sys, "path", [each for each in sys.path if not each.startswith(str(tmp_path))])
+
+    runs = []
+    for name, units in (("one", 3), ("other", 5)):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        source = f'def small(shape, outputs):\n    return ["dense {units}", "tanh", f"dense {{outputs}}"]\n'
+        (tmp_path / name / "nets_of_this_test.py").write_text(source)
+        forget()
+        network = {"name": "nets_of_this_test:small"}
+        runs.append(played(tmp_path / name / "run", env=MAZE, network=network, algorithm=NOVELTY, training=TRAINING))
+    monkeypatch.chdir(tmp_path)
+    forget()
+    with Inspection(runs) as inspection:
+        first, other = inspection.answer("overview")["runs"]
+        assert first["why_not"] == "" and "nets_of_this_test" in other["why_not"]
+        assert inspection.stage.play(0, Member(2, 3, 0))["same"] is True
+        assert "nets_of_this_test" in inspection.stage.play(1, Member(2, 3, 0))["error"]
