@@ -40,7 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {  # for tests.support.runs.config()
     "workers": {  # processes that play for the run
         "env": {"name": "gymnasium:CartPole-v1", "options": {"workers": 2}},
         "network": {"name": "mlp", "hidden": [6], "normalize_observations": True},
-        "training": {**_SHORT, "test_episodes": 2},
+        "training": {**_SHORT, "max_episode_steps": 60, "test_episodes": 2},  # a pole stands for longer than 16
         "algorithm": _GA,
     },
 }
