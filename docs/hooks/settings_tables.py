@@ -14,7 +14,7 @@ from neuroevo.core.problems import inline
 from neuroevo.core.settings import OneOf
 
 HEAD = ("| key | default | values | meaning |", "|---|---|---|---|")
-_SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\*_[]<>|"})
+_SPECIAL = str.maketrans({"<": "&lt;", **{character: f"\\{character}" for character in "\\*_[]|"}})
 _KINDS: dict[Any, str] = {int: "whole number", float: "number", str: "text", bool: "true or false"}
 _MOST = 10**5  # a larger bound only keeps numbers representable, and says nothing to a reader
 
@@ -49,7 +49,7 @@ def escaped(text: str) -> str:
 
 def code(text: str) -> str:
     """Returns text as code for a cell of a table."""
-    return f"`{text}`".replace("|", "\\|") if text else ""
+    return f"`{text}`" if text else ""  # where a | needs no backslash
 
 
 def _rows(kind: type, prefix: str) -> Iterator[str]:

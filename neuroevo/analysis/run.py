@@ -209,8 +209,8 @@ def train(
         config: A TOML file, a JSON file of the 2018 code, a preset's name, tables (a mapping of sections to keys and
             values), or a configuration that `load_config` or `make_config` returned.
         overrides: Changes to its keys, such as {"training.seed": 3} or ["training.seed=3"].
-        out: The run's folder; None for runs/<name>-<local time>, where the name is that of the file or preset, or
-            "run".
+        out: The run's folder; None for runs/NAME-TIME, where the name is that of the file or preset, or "run", and the
+            time is local.
         resume: False: the folder must not hold a run. True: it must, and the run goes on with this configuration.
             "auto": whichever it is; a run whose budget is spent and that came to its end is returned as it is.
         trust: Whether to run code and read models that runs name beside those of `config`, whoever made these runs: one

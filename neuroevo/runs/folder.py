@@ -103,7 +103,7 @@ class RunFolder:
         """Prepares a new run; writes nothing yet.
 
         Args:
-            path: The run's folder; None for runs/<name>-<local time>, chosen when the folder is opened, so that no two
+            path: The run's folder; None for runs/NAME-TIME, chosen when the folder is opened, so that no two
                 runs share one.
             config: The run's configuration.
             name: What the run is called if `path` is None.

@@ -1,6 +1,7 @@
 """`neuroevo render`: decoded videos against EnvRender's own frames, returns against other runners, and its errors."""
 
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
+from neuroevo.runs.paths import MEMBERS
 from neuroevo.runs.reader import RunReader
 from tests.analysis.test_video import decode, fps_of
 from tests.support.runs import config, new_run
@@ -162,15 +164,19 @@ def test_members_side_by_side(path, tmp_path):
             assert np.array_equal(picture[grid.place(tile)], expected), (tile, step)
 
 
-def test_members_need_their_checkpoint(path, tmp_path):
-    result = command(path, "--out", tmp_path / "a.gif", "--members", 2, "--generation", 1)
+def test_members_that_are_not_kept_need_their_checkpoint(path, tmp_path):
+    forgetful = tmp_path / "run"
+    shutil.copytree(path, forgetful)
+    (forgetful / MEMBERS).unlink()
+    result = command(forgetful, "--out", tmp_path / "a.gif", "--members", 2, "--generation", 1)
     assert result.exit_code == 2
     assert result.stderr == (
         "neuroevo: the members of generation 1 are not known any more, since the checkpoint before it is gone; "
         "expected one of these generations: 3, 4 (keep_last and keep_every of [checkpoints] say how many stay)\n"
     )
-    reader = RunReader(path)
+    reader = RunReader(forgetful)
     assert choose_players(reader, 1, 1)[1][0].genome == reader.elite(1)[1].genome  # the elite alone needs none
+    assert choose_players(RunReader(path), 4, 12) == choose_players(reader, 4, 12)
     others = [player.genome for player in choose_players(reader, 4, 12)[1][1:]]
     assert len(set(others)) == 11 and reader.elite(4)[1].genome not in others
     most = 12 if reader.elite(4)[1].genome in reader.config.algorithm.ask(reader.state(4).algorithm, None) else 13

@@ -39,7 +39,10 @@ def test_every_target_in_cpp_is_compiled_for_tests_too():
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_inputs(target):
-    inputs = sorted((FUZZ / "inputs" / target.name).iterdir())
+    folder = FUZZ / "inputs" / target.name
+    if not target.native and not folder.exists():  # it makes what it begins with, and has failed for nothing yet
+        return
+    inputs = sorted(folder.iterdir())
     assert inputs
     sizes = [len(bytes.fromhex(re.sub("#.*", "", each.read_text()))) for each in inputs if each.suffix == ".hex"]
     sizes += [each.stat().st_size for each in inputs if each.suffix != ".hex"]

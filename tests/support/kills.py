@@ -38,7 +38,7 @@ KINDS: dict[str, dict[str, Any]] = {  # for tests.support.runs.config()
     "ns_es": {**_MAZE, "algorithm": {"name": "ns_es", "population": 8, "centers": 2, "k": 3}},
     "cma_es": {**_MAZE, "algorithm": {"name": "experiments.examples.cma_es:CMAES", "population": 8}},
     "workers": {  # processes that play for the run
-        "env": {"name": "gymnasium:CartPole-v1", "options": {"workers": 2}},
+        "env": {"name": "gymnasium:Pendulum-v1", "options": {"workers": 2}},
         "network": {"name": "mlp", "hidden": [6], "normalize_observations": True},
         "training": {**_SHORT, "test_episodes": 2},
         "algorithm": _GA,

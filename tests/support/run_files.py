@@ -48,6 +48,7 @@ _SESSION = (  # what log.txt says of each time that a run is started
     r".+/journal\.bin knows the outcomes of \d+ episodes, which are not played again",
     r".+/journal\.bin is damaged after [\d,]+ of [\d,]+ bytes; what it lost is played again",  # by a kill in a write
     r"stopped in generation \d+: (KeyboardInterrupt|Terminated)\(\)",  # the second by its suite's end
+    r"finished after .+",  # by a kill between that and the run's end, which comes once more then
 )
 _TIMED = ("table.txt", "curves_time.png", "curves_time.pdf")
 
