@@ -44,6 +44,13 @@ def test_code_is_between_fences(path):
         previous = line.strip()
 
 
+def test_links_of_the_readme():
+    """Those of docs/ are MkDocs' own business: make docs."""
+    text = (ROOT / "README.md").read_text()
+    targets = {target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target}
+    assert len(targets) > 20 and not [target for target in targets if not (ROOT / target).is_file()]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in PAGES if any(block.runs for block in blocks_of(path))], ids=name_of)
 def test_blocks_run(path, tmp_path, monkeypatch):
