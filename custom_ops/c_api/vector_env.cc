@@ -1,6 +1,5 @@
 #include "c_api/vector_env.h"
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,10 +31,10 @@ bool* Bools(uint8_t* bytes) { return reinterpret_cast<bool*>(bytes); }
 static_assert(sizeof(bool) == 1, "flags are bytes");
 
 // A copy, since a bool must be 0 or 1 and the byte of a caller may be another.
-std::unique_ptr<bool[]> Flags(const char* what, const uint8_t* bytes, int64_t n) {
+std::vector<uint8_t> Flags(const char* what, const uint8_t* bytes, int64_t n) {
   CheckArray(what, bytes, n);
-  auto flags = std::make_unique<bool[]>(n);
-  std::transform(bytes, bytes + n, flags.get(), [](uint8_t byte) { return byte != 0; });
+  std::vector<uint8_t> flags(bytes, bytes + n);
+  for (uint8_t& flag : flags) flag = flag != 0;
   return flags;
 }
 
@@ -106,8 +105,9 @@ int neuroevo_vector_reset(neuroevo_vector_env* env, const uint8_t* mask, const u
   return Guard([&] {
     neuroevo::VectorEnv& object = neuroevo::ObjectOf(env);
     neuroevo::CheckArray("seeds", seeds, object.num_envs());
-    const auto masked = neuroevo::Flags("mask", mask, object.num_envs());
-    object.Reset(masked.get(), neuroevo::Flags("seeded", seeded, object.num_envs()).get(), seeds,
+    auto masked = neuroevo::Flags("mask", mask, object.num_envs());
+    auto has_seed = neuroevo::Flags("seeded", seeded, object.num_envs());
+    object.Reset(neuroevo::Bools(masked.data()), neuroevo::Bools(has_seed.data()), seeds,
                  neuroevo::Output(&object, output));
   });
 }

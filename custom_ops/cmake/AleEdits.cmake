@@ -60,6 +60,14 @@ ale_edit(emucore/Console.cxx 1 "TIA *tia = new TIA(" "TIA *tia = ours ? new neur
 ale_edit(environment/phosphor_blend.cpp 1 "\n  makeAveragePalette();\n"
          "\n  if(osystem->settings().getBool(\"color_averaging\")) makeAveragePalette();\n")
 
+# Where memory runs out while a console's state is saved or restored, ALE goes on with part of it, or throws a text. What
+# it has saved itself it can restore, so nothing else can be the reason.
+ale_edit(environment/ale_state.cpp 1 "  osystem->console().system().loadState(md5, deser);"
+         "  if(!osystem->console().system().loadState(md5, deser)) throw std::bad_alloc();")
+ale_edit(environment/ale_state.cpp 1 "  osystem->console().system().saveState(md5, ser);"
+         "  if(!osystem->console().system().saveState(md5, ser)) throw std::bad_alloc();")
+ale_edit(emucore/Serializer.cxx 2 "throw \"Serializer: file write failed\";" "throw std::bad_alloc();")
+
 # Each is written once: one that was written edit by edit would be new, and compiled anew, at every configuration.
 foreach(file ${edited_files})
   get_filename_component(name ${file} NAME)

@@ -33,6 +33,7 @@ class Error : public std::runtime_error {
 template <class... Parts>
 std::string Concat(const Parts&... parts) {
   std::ostringstream out;
+  out.exceptions(std::ios::badbit);  // or a text for which there is no memory would be cut off
   (out << ... << parts);
   return out.str();
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace neuroevo {
 
@@ -43,10 +44,9 @@ std::vector<std::string> SplitLayers(const std::string& text) {
 class Words {
  public:
   Words(int index, const std::string& text) : index_(index) {
-    std::istringstream in(text);
-    for (std::string word; in >> word;) {
-      words_.push_back(word);
+    for (std::string& word : SplitWords(text)) {
       text_ += (text_.empty() ? "" : " ") + word;
+      words_.push_back(std::move(word));
     }
     if (words_.empty()) Throw("is empty, expected input, ", kKnown);
   }

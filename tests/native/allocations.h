@@ -83,17 +83,19 @@ auto Counted(Call call) {
 
 }  // namespace allocations
 
-void* operator new(std::size_t size) { return allocations::AllocateOrThrow(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
+// The forms for arrays call these. Not inlined, or the compiler warns that what new has made goes to free().
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  return allocations::AllocateOrThrow(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocations::AllocateOrThrow(size, static_cast<std::size_t>(alignment));
 }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   return allocations::Allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
-void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return allocations::Allocate(size, static_cast<std::size_t>(alignment));
 }
-// The forms for arrays call these. Not inlined, or the compiler warns that what new has made goes to free().
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }

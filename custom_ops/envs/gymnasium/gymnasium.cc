@@ -18,12 +18,12 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "envs/env.h"
 #include "envs/episode_info.h"
 #include "envs/gymnasium/episode.h"
@@ -36,13 +36,6 @@ namespace {
 constexpr int64_t kMaxWorkers = 4096, kMaxRetries = 1000;
 constexpr int64_t kMaxSteps = 100'000;  // of an episode whose environment has no limit
 constexpr double kTimeout = 300, kMaxTimeout = 1e6;
-
-std::vector<std::string> Lines(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
 
 template <class T>
 bool AllFinite(const char* bytes, size_t size) {
@@ -59,7 +52,7 @@ class GymnasiumWorkers {
  public:
   explicit GymnasiumWorkers(const EnvOptions& given) {
     OptionReader options("gymnasium", given);
-    settings_.command = Lines(options.String("command", ""));
+    settings_.command = SplitLines(options.String("command", ""));
     settings_.id = options.String("id", "");
     settings_.keywords = options.String("keywords", "{}");
     settings_.timeout = options.Double("timeout", kTimeout, 0.001, kMaxTimeout);

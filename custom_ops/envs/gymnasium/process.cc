@@ -17,10 +17,7 @@ namespace neuroevo {
 namespace {
 
 // Starts the process; an error number, or 0. posix_spawn is safe in a process with threads, as fork is not.
-int Spawn(const std::vector<std::string>& command, int input, pid_t* id) {
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
+int Spawn(char* const* arguments, int input, pid_t* id) noexcept {
   sigset_t blocked;
   sigemptyset(&blocked);
   sigaddset(&blocked, SIGINT);
@@ -28,11 +25,11 @@ int Spawn(const std::vector<std::string>& command, int input, pid_t* id) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
   posix_spawnattr_setsigmask(&attributes, &blocked);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  const int error = posix_spawn(id, arguments[0], &files, &attributes, arguments.data(), environ);
+  int error = posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO);  // which takes memory
+  if (error == 0) error = posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  if (error == 0) error = posix_spawn(id, arguments[0], &files, &attributes, arguments, environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   return error;
@@ -43,12 +40,17 @@ int Spawn(const std::vector<std::string>& command, int input, pid_t* id) {
 ChildProcess::ChildProcess(const std::vector<std::string>& command, int input, std::function<void()> on_end)
     : parent_(getpid()) {
   if (command.empty()) ThrowInvalid("the command of a gymnasium worker is empty, expected a program and its arguments");
-  keeper_ = std::thread([this, command, input, on_end = std::move(on_end)] { Keep(command, input, on_end); });
+  std::vector<char*> arguments;  // read until it has started
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  keeper_ =
+      std::thread([this, &arguments, input, on_end = std::move(on_end)] { Keep(arguments.data(), input, on_end); });
   std::unique_lock<std::mutex> lock(mutex_);
   changed_.wait(lock, [&] { return started_; });
   if (error_ == 0) return;
   lock.unlock();
   keeper_.join();
+  if (error_ == ENOMEM) throw std::bad_alloc();
   throw Error(Error::Kind::kInternal, Concat("cannot start '", command[0], "': ", std::strerror(error_)));
 }
 
@@ -63,14 +65,10 @@ ChildProcess::~ChildProcess() {
 
 bool ChildProcess::mine() const { return getpid() == parent_; }
 
-void ChildProcess::Keep(const std::vector<std::string>& command, int input, const std::function<void()>& on_end) {
+void ChildProcess::Keep(char* const* arguments, int input, const std::function<void()>& on_end) noexcept {
   pthread_setname_np(pthread_self(), "neuroevo keeper");
   pid_t id = 0;
-  int error = ENOMEM;
-  try {
-    error = Spawn(command, input, &id);
-  } catch (const std::bad_alloc&) {  // before it started; nobody would catch it here
-  }
+  const int error = Spawn(arguments, input, &id);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     id_ = id;
@@ -98,9 +96,14 @@ void ChildProcess::Kill() {
   if (!ended_) kill(id_, SIGKILL);
 }
 
-std::string ChildProcess::AwaitEnd(std::chrono::steady_clock::time_point limit) {
+bool ChildProcess::AwaitEnd(std::chrono::steady_clock::time_point limit) noexcept {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (!changed_.wait_until(lock, limit, [&] { return ended_; })) return "";
+  return changed_.wait_until(lock, limit, [&] { return ended_; });
+}
+
+std::string ChildProcess::HowItEnded() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!ended_) return "";
   if (WIFSIGNALED(status_)) return Concat("was killed by signal ", WTERMSIG(status_));
   return Concat("ended with exit code ", WEXITSTATUS(status_));
 }

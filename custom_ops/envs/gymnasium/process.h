@@ -20,7 +20,7 @@ class ChildProcess {
  public:
   // command: program and arguments. input: becomes its standard input; standard output goes to standard error, where
   // what it prints does no harm. SIGINT is blocked: a Ctrl-C is for this process. on_end: called once it has ended, by
-  // the thread that waits for that. Throws if it cannot be started.
+  // the thread that waits for that, and throws nothing. Throws if it cannot be started.
   ChildProcess(const std::vector<std::string>& command, int input, std::function<void()> on_end = [] {});
   ~ChildProcess();  // kills it if it has not ended
   ChildProcess(const ChildProcess&) = delete;
@@ -29,11 +29,13 @@ class ChildProcess {
   pid_t id() const { return id_; }
   bool mine() const;  // false in a fork of the process that started it
   void Kill();
-  // Waits for its end, up to then; how it ended, "" if it has not.
-  std::string AwaitEnd(std::chrono::steady_clock::time_point limit);
+  // Waits for its end, up to then; whether it has ended.
+  bool AwaitEnd(std::chrono::steady_clock::time_point limit) noexcept;
+  std::string HowItEnded();  // "" if it has not
 
  private:
-  void Keep(const std::vector<std::string>& command, int input, const std::function<void()>& on_end);
+  // arguments: read until it has started.
+  void Keep(char* const* arguments, int input, const std::function<void()>& on_end) noexcept;
 
   const pid_t parent_;
   std::mutex mutex_;

@@ -19,6 +19,7 @@ constexpr std::chrono::seconds kGoodbye{2};  // for closing its environments, af
 constexpr std::chrono::seconds kLast{1};     // between the end of what it sends and its own
 constexpr double kStart = 300;               // seconds that its start may take, if an answer may not take longer
 constexpr size_t kBufferBytes = 1 << 16;
+constexpr char kNoMemory[] = "no memory left";  // for which a string has room in itself
 
 using Clock = std::chrono::steady_clock;
 int64_t Now() { return Clock::now().time_since_epoch().count(); }
@@ -96,16 +97,21 @@ GymnasiumWorker::~GymnasiumWorker() {
 
 std::string GymnasiumWorker::Description() {
   const Turn turn(this, "start", -1);
-  if (description_.empty()) Introduce(Error::Kind::kInvalidArgument);  // who asks first may have asked for nonsense
+  // Who asks first may have asked for nonsense.
+  if (description_.empty()) Exchange([&] { Introduce(Error::Kind::kInvalidArgument); });
   return description_;
 }
 
 void GymnasiumWorker::Call(int64_t slot, const char* doing, const std::string& request,
                            const std::function<void(MessageReader*)>& read) {
   const Turn turn(this, doing, slot);
-  if (description_.empty()) Introduce(Error::Kind::kEnvironment);
-  if (!Send(request)) BreakSilent();
-  MessageReader answer(Receive());
+  std::string_view received;
+  Exchange([&] {
+    if (description_.empty()) Introduce(Error::Kind::kEnvironment);
+    if (!Send(request)) BreakSilent();
+    received = Receive();
+  });
+  MessageReader answer(received);
   if (answer.kind() == GymnasiumMessage::kError) Throw(Error::Kind::kEnvironment, ReadGymnasiumError(&answer));
   try {
     read(&answer);
@@ -138,17 +144,17 @@ void GymnasiumWorker::Introduce(Error::Kind kind) {
   if (!settings_.description.empty() && body != settings_.description) {
     Break("its environment has other spaces than the first worker's");
   }
-  TakeAnswer([&] { description_ = body; });
+  description_ = body;
   socket_.SetTimeout(settings_.timeout);
 }
 
-template <class Take>
-void GymnasiumWorker::TakeAnswer(Take take) {
+template <class Body>
+void GymnasiumWorker::Exchange(Body body) {
   try {
-    take();
+    body();
   } catch (const std::bad_alloc&) {
     process_.Kill();
-    broken_ = "no memory left";  // a string has room for that in itself
+    if (broken_.empty()) broken_ = kNoMemory;
     throw;
   }
 }
@@ -177,7 +183,7 @@ std::string_view GymnasiumWorker::Receive() {
     std::memcpy(&length, buffer_.data(), sizeof(length));
     if (length < 1 || length > kMaxMessageBytes) Break(Concat("it sent a message of ", length, " bytes"));
     expected = sizeof(length) + length;
-    if (buffer_.size() < expected) TakeAnswer([&] { buffer_.resize(expected); });
+    if (buffer_.size() < expected) buffer_.resize(expected);
   }
   if (have > expected) Break("it sent more than one answer");
   return {buffer_.data() + sizeof(length), length};
@@ -193,6 +199,7 @@ void GymnasiumWorker::Throw(Error::Kind kind, const std::string& why) const { th
 
 void GymnasiumWorker::Break(const std::string& why, Error::Kind kind) {
   process_.Kill();
+  broken_ = kNoMemory;  // and stays so where there is none for why
   broken_ = why;
   Throw(kind, why);
 }
@@ -203,7 +210,8 @@ void GymnasiumWorker::BreakSilent() {
     Break(Concat("no answer within ", description_.empty() ? std::max(kStart, settings_.timeout) : settings_.timeout,
                  " s"));
   }
-  const std::string end = process_.AwaitEnd(Clock::now() + kLast);
+  process_.AwaitEnd(Clock::now() + kLast);
+  const std::string end = process_.HowItEnded();
   Break(end.empty() ? "the worker closed its connection" : Concat("the worker ", end));
 }
 

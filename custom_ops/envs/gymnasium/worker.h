@@ -82,10 +82,10 @@ class GymnasiumWorker {
   class Turn;
   void Introduce(Error::Kind kind);
   bool Send(const std::string& message) const;
-  // Runs take(), which keeps some of an answer. Without memory for it the rest would be taken for the next answer: the
-  // worker is then broken.
-  template <class Take>
-  void TakeAnswer(Take take);
+  // Runs body(), which asks and receives. Where memory runs out in the middle of that, what is left of an answer would
+  // be taken for the next one: the worker is then broken.
+  template <class Body>
+  void Exchange(Body body);
   std::string_view Receive();  // what follows the length; valid until the next call
   std::string Message(const std::string& why) const;
   [[noreturn]] void Throw(Error::Kind kind, const std::string& why) const;

@@ -3,12 +3,11 @@
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <iterator>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace neuroevo {
 namespace {
@@ -22,9 +21,13 @@ class MapReader {
   explicit MapReader(const std::string& file) : file_(file) {}
 
   MazeMap Read(std::istream& text) {
+    text.exceptions(std::ios::badbit);  // or a line for which there is no memory would be the last one
     std::string line;
-    for (line_ = 1; std::getline(text, line); ++line_) ReadLine(line.substr(0, line.find('#')));
-    if (text.bad()) ThrowInvalid("maze ", file_, " cannot be read");
+    try {
+      for (line_ = 1; std::getline(text, line); ++line_) ReadLine(line.substr(0, line.find('#')));
+    } catch (const std::ios::failure&) {
+      ThrowInvalid("maze ", file_, " cannot be read");
+    }
     for (const char* needed : {"start", "heading", "goal", "wall"}) {
       if (seen_.count(needed) == 0) ThrowInvalid("maze ", file_, " has no line '", needed, "'");
     }
@@ -33,8 +36,7 @@ class MapReader {
 
  private:
   void ReadLine(const std::string& line) {
-    std::istringstream in(line);
-    const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
+    const std::vector<std::string> words = SplitWords(line);
     if (words.empty()) return;
     const std::string& what = words.front();
     const bool first = seen_.insert(what).second;

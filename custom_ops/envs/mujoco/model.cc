@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
-#include <sstream>
+#include <string>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace neuroevo {
 namespace {
@@ -15,9 +16,8 @@ thread_local int our_calls = 0;  // how deep this thread is in MujocoCalls
 
 // MuJoCo's messages are of several lines, the last of which is empty: as one, with " | " between.
 std::string OneLine(const std::string& message) {
-  std::istringstream lines(message);
-  std::string all, line;
-  while (std::getline(lines, line)) {
+  std::string all;
+  for (const std::string& line : SplitLines(message)) {
     const size_t begin = line.find_first_not_of(' ');
     if (begin != std::string::npos) all += (all.empty() ? "" : " | ") + line.substr(begin);
   }

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "c_api/neuroevo.h"
@@ -79,9 +80,9 @@ std::vector<double> UsePool() {
   return found;
 }
 
-// A mistake is told, or that there was no memory to tell it.
-std::vector<int> MakeMistakes() {
-  std::vector<int> codes;
+// A mistake is told to the last word, or that there was no memory to tell it.
+std::vector<std::pair<int, std::string>> MakeMistakes() {
+  std::vector<std::pair<int, std::string>> told;
   PoolHandle pool;
   MakeToys(&pool, 2);
   const int64_t slot = 9;
@@ -98,14 +99,15 @@ std::vector<int> MakeMistakes() {
         CHECK(attempt == 0);
         continue;
       }
-      return codes.push_back(code);
+      told.emplace_back(code, words);
+      return;
     }
   };
   mistake([&] { return neuroevo_env_state(pool, &slot, 1, state); });
   mistake([&] { return neuroevo_env_pool_make("toy", &option, 1, 1, none.place()); });
   mistake([&] { return neuroevo_env_pool_make("no such family", nullptr, 0, 1, none.place()); });
   mistake([&] { return neuroevo_population_make("cpu", &network, 1, 1, "float32", -1, rows.place()); });
-  return codes;
+  return told;
 }
 
 // What is known of an episode: its return, its steps, why it failed, its sums and its behavior.

@@ -305,7 +305,7 @@ void CpuConv(const Layer& layer, const float* weights, const Epilogue& epilogue,
   }
   // Both lists are written without a branch, since it would be mispredicted half of the time.
   const size_t most = static_cast<size_t>(height) * width + kMostBlockPixels;
-  if (scratch->pixels.size() < most) {
+  if (scratch->copies.size() < most) {  // the last one to grow, so the other one has
     scratch->pixels.resize(most);
     scratch->copies.resize(most);
   }

@@ -128,7 +128,7 @@ class Evaluation {
     Int8Memory::Conv& conv = memory.convs[i];
     const int height = step.layer.out[0], width = step.layer.out[1], filters = step.layer.out[2];
     const int64_t most = int64_t{height} * width;
-    if (static_cast<int64_t>(scratches_.pixels.size()) < most) {
+    if (static_cast<int64_t>(scratches_.places.size()) < most) {  // the last one to grow, so the other one has
       scratches_.pixels.resize(most);
       scratches_.places.resize(most);
     }

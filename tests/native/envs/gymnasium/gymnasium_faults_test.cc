@@ -1,6 +1,8 @@
 // Memory runs out at every allocation in turn while workers start and play an episode: whoever asked is told, nothing
 // ends or hangs, and no answer is taken for another one.
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "native/c_api/faults.h"
@@ -22,20 +24,20 @@ std::vector<double> Play() {
   std::vector<double> rewards(2), found;
   std::vector<uint8_t> seen(12), screens(12), dones(2);
   PoolHandle pool;
-  const auto ok = [&](auto call) { return allocations::Counted(call) == NEUROEVO_OK; };
-  if (!ok([&] { return neuroevo_env_pool_make("gymnasium", options.data(), 5, 2, pool.place()); }) ||
-      !ok([&] { return neuroevo_env_reset(pool, slots.data(), 2, seeds.data(), max_frames.data(), nullptr); })) {
+  if (!Succeeds([&] { return neuroevo_env_pool_make("gymnasium", options.data(), 5, 2, pool.place()); }) ||
+      !Succeeds([&] { return neuroevo_env_reset(pool, slots.data(), 2, seeds.data(), max_frames.data(), nullptr); })) {
     return {};
   }
   for (int step = 0; step < 2; ++step) {
-    if (!ok([&] { return neuroevo_env_step(pool, slots.data(), 2, actions.data(), rewards.data(), dones.data()); })) {
+    if (!Succeeds(
+            [&] { return neuroevo_env_step(pool, slots.data(), 2, actions.data(), rewards.data(), dones.data()); })) {
       return {};
     }
     Do([&] { return neuroevo_env_observe(pool, slots.data(), 2, seen.data()); });
     found.insert(found.end(), rewards.begin(), rewards.end());
     found.insert(found.end(), seen.begin(), seen.end());
     if (step == 0) {
-      if (!ok([&] { return neuroevo_env_render(pool, slots.data(), 2, screens.data()); })) return {};
+      if (!Succeeds([&] { return neuroevo_env_render(pool, slots.data(), 2, screens.data()); })) return {};
       found.insert(found.end(), screens.begin(), screens.end());
     }
   }
@@ -49,5 +51,23 @@ TEST(Workers) {
     std::vector<double> found = Play();
     if (found.empty()) found = Play();  // a failure may have broken a worker, but not another pool
     return found;
+  });
+}
+
+// Where there is no memory to say that an answer has not come in time, it is not taken for the next one either.
+TEST(LateAnswers) {
+  allocations::FailEach([] {
+    const std::string script = Start() + Hear(kReset) + "sleep 0.4; " + Say(Result(0)) + Hear(kReset);
+    const std::string command = "command=/bin/sh\n-c\n" + script;
+    const std::vector<const char*> options = {command.c_str(), "id=Toy", "timeout=0.2"};
+    const int64_t slot = 0, max_frames = 0;
+    const uint64_t seed = 1;
+    PoolHandle pool;
+    CHECK_EQ(neuroevo_env_pool_make("gymnasium", options.data(), 3, 1, pool.place()), NEUROEVO_OK);
+    const auto reset = [&] { return neuroevo_env_reset(pool, &slot, 1, &seed, &max_frames, nullptr); };
+    const int code = allocations::Counted(reset);
+    CHECK(code == NEUROEVO_ENVIRONMENT || code == NEUROEVO_INTERNAL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // what was said by then would be there
+    return reset();
   });
 }

@@ -258,15 +258,18 @@ TEST(ProcessesEnd) {
     ChildProcess child({"/bin/sleep", "60"}, 0);
     id = child.id();
     CHECK_EQ(kill(id, 0), 0);
-    CHECK_EQ(child.AwaitEnd(std::chrono::steady_clock::now()), "");
+    CHECK(!child.AwaitEnd(std::chrono::steady_clock::now()));
+    CHECK_EQ(child.HowItEnded(), "");
   }
   CHECK(kill(id, 0) == -1 && errno == ESRCH);  // nor is it a zombie
   const auto soon = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   ChildProcess ended({"/bin/sh", "-c", "exit 9"}, 0);
-  CHECK_EQ(ended.AwaitEnd(soon), "ended with exit code 9");
+  CHECK(ended.AwaitEnd(soon));
+  CHECK_EQ(ended.HowItEnded(), "ended with exit code 9");
   CHECK(kill(ended.id(), 0) == -1 && errno == ESRCH);
   ended.Kill();
-  CHECK_EQ(ended.AwaitEnd(soon), "ended with exit code 9");
+  CHECK(ended.AwaitEnd(soon));
+  CHECK_EQ(ended.HowItEnded(), "ended with exit code 9");
 }
 
 // A fork has the socket too, and would get the answers that this process waits for.
