@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
@@ -188,7 +189,7 @@ class MembersReader:
             line.append((generation, index))
 
     def find(self, genome: Genome, before: int | None = None) -> tuple[int, int] | None:
-        """Finds the member that has a genome; None if none of those kept has.
+        """Finds the member that has a genome; None if none of those has that are kept and not damaged.
 
         Args:
             genome: Whose generation and index are wanted.
@@ -198,12 +199,13 @@ class MembersReader:
         if isinstance(seed, Center):
             return None
         for number in sorted(self._places, reverse=True):
-            if before is not None and number >= before:
-                continue
-            record = self._record(number, False)
-            for index in np.flatnonzero((record.seeds == seed) & (record.scales == np.float32(scale))):
-                if self.genome(number, int(index)) == genome:
-                    return number, int(index)
+            if before is None or number < before:
+                with suppress(UserError):  # damaged by a power cut, for example
+                    record = self._record(number, False)
+                    for index in np.flatnonzero((record.seeds == seed) & (record.scales == np.float32(scale))):
+                        with suppress(UserError):  # it comes from members that are not kept
+                            if self.genome(number, int(index)) == genome:
+                                return number, int(index)
         return None
 
     def _record(self, generation: int, behaviors: bool) -> Record:

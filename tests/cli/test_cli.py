@@ -63,7 +63,7 @@ def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
     result, toy = invoke(monkeypatch, "train", config, "--out", out, "--set", "training.seed=9")
     assert result.exit_code == 0, result.stderr
     assert toy.closed
-    files = ["config.toml", "elites.jsonl", "info.json", "log.txt", "metrics.csv", "metrics.jsonl"]
+    files = ["config.toml", "elites.jsonl", "info.json", "log.txt", "members.bin", "metrics.csv", "metrics.jsonl"]
     assert sorted(path.name for path in out.iterdir()) == ["checkpoints", *files, "tensorboard"]
     assert load_config(out / "config.toml") == load_config(config, ["training.seed=9"])
     assert [row["generation"] for row in read_rows(out)] == [0, 1, 2]

@@ -51,6 +51,7 @@ TARGETS = (
     python("elites"),
     python("metrics_csv"),
     python("journal"),
+    python("members"),
     python("signature"),
     python("config_toml"),
     python("config_2018"),

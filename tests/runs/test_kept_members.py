@@ -316,6 +316,23 @@ def test_a_damaged_generation_is_named(tmp_path):
     assert len(reader.read(3)) == 12
 
 
+def test_members_are_kept_after_a_generation_that_a_power_cut_has_damaged(tmp_path):
+    """Whose members' offspring come from genomes that are written whole."""
+    new_run(tmp_path / "whole", algorithm=GA)
+    path = interrupted_run(tmp_path / "cut", 4, algorithm=GA)
+    content = bytearray((path / MEMBERS).read_bytes())
+    content[-1] ^= 1
+    (path / MEMBERS).write_bytes(content)
+    play(RunFolder.resume(path))
+    whole, reader = MembersReader(tmp_path / "whole"), MembersReader(path)
+    with pytest.raises(UserError, match="damaged in the record of generation 3"):
+        reader.read(3)
+    for generation in (0, 1, 2, 4):
+        assert [reader.genome(generation, i) for i in range(12)] == [whole.genome(generation, i) for i in range(12)]
+    assert (reader.read(4).parents == -1).any()
+    assert "members are not kept" not in (path / LOG).read_text()
+
+
 ES_RUNS = {
     "es": ES,
     "low_rank_es": LOW_RANK,

@@ -19,6 +19,7 @@ CHANGES = {  # what may befall files: a function of a run's folder, and the name
     "checkpoints/.generation-000009.ckpt.1.tmp": lambda path: (
         path / "checkpoints" / ".generation-000009.ckpt.1.tmp"
     ).touch(),
+    "members.bin": lambda path: (path / "members.bin").open("ab").write(b"\0"),
     "journal.bin": lambda path: (path / "journal.bin").touch(),
     "notes/": lambda path: (path / "notes").mkdir(),
     "log.txt": lambda path: replace_in(path / "log.txt", b"INFO finished after 5", b"INFO finished after 6"),

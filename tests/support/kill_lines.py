@@ -31,6 +31,7 @@ WRITERS = (
 )
 WRITERS += ("runs.training_run", "runs.tensorboard", "runs.journal", "runs.journal_file", "training.journal")
 WRITERS += ("runs.info_file", "runs.needed_files", "runs.own_modules", "runs.log_file", "config.signature")
+WRITERS += ("runs.members_log", "runs.members_format")
 CHANGES = {
     "env": {"name": "Hopper-v5"},
     "network": {"name": "mlp", "normalize_observations": True},

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,21 +93,21 @@ def shares(kills: int, kinds: list[str]) -> dict[str, int]:
 
 def kill_all(folder: Path, counts: dict[str, int], seed: int = 0) -> dict[str, dict[str, Any]]:
     """What the processes of start() found, by kind: what they printed, or `failed`, the end of their standard error."""
-    waiting, going, found = deque(counts), deque[tuple[str, subprocess.Popen[str]]](), {}
-    try:
-        while waiting or going:
-            while waiting and len(going) < 2:
-                kind = waiting.popleft()
-                going.append((kind, start(folder / kind.replace(" ", "_"), kind, counts[kind], seed)))
-            kind, process = going[0]
-            stdout, stderr = process.communicate()
-            going.popleft()
-            found[kind] = json.loads(stdout) if stdout else {"failed": stderr.strip().splitlines()[-5:]}
-    finally:
-        for _, process in going:
-            process.kill()
-            process.communicate()
-    return found
+    started: list[subprocess.Popen[str]] = []
+
+    def found(kind: str) -> dict[str, Any]:
+        process = start(folder / kind.replace(" ", "_"), kind, counts[kind], seed)
+        started.append(process)
+        stdout, stderr = process.communicate()
+        return json.loads(stdout) if stdout else {"failed": stderr.strip().splitlines()[-5:]}
+
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            return dict(zip(counts, pool.map(found, counts), strict=True))
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in started:
+                process.kill()
 
 
 def main(

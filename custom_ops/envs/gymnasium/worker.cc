@@ -183,7 +183,8 @@ std::string_view GymnasiumWorker::Receive() {
     std::memcpy(&length, buffer_.data(), sizeof(length));
     if (length < 1 || length > kMaxMessageBytes) Break(Concat("it sent a message of ", length, " bytes"));
     expected = sizeof(length) + length;
-    if (buffer_.size() < expected) buffer_.resize(expected);
+    // By what has come, not by what it says will come; and with room for a byte too many, which would be noticed.
+    if (have == buffer_.size()) buffer_.resize(std::min(expected + 1, 2 * have));
   }
   if (have > expected) Break("it sent more than one answer");
   return {buffer_.data() + sizeof(length), length};

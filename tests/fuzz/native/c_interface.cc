@@ -26,7 +26,7 @@ class Session {
 
   void Call() {
     const int64_t which = in_->Below(2);
-    switch (in_->Below(16)) {
+    switch (in_->Below(17)) {
       case 0:
         if (rollout_.playing() && played_pool_ == which) rollout_.Free();
         in_->Chance(90) ? pools_[which].Make(in_) : pools_[which].Free();
@@ -62,12 +62,27 @@ class Session {
       case 12:
         rows_[which].Call(in_->Below(Rows::kCalls), playing(which), in_);
         break;
+      case 16:
+        Play(which);
+        break;
       default:
         pools_[which].Call(in_->Below(Pool::kCalls), in_);
     }
   }
 
  private:
+  // A pool, rows and a rollout that fit each other, as calls at random seldom do, with episodes.
+  void Play(int64_t which) {
+    rollout_.Free();
+    const bool buttons = in_->Chance(50);
+    const int64_t slots = 1 + in_->Below(4);
+    pools_[which].Make(buttons ? "fuzz_buttons" : "fuzz_joints", {}, 0, slots);
+    rows_[which].MakeFitting(buttons, slots + in_->Below(4), in_);
+    played_pool_ = played_rows_ = which;
+    rollout_.Start(pools_[which], rows_[which], in_);
+    for (const int64_t call : {Rollout::kSubmit, Rollout::kResults, Rollout::kResults}) rollout_.Call(call, in_);
+  }
+
   bool playing(int64_t which) const { return rollout_.playing() && played_rows_ == which; }
 
   // What belongs to the whole process.

@@ -37,11 +37,13 @@ class Pool {
   }
 
   void Make(Arguments* in) {
-    Free();
     const char* family = Family(in);
     const std::vector<const char*> options = Options(in);
     const int64_t slots = in->Chance(10) ? in->Index(4) : 1 + in->Below(4);
-    const int64_t told = in->Told(static_cast<int64_t>(options.size()));
+    Make(family, options, in->Told(static_cast<int64_t>(options.size())), slots);
+  }
+  void Make(const char* family, const std::vector<const char*>& options, int64_t told, int64_t slots) {
+    Free();
     if (!Succeeded(neuroevo_env_pool_make(family, options.data(), told, slots, &handle_))) return;
     slots_ = slots;
     neuroevo_env_spec spec;

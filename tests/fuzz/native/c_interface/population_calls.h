@@ -65,18 +65,15 @@ class Rows {
       const char* dtype = in->OneOf({"float32", "int8", "float32", "int8", "int4"});
       code = neuroevo_population_make(backend, texts.data(), told, rows, dtype, float_rows, &handle_);
     }
-    if (!Succeeded(code)) return;
-    rows_ = rows;
-    networks_ = told;
-    dimension_ = 0;
-    for (int64_t i = 0; i < networks_; ++i) {
-      int64_t dimension = 0;
-      Require(Succeeded(neuroevo_population_dimension(handle_, i, &dimension)), "network ", i, " has no D");
-      dimension_ = std::max(dimension_, dimension);
-    }
-    const Network network = Network::Parse(texts[0]);
-    observation_ = network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
-    outputs_ = network.output_size();
+    if (Succeeded(code)) Remember(rows, told, texts[0]);
+  }
+  // With a network that sees and does what the toys do.
+  void MakeFitting(bool buttons, int64_t rows, Arguments* in) {
+    Free();
+    const char* text = Texts()[buttons ? in->Below(4) : 4 + in->Below(3)];
+    const char* backend = in->Chance(50) ? "reference" : "cpu";
+    const char* dtype = buttons && in->Chance(50) ? "int8" : "float32";
+    if (Succeeded(neuroevo_population_make(backend, &text, 1, rows, dtype, -1, &handle_))) Remember(rows, 1, text);
   }
 
   // playing: a rollout has it, and the calls that may then not be made are left out.
@@ -149,6 +146,20 @@ class Rows {
   static constexpr int64_t kCalls = 10;
 
  private:
+  void Remember(int64_t rows, int64_t networks, const char* text) {
+    rows_ = rows;
+    networks_ = networks;
+    dimension_ = 0;
+    for (int64_t i = 0; i < networks_; ++i) {
+      int64_t dimension = 0;
+      Require(Succeeded(neuroevo_population_dimension(handle_, i, &dimension)), "network ", i, " has no D");
+      dimension_ = std::max(dimension_, dimension);
+    }
+    const Network network = Network::Parse(text);
+    observation_ = network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
+    outputs_ = network.output_size();
+  }
+
   neuroevo_population* handle_ = nullptr;
   int64_t rows_ = 0, networks_ = 0, dimension_ = 0, observation_ = 0, outputs_ = 0;
 };

@@ -34,10 +34,10 @@ class Rollout {
 
   void Call(int64_t what, Arguments* in) {
     switch (what) {
-      case 0:
+      case kSubmit:
         Submit(in);
         break;
-      case 1: {
+      case kResults: {
         const neuroevo_results* results = nullptr;
         const int64_t count = in->Index(4), milliseconds = Milliseconds(in);
         if (Succeeded(neuroevo_rollout_results(handle_, count, milliseconds, &results))) Look(*results);
@@ -54,7 +54,7 @@ class Rollout {
       }
     }
   }
-  static constexpr int64_t kCalls = 4;
+  static constexpr int64_t kSubmit = 0, kResults = 1, kCalls = 4;
 
  private:
   static int64_t Milliseconds(Arguments* in) { return in->Chance(10) ? -in->Index(3) % 8 : in->Below(8); }

@@ -1,5 +1,6 @@
 // The Gymnasium family without Python: its messages, and workers that are shell scripts which say what they should not.
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +29,17 @@
 using namespace neuroevo;
 
 extern "C" void neuroevo_gymnasium_end_stuck(double seconds);
+
+namespace {
+
+// The most memory that this process has had.
+int64_t PeakKilobytes() {
+  rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_maxrss;
+}
+
+}  // namespace
 
 TEST(Messages) {
   const std::string message = MessageWriter(GymnasiumMessage::kReset).Number(uint32_t{7}).Text("grün").Finish();
@@ -175,6 +187,21 @@ TEST(BadAnswers) {
   CHECK_THROWS(reset(Say(Description())), "kind 5, expected 6");
   CHECK_THROWS(reset("exec sleep 60", "0.1"), "no answer within 0.1 s");
   CHECK_THROWS(reset("exec 0>&-; exec sleep 60"), "the worker closed its connection");
+}
+
+// A length is only announced: memory is taken as its bytes come, of which there may be many.
+TEST(LongAnswers) {
+  const auto most = static_cast<uint32_t>(kMaxMessageBytes);
+  const std::string announced(reinterpret_cast<const char*>(&most), sizeof(most));
+  const int64_t before = PeakKilobytes();
+  CHECK_THROWS(Pool(Say(announced + "\x08") + "exit 3"), "the worker ended with exit code 3");
+  CHECK(PeakKilobytes() - before < 100'000);
+
+  const size_t length = 300'000;
+  std::string error = MessageWriter(GymnasiumMessage::kError).Text(std::string(length, 'x')).Text("").Finish();
+  error.resize(error.find('x'));
+  const std::string rest = Concat("{ head -c ", length, " /dev/zero | tr '\\0' x >&3; } 3>&0; ");
+  CHECK_THROWS(Pool(Hear(kHello) + Say(error) + rest + Say(std::string(4, '\0'))), "): " + std::string(length, 'x'));
 }
 
 // What a worker leaves behind may hold its end of the socket, and says nothing.
