@@ -11,7 +11,7 @@ GPU_PYTHON ?= python3
 GPU_OUT ?= build/gpu_results
 
 .DEFAULT_GOAL := help
-.PHONY: help preflight setup build run test test-native test-emulator test-disk test-kills soak test-install
+.PHONY: help preflight setup build run test test-native test-ops test-emulator test-disk test-kills soak test-install
 .PHONY: docs fuzz bench lint format clean
 .PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
@@ -23,14 +23,16 @@ CORES := $(shell nproc)
 MOST_PYTESTS := 4# processes, of 1 to 2 GB each
 CXX_FILES = $(shell find custom_ops tests/native tests/fuzz/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
 
-# A sanitized build has a folder of its own, keeps its libraries there, and leaves TensorFlow out.
+# A sanitized build has a folder of its own and keeps its libraries there.
 comma := ,
 ifeq ($(SANITIZE),)
 BUILD := build/native
 CMAKE_WHERE := -DNEUROEVO_LIB_DIR=$(CURDIR)/neuroevo/_lib
+WITH_BUILD :=
 else
 BUILD := build/native-$(subst $(comma),-,$(SANITIZE))
-CMAKE_WHERE := -DNEUROEVO_SANITIZE=$(SANITIZE) -DNEUROEVO_TF=OFF
+CMAKE_WHERE := -DNEUROEVO_SANITIZE=$(SANITIZE) -DNEUROEVO_TF=ON
+WITH_BUILD := NEUROEVO_LIB_DIR=$(CURDIR)/$(BUILD)/lib CXX='$(CXX)' tests/support/sanitized.sh
 endif
 CMAKE_BUILD = $(BIN)/cmake --build $(BUILD)
 
@@ -81,6 +83,13 @@ test: setup $(TRACKERS) test-native  ## All tests: native, then Python
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
 	@$(CMAKE_BUILD) --target native_tests benchmarks # which are compiled, so that they stay whole
 	$(BIN)/ctest --test-dir $(BUILD) --parallel $(CORES) --label-exclude '^gpu$$' --output-on-failure --no-tests=error
+
+# What a sanitizer writes before it ends the process is seen where pytest leaves the process's own output alone.
+FUZZ_CALLS ?= 20000
+test-ops: $(BUILD)/build.ninja  ## The tests of TensorFlow's ops and FUZZ_CALLS=20000 random calls; SANITIZE=address,undefined
+	@$(CMAKE_BUILD)
+	$(WITH_BUILD) $(BIN)/python -m pytest --capture=sys tests/ops
+	$(WITH_BUILD) $(BIN)/python -m tests.support.fuzz_ops --calls $(FUZZ_CALLS)
 
 # Seeds of 20,000 frames for each game and each way of looking at it.
 NEUROEVO_TEST_EMULATOR ?= 5

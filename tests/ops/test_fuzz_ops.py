@@ -1,4 +1,4 @@
-"""A short run of the random op calls of tests/support/fuzz_ops, and that it tells of a process that dies or hangs."""
+"""A short run of the random op calls of tests/support/fuzz_ops; what it tells of processes that die, hang or leak."""
 
 import sys
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.fuzz_ops.__main__ import fuzz, watch
 from tests.support.fuzz_ops.last_call import LastCalls
+from tests.support.fuzz_ops.leaks import ours
 
 OPS = (
     *("env_pool_make", "env_pool_spec", "env_reset", "env_actions", "env_step", "env_observation", "env_behavior"),
@@ -46,3 +47,22 @@ def test_the_last_call_of_a_process_that_dies_or_hangs_is_told(tmp_path, end, wo
     )
     told = watch([sys.executable, "-c", program], last_calls, patience=2)
     assert words in told and "call 17 of thread 3: ('env_step', [1099511627776])" in told
+
+
+OF_PYTHON = """Direct leak of 40 byte(s) in 1 object(s) allocated from:
+    #0 0x7f5b in __interceptor_malloc ../../../../src/libsanitizer/asan/asan_malloc_linux.cpp:69
+    #1 0x55d2 in PyMem_RawMalloc (/usr/bin/python3.11+0x1c3)
+    #2 0x7f5b in neuroevo::Callback() /home/user/neuroevo/custom_ops/tf/env_kernels.cc:3
+"""
+OF_CORE = """Indirect leak of 96 byte(s) in 1 object(s) allocated from:
+    #0 0x7f5b in operator new(unsigned long) ../../../../src/libsanitizer/asan/asan_new_delete.cpp:95
+    #1 0x7f5b in std::__new_allocator<float>::allocate(unsigned long) /usr/include/c++/12/bits/new_allocator.h:137
+    #2 0x7f5b in neuroevo::Rows::grow() /home/user/neuroevo/custom_ops/population/rows.cc:12
+    #3 0x7f5b in tensorflow::Executor::Run() (/usr/lib/libtensorflow_cc.so.2+0x6f79)
+"""
+
+
+def test_leaks_are_ours_if_our_code_asked_for_the_memory():
+    head, end = "\n==7==ERROR: LeakSanitizer: detected memory leaks", "SUMMARY: 136 byte(s) leaked\n"
+    assert ours("\n\n".join([head, OF_PYTHON, OF_CORE, OF_PYTHON, end])) == OF_CORE
+    assert ours("\n\n".join([head, OF_PYTHON, end])) == ""

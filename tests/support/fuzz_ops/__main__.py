@@ -6,7 +6,8 @@
 Every call must do what it does elsewhere (in the C interface, with the reference backend; or in a model of the queue),
 or be refused with a message that names what is wrong. The calls are made by another process: when it dies, hangs or
 finds an op that did something else, what it was calling is printed, and the round, which makes the same calls again. In
-rounds of several threads only each thread's calls are the same, not their order.
+rounds of several threads only each thread's calls are the same, not their order. Where native libraries are built
+with AddressSanitizer, memory that was lost is looked for at the end.
 """
 
 from __future__ import annotations
@@ -63,12 +64,15 @@ def fuzz(seed: int, first: int, calls: int, patience: float = _PATIENCE) -> tupl
         wrong = watch(command, last_calls, patience)
         written = Path(folder) / "counts.json"
         found = json.loads(written.read_text()) if written.exists() else {"rounds": 0, "counts": []}
+        leaks = "" if wrong else (Path(folder) / "leaks.txt").read_text()
     counts: dict[str, dict[str, int]] = defaultdict(lambda: {"succeeded": 0, "refused": 0})
     for op, what, count in found["counts"]:
         counts[op][what] = count
     if wrong:
         again = f"python -m tests.support.fuzz_ops --seed {seed} --round {first + found['rounds']}"
         wrong = f"{wrong}\nFind it again: {again}"
+    elif leaks:
+        wrong = f"What native code has allocated in these rounds was lost:\n{leaks}"
     return wrong, dict(counts)
 
 

@@ -1,6 +1,7 @@
 """The process that makes the fuzzer's calls: python -m tests.support.fuzz_ops.child FOLDER SEED FIRST_ROUND CALLS.
 
-It leaves in the folder what it calls (last_calls) and, after each round, what came of the calls (counts.json).
+It leaves in the folder what it calls (last_calls), after each round what came of the calls (counts.json), and at the
+end what leaked (leaks.txt).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def run(folder: Path, seed: int, first: int, calls: int) -> int:
     from tests.support.fuzz_ops import rounds
     from tests.support.fuzz_ops.calls import Wrong
     from tests.support.fuzz_ops.last_call import LastCalls
+    from tests.support.fuzz_ops.leaks import own_leaks
 
     last_calls = LastCalls(folder / "last_calls")
     counts: Counter[tuple[str, str]] = Counter()
@@ -41,6 +43,7 @@ def run(folder: Path, seed: int, first: int, calls: int) -> int:
         gc.collect()  # what the round has dropped goes now, not somewhere in the next
         rows = [[op, what, count] for (op, what), count in sorted(counts.items())]
         (folder / "counts.json").write_text(json.dumps({"rounds": number - first, "counts": rows}))
+    (folder / "leaks.txt").write_text(own_leaks(folder))
     return 0
 
 
