@@ -26,7 +26,7 @@ from tests.support.runs import (
 )
 
 ROOT = Path(__file__).parents[2]
-MOMENTS = 96  # of more than 5,000 lines
+MOMENTS = 64  # of some 5,900 lines
 KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "4"))  # of each kind of real run
 
 

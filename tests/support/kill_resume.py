@@ -57,14 +57,12 @@ def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, override
     while len(lines) < kills:
         if rng.random() < 0.2:
             process = _start(config, killed, settings)
-            moment, lines_then = time.monotonic() + rng.uniform(0, start + generation), count_rows(killed) + 2
-            while time.monotonic() < moment and count_rows(killed) < lines_then:
-                time.sleep(0.001)
+            _wait(rng.uniform(0, start + generation), killed, count_rows(killed) + 2)
         else:
             process = _fork(config, killed, settings)
             _wait_until_it_plays(process)
             _wait_for_lines(killed, count_rows(killed) + rng.randrange(3), process)
-            time.sleep(rng.uniform(0, generation))
+            _wait(rng.uniform(0, generation), killed, count_rows(killed) + 1)
         process.kill()
         stderr = process.communicate()[1]
         assert process.returncode == -9, f"ended before kill {len(lines)}: {process.returncode} {stderr}"
@@ -146,6 +144,13 @@ def _wait_until_it_plays(process: Fork) -> None:
 def _wait_for_lines(path: Path, lines: int, process: Fork) -> None:
     """Waits until metrics.jsonl has so many, or the process has ended."""
     while count_rows(path) < lines and process.running():
+        time.sleep(0.001)
+
+
+def _wait(seconds: float, path: Path, lines: int) -> None:
+    """Waits so long, but only until metrics.jsonl has so many lines: the machine may have been slower before."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and count_rows(path) < lines:
         time.sleep(0.001)
 
 

@@ -51,7 +51,7 @@ std::string Description(Bytes* bytes, Described* described) {
   const bool discrete = bytes->Chance(50);
   const int64_t actions = bytes->Chance(3) ? bytes->Take<int64_t>() : 1 + bytes->Below(3);
   spec.Number(static_cast<uint8_t>(discrete)).Number(actions);
-  for (int64_t i = 0; !discrete && i < std::clamp<int64_t>(2 * actions, 0, 64); ++i) spec.Number(bytes->Take<float>());
+  for (int64_t i = 0; !discrete && i < 2 * std::clamp<int64_t>(actions, 0, 32); ++i) spec.Number(bytes->Take<float>());
   spec.Number(bytes->Chance(50) ? bytes->Take<int64_t>() : 0);
   const auto height = static_cast<uint32_t>(bytes->Below(4)), width = static_cast<uint32_t>(bytes->Below(4));
   described->screen = 3 * int64_t{height} * width;

@@ -43,7 +43,7 @@ class Rows {
   void Free() {
     neuroevo_population_free(handle_);
     handle_ = nullptr;
-    rows_ = networks_ = 0;
+    rows_ = networks_ = dimension_ = 0;
   }
 
   void Make(Arguments* in) {
@@ -158,7 +158,10 @@ class Rows {
     const Network network = Network::Parse(text);
     observation_ = network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
     outputs_ = network.output_size();
+    if (dimension_ > kMostWeights) Free();  // its rows take memory when they are filled, but arrays take it at once
   }
+
+  static constexpr int64_t kMostWeights = 1'000'000;
 
   neuroevo_population* handle_ = nullptr;
   int64_t rows_ = 0, networks_ = 0, dimension_ = 0, observation_ = 0, outputs_ = 0;
