@@ -128,6 +128,7 @@ test-install: $(DEPS)  ## That pip can build the package from a source archive, 
 
 SECONDS ?= 60
 TARGETS ?=
+SEED ?= 0
 # atheris, for which there are wheels for Python 3.11 to 3.13: without it the targets in Python are skipped.
 ATHERIS := .venv/.atheris
 $(ATHERIS): $(DEPS)
@@ -135,8 +136,8 @@ $(ATHERIS): $(DEPS)
 	  echo 'make: atheris cannot be installed here (pip says why above)'
 	@touch $@
 
-fuzz: $(ATHERIS)  ## Feed every parser and the C interface with random inputs; SECONDS=60 for each, TARGETS='networks mazes'
-	@$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) $(TARGETS)
+fuzz: $(ATHERIS)  ## Feed every parser and the C interface with random inputs; SECONDS=60 for each, TARGETS='networks mazes', SEED=1
+	@$(BIN)/python -m tests.fuzz.run --seconds $(SECONDS) --seed $(SEED) $(TARGETS)
 
 # Into build/site. --strict fails where a link, an anchor or the list of pages in mkdocs.yml is wrong.
 SITE := .venv/.docs

@@ -1,4 +1,4 @@
-"""Runs fuzz targets: python -m tests.fuzz.run [--seconds N] [--jobs N] [TARGET...]; `make fuzz` calls it.
+"""Runs fuzz targets: python -m tests.fuzz.run [--seconds N] [--jobs N] [--seed S] [TARGET...]; `make fuzz` calls it.
 
 Compiles those in C++ with clang's libFuzzer into build/fuzz/native, runs each target for that time, and prints a table.
 What a target has learned stays in build/fuzz/corpus, where the next run goes on; an input that makes it fail comes to
@@ -99,14 +99,14 @@ def beginning(target: Target) -> Path:
     return folder
 
 
-def run(target: Target, seconds: int) -> Outcome:
-    """Runs one target for that time."""
+def run(target: Target, seconds: int, seed: int) -> Outcome:
+    """Runs one target for that time; seed: of the inputs that libFuzzer makes, 0 for another one in every run."""
     corpus, crashes, log = (BUILD / kind / target.name for kind in ("corpus", "crashes", "logs"))
     log = log.with_suffix(".log")
     for folder in (corpus, crashes, log.parent):
         folder.mkdir(parents=True, exist_ok=True)
     known = set(crashes.iterdir())
-    command = [*target.command, f"-max_total_time={seconds}", "-print_final_stats=1", *LIMITS]
+    command = [*target.command, f"-max_total_time={seconds}", f"-seed={seed}", "-print_final_stats=1", *LIMITS]
     command += [f"-max_len={target.max_length}", f"-artifact_prefix={crashes}/", *target.options]
     dictionary = HERE / "dictionaries" / f"{target.name}.dict"
     if dictionary.is_file():
@@ -167,6 +167,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.run")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="targets at a time")
+    parser.add_argument("--seed", type=int, default=0, help="of what inputs are made by; 0: another one in every run")
     parser.add_argument("targets", nargs="*", metavar="TARGET", help="of " + ", ".join(each.name for each in TARGETS))
     given = parser.parse_args()
     known = {target.name: target for target in TARGETS}
@@ -183,7 +184,7 @@ def main() -> int:
         build(compiled, given.jobs)
     print(f"{len(targets)} targets for {given.seconds} s each, {given.jobs} at a time", flush=True)
     with ThreadPoolExecutor(given.jobs) as pool:
-        outcomes = list(pool.map(lambda target: run(target, given.seconds), targets))
+        outcomes = list(pool.map(lambda target: run(target, given.seconds, given.seed), targets))
     report(outcomes)
     return 1 if any(each.failure for each in outcomes) else 0
 

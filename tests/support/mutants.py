@@ -108,7 +108,9 @@ def changed(value: Any, seed: int) -> Any:
         elif kind == 3 and isinstance(table, dict):
             table[draw.choice(["x", "", "base", "genome", "fields"])] = table.pop(key)
         elif kind == 4 and isinstance(table[key], int | float):
-            table[key] = draw.choice([table[key] + 1, -table[key], str(table[key]), table[key] * 0.5, [table[key]]])
+            number = table[key]
+            half = number * 0.5 if abs(number) < 1e300 else 0.5  # of no float where there are digits enough
+            table[key] = draw.choice([number + 1, -number, str(number), half, [number]])
         else:
             table[key] = copy.deepcopy(draw.choice(_VALUES))
     return value
