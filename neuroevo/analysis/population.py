@@ -13,7 +13,6 @@ from neuroevo.core.genome import Genome
 from neuroevo.runs.genome_weights import weights_of
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.rebuilt import state_before
 from neuroevo.runs.training_run import make_evaluator
 from neuroevo.training.phase import play_phase, population_seeds
 from neuroevo.training.state import TrainState
@@ -95,7 +94,7 @@ def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | N
         genomes = [found.genome(generation, index) for index in range(len(members))]
     else:
         try:
-            genomes = reader.config.algorithm.ask(state_before(reader, generation), weights_of(reader.config))
+            genomes = reader.config.algorithm.ask(reader.algorithm_state(generation), weights_of(reader.config))
         except UserError:
             return None
     return Population(generation, genomes, members.fitness, members.played_behaviors)

@@ -11,7 +11,6 @@ from neuroevo.core.evaluator import Weights
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
-from neuroevo.runs.training_run import make_evaluator
 
 
 def weights_of(config: Config) -> Weights:
@@ -24,7 +23,9 @@ def weights_of(config: Config) -> Weights:
         UserError: The environment lacks something that it needs.
     """
     if config.environment.family.accelerated:
-        with make_evaluator(config) as evaluator:
+        from neuroevo.accelerated.start import make_evaluator
+
+        with make_evaluator(config.environment, config.network, config.hardware.device) as evaluator:
             return evaluator.weights
     pool = EnvPool(config.environment.spec, 1)
     layers = functools.partial(config.network.lines, continuous_actions=pool.action_dtype == np.float32)

@@ -21,6 +21,7 @@ from neuroevo.runs.json_lines import DamagedLine
 from neuroevo.runs.metrics_files import Elite, newest_elite, rows
 from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.paths import CONFIG, ELITES, METRICS, no_run
+from neuroevo.runs.rebuilt import state_before
 from neuroevo.runs.reference_file import load
 from neuroevo.runs.state_codec import encode
 from neuroevo.training.state import TrainState
@@ -171,6 +172,19 @@ class RunReader:
             raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
         return last if generation is None else generation
 
+    def algorithm_state(self, generation: int) -> Any:
+        """The algorithm's state before a generation, also where its checkpoint is gone: see runs.rebuilt.
+
+        Args:
+            generation: The number of finished generations.
+
+        Raises:
+            UserError: It cannot be known.
+        """
+        return state_before(
+            self.path, self.config, generation, self.checkpoints(), lambda number: self.state(number).algorithm
+        )
+
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
         """A generation's elite with the weights of its center, if any. UserError: no checkpoint holds them."""
         if not isinstance(genome.base, Center):
@@ -200,10 +214,8 @@ class RunReader:
 
     def _told_anew(self, genome: Genome, generation: int) -> Genome | None:
         """A generation's elite with the weights of its center, as members.bin has it; None: that has too little."""
-        from neuroevo.runs.rebuilt import state_before
-
         try:
-            elite = self.config.algorithm.elite(state_before(self, generation + 1))
+            elite = self.config.algorithm.elite(self.algorithm_state(generation + 1))
         except UserError:
             return None
         return elite if elite == genome else None

@@ -8,27 +8,32 @@ every generation; its name, which is a hash of its weights, says whether it is t
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from neuroevo.algorithms.base import Played
+from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.runs.genome_weights import weights_of
 from neuroevo.runs.members import MembersReader
 
-if TYPE_CHECKING:
-    from neuroevo.runs.reader import RunReader
-
 log = logging.getLogger("neuroevo")
 
 
-def state_before(reader: RunReader, generation: int) -> Any:
+def state_before(
+    path: Path, config: Config, generation: int, checkpoints: Sequence[int], load: Callable[[int], Any]
+) -> Any:
     """The state of a run's algorithm before a generation.
 
     Args:
-        reader: The run.
+        path: The run's folder.
+        config: Its configuration.
         generation: The number of finished generations.
+        checkpoints: Those after which there is a checkpoint, in order.
+        load: Reads the algorithm's state of a checkpoint; UserError: it cannot be used.
 
     Returns:
         The state, from the newest checkpoint up to there, after the generations since.
@@ -37,18 +42,17 @@ def state_before(reader: RunReader, generation: int) -> Any:
         UserError: There is no such checkpoint and no start to begin with, the members of a generation are not kept, or
             the algorithm's state depends on validation episodes, which are not.
     """
-    config = reader.config
-    number, state = _begin(reader, generation)
+    number, state = _begin(path, config, generation, checkpoints, load)
     if number == generation:
         return state
-    algorithm, members, weights = config.algorithm, MembersReader(reader.path), weights_of(config)
-    log.warning("neuroevo: generations %d to %d of %s are told anew", number, generation - 1, reader.path)
+    algorithm, members, weights = config.algorithm, MembersReader(path), weights_of(config)
+    log.warning("neuroevo: generations %d to %d of %s are told anew", number, generation - 1, path)
     for each in range(number, generation):
         kept = members.read(each)
         genomes = algorithm.ask(state, weights)
         seeds = [genome.chain[-1][0] if genome.chain else genome.base for genome in genomes]
         if not np.array_equal(seeds, kept.seeds):
-            raise UserError(f"the algorithm of {reader.path} asks for other members of generation {each} than it did")
+            raise UserError(f"the algorithm of {path} asks for other members of generation {each} than it did")
         behaviors = kept.played_behaviors if algorithm.behavior is not None else None
         state = algorithm.tell(state, Played(genomes, kept.fitness, int(kept.steps.sum()), behaviors), weights)
         if algorithm.candidates(state):
@@ -60,18 +64,18 @@ def state_before(reader: RunReader, generation: int) -> Any:
     return state
 
 
-def _begin(reader: RunReader, generation: int) -> tuple[int, Any]:
+def _begin(
+    path: Path, config: Config, generation: int, checkpoints: Sequence[int], load: Callable[[int], Any]
+) -> tuple[int, Any]:
     """The newest usable checkpoint's number, up to this, and the algorithm's state; or the run's start."""
-    for number in reversed(reader.checkpoints()):
+    for number in reversed(checkpoints):
         if number <= generation:
             try:
-                return number, reader.state(number).algorithm
+                return number, load(number)
             except UserError:
                 continue
-    config = reader.config
     if config.training.start_from is not None:
         raise UserError(
-            f"the run in {reader.path} began with genomes of another run, and has no checkpoint up to generation "
-            f"{generation}"
+            f"the run in {path} began with genomes of another run, and has no checkpoint up to generation {generation}"
         )
     return 0, config.algorithm.init(config.training.seed)

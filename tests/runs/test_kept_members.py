@@ -19,7 +19,6 @@ from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.members_format import OF_ROOT, Record, pack, places, unpack
 from neuroevo.runs.paths import LOG, MEMBERS
-from neuroevo.runs.rebuilt import state_before
 from tests.support.runs import checkpoint_after, config, interrupted_run, new_run, play, read_rows
 from tests.support.toy import ToyEvaluator
 
@@ -370,7 +369,7 @@ def test_centers_that_depend_on_validation_are_not_told_anew(tmp_path):
     changes = {"training.generations": 4, "checkpoints.keep_last": 1}
     run = neuroevo.train({**MAZE, "algorithm": novelty}, changes, out=tmp_path)
     with pytest.raises(UserError, match="depends on validation episodes"):
-        state_before(run, 2)
+        run.algorithm_state(2)
     assert MembersReader(tmp_path).read(2).behaviors.shape == (8, 2)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import time
 
 import pytest
 
@@ -111,6 +112,10 @@ def test_wandb_has_the_metrics_and_a_resumed_run_goes_on(tmp_path):
     neuroevo.train(short("tensorboard", "wandb", generations=2), out=path)
     neuroevo.train(short("wandb", generations=3), {"logging.project": "mine"}, out=path, resume=True)
     rows, settings = wandb_history(path)
+    deadline = time.monotonic() + 60
+    while len(rows) < 3 and time.monotonic() < deadline:  # a process of wandb's own writes them
+        time.sleep(0.1)
+        rows, settings = wandb_history(path)
     assert [row["generation"] for row in rows] == [0, 1, 2]
     for name in NAMES:
         assert [row[name] for row in rows] == expected(path, name)
