@@ -6,6 +6,7 @@ The module registers them, as gymnasium.make("tests.support.gymnasium_toys:ToyDi
 from __future__ import annotations
 
 import copy
+import fcntl
 import os
 import random
 import signal
@@ -220,10 +221,13 @@ class ToyUnlucky(Toy):
         return seen
 
     def trouble(self):
-        left = Path(os.environ["UNLUCKY"])
-        if self.steps != self.at or not (count := left.stat().st_size):
+        if self.steps != self.at:
             return
-        os.truncate(left, count - 1)
+        with Path(os.environ["UNLUCKY"]).open("r+b") as left:
+            fcntl.flock(left, fcntl.LOCK_EX)  # two workers that come here at once are not to take the same byte
+            if not (count := os.fstat(left.fileno()).st_size):
+                return
+            left.truncate(count - 1)
         if self.what == "leave a child":  # which has the socket, too
             if os.fork() == 0:
                 os.closerange(1, 3)  # those that others wait for
