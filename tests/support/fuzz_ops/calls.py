@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ REFUSALS = (  # what an op may answer; all others are of something that went wro
     TypeError,
 )
 
+# Held by whoever calls a function: whose cancellation a function hears is one global of TensorFlow, not a thread's.
+FUNCTIONS = threading.Lock()
 
 _NAMES = {"float32": "float", "float64": "double"}  # of dtypes in messages of TensorFlow
 
@@ -76,6 +79,14 @@ class Call:
             self.wrong += [f"[{shape[0]}," if shape else "[]"]  # where another array should be as long
 
 
+def _in_graph(call: Call) -> Any:
+    """Calls the op within a function; gives FUNCTIONS back."""
+    try:
+        return tf.function(call.make, autograph=False).get_concrete_function()()
+    finally:
+        FUNCTIONS.release()
+
+
 @dataclass
 class Caller:
     """Makes a thread's calls.
@@ -122,7 +133,7 @@ class Caller:
         graph = self.draw.chance(0.005)
         self.note(call.op, call.inputs | call.attributes)
         try:
-            result = tf.function(call.make, autograph=False).get_concrete_function()() if graph else call.make()
+            result = _in_graph(call) if graph and FUNCTIONS.acquire(blocking=False) else call.make()
         except REFUSALS as error:
             words = core_words(error) if isinstance(error, tf.errors.OpError) else str(error)
             self.count(call.op, False)

@@ -15,7 +15,7 @@ from tensorflow.python.eager import cancellation  # public code has no other way
 
 from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.fuzz_ops import pools
-from tests.support.fuzz_ops.calls import Call, Caller, Wrong
+from tests.support.fuzz_ops.calls import FUNCTIONS, Call, Caller, Wrong
 from tests.support.fuzz_ops.rows import Rows
 from tests.support.fuzz_ops.submissions import Episode, Genome, submission
 from tests.support.fuzz_ops.values import FLOATS, NOT_FINITE, int64
@@ -144,15 +144,16 @@ class Queue:
 
         caller.note("episode_queue_take", {"lane": lane})
         thread = threading.Thread(target=wait, daemon=True)
-        thread.start()
         how = caller.draw.choice(("cancel", "submit", "submit", "submit", "close"))
-        if how == "cancel":
-            manager.start_cancel()
-        while how == "submit" and not any(self._queued.values()):
-            self._submit(caller)
-        while how == "close" and not self.closed:
-            self.close(caller)
-        thread.join(_PATIENCE)
+        with FUNCTIONS:
+            thread.start()
+            if how == "cancel":
+                manager.start_cancel()
+            while how == "submit" and not any(self._queued.values()):
+                self._submit(caller)
+            while how == "close" and not self.closed:
+                self.close(caller)
+            thread.join(_PATIENCE)
         if not ends:
             raise Wrong(f"{caller.where}: a take of lane {lane} still waits after {how}")
         caller.count("episode_queue_take", not isinstance(ends[0], tf.errors.OpError))
@@ -171,7 +172,7 @@ class Queue:
             manager = cancellation.CancellationManager()
             timer = threading.Timer(0.05, manager.start_cancel)
             timer.start()
-            with suppress(tf.errors.CancelledError):
+            with suppress(tf.errors.CancelledError), FUNCTIONS:
                 run = manager.get_cancelable_function(_take.get_concrete_function())
                 closed = bool(run(self.handle, tf.constant(lane, tf.int64)).closed)
             timer.join()
