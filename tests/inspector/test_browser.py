@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from PIL import Image
 
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.serving import served
@@ -18,13 +19,8 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install -y chromium"),
 ]
-# Of each member where its dot is, as the plot has it.
-DRAWN = """(() => {
-    const dots = document.getElementById('cloud').data.filter((trace) => trace.meta);
-    const where = dots.flatMap(({x, y, meta}) => meta.members.map((member, at) => [member, x[at], y[at]]));
-    where.sort((one, other) => one[0] - other[0]);
-    return {x: where.map((each) => each[1]), y: where.map((each) => each[2])};
-})()"""
+# Of each member where its dot is.
+DRAWN = "inspector.shownDots()"
 
 
 @pytest.fixture(scope="module")
@@ -78,15 +74,67 @@ def test_the_slider_moves_the_cloud(shown, page_of, maze):
     shown.until("document.getElementById('generation-number').textContent === '1'")
 
 
-def click_on_member(shown, index, modifiers=()):
-    """Clicks where the plot has a member's dot."""
-    x, y = shown.value(
+def place_of(shown, index):
+    """Where in the window a member's dot belongs, by Plotly's axes."""
+    return shown.value(
         f"""(() => {{
             const plot = document.getElementById('cloud'), box = plot.getBoundingClientRect(), all = plot._fullLayout;
             const at = (axis, value) => axis._offset + axis.d2p(value);
             return [box.x + at(all.xaxis, {DRAWN}.x[{index}]), box.y + at(all.yaxis, {DRAWN}.y[{index}])];
         }})()"""
     )
+
+
+def covered(shown, place):
+    """How much of a pixel of the window the dots cover, in [0, 255]."""
+    script = """([x, y]) => {
+        const dots = document.querySelector('#cloud canvas.dots'), box = dots.getBoundingClientRect();
+        const [column, row] = [x - box.x, y - box.y].map((each) => Math.floor(each * devicePixelRatio));
+        return dots.getContext('2d').getImageData(column, row, 1, 1).data[3];
+    }"""
+    return shown.page.evaluate(script, list(place))
+
+
+def test_dots_are_where_the_axes_say(shown, page_of):
+    shown.visit(page_of)
+    for _ in range(2):
+        places = [place_of(shown, member) for member in range(30)]
+        assert all(covered(shown, place) > 150 for place in places)
+        assert covered(shown, [places[0][0], max(y for _, y in places) + 12]) == 0
+        # and again, half as large
+        shown.value(
+            """(() => {
+                const plot = document.getElementById('cloud'), changes = {};
+                for (const name of ['xaxis', 'yaxis']) {
+                    const [from, to] = plot._fullLayout[name].range;
+                    changes[`${name}.range`] = [from - (to - from) / 2, to + (to - from) / 2];
+                }
+                return Plotly.relayout(plot, changes).then(() => null);
+            })()"""
+        )
+        assert places != [place_of(shown, member) for member in range(30)]
+    shown.page.mouse.move(*place_of(shown, 4))
+    shown.until("document.getElementById('hovered').textContent.startsWith('member ')")
+    assert shown.page.is_visible("#cloud .ring")
+    shown.page.mouse.move(2, 2)
+    shown.page.wait_for_selector("#cloud .ring", state="hidden")
+
+
+def test_a_picture_of_the_cloud_has_its_dots(shown, page_of, tmp_path):
+    shown.visit(page_of)
+    shown.page.locator("#cloud").hover()
+    with shown.page.expect_download() as download:
+        shown.page.click("#cloud .modebar-btn[data-title='Download plot as a PNG']")
+    download.value.save_as(tmp_path / "population.png")
+    with Image.open(tmp_path / "population.png") as picture:
+        colors = {tuple(color) for _, color in picture.convert("RGB").getcolors(2**24)}
+    # those of fitness: the page's own have no color
+    assert any(max(color) - min(color) > 60 and color[2] > color[0] for color in colors)
+
+
+def click_on_member(shown, index, modifiers=()):
+    """Clicks where the plot has a member's dot."""
+    x, y = place_of(shown, index)
     for modifier in modifiers:
         shown.page.keyboard.down(modifier)
     shown.page.mouse.move(x, y)

@@ -40,8 +40,7 @@
     return { values: keys.map((key) => ranks.get(key) || 0), parents: known, most: known[0] };
   }
 
-  // The class of color of each member, the colors, and a trace that shows what they mean. Plotly takes five times as long
-  // for ten thousand dots each with a color of its own.
+  // The class of color of each member, the colors, and a trace that shows what they mean.
   function colors() {
     const by = byId("color").value;
     if (by === "parent") return { classes: now.families.values, palette: [inspector.css("--faint"), ...inspector.palette()], bar: [] };
@@ -52,22 +51,7 @@
     const palette = [inspector.css("--faint"), ...Array.from({ length: CLASSES }, (_, place) => inspector.between(scale, place / (CLASSES - 1)))];
     const colorbar = { thickness: 8, outlinewidth: 0, len: 0.9, title: { text: by, side: "right", font: { size: 11 } }, tickfont: { size: 10, color: inspector.css("--quiet") } };
     const marker = { color: [low], cmin: low, cmax: high > low ? high : low + 1, colorscale: scale, showscale: true, colorbar };
-    return { classes: Array.from(values, classOf), palette, bar: [{ x: [null], y: [null], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker }] };
-  }
-
-  // The members as traces, one for each color; meta.members says who their dots are.
-  function dots(size) {
-    const { classes, palette, bar } = colors();
-    const groups = palette.map(() => []);
-    for (let index = 0; index < now.size; index++) groups[classes[index]].push(index);
-    const drawn = groups.map((members, place) => ({
-      x: Float32Array.from(members, (index) => now.x[index]),
-      y: Float32Array.from(members, (index) => now.y[index]),
-      meta: { members },
-      ...{ type: "scattergl", mode: "markers", hoverinfo: "none", showlegend: false },
-      marker: { size, opacity: 0.85, color: palette[place], line: { width: 0 } },
-    }));
-    return [...bar, ...drawn.filter((each) => each.meta.members.length)];
+    return { classes: Uint8Array.from(values, classOf), palette, bar: [{ x: [null], y: [null], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker }] };
   }
 
   function extent(values) {
@@ -87,8 +71,16 @@
     return [...walls.map(wall), ...(goal ? [disc(goal, 5, inspector.css("--second"))] : []), ...(start ? [disc(start, 3, inspector.css("--quiet"))] : [])];
   }
 
+  const sizeOfDots = () => (now.size > 4000 ? 4 : now.size > 800 ? 5 : 7);
+
+  function showDots() {
+    const { classes, palette } = colors();
+    inspector.showDots(now.x, now.y, classes, palette, sizeOfDots());
+  }
+
+  // What lies around the dots.
   function traces() {
-    const size = now.size > 4000 ? 4 : now.size > 800 ? 5 : 7;
+    const size = sizeOfDots();
     const line = (x, y, color, name, width = 1.6) => ({ x, y, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, name, line: { color, width } });
     const found = [];
     if (archive && byId("archive").checked) {
@@ -96,7 +88,7 @@
       const mark = { size: 5, symbol: "cross-thin", line: { width: 1, color: inspector.css("--quiet") } };
       found.push({ x: archive.x.slice(0, count), y: archive.y.slice(0, count), type: "scattergl", mode: "markers", hoverinfo: "skip", showlegend: false, marker: { ...mark, color: inspector.css("--quiet") } });
     }
-    found.push(...dots(size));
+    found.push(...colors().bar);
     if (way && byId("way").checked) {
       const past = now.generation + 1;
       found.push(line(way.mean.x.slice(0, past), way.mean.y.slice(0, past), inspector.css("--text"), "way of the mean"));
@@ -122,13 +114,23 @@
     const range = (axis) => [cloud.low[axis], cloud.high[axis]];
     const box = flat && cloud.maze ? bounds(cloud.maze.walls) : [range(0), range(1)];
     const layout = inspector.layout(cloud.titles[0], cloud.titles[1], {
-      xaxis: { automargin: false, range: box[0], ...(flat ? { constrain: "domain" } : {}) },
-      yaxis: { automargin: false, range: cloud.maze ? [...box[1]].reverse() : box[1], ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
+      xaxis: { type: "linear", automargin: false, range: box[0], ...(flat ? { constrain: "domain" } : {}) },
+      yaxis: { type: "linear", automargin: false, range: cloud.maze ? [...box[1]].reverse() : box[1], ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
       shapes: shapes(),
       uirevision: `cloud ${inspector.state.run}`,
       margin: { l: 56, r: 8, t: 4, b: 40 },
     });
     await inspector.draw("cloud", traces(), layout);
+    showDots();
+  }
+
+  // Dots move with the slider, at every step; what Plotly draws around them follows when the slider rests.
+  const SOON = 60; // ms
+  let rest = null;
+  function move() {
+    showDots();
+    clearTimeout(rest);
+    rest = setTimeout(redraw, SOON);
   }
 
   function bounds(walls) {
@@ -161,6 +163,7 @@
       now = await generation(number);
     } catch (error) {
       now = null;
+      inspector.showDots(null);
       byId("generation-facts").textContent = "";
       await inspector.blank("cloud", error.message);
       return;
@@ -168,7 +171,7 @@
     offerColors();
     byId("member").max = now.size - 1;
     byId("generation-facts").textContent = now.facts;
-    await redraw();
+    move();
     inspector.say("drawn");
     const next = number + 1; // whoever moves the slider moves it on
     if (next < inspector.run().generations) generation(next).catch(() => {});
@@ -190,6 +193,7 @@
       cloud = await get(`cloud/${run}`);
     } catch (error) {
       cloud = null;
+      inspector.showDots(null);
       await inspector.blank("cloud", error.message);
       return;
     }
@@ -197,6 +201,7 @@
     byId("archive-choice").hidden = !cloud.archive;
     byId("way-choice").hidden = cloud.kind === "index";
     await drawGeneration();
+    await redraw();
     if (now) byId("way").checked = now.center; // the mean of offspring is near their center; of others it is nowhere
   };
 
@@ -221,18 +226,8 @@
     byId("hovered").textContent = parts.join(" · ");
   }
 
-  inspector.on("ready", () => {
-    const plot = byId("cloud");
-    const memberOf = (event) => event.points.filter((point) => point.data.meta).map((point) => point.data.meta.members[point.pointNumber])[0];
-    plot.on("plotly_hover", (event) => {
-      const index = memberOf(event);
-      if (index !== undefined) describe(index);
-    });
-    plot.on("plotly_click", (event) => {
-      const index = memberOf(event);
-      if (index !== undefined) inspector.play(event.event && event.event.shiftKey ? "b" : "a", now.generation, index);
-    });
-  });
+  inspector.on("pointed", describe);
+  inspector.on("picked", (index, besides) => inspector.play(besides ? "b" : "a", now.generation, index));
   inspector.on("generation", drawGeneration);
   inspector.on("theme", redraw);
   inspector.on("played", (slot, played) => {

@@ -1,0 +1,148 @@
+"use strict";
+// The members' dots: pixels between the axes that Plotly draws. A browser without a graphics card takes 80 ms for Plotly's
+// trace of ten thousand dots and 60 to 400 ms for as many pictures or paths on a canvas; for these pixels, a few.
+
+{
+  const { byId, make } = inspector;
+  const NEAR = 12; // pixels between the mouse and a dot that it means
+  let plot;
+  let canvas;
+  let ring; // around the dot that the mouse means
+  let shown = null; // { x, y, size, sprites, order, classes }
+  let area = null; // where the axes are, in pixels of the plot, and how their values become pixels in it
+
+  const OPACITY = 0.85;
+  const rgb = (color) => (color.startsWith("#") ? [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)) : color.match(/\d+/g).map(Number));
+
+  // How much of each pixel of a square a disc in its middle covers, in [0, OPACITY].
+  function disc(diameter) {
+    const width = Math.ceil(diameter) + 1;
+    const cover = (at) => Math.min(Math.max(diameter / 2 + 0.5 - Math.hypot((at % width) + 0.5 - width / 2, Math.floor(at / width) + 0.5 - width / 2), 0), 1);
+    return { width, alpha: Float32Array.from({ length: width * width }, (_, at) => OPACITY * cover(at)) };
+  }
+
+  // Lays a disc in a color over what the pixels of an image are, whose alpha is not multiplied in.
+  function stamp(image, { width, alpha }, [red, green, blue], left, top) {
+    const { data } = image;
+    for (let row = Math.max(0, -top); row < Math.min(width, image.height - top); row++) {
+      for (let column = Math.max(0, -left); column < Math.min(width, image.width - left); column++) {
+        const over = alpha[row * width + column];
+        if (over === 0) continue;
+        const at = 4 * ((top + row) * image.width + left + column);
+        const under = (data[at + 3] / 255) * (1 - over);
+        const share = over / (over + under);
+        data[at] += (red - data[at]) * share;
+        data[at + 1] += (green - data[at + 1]) * share;
+        data[at + 2] += (blue - data[at + 2]) * share;
+        data[at + 3] = 255 * (over + under);
+      }
+    }
+  }
+
+  // Members in the order of their classes: a later class is drawn over an earlier one.
+  function ordered(classes, count) {
+    const starts = new Uint32Array(count + 1);
+    for (const each of classes) starts[each + 1]++;
+    for (let each = 0; each < count; each++) starts[each + 1] += starts[each];
+    const order = new Uint32Array(classes.length);
+    classes.forEach((each, member) => (order[starts[each]++] = member));
+    return order;
+  }
+
+  function straight(axis) {
+    const [from, to] = axis.range;
+    const begin = axis.d2p(from);
+    return { at: begin, per: (axis.d2p(to) - begin) / (to - from), from };
+  }
+
+  function lay() {
+    const { xaxis, yaxis } = plot._fullLayout;
+    area = { left: xaxis._offset, top: yaxis._offset, width: xaxis._length, height: yaxis._length, x: straight(xaxis), y: straight(yaxis) };
+    const below = plot.querySelector(".gl-container");
+    if (canvas.parentNode !== below.parentNode) below.after(canvas, ring);
+    const scale = window.devicePixelRatio || 1;
+    canvas.style.cssText = `position: absolute; pointer-events: none; left: ${area.left}px; top: ${area.top}px; width: ${area.width}px; height: ${area.height}px`;
+    const [width, height] = [Math.round(area.width * scale), Math.round(area.height * scale)];
+    if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+  }
+
+  const pixel = ({ at, per, from }, value) => at + (value - from) * per;
+
+  function paint() {
+    ring.hidden = true;
+    if (!area || !canvas.width || !canvas.height) return;
+    const image = new ImageData(canvas.width, canvas.height);
+    if (shown) {
+      const scale = window.devicePixelRatio || 1;
+      const form = disc(shown.size * scale);
+      const colors = shown.palette.map(rgb);
+      const corner = (axis, value) => Math.round(pixel(axis, value) * scale - form.width / 2);
+      for (const member of shown.order) stamp(image, form, colors[shown.classes[member]], corner(area.x, shown.x[member]), corner(area.y, shown.y[member]));
+    }
+    canvas.getContext("2d", { willReadFrequently: true }).putImageData(image, 0, 0); // it needs no graphics card
+  }
+
+  // The member whose dot is nearest to a place of the window, or undefined.
+  function nearest(event) {
+    if (!shown || !area) return undefined;
+    const box = plot.getBoundingClientRect();
+    const [right, low] = [event.clientX - box.x - area.left, event.clientY - box.y - area.top];
+    if (right < 0 || low < 0 || right > area.width || low > area.height) return undefined;
+    let found;
+    let least = NEAR * NEAR;
+    for (let member = 0; member < shown.x.length; member++) {
+      const distance = (pixel(area.x, shown.x[member]) - right) ** 2 + (pixel(area.y, shown.y[member]) - low) ** 2;
+      if (distance < least) [found, least] = [member, distance];
+    }
+    return found;
+  }
+
+  function point(event) {
+    const member = nearest(event);
+    ring.hidden = member === undefined;
+    if (member === undefined) return;
+    const size = shown.size + 6;
+    const [x, y] = [area.left + pixel(area.x, shown.x[member]), area.top + pixel(area.y, shown.y[member])];
+    ring.style.cssText = `left: ${x - size / 2}px; top: ${y - size / 2}px; width: ${size}px; height: ${size}px`;
+    inspector.say("pointed", member);
+  }
+
+  // Draws dots at (x, y), of `size` pixels, in the color of palette[classes[member]]; without any, null.
+  inspector.showDots = (x, y, classes, palette, size) => {
+    shown = x && { x, y, classes, palette, size, order: ordered(classes, palette.length) };
+    paint();
+  };
+  inspector.shownDots = () => shown && { x: Array.from(shown.x), y: Array.from(shown.y) };
+
+  // Plotly writes pictures of what it has drawn; the dots are put upon it.
+  function picture() {
+    const { width, height } = plot._fullLayout;
+    const image = { source: canvas.toDataURL(), xref: "paper", yref: "paper", x: 0, y: 1, sizex: 1, sizey: 1, sizing: "stretch", layer: "above" };
+    const layout = { ...plot.layout, images: [image], paper_bgcolor: inspector.css("--panel") };
+    Plotly.downloadImage({ data: plot.data, layout }, { format: "png", scale: 2, width, height, filename: "population" });
+  }
+  const CAMERA = { width: 24, height: 24, path: "M9 3 7 6H4a2 2 0 0 0-2 2v10a2 2 0 0 0 2 2h16a2 2 0 0 0 2-2V8a2 2 0 0 0-2-2h-3l-2-3Zm3 5a5 5 0 1 1 0 10 5 5 0 0 1 0-10Z" };
+  inspector.configure("cloud", {
+    modeBarButtonsToRemove: ["toImage", "lasso2d", "select2d", "autoScale2d"],
+    modeBarButtonsToAdd: [{ name: "picture", title: "Download plot as a PNG", icon: CAMERA, click: picture }],
+  });
+
+  inspector.on("ready", () => {
+    plot = byId("cloud");
+    canvas = make("canvas", { class: "dots" });
+    ring = make("div", { class: "ring" });
+    const again = () => {
+      lay();
+      paint();
+    };
+    plot.on("plotly_afterplot", again);
+    plot.on("plotly_relayouting", again);
+    plot.addEventListener("mousemove", point);
+    plot.addEventListener("mouseleave", () => (ring.hidden = true));
+    plot.addEventListener("click", (event) => {
+      const member = nearest(event);
+      if (member !== undefined && event.target.closest(".nsewdrag")) inspector.say("picked", member, event.shiftKey);
+    });
+    again();
+  });
+}
