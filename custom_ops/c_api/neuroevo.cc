@@ -103,7 +103,8 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
              static_cast<int64_t>(own.render_shape.size()),
              own.action_low.data(),
              own.action_high.data(),
-             own.state_size};
+             own.state_size,
+             own.action_names.c_str()};
   });
 }
 

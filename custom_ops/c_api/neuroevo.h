@@ -71,6 +71,7 @@ typedef struct {
   const float* action_low; /* with float32 actions, num_actions each: what a number is meant to lie between */
   const float* action_high;
   int64_t state_size; /* 0: there is none */
+  const char* action_names; /* of all actions, or all numbers of a vector, one a line; empty: they have none */
 } neuroevo_env_spec;
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec); /* valid as long as the pool */
 /* normalizers: [K], numbers given to env_set_normalizer, or -1; null for none. */

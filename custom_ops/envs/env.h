@@ -21,6 +21,7 @@ struct EnvSpec {
   DType action_dtype = DType::kInt32;          // kInt32: one discrete action in [0, num_actions); kFloat32: a vector
   int64_t num_actions = 0;                     // number of discrete actions, or length of the action vector
   std::vector<float> action_low, action_high;  // of a vector, what each number is meant to lie between
+  std::string action_names;                    // of all actions, or all numbers of a vector, one a line; or none
   int64_t frame_skip = 1;                      // emulator frames per step
   DType behavior_dtype = DType::kFloat32;
   std::vector<int64_t> behavior_shape;  // empty: the environment has no behavior

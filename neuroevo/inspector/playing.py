@@ -51,6 +51,7 @@ class Watched:
         failure: Why the episode was broken off; "" where it was not.
         bounds: What the numbers of an action lie between, float32 [A] each; [0] for one action.
         num_actions: A.
+        action_names: As EnvPool has them.
     """
 
     def __init__(self) -> None:
@@ -61,6 +62,7 @@ class Watched:
         self.failure = ""
         self.bounds: tuple[np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0))
         self.num_actions = 0
+        self.action_names: tuple[str, ...] = ()
 
     def __call__(self, pool: EnvPool, moment: ReplayStep) -> None:
         """Takes a step of slot 0."""
@@ -71,6 +73,7 @@ class Watched:
         if not moment.playing[0]:
             self.failure = pool.failure(0)
             self.bounds, self.num_actions = (pool.action_low, pool.action_high), pool.num_actions
+            self.action_names = pool.action_names
         self.result = moment
 
 
@@ -150,7 +153,8 @@ def _outcome(watched: Watched, fitness: float, reader: RunReader) -> dict[str, A
     assert result is not None  # an episode has a moment at least
     value = float(result.returns[0])
     low, high = watched.bounds
-    actions: dict[str, Any] = {"count": watched.num_actions, "continuous": bool(len(low))}
+    names = [name.replace("_", " ") for name in watched.action_names]
+    actions: dict[str, Any] = {"count": watched.num_actions, "continuous": bool(len(low)), "names": names}
     taken = np.array(watched.actions)
     actions["values"] = array(taken.astype(np.float32 if len(low) else np.int16))
     if len(low):

@@ -24,6 +24,8 @@ class EnvPool:
         observation_dtype: Of one observation.
         action_dtype: int32 for one action in [0, num_actions), float32 for a vector of num_actions.
         num_actions: A.
+        action_names: Of the actions, or of a vector's numbers, as the emulator or the model has them: A, or
+            none.
         action_low: What the numbers of a vector are meant to lie above, float32 [A]; [0] for one action.
         action_high: What they are meant to lie below, likewise.
         frame_skip: Emulator frames per step.
@@ -62,6 +64,7 @@ class EnvPool:
         self.action_low = np.array(spec.action_low[:vector], np.float32)
         self.action_high = np.array(spec.action_high[:vector], np.float32)
         self.state_size: int = spec.state_size
+        self.action_names: tuple[str, ...] = tuple(spec.action_names.decode().split("\n")) if spec.action_names else ()
         self.behavior_size = 0
         self.retries = env.retries
         self._action_shape = () if self.action_dtype == np.int32 else (self.num_actions,)

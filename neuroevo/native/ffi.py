@@ -68,6 +68,7 @@ class EnvSpec(ctypes.Structure):
         ("action_low", ctypes.POINTER(ctypes.c_float)),
         ("action_high", ctypes.POINTER(ctypes.c_float)),
         ("state_size", c_int64),
+        ("action_names", c_char_p),
     )
 
 

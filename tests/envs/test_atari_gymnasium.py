@@ -1,5 +1,7 @@
 """protocol = "gymnasium" against Gymnasium's own wrappers around ale-py: observations, rewards and ends are equal."""
 
+import ale_py
+import gymnasium
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from tests.support.atari_reference import GymnasiumEnv, noops_of
 # A ball to start, flicker, lives that come and go, a start in the middle of a frame (Q*bert), 250 rows (King Kong), and
 # 250 rows of PAL that lose their color now and then (Air Raid).
 GAMES = ["breakout", "pong", "seaquest", "frostbite", "ms_pacman", "qbert", "king_kong", "air_raid"]
+gymnasium.register_envs(ale_py)
 CUTOFFS = [1000, 403, 2, 1201, 1, 5, 0, 1198]  # frames, episode by episode; most are no multiple of the frame skip
 
 
@@ -42,6 +45,15 @@ def assert_equal_play(pool, reference, steps, rng, cutoffs=CUTOFFS):
 @pytest.mark.parametrize("game", GAMES)
 def test_600_steps_equal_gymnasium(game):
     assert assert_equal_play(make(game), GymnasiumEnv(game), 600, np.random.default_rng(GAMES.index(game))) >= 4
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("game", ["breakout", "pong", "skiing", "frostbite", "backgammon"])
+def test_actions_are_named_as_gymnasium_has_it(game, full):
+    env = gymnasium.make(f"ALE/{game.capitalize()}-v5", full_action_space=full)
+    meanings = env.unwrapped.get_action_meanings()
+    env.close()
+    assert list(make(game, full_action_space=full).action_names) == meanings
 
 
 @pytest.mark.parametrize("frame_skip", [1, 2, 3, 7])

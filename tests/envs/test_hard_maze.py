@@ -159,6 +159,7 @@ def test_shapes_and_bounds():
     assert (pool.observation_dtype, pool.observation_shape) == (np.float32, (11,))
     assert (pool.action_dtype, pool.num_actions) == (np.float32, 2)
     assert [*pool.action_low, *pool.action_high] == [-1, -1, 1, 1]
+    assert pool.action_names == ("turn", "speed")
     assert (pool.behavior_dtype, pool.behavior_shape, pool.state_size) == (np.float64, (2,), 5)
     assert pool.render_shape == (400, 392, 3)
     image = make(observation="image")

@@ -156,6 +156,8 @@ def test_spaces_are_gymnasiums(task):
     assert pool.action_dtype == env.action_space.dtype == np.float32
     assert np.array_equal(pool.action_low, env.action_space.low)
     assert np.array_equal(pool.action_high, env.action_space.high)
+    actuators = [env.model.actuator(number) for number in range(env.model.nu)]
+    assert pool.action_names == tuple(each.name or env.model.joint(each.trnid[0]).name for each in actuators)
     assert pool.frame_skip == env.frame_skip
     assert pool.state_size == env.model.nq + env.model.nv
     assert pool.behavior_shape == (2,) and pool.behavior_dtype == np.float64 and pool.render_shape == ()

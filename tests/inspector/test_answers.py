@@ -131,6 +131,7 @@ def test_a_member_plays_as_it_did(maze, maze_page, member):
     kept = MembersReader(maze).read(member.generation)
     assert played["return"] == played["fitness"] == kept.fitness[member.index] and played["same"] is True
     assert played["steps"] == kept.steps[member.index] == len(values(played["actions"]["values"])) / 2
+    assert played["actions"]["names"] == ["turn", "speed"]
     assert np.allclose(points(played["path"])[-1], kept.behaviors[member.index])
     assert played["genome"]["mutations"] == len(MembersReader(maze).genome(member.generation, member.index).chain)
     frames = decode(maze_page.stage.video(played["file"]))
@@ -154,6 +155,7 @@ def test_a_game_s_actions(atari):
     assert played["same"] is True and played["steps"] <= 40 and not played["actions"]["continuous"]
     taken = values(played["actions"]["values"])
     assert len(taken) == played["steps"] and 0 <= taken.min() <= taken.max() < played["actions"]["count"] == 18
+    assert played["actions"]["names"][:3] == ["NOOP", "FIRE", "UP"] and len(played["actions"]["names"]) == 18
 
 
 def test_who_is_not_there_does_not_play(maze_page):

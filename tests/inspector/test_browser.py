@@ -12,6 +12,7 @@ from PIL import Image
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.serving import served
 from neuroevo.runs.members import MembersReader
+from tests.inspector.conftest import played
 from tests.support.browser import CHROMIUM, shown_in, started_browser
 from tests.support.made_up_run import made_up_run
 
@@ -175,6 +176,21 @@ def test_a_click_plays_a_video_that_decodes(shown, page_of, maze):
     told = text(shown, ".stage[data-slot=a] table")
     assert "as in the run" in told and f"{members.steps[index]}" in told
     assert f"{members.fitness[index]:,.6f}"[:7] in told
+
+
+def test_another_episode_of_a_member(shown, tmp_path):
+    training = {"generations": 1, "max_episode_steps": 30, "episodes": 2, "test_episodes": 1}
+    run = played(tmp_path / "two", training=training)
+    with Inspection([run]) as inspection, served(inspection) as address:
+        shown.visit(address)
+        shown.value("inspector.play('a', 0, 2)")
+        seeds = []
+        for episode in ("1", "2"):
+            shown.page.select_option(".stage[data-slot=a] select", label=episode)
+            watch(shown, "a")
+            seeds.append(text(shown, ".stage[data-slot=a] tr:has(th:text-is('seed')) code"))
+            assert "FIRE" in text(shown, ".stage[data-slot=a] .rolls")  # all that this member does
+        assert seeds[0] != seeds[1]
 
 
 def test_two_members_side_by_side(shown, page_of):

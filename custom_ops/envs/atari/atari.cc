@@ -38,6 +38,12 @@ uint64_t SplitMix64(uint64_t seed) {
   return z ^ (z >> 31);
 }
 
+// As Gymnasium has it: UPFIRE for the emulator's PLAYER_A_UPFIRE.
+std::string NameOf(ale::Action action) {
+  const std::string name = ale::action_to_string(action), player = "PLAYER_A_";
+  return name.compare(0, player.size(), player) == 0 ? name.substr(player.size()) : name;
+}
+
 // What the environments of one pool share.
 struct Game {
   explicit Game(const EnvOptions& given) : options(ReadAtariOptions(given)) {
@@ -217,6 +223,10 @@ class AtariFactory : public EnvFactory {
     if (options_read.channels_first) spec_.observation_shape = {channels, side, side};
     spec_.action_dtype = DType::kInt32;
     spec_.num_actions = static_cast<int64_t>(game_->actions.size());
+    for (ale::Action action : game_->actions) {
+      if (!spec_.action_names.empty()) spec_.action_names += '\n';
+      spec_.action_names += NameOf(action);
+    }
     spec_.frame_skip = game_->options.frame_skip;
     spec_.behavior_dtype = DType::kUint8;
     spec_.behavior_shape = {AtariEmulator::kRamBytes};

@@ -127,6 +127,7 @@ class HardMazeFactory : public EnvFactory {
     spec_.num_actions = 2;
     spec_.action_low = {-1, -1};
     spec_.action_high = {1, 1};
+    spec_.action_names = "turn\nspeed";
     spec_.behavior_dtype = DType::kFloat64;
     spec_.behavior_shape = {2};
     spec_.render_shape = {maze_->screen->height(), maze_->screen->width(), 3};

@@ -163,6 +163,13 @@ class MujocoEnv : public Env, public EpisodeInfo {
   std::string failure_;
 };
 
+// Its own name, or that of the joint that it moves: few of Gymnasium's actuators have one.
+std::string NameOfActuator(const mjModel& model, int number) {
+  const std::string own = model.names + model.name_actuatoradr[number];
+  if (!own.empty() || model.actuator_trntype[number] != mjTRN_JOINT) return own;
+  return model.names + model.name_jntadr[model.actuator_trnid[2 * number]];
+}
+
 class MujocoFactory : public EnvFactory {
  public:
   explicit MujocoFactory(const EnvOptions& options) : robot_(std::make_shared<const Robot>(options)) {
@@ -172,6 +179,7 @@ class MujocoFactory : public EnvFactory {
     spec_.action_dtype = DType::kFloat32;
     spec_.num_actions = model.nu;
     for (int i = 0; i < model.nu; ++i) {
+      spec_.action_names += (i == 0 ? "" : "\n") + NameOfActuator(model, i);
       spec_.action_low.push_back(static_cast<float>(model.actuator_ctrlrange[2 * i]));
       spec_.action_high.push_back(static_cast<float>(model.actuator_ctrlrange[2 * i + 1]));
     }

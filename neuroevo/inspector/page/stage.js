@@ -4,6 +4,7 @@
 {
   const { byId, get, make, number, array } = inspector;
   const POLL = 250; // ms
+  const SHOWN = 6; // actions that are named
   const calls = { a: 0, b: 0 }; // a later call for a slot ends an earlier one
   const redraws = { a: null, b: null };
 
@@ -15,12 +16,15 @@
     slotOf(slot).replaceChildren(make("h3", {}, slot === "a" ? "Nobody yet" : "Nobody beside"), screen(text));
   }
 
-  function rows(played) {
+  function rows(played, chooseEpisode) {
     const of = (name, ...value) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, ...value));
     const same =
       played.same === null ? "" : played.same ? make("span", { class: "match", title: "The episode was played again, with the same return" }, " ✓ as in the run") : make("span", { class: "mismatch" }, ` but ${number(played.fitness, 10)} in the run`);
     const found = [of("return", number(played.return, 10), same)];
-    if (played.episodes > 1) found.push(of("fitness", `${number(played.fitness, 10)}, of ${played.episodes} episodes`));
+    if (played.episodes > 1) {
+      found.push(of("fitness", `${number(played.fitness, 10)}, of ${played.episodes} episodes`));
+      found.push(of("episode", chooseEpisode, inspector.exported ? " of the first alone there is a video" : ""));
+    }
     found.push(of("steps", number(played.steps), played.steps === played.max_episode_steps ? " (cut off)" : ""));
     found.push(of("seed", make("code", {}, played.seed)));
     if (played.failure) found.push(of("failure", played.failure));
@@ -36,12 +40,25 @@
 
   function rolled(played) {
     const { actions } = played;
-    if (actions.continuous) return `its ${actions.count} action numbers, step by step; the two colors are the signs`;
+    const name = (action) => actions.names[action] || action;
+    if (actions.continuous) {
+      const names = actions.names.length ? `: ${actions.names.slice(0, SHOWN).join(", ")}${actions.count > SHOWN ? ", …" : ""}` : "";
+      return `its ${actions.count} action numbers, step by step${names}; the two colors are the signs`;
+    }
     const shares = inspector.shares(actions).filter(([, share]) => share >= 0.005);
-    return "actions: " + shares.slice(0, 5).map(([action, share]) => `${action} ${Math.round(100 * share)}%`).join(", ");
+    return "actions: " + shares.slice(0, SHOWN).map(([action, share]) => `${name(action)} ${Math.round(100 * share)}%`).join(", ");
   }
 
-  function show(slot, generation, index, played) {
+  // A list of a member's episodes, which plays the one that is chosen.
+  function episodeChoice(slot, generation, index, episodes, episode) {
+    const select = make("select", { "aria-label": "Which of its episodes" });
+    inspector.options(select, Array.from({ length: episodes }, (_, place) => [place, place + 1]), episode);
+    select.disabled = inspector.exported;
+    select.addEventListener("change", () => inspector.play(slot, generation, index, Number(select.value)));
+    return select;
+  }
+
+  function show(slot, generation, index, episode, played) {
     let seen;
     const canvas = make("canvas", { role: "img", "aria-label": "What the member did, step by step" });
     let video = null;
@@ -53,7 +70,7 @@
     } else {
       seen = screen(`There is no video: ${played.note}`);
     }
-    slotOf(slot).replaceChildren(title(generation, index), seen, rows(played), make("p", { class: "rolls" }, rolled(played)), canvas);
+    slotOf(slot).replaceChildren(title(generation, index), seen, rows(played, episodeChoice(slot, generation, index, played.episodes, episode)), make("p", { class: "rolls" }, rolled(played)), canvas);
     const draw = () => inspector.drawRoll(canvas, played.actions, video && video.duration ? video.currentTime / video.duration : 0);
     redraws[slot] = draw;
     draw();
@@ -65,8 +82,8 @@
     inspector.say("played", slot, { run: inspector.state.run, generation, index, path });
   }
 
-  // Plays a member in a slot, "a" or "b".
-  inspector.play = async (slot, generation, index) => {
+  // Plays an episode of a member in a slot, "a" or "b".
+  inspector.play = async (slot, generation, index, episode = 0) => {
     const call = ++calls[slot];
     const { run } = inspector.state;
     const element = slotOf(slot);
@@ -78,13 +95,13 @@
     for (;;) {
       let now;
       try {
-        now = await get(`play/${run}/${generation}/${index}/0`);
+        now = await get(`play/${run}/${generation}/${index}/${episode}`);
       } catch (error) {
         now = { state: "failed", error: inspector.exported ? `${error.message}: the videos in it are of ${exportedMembers(run)}` : error.message };
       }
       if (call !== calls[slot]) return;
       if (now.state === "done") {
-        show(slot, generation, index, now);
+        show(slot, generation, index, episode, now);
         inspector.say("stage");
         return;
       }
