@@ -29,9 +29,9 @@ from neuroevo.config.schema import Config
 from neuroevo.core.episode import Episode
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.randomness import held_out_seeds
+from neuroevo.runs.elites import Elite
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.genome_json import genome_to_json
-from neuroevo.runs.metrics_files import Elite
 from neuroevo.runs.new_folder import check_free, default_path
 from neuroevo.runs.training_run import make_evaluator, run
 from neuroevo.system.files import written_aside

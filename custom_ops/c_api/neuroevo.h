@@ -70,7 +70,7 @@ typedef struct {
   int64_t render_rank;     /* 3: [height, width, 3], uint8; 0: cannot be rendered */
   const float* action_low; /* with float32 actions, num_actions each: what a number is meant to lie between */
   const float* action_high;
-  int64_t state_size; /* 0: there is none */
+  int64_t state_size;       /* 0: there is none */
   const char* action_names; /* of all actions, or all numbers of a vector, one a line; empty: they have none */
 } neuroevo_env_spec;
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec); /* valid as long as the pool */

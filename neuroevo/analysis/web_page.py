@@ -9,7 +9,7 @@ from pathlib import Path
 from neuroevo.config.schema import Config
 from neuroevo.core.episode import Episode, Outcomes
 from neuroevo.core.errors import UserError
-from neuroevo.runs.metrics_files import Elite
+from neuroevo.runs.elites import Elite
 
 SUFFIX = ".html"
 

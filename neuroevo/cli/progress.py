@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from neuroevo.cli.generation_table import GenerationTable
 from neuroevo.config.schema import Config
-from neuroevo.runs.metrics_files import rows
+from neuroevo.runs.metrics_rows import rows
 from neuroevo.runs.paths import readable
 from neuroevo.system.console import clock, say
 from neuroevo.training.callback import Callback

@@ -17,7 +17,7 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import array
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.runs.metrics_files import newest_elite
+from neuroevo.runs.elites import newest_elite
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.phase import population_seeds
 

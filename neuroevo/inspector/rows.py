@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.runs.json_lines import DamagedLine
-from neuroevo.runs.metrics_files import rows
+from neuroevo.runs.metrics_rows import rows
 from neuroevo.runs.paths import METRICS
 from neuroevo.system.reading import open_regular
 

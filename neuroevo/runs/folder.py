@@ -31,7 +31,8 @@ from neuroevo.runs.folder_lock import open_locked
 from neuroevo.runs.fork import FORKED, Fork, prepare, write_history, write_snapshot
 from neuroevo.runs.info_file import read_info, write_info
 from neuroevo.runs.log_file import close_log, open_log
-from neuroevo.runs.metrics_files import MetricsFiles, read_rows
+from neuroevo.runs.metrics_files import MetricsFiles
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.needed_files import write_missing
 from neuroevo.runs.new_folder import check_free, default_path, make_default
 from neuroevo.runs.own_modules import keep_sources, sign

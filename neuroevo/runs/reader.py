@@ -17,8 +17,9 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.checkpoint import CheckpointError
 from neuroevo.runs.checkpoints import Checkpoints
+from neuroevo.runs.elites import Elite, newest_elite
 from neuroevo.runs.json_lines import DamagedLine
-from neuroevo.runs.metrics_files import Elite, newest_elite, rows
+from neuroevo.runs.metrics_rows import rows
 from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.paths import CONFIG, ELITES, METRICS, no_run
 from neuroevo.runs.rebuilt import state_before

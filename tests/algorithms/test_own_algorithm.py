@@ -20,7 +20,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.runs import training_run as run_module
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.state_codec import decode, encode
 from neuroevo.system.toml import tomllib

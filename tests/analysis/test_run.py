@@ -7,7 +7,7 @@ import pytest
 
 import neuroevo
 from neuroevo.core.errors import UserError
-from neuroevo.runs.metrics_files import Elite
+from neuroevo.runs.elites import Elite
 from neuroevo.training.callback import Callback, Callbacks
 from tests.support.runs import results
 

@@ -19,7 +19,7 @@ from neuroevo.cli import app
 from neuroevo.config.load import load_config
 from neuroevo.core.version import VERSION
 from neuroevo.runs import training_run as run_module
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from tests.support.runs import timeless
 from tests.support.toy import ToyEvaluator
 

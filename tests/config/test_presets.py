@@ -13,7 +13,7 @@ from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.sources import description, presets
 from neuroevo.core.errors import UserError
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.system.toml import tomllib
 
 PRESETS = Path(__file__).parents[2] / "neuroevo/config/presets"

@@ -16,7 +16,7 @@ from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule,
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.system.toml import tomllib
 from tests.support.runs import new_run
 

@@ -17,8 +17,9 @@ from neuroevo.core.errors import SimulationError, UserError
 from neuroevo.core.observation_statistics import Normalizer, ObservationStatistics
 from neuroevo.core.problems import ConfigError
 from neuroevo.runs.checkpoint import Checkpoint, from_bytes, to_bytes
+from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.loop import train
 from neuroevo.training.state import start

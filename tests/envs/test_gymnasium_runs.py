@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from neuroevo.cli import app
 from neuroevo.core.errors import UserError
 from neuroevo.envs import registry
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from tests.support.gymnasium_pools import TOYS, children, gone, nothing_left_behind, pool_of  # noqa: F401 (a fixture)
 
 ROOT = Path(__file__).parents[2]

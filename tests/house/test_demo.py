@@ -7,8 +7,9 @@ import numpy as np
 from experiments.demo import CONFIG, compare, random_search_beside, show, table, verdict
 from neuroevo.config.load import load_config
 from neuroevo.core.randomness import held_out_seeds
+from neuroevo.runs.elites import read_elites
 from neuroevo.runs.genome_json import genome_from_json
-from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.training_run import make_evaluator
 from tests.analysis.test_video import decode
 from tests.support.toy import ToyEvaluator

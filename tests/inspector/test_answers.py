@@ -15,7 +15,7 @@ from neuroevo.inspector.payload import array, plain
 from neuroevo.inspector.playing import Member
 from neuroevo.inspector.rows import Rows
 from neuroevo.runs.members import MembersReader
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from tests.analysis.test_video import decode
 from tests.inspector.conftest import MLP, played

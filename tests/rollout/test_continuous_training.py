@@ -25,8 +25,9 @@ from neuroevo.networks.architectures import input_line, to_text
 from neuroevo.networks.layers import take_apart
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
+from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
 from tests.support.runs import config, play, results

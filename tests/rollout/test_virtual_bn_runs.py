@@ -29,7 +29,7 @@ from neuroevo.rollout import reference_batch
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.lane_graph import lane_function
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
 from neuroevo.runs.warm_start import first_reference

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.paths import CONFIG
 from tests.support import disk_calls
 from tests.support.power_cuts import REAL

@@ -7,8 +7,9 @@ import pytest
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
+from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from tests.support.runs import checkpoints_of, config, contents, interrupted_run, new_run, play, results, timeless
 from tests.support.toy import ToyEvaluator, call_of

@@ -12,7 +12,7 @@ import pytest
 from neuroevo.core.errors import UserError
 from neuroevo.runs import journal, journal_file
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.paths import JOURNAL, LOG
 from neuroevo.system.directory import Directory
 from neuroevo.training.callback import Callback

@@ -11,9 +11,10 @@ from itertools import pairwise
 import pytest
 
 from neuroevo.core.errors import UserError
+from neuroevo.runs.elites import newest_elite, read_elites
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.json_lines import DamagedLine, sealed
-from neuroevo.runs.metrics_files import newest_elite, read_elites, read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from tests.support.mutants import bounded
 from tests.support.odd_metrics import NAME
@@ -163,8 +164,8 @@ def test_pipes_and_devices_are_not_waited_for(tmp_path, whole, name, kind):
     path = tmp_path / name
     os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
     code = (
-        "import sys; from pathlib import Path; from neuroevo.runs import metrics_csv, metrics_files as files\n"
-        "read = {'metrics.jsonl': files.read_rows, 'elites.jsonl': files.read_elites}\n"
+        "import sys; from pathlib import Path; from neuroevo.runs import elites, metrics_csv, metrics_rows\n"
+        "read = {'metrics.jsonl': metrics_rows.read_rows, 'elites.jsonl': elites.read_elites}\n"
         "read.get(sys.argv[2], metrics_csv.last_csv_row)(Path(sys.argv[1]))"
     )
     command = [sys.executable, "-c", code, str(tmp_path), name]

@@ -8,7 +8,7 @@ from neuroevo.cli import app
 from neuroevo.core.episode import Episode
 from neuroevo.core.problems import ConfigError
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
 from tests.support.runs import config, results, train

@@ -8,7 +8,7 @@ import pytest
 from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from tests.support.runs import checkpoints_of, config, contents, interrupted_run, new_run, play, results
 

@@ -10,8 +10,8 @@ from neuroevo.config.schema import CheckpointSettings
 from neuroevo.core.errors import UserError
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints
+from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_elites
 from neuroevo.runs.reader import RunReader
 from neuroevo.system.directory import Directory
 from tests.support.damage import DAMAGES

@@ -11,7 +11,7 @@ from neuroevo.core.errors import NotTrustedError, UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs.mujoco import model_path
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from tests.support.runs import checkpoint_after, config, contents, interrupted_run, new_run, play, results
 from tests.support.toy import ToyEvaluator

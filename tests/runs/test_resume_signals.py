@@ -10,8 +10,9 @@ import termios
 import pytest
 
 from neuroevo.cli.common import HungUp, Terminated, sigterm_raises
+from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.paths import CSV, ELITES
 from neuroevo.system.appended_file import AppendedFile
 from tests.support.commands import start_endless, wait_for_rows

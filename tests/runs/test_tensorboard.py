@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.core.util.event_pb2 import Event, SessionLog
 
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from tests.support.runs import config, new_run, play
 from tests.support.toy import ToyEvaluator
 

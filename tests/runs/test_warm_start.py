@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from neuroevo.core.problems import ConfigError
+from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_elites
 from neuroevo.runs.reader import RunReader
 from tests.support.runs import config, interrupted_run, new_run, play
 from tests.support.toy import ToyEvaluator

@@ -36,7 +36,7 @@ from tensorboardX.record_writer import masked_crc32c
 from neuroevo.config.load import load_config
 from neuroevo.runs.checkpoint import from_bytes, to_bytes
 from neuroevo.runs.json_lines import sealed
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, CSV, ELITES, INFO, LOG, METRICS, TENSORBOARD
 from neuroevo.training.record import describe_row
 from tests.support.runs import CLOCKED

@@ -5,8 +5,9 @@ import json
 
 from neuroevo.config.load import make_config
 from neuroevo.runs import training_run as run_module
+from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_elites, read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.paths import METRICS
 from tests.support.toy import ToyEvaluator, call_of
 

@@ -14,7 +14,7 @@ import pytest
 
 from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.sweeps import runner
 from neuroevo.sweeps.report import write_report
 from neuroevo.sweeps.runner import run_suite

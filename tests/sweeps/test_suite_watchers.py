@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from neuroevo.cli.suite_progress import PlainSuiteWatcher
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.sweeps.runner import run_suite
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.suite import load_suite

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_files import read_rows
+from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.sweeps.tune.ledger import Ledger, Trial
 from neuroevo.sweeps.tune.plots import draw_curves, draw_parallel, height, scale
 from neuroevo.sweeps.tune.report import table, trial_row, write_report

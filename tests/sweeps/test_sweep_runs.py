@@ -18,7 +18,7 @@ from neuroevo.analysis.exported_network import elite_network
 from neuroevo.analysis.network_export import to_arrays  # noqa: E402
 from neuroevo.analysis.rendering import choose_players, render  # noqa: E402
 from neuroevo.cluster.connection import join, leave  # noqa: E402
-from neuroevo.runs.metrics_files import read_rows  # noqa: E402
+from neuroevo.runs.metrics_rows import read_rows  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps import Trainable  # noqa: E402
 from neuroevo.sweeps.tune.ledger import Ledger  # noqa: E402

@@ -10,7 +10,7 @@ pytest.importorskip("ray.tune")
 from neuroevo.analysis.evaluation import evaluate_run  # noqa: E402 (Ray may be missing)
 from neuroevo.core.errors import UserError  # noqa: E402
 from neuroevo.core.problems import ConfigError  # noqa: E402
-from neuroevo.runs.metrics_files import read_rows  # noqa: E402
+from neuroevo.runs.metrics_rows import read_rows  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps import Trainable  # noqa: E402
 from neuroevo.sweeps.tune.trial_folder import folders  # noqa: E402
