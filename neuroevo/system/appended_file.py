@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
 
@@ -121,13 +120,18 @@ class AppendedFile:
     def flush(self) -> None:
         """Has what was appended survive a power failure.
 
+        Where that has failed before, the file is written again: an operating system may forget what it failed to write,
+        and then says of the same file that all is well.
+
         Raises:
             LostFile: Somebody else has changed the file.
             OSError: It cannot be written to the disk.
         """
         self.check()
-        if self._broken:  # an operating system may forget what it failed to write, and not fail again
-            raise OSError(errno.EIO, os.strerror(errno.EIO), str(self.path))
+        if self._broken:
+            self._copy_to(self.name)
+            self._broken = False
+            return
         try:
             os.fsync(self._file)
         except OSError:
