@@ -1,0 +1,33 @@
+"""The picture of where all episodes of runs in a maze ended."""
+
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from experiments.maze_ends import ends, main, reached
+from neuroevo.runs.members import MembersReader
+
+
+def test_the_share_of_squares():
+    positions = np.array([[0.0, 0.0], [9.9, 9.9], [10.0, 0.0], [39.9, 19.9], [40.0, 20.0], [-1.0, 0.0]])
+    assert reached(positions, np.array([0.0, 0.0]), np.array([40.0, 20.0])) == 3 / 8
+
+
+def test_a_panel_for_each_run(maze, es, tmp_path, monkeypatch, capsys):
+    kept = MembersReader(maze)
+    assert np.array_equal(ends(maze), np.concatenate([kept.read(generation).behaviors for generation in range(6)]))
+    monkeypatch.setattr(sys, "argv", ["maze_ends", str(maze), str(es), "--out", str(tmp_path / "ends.png")])
+    main()
+    of_maze, of_es = capsys.readouterr().out.splitlines()
+    assert "ga_ns, seed 1: 180 episodes" in of_maze and "es, seed 1: 48 episodes" in of_es
+    with Image.open(tmp_path / "ends.png") as picture:
+        assert picture.width > 1.5 * picture.height
+
+
+def test_other_runs_are_refused(atari, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["maze_ends", str(atari)])
+    with pytest.raises(SystemExit):
+        main()
+    assert "is a run on frostbite, expected one in a maze" in capsys.readouterr().err
