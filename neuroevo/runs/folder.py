@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
@@ -218,12 +218,15 @@ class RunFolder:
             print(f"neuroevo: {told}", file=sys.stderr, flush=True)
         return self
 
-    def add(self, state: TrainState, records: Sequence[Record]) -> bool:
+    def add(
+        self, state: TrainState, records: Sequence[Record], before_checkpoint: Callable[[], None] | None = None
+    ) -> bool:
         """Writes complete records, and a checkpoint of the state when one is due; returns whether it was.
 
         Args:
             state: The state after a generation.
             records: Records that became complete, oldest first.
+            before_checkpoint: Makes other files durable, which are not to lack what the checkpoint has.
 
         Raises:
             DiskError: The disk is full, for example, or somebody has deleted or changed what the run had written.
@@ -239,6 +242,8 @@ class RunFolder:
             if due := self._checkpoints.due(state.generation) or spent(state, self.config.training) is not None:
                 for path in write_missing(self.directory, self.config, self.reference_batch):
                     log.warning("%s was deleted meanwhile; it is written again", path)
+                if before_checkpoint is not None:
+                    before_checkpoint()
                 self._save()
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error

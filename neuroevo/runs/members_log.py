@@ -41,6 +41,7 @@ class MembersLog(MemberLog):
         try:
             folder.check(MEMBERS)
             self._file = AppendedFile(folder, MEMBERS, kept_bytes(folder.path, generation))
+            folder.flush()  # its name: after a power cut a checkpoint is not to be there without it
             self._reader = MembersReader(folder.path)
         except (OSError, DiskError, UserError) as error:
             self._give_up(error)

@@ -235,16 +235,15 @@ def run(
         state = folder.state if journal is None else replace(folder.state, seconds=journal.seconds)
         generations = loop.train(config.algorithm, evaluator, config.training, state, callback, journal, members)
         for state, records in generations:
-            if folder.add(state, records):
-                if members is not None:
-                    members.flush()
-                if journal is not None:
-                    journal.empty()
+            if folder.add(state, records, members.flush if members is not None else None) and journal is not None:
+                journal.empty()
             for record in records:
                 callback.generation(record)
     except BaseException as error:
         ended = error
         log.error("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
+        if members is not None:
+            members.flush()
         folder.save()
         raise
     else:

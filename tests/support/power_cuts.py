@@ -27,7 +27,7 @@ from typing import Any
 from neuroevo.config.schema import Config
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.paths import CONFIG
+from neuroevo.runs.paths import CONFIG, MEMBERS
 from tests.support.disk_calls import Call, intercepted
 from tests.support.runs import config, play, results, train
 
@@ -312,7 +312,7 @@ def check(
     with tempfile.TemporaryDirectory(dir=in_memory, prefix="power-cuts-") as folder:
         whole = Path(folder) / "whole"
         player(RunFolder.create(whole, settings))
-        expected = results(whole)
+        expected, members = results(whole), (whole / MEMBERS).read_bytes()
         for count, disk in cuts(recorder, rng):
             promised = recorder.promised(count)
             key = hashlib.sha256(repr((promised, sorted(disk.items()))).encode()).digest()
@@ -332,6 +332,7 @@ def check(
                     f"{what}: goes on from {generation}, promised was {promised}"
                 )
                 assert results(base / RUN) == expected, f"{what}: other results"
+                assert (base / RUN / MEMBERS).read_bytes() == members, f"{what}: other members"
                 begun += generation is None
                 shutil.rmtree(base)
             if len(seen) >= states or tries > 50 * states:
