@@ -8,7 +8,7 @@
   let plot;
   let canvas;
   let ring; // around the dot that the mouse means
-  let shown = null; // { x, y, size, sprites, order, classes }
+  let shown = null; // { x, y, classes, palette, size, order }
   let area = null; // where the axes are, in pixels of the plot, and how their values become pixels in it
 
   const OPACITY = 0.85;
@@ -122,10 +122,7 @@
     Plotly.downloadImage({ data: plot.data, layout }, { format: "png", scale: 2, width, height, filename: "population" });
   }
   const CAMERA = { width: 24, height: 24, path: "M9 3 7 6H4a2 2 0 0 0-2 2v10a2 2 0 0 0 2 2h16a2 2 0 0 0 2-2V8a2 2 0 0 0-2-2h-3l-2-3Zm3 5a5 5 0 1 1 0 10 5 5 0 0 1 0-10Z" };
-  inspector.configure("cloud", {
-    modeBarButtonsToRemove: ["toImage", "lasso2d", "select2d", "autoScale2d"],
-    modeBarButtonsToAdd: [{ name: "picture", title: "Download plot as a PNG", icon: CAMERA, click: picture }],
-  });
+  inspector.changeButtons("cloud", ["toImage"], [{ name: "picture", title: "Download plot as a PNG", icon: CAMERA, click: picture }]);
 
   inspector.on("ready", () => {
     plot = byId("cloud");
