@@ -95,7 +95,7 @@ def choose_folder(
         raise UserError("--out and --resume exclude each other: a resumed run stays in its folder")
     if config is None:
         if resume is None:
-            raise UserError("expected a configuration file, or --resume with a run's folder")
+            raise UserError("expected a configuration file, a preset's name, or --resume with a run's folder")
         return RunFolder.resume(resume, overrides, trust=trust)
     checked = load_config(config, overrides, trust=trust)
     if resume is not None and is_run(resume):
@@ -119,7 +119,7 @@ def train_run(folder: RunFolder) -> None:
     from neuroevo.system.console import say
     from neuroevo.training.state import spent
 
-    config = folder.config
+    config, before = folder.config, folder.state
     for unusable in folder.unusable:
         print(f"neuroevo: passed over {unusable}", file=sys.stderr, flush=True)
     evaluator = make_evaluator(config, folder.reference_batch)
@@ -140,6 +140,9 @@ def train_run(folder: RunFolder) -> None:
                 raise DiskError(f"{error}; go on with: neuroevo train --resume {folder.path}") from error
             except EnvironmentFailure as error:  # its message mostly ends with a traceback, hence the new line
                 raise EnvironmentFailure(f"{error}\ngo on with: neuroevo train --resume {folder.path}") from error
+        if spent(before, config.training) and not before.pending:
+            more = f"--set training.generations={2 * state.generation}"
+            say(f"nothing was left to play; with a larger budget the run goes on, such as {more}")
         say(f"finished {spent(state, config.training)}; results are in {folder.path}")
     finally:
         evaluator.close()

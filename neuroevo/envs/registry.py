@@ -91,4 +91,4 @@ def resolve(name: str, options: Mapping[str, Any] | None = None) -> EnvSpec:
 def _hint(name: str) -> str:
     """The name that was probably meant, and where all are listed."""
     _, meant = max((near for family in FAMILIES if (near := family.nearest(name))), default=(0.0, ""))
-    return f"{f'; did you mean {meant}?' if meant else ''} (`neuroevo info` lists the environments)"
+    return f"{f'; did you mean {meant}?' if meant else ''} (`neuroevo info --games` lists the environments)"

@@ -241,7 +241,10 @@ def run(
                 callback.generation(record)
     except BaseException as error:
         ended = error
-        log.error("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
+        tell = (
+            log.info if isinstance(error, KeyboardInterrupt) else log.error
+        )  # somebody who asked for it is not warned
+        tell("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
         if members is not None:
             members.flush()
         folder.save()

@@ -134,7 +134,7 @@ def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
         (["train", "absent.toml"], "neuroevo: there is no configuration file absent.toml\n"),
         (["train", "CONFIG", "--set", "algorithm.poplation=3"], "did you mean population?"),
         (["train", "CONFIG", "--set", "training.seed"], "expected SECTION.KEY=VALUE"),
-        (["train"], "expected a configuration file, or --resume with a run's folder"),
+        (["train"], "expected a configuration file, a preset's name, or --resume with a run's folder"),
         (["train", "CONFIG", "--out", "a", "--resume", "b"], "--out and --resume exclude each other"),
         (["train", "--resume", "absent"], "there is no run in absent: expected absent/config.toml"),
         (["train", "CONFIG", "--color"], "No such option: --color"),
@@ -178,6 +178,19 @@ def test_ctrl_c_keeps_finished_generations(monkeypatch, config, tmp_path):
     assert result.stderr == f"neuroevo: interrupted; go on with: neuroevo train --resume {tmp_path / 'run'}\n"
     assert toy.closed
     assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1]
+    assert " INFO stopped in generation 2: KeyboardInterrupt()" in (tmp_path / "run" / "log.txt").read_text()
+
+
+def test_a_finished_run_says_that_nothing_was_left(monkeypatch, config, tmp_path):
+    invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
+    result, _ = invoke(monkeypatch, "train", "--resume", tmp_path / "run")
+    assert result.exit_code == 0 and len(read_rows(tmp_path / "run")) == 3
+    *_, told, last = result.stdout.splitlines()
+    more = "--set training.generations=6"
+    assert told == f"nothing was left to play; with a larger budget the run goes on, such as {more}"
+    assert last == f"finished after 3 generations; results are in {tmp_path / 'run'}"
+    result, _ = invoke(monkeypatch, "train", "--resume", tmp_path / "run", *more.split())
+    assert "nothing was left" not in result.stdout and len(read_rows(tmp_path / "run")) == 6
 
 
 def test_a_real_sigint(config, tmp_path):

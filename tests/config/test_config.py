@@ -225,8 +225,8 @@ def test_the_settings_of_mlp_are_filled_in():
          ["network.normalize_observation = true: there is no such key; did you mean normalize_observations? (keys of "
           "[network]: name, layers, dtype, hidden, activation, action_bins, normalize_observations)"]),
         ({**HOPPER, "env": {"name": "Hoper"}, "network": {"name": "large_model", "action_bins": 1}},
-         ['env.name = "Hoper": there is no such environment; did you mean Hopper-v5? (`neuroevo info` lists the '
-          "environments)", "network.action_bins = 1: expected 0, for none, or one in [2, 1024]"]),
+         ['env.name = "Hoper": there is no such environment; did you mean Hopper-v5? (`neuroevo info --games` lists '
+          "the environments)", "network.action_bins = 1: expected 0, for none, or one in [2, 1024]"]),
     ],
 )  # fmt: skip
 def test_networks_that_do_not_fit(tables, expected):

@@ -199,7 +199,7 @@ def test_all_problems_are_reported():
     _, problems = registry.check("frostbit", {"frame_skip": 0, "frameskip": 2, "noop_max": -3})
     assert [str(problem) for problem in problems] == [
         'env.name = "frostbit": there is no such environment; did you mean frostbite? '
-        "(`neuroevo info` lists the environments)",
+        "(`neuroevo info --games` lists the environments)",
         "env.options.frameskip = 2: there is no such key; did you mean frame_skip? (keys of [env.options]: protocol, "
         "repeat_action_probability, full_action_space, mode, difficulty, frame_skip, noop_max, terminal_on_life_loss, "
         "stack, screen_size, grayscale, emulator, channels_first)",

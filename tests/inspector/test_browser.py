@@ -11,10 +11,12 @@ from PIL import Image
 
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.serving import served
+from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
 from tests.inspector.conftest import played
 from tests.support.browser import CHROMIUM, shown_in, started_browser
 from tests.support.made_up_run import made_up_run
+from tests.support.runs import config
 
 pytestmark = [
     pytest.mark.slow,
@@ -176,6 +178,42 @@ def test_a_click_plays_a_video_that_decodes(shown, page_of, maze):
     told = text(shown, ".stage[data-slot=a] table")
     assert "as in the run" in told and f"{members.steps[index]}" in told
     assert f"{members.fitness[index]:,.6f}"[:7] in told
+
+
+def test_dots_stay_where_they_are_whoever_plays(shown, page_of):
+    """So that a second click can be aimed beforehand."""
+    shown.visit(page_of)
+    shown.page.locator("#cloud").scroll_into_view_if_needed()
+    before = place_of(shown, 12)
+    for member, modifiers in ((12, []), (7, ["Shift"])):
+        click_on_member(shown, member, modifiers)
+    for slot in "ab":
+        watch(shown, slot)
+    assert place_of(shown, 12) == pytest.approx(before, abs=1)
+
+
+def test_a_click_on_the_curves_chooses_what_is_below_it(shown, page_of):
+    shown.visit(page_of)
+    x, y = shown.value(
+        """(() => {
+            const plot = document.getElementById('curves'), box = plot.getBoundingClientRect(), all = plot._fullLayout;
+            return [box.x + all.xaxis._offset + all.xaxis.d2p(3), box.y + all.yaxis._offset + all.yaxis._length / 2];
+        })()"""
+    )
+    shown.page.mouse.move(x, y)
+    shown.page.mouse.click(x, y)
+    shown.until("document.getElementById('generation-number').textContent === '3'")
+    shown.until("document.getElementById('curves').layout.shapes[0].x0 === 3")
+
+
+def test_a_run_without_a_generation_says_so(shown, tmp_path):
+    run = RunFolder.create(tmp_path / "new", config()).open([])
+    with run, Inspection([run.path]) as inspection, served(inspection) as address:
+        shown.visit(address)
+        for plot in ("cloud", "family", "takeover"):
+            told = f"document.getElementById('{plot}').layout.annotations[0].text"
+            shown.until(f"{told}.startsWith('No generation is finished yet')")
+        assert shown.page.is_disabled("#fittest")
 
 
 def test_another_episode_of_a_member(shown, tmp_path):

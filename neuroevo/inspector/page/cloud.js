@@ -118,7 +118,7 @@
       yaxis: { type: "linear", automargin: false, range: cloud.maze ? [...box[1]].reverse() : box[1], ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
       shapes: shapes(),
       uirevision: `cloud ${inspector.state.run}`,
-      margin: { l: 56, r: 8, t: 4, b: 40 },
+      margin: { l: 56, r: 8, t: 30, b: 40 }, // above, the buttons, which take clicks
     });
     await inspector.draw("cloud", traces(), layout);
     showDots();
@@ -165,10 +165,11 @@
       now = null;
       inspector.showDots(null);
       byId("generation-facts").textContent = "";
-      await inspector.blank("cloud", error.message);
+      await inspector.blank("cloud", inspector.whyNot(error));
       return;
     }
     offerColors();
+    describe();
     byId("member").max = now.size - 1;
     byId("generation-facts").textContent = now.facts;
     move();
@@ -194,7 +195,7 @@
     } catch (error) {
       cloud = null;
       inspector.showDots(null);
-      await inspector.blank("cloud", error.message);
+      await inspector.blank("cloud", inspector.whyNot(error));
       return;
     }
     byId("cloud-title").textContent = TITLES[cloud.kind];
@@ -215,8 +216,13 @@
     await redraw();
   };
 
+  const HOVERED = byId("hovered").textContent;
   function describe(index) {
-    const parts = [`member ${index}: fitness ${inspector.number(now.fitness[index])}`];
+    if (index === undefined) {
+      byId("hovered").textContent = HOVERED;
+      return;
+    }
+    const parts = [`member ${index} of generation ${now.generation}: fitness ${inspector.number(now.fitness[index])}`];
     if (now.steps) parts.push(`${inspector.number(now.steps[index])} steps`);
     if (now.novelty) parts.push(`novelty ${inspector.number(now.novelty[index])}`);
     if (now.parents) {

@@ -9,15 +9,18 @@
   const shortened = (label) => (label.length > LONGEST ? `${label.slice(0, LONGEST)}…` : label);
   const chosenColumn = () => byId("column").value;
   const chosenAxis = () => byId("axis").value;
-  const step = (x, y, more) => ({ x, y, type: "scatter", mode: x.length < 3 ? "lines+markers" : "lines", line: { shape: "hv", width: 1.8, ...more.line }, ...more.trace });
+  // What a generation achieved is known from its end on; against generations, a step is around the generation's number.
+  const shape = () => (chosenAxis() === "generations" ? "hvh" : "hv");
+  const along = (x, axis) => (axis === "generations" ? array(x).map((finished) => finished - 1) : array(x));
+  const step = (x, y, more) => ({ x, y, type: "scatter", mode: x.length < 3 ? "lines+markers" : "lines", line: { shape: shape(), width: 1.8, ...more.line }, ...more.trace });
 
   function alone(payload, axis) {
     const colors = inspector.palette();
-    const of = (name) => ({ x: array(payload[axis][name].x), y: array(payload[axis][name].y) });
+    const of = (name) => ({ x: along(payload[axis][name].x, axis), y: array(payload[axis][name].y) });
     const traces = [];
     const low = of("fitness_min");
     const high = of("fitness_max");
-    const band = { hoverinfo: "skip", showlegend: false, line: { width: 0, shape: "hv" }, type: "scatter", mode: "lines" };
+    const band = { hoverinfo: "skip", showlegend: false, line: { width: 0, shape: shape() }, type: "scatter", mode: "lines" };
     traces.push({ ...band, ...low });
     traces.push({ ...band, ...high, fill: "tonexty", fillcolor: inspector.faint(inspector.css("--faint"), 0.22), showlegend: true, name: "population, least to greatest" });
     const mean = of("fitness_mean");
@@ -47,15 +50,16 @@
       for (const [run, line] of Object.entries(lines)) {
         const single = !band;
         traces.push(
-          step(array(line.x), array(line.y), {
+          step(along(line.x, axis), array(line.y), {
             trace: { name: inspector.state.overview.runs[run].name, showlegend: single, opacity: single ? 1 : 0.45, legendgroup: group.label },
             line: { color, dash, width: single ? 1.8 : 0.8 },
           }),
         );
       }
       if (!band) return;
-      const [x, mean, low, high] = ["x", "mean", "low", "high"].map((name) => array(band[name]));
-      const edge = { x, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, line: { width: 0, shape: "hv" }, legendgroup: group.label };
+      const x = along(band.x, axis);
+      const [mean, low, high] = ["mean", "low", "high"].map((name) => array(band[name]));
+      const edge = { x, type: "scatter", mode: "lines", hoverinfo: "skip", showlegend: false, line: { width: 0, shape: shape() }, legendgroup: group.label };
       traces.push({ ...edge, y: low }, { ...edge, y: high, fill: "tonexty", fillcolor: inspector.faint(color, 0.18) });
       traces.push(step(x, mean, { trace: { name: `${shortened(group.label)} (n=${group.runs.length})`, legendgroup: group.label }, line: { color, dash, width: 2 } }));
     });
@@ -65,7 +69,7 @@
   // Where the slider's generation is, a line; on other axes than generations it is found among the row's numbers.
   function mark(payload, axis) {
     const { generation, run } = inspector.state;
-    if (axis === "generations") return generation + 1;
+    if (axis === "generations") return generation;
     const line = payload.groups ? payload.groups.map((group) => group[axis].lines[run]).find(Boolean) : payload[axis].fitness_mean;
     const x = line && array(line.x);
     return x && x.length === inspector.run().rows ? x[generation] : undefined;
@@ -79,8 +83,9 @@
     const axis = chosenAxis();
     const { payload, column } = shown;
     const traces = column === "alone" ? alone(payload, axis) : together(payload, axis);
-    const layout = inspector.layout(payload.axes[axis], column === "alone" ? "return" : column.replaceAll("_", " "), {
-      xaxis: { rangemode: "tozero" },
+    const whole = axis === "generations" ? inspector.countAxis(inspector.run().generations) : {};
+    const layout = inspector.layout(axis === "generations" ? "generation" : payload.axes[axis], column === "alone" ? "return" : column.replaceAll("_", " "), {
+      xaxis: { rangemode: "tozero", ...whole },
       hovermode: "x unified",
       uirevision: `${column} ${axis} ${inspector.state.run}`,
       shapes: marker(mark(payload, axis)),
@@ -97,7 +102,7 @@
       await redraw();
     } catch (error) {
       shown = null;
-      await inspector.blank("curves", error.message);
+      await inspector.blank("curves", inspector.whyNot(error));
     }
   });
 
@@ -117,7 +122,7 @@
   });
   inspector.on("ready", () => {
     byId("curves").on("plotly_click", (event) => {
-      if (chosenAxis() === "generations") inspector.setGeneration(Math.round(event.points[0].x) - 1);
+      if (chosenAxis() === "generations") inspector.setGeneration(Math.round(event.points[0].x));
     });
   });
 }

@@ -98,13 +98,13 @@
   }
 
   function point(event) {
-    const member = nearest(event);
+    const member = event && nearest(event);
     ring.hidden = member === undefined;
+    inspector.say("pointed", member);
     if (member === undefined) return;
     const size = shown.size + 6;
     const [x, y] = [area.left + pixel(area.x, shown.x[member]), area.top + pixel(area.y, shown.y[member])];
     ring.style.cssText = `left: ${x - size / 2}px; top: ${y - size / 2}px; width: ${size}px; height: ${size}px`;
-    inspector.say("pointed", member);
   }
 
   // Draws dots at (x, y), of `size` pixels, in the color of palette[classes[member]]; without any, null.
@@ -135,7 +135,7 @@
     plot.on("plotly_afterplot", again);
     plot.on("plotly_relayouting", again);
     plot.addEventListener("mousemove", point);
-    plot.addEventListener("mouseleave", () => (ring.hidden = true));
+    plot.addEventListener("mouseleave", () => point());
     plot.addEventListener("click", (event) => {
       const member = nearest(event);
       if (member !== undefined && event.target.closest(".nsewdrag")) inspector.say("picked", member, event.shiftKey);

@@ -47,7 +47,7 @@
       text: line.map((each) => `member ${each.index} of generation ${each.generation}<br>fitness ${number(each.fitness)}<br>${each.offspring} offspring in ${each.generations} generation${each.generations === 1 ? "" : "s"}`),
       hovertemplate: "%{text}<extra></extra>",
     };
-    return inspector.draw("family", [quiet, ends, own], inspector.layout("generation", "fitness", { uirevision: `family ${inspector.state.run} ${line[0].generation} ${line[0].index}` }));
+    return inspector.draw("family", [quiet, ends, own], inspector.layout("generation", "fitness", { xaxis: inspector.countAxis(line[0].generation), uirevision: `family ${inspector.state.run} ${line[0].generation} ${line[0].index}` }));
   }
 
   function treeFacts() {
@@ -72,7 +72,7 @@
     } catch (error) {
       tree = null;
       byId("family-facts").textContent = "";
-      await inspector.blank("family", error.message);
+      await inspector.blank("family", inspector.whyNot(error));
     }
   });
 
@@ -86,6 +86,7 @@
     const older = array(shares.older);
     if (older.some((value) => value > 1e-5)) traces.push(area(older, "from others", inspector.css("--grid")));
     const layout = inspector.layout("generation", "share of the population", {
+      xaxis: inspector.countAxis(x.length),
       margin: { l: 56, r: 8, t: 8, b: 40 },
       yaxis: { range: [0, 1], tickformat: ".0%" },
       hovermode: "x unified",
@@ -115,7 +116,7 @@
     } catch (error) {
       shares = null;
       byId("takeover-facts").textContent = "";
-      await inspector.blank("takeover", error.message);
+      await inspector.blank("takeover", inspector.whyNot(error));
     }
   });
 

@@ -31,6 +31,7 @@
     byId("title").replaceChildren(`${run.title}${seed} · ${run.generations.toLocaleString("en-US")} generation${run.generations === 1 ? "" : "s"} · `, make("code", {}, run.path));
     document.title = `${run.name} · neuroevo inspect`;
     byId("pulse").hidden = !run.goes_on;
+    for (const button of byId("choose").querySelectorAll("button")) button.disabled = !run.generations;
     byId("generation").max = Math.max(run.generations - 1, 0);
     showProblem([run.problem, run.why_not].filter(Boolean).join("\n"));
   }

@@ -38,6 +38,9 @@
     ...more,
   });
 
+  // Of an axis of whole numbers up to a count.
+  inspector.countAxis = (count) => (count < 12 ? { dtick: 1 } : {});
+
   inspector.layout = (x, y, more = {}) => ({
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -45,6 +48,7 @@
     margin: { l: 56, r: 12, t: 8, b: 40 },
     hovermode: "closest",
     hoverlabel: { bgcolor: inspector.css("--panel"), bordercolor: inspector.css("--line"), font: { size: 12, color: inspector.css("--text") } },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: inspector.css("--quiet"), activecolor: inspector.css("--accent") },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 }, bgcolor: "rgba(0,0,0,0)" },
     ...more,
     xaxis: axis(x, more.xaxis),
@@ -62,6 +66,9 @@
   inspector.changeButtons = (id, removed, added) =>
     (configs[id] = { ...CONFIG, modeBarButtonsToRemove: [...CONFIG.modeBarButtonsToRemove, ...removed], modeBarButtonsToAdd: added });
   inspector.draw = (id, traces, layout) => Plotly.react(byId(id), traces, layout, configs[id] || CONFIG);
+
+  // In the place of an error, where there is nothing yet that could be asked for.
+  inspector.whyNot = (error) => (inspector.run().generations ? error.message : "No generation is finished yet. This page follows the run.");
 
   // A plot that cannot be drawn says why in its place.
   inspector.blank = (id, why) => {

@@ -43,7 +43,8 @@
     const name = (action) => actions.names[action] || action;
     if (actions.continuous) {
       const names = actions.names.length ? `: ${actions.names.slice(0, SHOWN).join(", ")}${actions.count > SHOWN ? ", …" : ""}` : "";
-      return `its ${actions.count} action numbers, step by step${names}; the two colors are the signs`;
+      const numbers = actions.count === 1 ? "its action" : `its ${actions.count} action numbers`;
+      return `${numbers}, step by step${names}; the two colors are the signs`;
     }
     const shares = inspector.shares(actions).filter(([, share]) => share >= 0.005);
     return "actions: " + shares.slice(0, SHOWN).map(([action, share]) => `${name(action)} ${Math.round(100 * share)}%`).join(", ");
@@ -89,6 +90,7 @@
     const element = slotOf(slot);
     redraws[slot] = null;
     inspector.onStage[slot] = { generation, index };
+    byId("member").value = index;
     const wait = screen("is about to play …");
     element.replaceChildren(title(generation, index), wait);
     inspector.say("played", slot, { run, generation, index, path: null });
