@@ -33,6 +33,9 @@ class Array {
   bool missing_;
 };
 
+// Of an array; a longer one is missing: a network of an input may have so many outputs that libFuzzer's memory is none.
+constexpr int64_t kMostValues = int64_t{1} << 24;
+
 class Arguments : public Bytes {
  public:
   using Bytes::Bytes;
@@ -88,6 +91,7 @@ class Arguments : public Bytes {
     return {std::move(values), Missing()};
   }
   Array<float> EqualFloats(int64_t length) {
+    if (length > kMostValues) return {{}, true};
     std::vector<float> values(length, Float());
     return {std::move(values), Missing()};
   }
@@ -98,6 +102,7 @@ class Arguments : public Bytes {
   }
   // That many bytes, of bytes or finite float32.
   Array<char> Observations(int64_t length) {
+    if (length > kMostValues) return {{}, true};
     const char byte = static_cast<char>(Byte() & 0x3f);  // four such are a finite number
     std::vector<char> values(length, byte);
     if (length > 0) values[Byte() % length] = static_cast<char>(Byte() & 0x3f);
@@ -106,6 +111,7 @@ class Arguments : public Bytes {
   // Room for a result.
   template <class T>
   Array<T> Room(int64_t length) {
+    if (length > kMostValues) return {{}, true};
     return {std::vector<T>(length), Missing()};
   }
   // One of the texts, or none.
