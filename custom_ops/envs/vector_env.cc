@@ -28,7 +28,6 @@ VectorEnv::VectorEnv(const std::string& family, const EnvOptions& options, int64
     slot.info = dynamic_cast<const EpisodeInfo*>(slot.env.get());
   }
   if (slots_.front().info) info_names_ = slots_.front().info->InfoNames();
-  for (Slot& slot : slots_) slot.infos.resize(info_names_.size());
 }
 
 class VectorEnv::Hold {
@@ -72,10 +71,12 @@ void VectorEnv::Observe(const Slot& slot, int64_t index, void* out) const {
   slot.env->Observe(static_cast<char*>(out) + index * spec().observation_bytes());
 }
 
-void VectorEnv::WriteInfos(Slot* slot, int64_t index, int64_t* out) const {
+void VectorEnv::WriteInfos(const Slot& slot, int64_t index, int64_t* out) const {
   if (info_names_.empty()) return;
-  slot->info->Infos(slot->infos.data());
-  for (size_t i = 0; i < slot->infos.size(); ++i) out[i * slots_.size() + index] = slot->infos[i];
+  thread_local std::vector<int64_t> values;
+  values.resize(info_names_.size());
+  slot.info->Infos(values.data());
+  for (size_t i = 0; i < values.size(); ++i) out[i * slots_.size() + index] = values[i];
 }
 
 void VectorEnv::Reset(const bool* mask, const bool* seeded, const uint64_t* seeds, const Output& out) {
@@ -94,7 +95,7 @@ void VectorEnv::Reset(const bool* mask, const bool* seeded, const uint64_t* seed
       Begin(&slot);
     }
     Observe(slot, i, out.observations);
-    WriteInfos(&slot, i, out.infos);
+    WriteInfos(slot, i, out.infos);
     out.rewards[i] = 0;
     out.terminations[i] = out.truncations[i] = out.failures[i] = false;
   });
@@ -140,14 +141,14 @@ void VectorEnv::StepOne(int64_t i, const void* action, const Output& out, Slot* 
       out.failures[i] = !slot->failure.empty();
       if (autoreset_ == Autoreset::kSameStep) {
         Observe(*slot, i, out.final_observations);
-        WriteInfos(slot, i, out.final_infos);
+        WriteInfos(*slot, i, out.final_infos);
         ++slot->episode;
         Begin(slot);
       }
     }
   }
   Observe(*slot, i, out.observations);
-  WriteInfos(slot, i, out.infos);
+  WriteInfos(*slot, i, out.infos);
 }
 
 void VectorEnv::Step(const void* actions, const Output& out) {

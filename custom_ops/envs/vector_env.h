@@ -71,7 +71,6 @@ class VectorEnv {
   struct Slot {
     std::unique_ptr<Env> env;
     const EpisodeInfo* info = nullptr;  // of env, if it implements that
-    std::vector<int64_t> infos;         // room for what it tells
     uint64_t seed = 0, episode = 0;
     bool has_seed = false;
     bool started = false;  // in an episode or at its end
@@ -85,7 +84,7 @@ class VectorEnv {
   void CheckActions(const void* actions) const;
   void Begin(Slot* slot) const;
   void StepOne(int64_t index, const void* action, const Output& out, Slot* slot) const;
-  void WriteInfos(Slot* slot, int64_t index, int64_t* out) const;
+  void WriteInfos(const Slot& slot, int64_t index, int64_t* out) const;
   void Observe(const Slot& slot, int64_t index, void* out) const;
 
   const Autoreset autoreset_;
