@@ -86,7 +86,7 @@ def load(path: Path, state_type: type) -> Checkpoint:
     try:
         return from_bytes(_content(path), state_type)
     except OSError as error:
-        raise CheckpointError(f"cannot be read: {error.strerror}") from None
+        raise CheckpointError(f"cannot be read: {error.strerror}") from error
 
 
 def version_of(path: Path) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -26,10 +27,12 @@ class Unusable:
     Attributes:
         path: Its file.
         reason: Why it cannot be used, as the end of a sentence that begins with the path.
+        unread: The disk's error, where that is why.
     """
 
     path: Path
     reason: str
+    unread: OSError | None = None
 
     def __str__(self) -> str:
         return f"{self.path} {self.reason}"
@@ -156,7 +159,9 @@ class Checkpoints:
                     check(checkpoint)
                     return checkpoint, unusable
                 except ValueError as error:  # CheckpointError is one
-                    unusable.append(Unusable(self.path(generation), str(error)))
+                    why = error.__cause__
+                    unread = why if isinstance(why, OSError) and why.errno == errno.EIO else None
+                    unusable.append(Unusable(self.path(generation), str(error), unread))
             # Meanwhile the run itself may have replaced what was there by newer ones.
             if set(generations) <= set(self.generations()):
                 return None, unusable

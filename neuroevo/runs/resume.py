@@ -16,7 +16,7 @@ import numpy as np
 from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
 from neuroevo.config.trust import require_trust
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import UserError, cannot_read
 from neuroevo.core.problems import inline, shown
 from neuroevo.runs import reference_file
 from neuroevo.runs.checkpoint import Checkpoint
@@ -111,6 +111,7 @@ def _check_changes(file: Path, after: Config, trust: bool) -> None:
 def _newest_checkpoint(path: Path, config: Config, trust: bool) -> tuple[Checkpoint, list[Unusable]]:
     """The newest checkpoint that can be used, and the newer ones, which cannot.
 
+    DiskError: There are some, and the disk gives none of them.
     UserError: There is none, or a file of the environment has another content.
     """
     checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints, trust)
@@ -122,6 +123,9 @@ def _newest_checkpoint(path: Path, config: Config, trust: bool) -> tuple[Checkpo
 
     checkpoint, unusable = checkpoints.newest(config.algorithm.state_type, config.origin(), check)
     if checkpoint is None:
+        unread = [each.unread for each in unusable if each.unread is not None]
+        if unread and len(unread) == len(unusable):
+            raise cannot_read(f"checkpoint {unusable[0].path}", unread[0])
         found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
         raise UserError(f"{path} has no checkpoint to go on from:{found}")
     return checkpoint, unusable

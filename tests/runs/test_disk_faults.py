@@ -15,10 +15,7 @@ from tests.support.runs import config, results
 
 EVERY = int(os.environ.get("NEUROEVO_TEST_FAULTS", "48"))  # every so many-th call is tried; 1: all
 TOY = {"training": {"generations": 3}, "checkpoints": {"keep_last": 2}, "logging": {"trackers": ["tensorboard"]}}
-# Of a run with one checkpoint that cannot be read, a second line says so.
-SENTENCE = re.compile(
-    r"neuroevo: (cannot (read|write|use) |.* has no checkpoint to go on from:\n  ).*(/|\b)run\d*\b.*\n"
-)
+SENTENCE = re.compile(r"neuroevo: cannot (read|write|use) .*(/|\b)run\d*\b.*\n")
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
@@ -50,8 +47,8 @@ def test_calls_that_fail(tmp_path, toy_command, code, once, real, resumed):
         if done.returncode:
             failed += 1
             before, said, rest = done.stderr.partition("neuroevo: ")
-            assert done.returncode in (1, 2), what
-            assert SENTENCE.fullmatch(said + rest) and os.strerror(code) in rest, what
+            assert done.returncode in (1, 2) and len(rest.splitlines()) == 1, what
+            assert SENTENCE.match(said + rest) and os.strerror(code) in rest, what
             assert set(re.findall('File "(.*?)"', before)) <= {disk_calls.__file__}, what  # "your own code": the test's
         finished = len(read_rows(path)) if (path / CONFIG).exists() else 0
         if resumed:

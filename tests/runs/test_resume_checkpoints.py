@@ -1,5 +1,7 @@
 """Which checkpoints a run keeps, and which one it goes on from where some cannot be used."""
 
+import errno
+import os
 import re
 import threading
 from dataclasses import replace
@@ -7,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from neuroevo.config.schema import CheckpointSettings
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import DiskError, UserError
+from neuroevo.runs import checkpoint
 from neuroevo.runs.checkpoint import Checkpoint
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.elites import read_elites
@@ -77,6 +80,21 @@ def test_no_checkpoint_to_go_on_from(tmp_path, how):
     with pytest.raises(UserError, match=message):
         RunFolder.resume(path)
     assert contents(path) == there
+
+
+def test_a_disk_that_gives_no_checkpoint_is_named(tmp_path, monkeypatch):
+    """They may be whole: nothing of the run is set aside, and the error is the disk's."""
+    path = interrupted_run(tmp_path / "run", 3)
+    there, read = contents(path), checkpoint._content
+
+    def broken(file):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(checkpoint, "_content", broken)
+    with pytest.raises(DiskError, match=rf"^cannot read checkpoint {checkpoint_after(path, 3)}: Input/output error$"):
+        RunFolder.resume(path)
+    monkeypatch.setattr(checkpoint, "_content", read)
+    assert contents(path) == there and RunFolder.resume(path).state.generation == 3
 
 
 def test_the_command_says_what_it_passed_over(tmp_path, toy_command):
