@@ -57,7 +57,7 @@ class Rollout {
   static constexpr int64_t kSubmit = 0, kResults = 1, kCalls = 4;
 
  private:
-  static int64_t Milliseconds(Arguments* in) { return in->Chance(10) ? -in->Index(3) % 8 : in->Below(8); }
+  static int64_t Milliseconds(Arguments* in) { return in->Chance(10) ? -(in->Index(3) % 8) : in->Below(8); }
 
   void Submit(Arguments* in) {
     const int64_t episodes = in->Length(), genomes = in->Length(), mutations = in->Length(), thetas = in->Below(3);
@@ -102,7 +102,7 @@ class Rollout {
 
   // The true one, or one that no array has.
   static int64_t Count(int64_t count, Arguments* in) {
-    return in->Chance(2) ? -1 : in->Chance(2) ? (int64_t{1} << 28) + 1 + in->Index(2) % 2 : count;
+    return in->Chance(2) ? -1 : in->Chance(2) ? (int64_t{1} << 28) + 1 + in->Below(2) : count;
   }
 
   // All of it is there to be read.
