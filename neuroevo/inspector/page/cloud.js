@@ -40,18 +40,31 @@
     return { values: keys.map((key) => ranks.get(key) || 0), parents: known, most: known[0] };
   }
 
-  // The class of color of each member, the colors, and a trace that shows what they mean.
-  function colors() {
+  // By what dots are colored, and its lowest and highest value; of parents there are none.
+  function scaleOfColors() {
     const by = byId("color").value;
-    if (by === "parent") return { classes: now.families.values, palette: [inspector.css("--faint"), ...inspector.palette()], bar: [] };
-    const values = now[by];
-    const [low, high] = by === "fitness" ? cloud.fitness : extent(values);
+    if (by === "parent") return { by };
+    const [low, high] = by === "fitness" ? cloud.fitness : extent(now[by]);
+    return { by, low, high };
+  }
+
+  // The class of color of each member, and the colors.
+  function colors() {
+    const { by, low, high } = scaleOfColors();
+    if (by === "parent") return { classes: now.families.values, palette: [inspector.css("--faint"), ...inspector.palette()] };
     const classOf = (value) => (Number.isNaN(value) ? 0 : 1 + Math.min(Math.max(Math.floor(((value - low) / (high - low || 1)) * CLASSES), 0), CLASSES - 1));
     const scale = inspector.scale();
     const palette = [inspector.css("--faint"), ...Array.from({ length: CLASSES }, (_, place) => inspector.between(scale, place / (CLASSES - 1)))];
+    return { classes: Uint8Array.from(now[by], classOf), palette };
+  }
+
+  // Traces without dots that show what the colors mean.
+  function colorBar() {
+    const { by, low, high } = scaleOfColors();
+    if (by === "parent") return [];
     const colorbar = { thickness: 8, outlinewidth: 0, len: 0.9, title: { text: by, side: "right", font: { size: 11 } }, tickfont: { size: 10, color: inspector.css("--quiet") } };
-    const marker = { color: [low], cmin: low, cmax: high > low ? high : low + 1, colorscale: scale, showscale: true, colorbar };
-    return { classes: Uint8Array.from(values, classOf), palette, bar: [{ x: [null], y: [null], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker }] };
+    const marker = { color: [low], cmin: low, cmax: high > low ? high : low + 1, colorscale: inspector.scale(), showscale: true, colorbar };
+    return [{ x: [null], y: [null], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker }];
   }
 
   function extent(values) {
@@ -88,7 +101,7 @@
       const mark = { size: 5, symbol: "cross-thin", line: { width: 1, color: inspector.css("--quiet") } };
       found.push({ x: archive.x.slice(0, count), y: archive.y.slice(0, count), type: "scattergl", mode: "markers", hoverinfo: "skip", showlegend: false, marker: { ...mark, color: inspector.css("--quiet") } });
     }
-    found.push(...colors().bar);
+    found.push(...colorBar());
     if (way && byId("way").checked) {
       const past = now.generation + 1;
       found.push(line(way.mean.x.slice(0, past), way.mean.y.slice(0, past), inspector.css("--text"), "way of the mean"));
@@ -108,14 +121,20 @@
     return found;
   }
 
+  // The ranges of both axes that show everything.
+  function whole() {
+    const range = (axis) => [cloud.low[axis], cloud.high[axis]];
+    const [x, y] = cloud.kind === "position" && cloud.maze ? bounds(cloud.maze.walls) : [range(0), range(1)];
+    return [x, cloud.maze ? [...y].reverse() : y]; // mazes are drawn as their maps are
+  }
+
   async function redraw() {
     if (!cloud || !now) return;
     const flat = cloud.kind === "position";
-    const range = (axis) => [cloud.low[axis], cloud.high[axis]];
-    const box = flat && cloud.maze ? bounds(cloud.maze.walls) : [range(0), range(1)];
+    const [across, up] = whole();
     const layout = inspector.layout(cloud.titles[0], cloud.titles[1], {
-      xaxis: { type: "linear", automargin: false, range: box[0], ...(flat ? { constrain: "domain" } : {}) },
-      yaxis: { type: "linear", automargin: false, range: cloud.maze ? [...box[1]].reverse() : box[1], ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
+      xaxis: { type: "linear", automargin: false, range: across, ...(flat ? { constrain: "domain" } : {}) },
+      yaxis: { type: "linear", automargin: false, range: up, ...(flat ? { scaleanchor: "x", constrain: "domain" } : {}) },
       shapes: shapes(),
       uirevision: `cloud ${inspector.state.run}`,
       margin: { l: 56, r: 8, t: 30, b: 40 }, // above, the buttons, which take clicks
@@ -232,6 +251,11 @@
     byId("hovered").textContent = parts.join(" · ");
   }
 
+  inspector.on("whole", () => {
+    if (!cloud) return;
+    const [across, up] = whole();
+    Plotly.relayout(byId("cloud"), { "xaxis.range": across, "yaxis.range": up });
+  });
   inspector.on("pointed", describe);
   inspector.on("picked", (index, besides) => inspector.play(besides ? "b" : "a", now.generation, index));
   inspector.on("generation", drawGeneration);

@@ -122,7 +122,14 @@
     Plotly.downloadImage({ data: plot.data, layout }, { format: "png", scale: 2, width, height, filename: "population" });
   }
   const CAMERA = { width: 24, height: 24, path: "M9 3 7 6H4a2 2 0 0 0-2 2v10a2 2 0 0 0 2 2h16a2 2 0 0 0 2-2V8a2 2 0 0 0-2-2h-3l-2-3Zm3 5a5 5 0 1 1 0 10 5 5 0 0 1 0-10Z" };
-  inspector.changeButtons("cloud", ["toImage"], [{ name: "picture", title: "Download plot as a PNG", icon: CAMERA, click: picture }]);
+  inspector.configure("cloud", {
+    doubleClick: false, // Plotly would show all that it draws itself
+    modeBarButtonsToRemove: ["toImage", "resetScale2d"],
+    modeBarButtonsToAdd: [
+      { name: "whole", title: "Reset axes", icon: Plotly.Icons.home, click: () => inspector.say("whole") },
+      { name: "picture", title: "Download plot as a PNG", icon: CAMERA, click: picture },
+    ],
+  });
 
   inspector.on("ready", () => {
     plot = byId("cloud");
@@ -134,6 +141,7 @@
     };
     plot.on("plotly_afterplot", again);
     plot.on("plotly_relayouting", again);
+    plot.on("plotly_doubleclick", () => inspector.say("whole"));
     plot.addEventListener("mousemove", point);
     plot.addEventListener("mouseleave", () => point());
     plot.addEventListener("click", (event) => {

@@ -62,9 +62,8 @@
   for (const place of document.querySelectorAll(".plot")) sizes.observe(place);
 
   const CONFIG = { displaylogo: false, displayModeBar: "hover", modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
-  const configs = {}; // of plots with other buttons, by id
-  inspector.changeButtons = (id, removed, added) =>
-    (configs[id] = { ...CONFIG, modeBarButtonsToRemove: [...CONFIG.modeBarButtonsToRemove, ...removed], modeBarButtonsToAdd: added });
+  const configs = {}; // of plots that have others, by id
+  inspector.configure = (id, changes) => (configs[id] = { ...CONFIG, ...changes, modeBarButtonsToRemove: [...CONFIG.modeBarButtonsToRemove, ...changes.modeBarButtonsToRemove] });
   inspector.draw = (id, traces, layout) => Plotly.react(byId(id), traces, layout, configs[id] || CONFIG);
 
   // In the place of an error, where there is nothing yet that could be asked for.
