@@ -117,7 +117,7 @@ def train_run(folder: RunFolder) -> None:
     from neuroevo.cli.progress import make_progress
     from neuroevo.runs.training_run import info_of, make_evaluator, run
     from neuroevo.system.console import say
-    from neuroevo.training.state import spent
+    from neuroevo.training.state import finished, spent
 
     config, before = folder.config, folder.state
     for unusable in folder.unusable:
@@ -140,9 +140,9 @@ def train_run(folder: RunFolder) -> None:
                 raise DiskError(f"{error}; go on with: neuroevo train --resume {folder.path}") from error
             except EnvironmentFailure as error:  # its message mostly ends with a traceback, hence the new line
                 raise EnvironmentFailure(f"{error}\ngo on with: neuroevo train --resume {folder.path}") from error
-        if spent(before, config.training) and not before.pending:
-            more = f"--set training.generations={2 * state.generation}"
-            say(f"nothing was left to play; with a larger budget the run goes on, such as {more}")
+        if finished(before, config.training):
+            budgets = "training.generations, training.minutes or training.total_steps"
+            say(f"nothing was left to play; with a larger budget the run goes on, by --set {budgets}")
         say(f"finished {spent(state, config.training)}; results are in {folder.path}")
     finally:
         evaluator.close()

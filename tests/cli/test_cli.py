@@ -186,10 +186,10 @@ def test_a_finished_run_says_that_nothing_was_left(monkeypatch, config, tmp_path
     result, _ = invoke(monkeypatch, "train", "--resume", tmp_path / "run")
     assert result.exit_code == 0 and len(read_rows(tmp_path / "run")) == 3
     *_, told, last = result.stdout.splitlines()
-    more = "--set training.generations=6"
-    assert told == f"nothing was left to play; with a larger budget the run goes on, such as {more}"
+    budgets = "training.generations, training.minutes or training.total_steps"
+    assert told == f"nothing was left to play; with a larger budget the run goes on, by --set {budgets}"
     assert last == f"finished after 3 generations; results are in {tmp_path / 'run'}"
-    result, _ = invoke(monkeypatch, "train", "--resume", tmp_path / "run", *more.split())
+    result, _ = invoke(monkeypatch, "train", "--resume", tmp_path / "run", "--set", "training.generations=6")
     assert "nothing was left" not in result.stdout and len(read_rows(tmp_path / "run")) == 6
 
 
