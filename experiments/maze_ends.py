@@ -1,6 +1,8 @@
 """Where all episodes of runs in a maze ended: a picture, and which share of the maze that is.
 
-python -m experiments.maze_ends runs/hard_maze_ns_es/*/*/seed-0 --out ends.png
+    python -m experiments.maze_ends runs/hard_maze_ns_es/*/*/seed-0 --out ends.png
+
+Of runs that keep their members' behaviors: logging.members_megabytes.
 """
 
 from __future__ import annotations
@@ -20,13 +22,12 @@ MOST_DOTS = 10_000
 
 
 def ends(path: Path) -> np.ndarray:
-    """Of all members that a run keeps, oldest first, [N, 2]."""
+    """Of all members whose behavior a run keeps, oldest first, [N, 2]."""
     members = MembersReader(path)
-    found = [
-        members.read(generation).behaviors for generation in range(members.generations) if members.kept(generation)
-    ]
-    kept = np.concatenate([each for each in found if each is not None and len(each)])
-    return kept[np.isfinite(kept).all(axis=1)]
+    kept = [number for number in range(members.generations) if members.kept(number)]
+    found = [each for each in (members.read(number).behaviors for number in kept) if each is not None]
+    positions = np.concatenate([np.zeros((0, 2)), *found])
+    return positions[np.isfinite(positions).all(axis=1)]
 
 
 def reached(positions: np.ndarray, low: np.ndarray, high: np.ndarray) -> float:
@@ -51,6 +52,8 @@ def main() -> None:
             parser.error(f"{path} is a run on {config.env.name}, expected one in a maze")
         corners = np.array(plan["walls"]).reshape(-1, 2)
         positions = ends(path)
+        if not len(positions):
+            parser.error(f"{path} has no member whose behavior was kept, expected one with logging.members_megabytes")
         share = reached(positions, corners.min(axis=0), corners.max(axis=0))
         name = f"{config.algorithm_name}, seed {config.training.seed}"
         print(f"{path}: {name}: {len(positions):,} episodes, {share:.0%} of the maze", flush=True)

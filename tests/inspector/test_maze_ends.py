@@ -1,5 +1,6 @@
 """The picture of where all episodes of runs in a maze ended."""
 
+import shutil
 import sys
 
 import numpy as np
@@ -8,6 +9,7 @@ from PIL import Image
 
 from experiments.maze_ends import ends, main, reached
 from neuroevo.runs.members import MembersReader
+from neuroevo.runs.paths import MEMBERS
 
 
 def test_the_share_of_squares():
@@ -26,8 +28,14 @@ def test_a_panel_for_each_run(maze, es, tmp_path, monkeypatch, capsys):
         assert picture.width > 1.5 * picture.height
 
 
-def test_other_runs_are_refused(atari, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["maze_ends", str(atari)])
-    with pytest.raises(SystemExit):
-        main()
-    assert "is a run on frostbite, expected one in a maze" in capsys.readouterr().err
+def test_other_runs_are_refused(maze, atari, tmp_path, monkeypatch, capsys):
+    shutil.copytree(maze, tmp_path / "without")
+    (tmp_path / "without" / MEMBERS).unlink()
+    for run, said in (
+        (atari, "is a run on frostbite, expected one in a maze"),
+        (tmp_path / "without", "has no member whose behavior was kept"),
+    ):
+        monkeypatch.setattr(sys, "argv", ["maze_ends", str(run)])
+        with pytest.raises(SystemExit):
+            main()
+        assert said in capsys.readouterr().err
