@@ -238,7 +238,7 @@ def test_unknown_games_are_named_with_the_nearest():
         registry.resolve("Frostbyte")
     with pytest.raises(UserError, match="'Frostbite-ram-v4'"):
         registry.resolve("Frostbite-ram-v4")  # observations are screens, not RAM
-    with pytest.raises(UserError, match="'' .*`neuroevo info`"):
+    with pytest.raises(UserError, match="'' .*`neuroevo info --games`"):
         registry.resolve("")
 
 
