@@ -41,7 +41,8 @@ class Callback:
 
         Args:
             finished: Number of the phase's episodes that are over.
-            steps: Steps that these took.
+            steps: Of those that ended since the phase began, whose rate this is for: an episode that a resumed run
+                knows, or that was tested beside the generations before, is not among them.
         """
 
     def generation(self, record: Record) -> None:

@@ -110,6 +110,7 @@ class Playing:
             _book_once(before, results)
         self.missing: np.ndarray = np.flatnonzero(~before.is_over)
         self._known_steps = int(before.steps.sum())
+        self._steps_before: int | None = None  # of what was over when it was waited for first
         if before.over:
             self.batch = before
             self._played = evaluator.submit([episodes[i] for i in self.missing], priority, self._book)
@@ -117,12 +118,19 @@ class Playing:
             self.batch = self._played = evaluator.submit(episodes, priority, self._note)
 
     def wait(self, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
-        """Waits until all are over, or the time is; as Evaluator.wait(). Progress includes what was known before."""
+        """Waits until all are over, or the time is; as Evaluator.wait().
+
+        Progress has all episodes that are over, but only the steps since the first time that they were waited for: what
+        was known before, or was played beside something else, took none of this time.
+        """
         known = len(self.batch.steps) - len(self.missing)
+        if self._steps_before is None:
+            self._steps_before = int(self.batch.steps.sum())
+        new = self._known_steps - self._steps_before
 
         def tell(finished: int, steps: int) -> None:
             if on_progress is not None:
-                on_progress(known + finished, self._known_steps + steps)
+                on_progress(known + finished, new + steps)
 
         self._evaluator.wait(self._played, tell, seconds)
         return self.batch.outcomes

@@ -11,6 +11,7 @@ import pytest
 
 from neuroevo.core.errors import UserError
 from neuroevo.runs import journal, journal_file
+from neuroevo.runs import training_run as run_module
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.paths import JOURNAL, LOG
@@ -108,6 +109,37 @@ def interrupted(path, after=30, **changes):
         new_run(path, evaluator, **changes)
     assert (path / JOURNAL).stat().st_size > 500
     return evaluator.over
+
+
+class Rates(Callback):
+    """last: of each phase, how many episodes and steps the last news of its progress had."""
+
+    def __init__(self):
+        self.last, self._now = {}, None
+
+    def phase(self, generation, name, episodes):
+        self._now = generation, name, episodes
+
+    def progress(self, finished, steps):
+        self.last[self._now] = finished, steps
+
+
+def test_progress_has_the_steps_of_this_session_alone(tmp_path):
+    """Its rate would be too high with those of episodes that are known, or that were tested beside a generation."""
+
+    class Patient(ToyEvaluator):
+        def _book(self, waited_for=None):
+            for batch, found in self._playing:
+                if batch is waited_for:
+                    batch.book(found)
+
+    interrupted(tmp_path / "run", 40)
+    folder, rest, heard = RunFolder.resume(tmp_path / "run"), Patient(), Rates()
+    with folder.open(["test"]):
+        run_module.run(folder.config, rest, folder, [heard])
+    assert all(finished == episodes for (*_, episodes), (finished, _) in heard.last.items())
+    assert sum(finished for finished, _ in heard.last.values()) > sum(map(len, rest.calls))
+    assert sum(steps for _, steps in heard.last.values()) == rest.work().steps
 
 
 def test_ctrl_c_and_an_older_checkpoint(tmp_path):
