@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,7 +21,10 @@ def register(app: typer.Typer) -> None:
 
 
 def plot(
-    runs: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of runs, which may be going on.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Runs, which may be going on, or folders of runs."),
+    ],
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="The picture to write: FILE.png, FILE.pdf or FILE.svg.")
     ] = Path("curves.png"),
@@ -41,13 +45,16 @@ def plot(
     with reported_errors(debug):
         from neuroevo.analysis.curves import figure_bytes
         from neuroevo.analysis.run_plots import plot as draw
+        from neuroevo.runs.paths import is_run, runs_below
         from neuroevo.runs.reader import RunReader
         from neuroevo.system.files import written_aside
 
         kind = out.suffix.removeprefix(".").lower()
         if kind not in _KINDS:
             raise UserError(f"--out {out}: expected a name that ends in {', '.join(f'.{each}' for each in _KINDS)}")
-        folders = list(dict.fromkeys(each.resolve() for each in runs))
+        given = [each.resolve() for each in runs]
+        meant = [[each] if is_run(each) else runs_below(each) or [each] for each in given]
+        folders = list(dict.fromkeys(chain.from_iterable(meant)))
         figure = draw([RunReader(each, trust=trust) for each in folders], x, column)
         with written_aside(out, force) as aside:
             aside.write_bytes(figure_bytes(figure, kind))

@@ -9,7 +9,7 @@ from typing import Any
 from neuroevo.core.errors import UserError
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import plain
-from neuroevo.runs.paths import CONFIG
+from neuroevo.runs.paths import CONFIG, is_run, runs_below
 from neuroevo.sweeps.tune.ledger import LEDGER, Ledger, Trial
 
 _METRICS = ("validation_mean", "fitness_mean")  # what sweeps go by where they name nothing else
@@ -99,10 +99,6 @@ def runs_of(path: Path, trust: bool) -> tuple[list[InspectedRun], SweepTrials | 
         if not found:
             raise UserError(f"the sweep in {path} has no trial with a run yet")
         return found, sweep
-    if path.is_dir() and not (path / CONFIG).is_file():
-        below = sorted(
-            config.parent for pattern in ("*", "*/*", "*/*/*") for config in path.glob(f"{pattern}/{CONFIG}")
-        )
-        if below:
-            return [InspectedRun(each, str(each.relative_to(path)), trust) for each in below], None
+    if not is_run(path) and (below := runs_below(path)):
+        return [InspectedRun(each, str(each.relative_to(path)), trust) for each in below], None
     return [InspectedRun(path, path.name, trust)], None

@@ -103,12 +103,30 @@ def is_run(path: Path) -> bool:
         return (path / CONFIG).is_file()
 
 
+def runs_below(path: Path) -> list[Path]:
+    """The runs in the folders below one, at most three levels down: those of a suite, for example.
+
+    Args:
+        path: The folder, which need not be there.
+
+    Returns:
+        The runs' folders, sorted.
+
+    Raises:
+        DiskError: The disk is broken.
+        UserError: The folder may not be read.
+    """
+    with readable(path):
+        return sorted(each.parent for down in ("*", "*/*", "*/*/*") for each in path.glob(f"{down}/{CONFIG}"))
+
+
 def no_run(path: Path) -> UserError:
-    """The error about a folder without a run.
+    """The error about a folder without a run, which names one that is below it.
 
     Args:
         path: The folder.
     """
-    return UserError(
-        f"there is no run in {path}: expected {path / CONFIG}{'' if path.exists() else nearest_file(path)}"
-    )
+    hint = "" if path.exists() else nearest_file(path)
+    if below := runs_below(path):
+        hint = f"; {'a run is' if len(below) == 1 else f'{len(below)} runs are'} below it, such as {below[0]}"
+    return UserError(f"there is no run in {path}: expected {path / CONFIG}{hint}")

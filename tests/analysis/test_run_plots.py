@@ -1,6 +1,7 @@
 """Plots of runs: curves are those of metrics.csv, runs that differ by their seed are one line, mistakes are told."""
 
 import csv
+import shutil
 
 import numpy as np
 import pytest
@@ -140,6 +141,17 @@ def test_mistakes(runs, tmp_path, monkeypatch, words, expected):
     result = CliRunner().invoke(app, ["plot", str(runs["a"].path), *words])
     assert result.exit_code == 2 and expected in result.output
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_stands_for_the_runs_below_it(runs, tmp_path, monkeypatch):
+    for name in ("1", "deep/er/2"):
+        shutil.copytree(runs["a"].path, tmp_path / "all" / name)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["plot", "all", "all/1"])
+    assert result.exit_code == 0 and "wrote curves.png: 2 runs against frames" in result.output
+    result = CliRunner().invoke(app, ["evaluate", "all"])
+    expected = "there is no run in all: expected all/config.toml; 2 runs are below it, such as all/1"
+    assert result.exit_code == 2 and expected in " ".join(result.stderr.split())
 
 
 def test_runs_that_are_none_or_too_young(runs, tmp_path):

@@ -280,6 +280,28 @@ def test_two_runs_compare(shown, maze, es):
         shown.until(f"{DRAWN}.x.length === 8")
 
 
+def test_many_runs_are_told_by_where_they_end(shown, maze, tmp_path):
+    paths = [shutil.copytree(maze, tmp_path / f"sigma-{number}") for number in range(9)]
+    for number, path in enumerate(paths):
+        settings = path / "config.toml"
+        settings.write_text(settings.read_text().replace("sigma = 0.3", f"sigma = 0.{number + 1}"))
+        rows = (path / "metrics.jsonl").read_text().splitlines(keepends=True)
+        (path / "metrics.jsonl").write_text("".join(rows[: 1 + number % 6]))
+    with Inspection(paths) as inspection, served(inspection) as address:
+        shown.visit(address)
+        assert text(shown, "#curves-hint") == "9 runs, colored by the last value"
+        drawn = "document.getElementById('curves').data"
+        lines = shown.value(f"{drawn}.map(({{ name, showlegend, y, line }}) => [name, showlegend, y, line.color])")
+        assert [line[:2] for line in lines] == [[path.name, False] for path in paths]
+        last = [values[-1] for *_, values, _ in lines]
+        colors = {value: color for value, (*_, color) in zip(last, lines, strict=True)}
+        assert all(colors[value] == color for value, (*_, color) in zip(last, lines, strict=True))
+        scale = [color for _, color in shown.value("inspector.scale()")]
+        assert colors[min(last)] == scale[0] and len(set(colors.values())) == len(set(last)) > 2
+        shown.page.select_option("#column", "alone")
+        shown.until("document.getElementById('curves-hint').textContent === ''")
+
+
 def test_a_run_that_goes_on_is_followed(shown, maze, tmp_path):
     run = shutil.copytree(maze, tmp_path / "run")
     lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)

@@ -6,6 +6,7 @@
   let shown = null; // the payload that is drawn, with its name
 
   const LONGEST = 60; // letters of a label
+  const MOST_NAMES = 8; // of runs; more are colored by where they end, and told by the mouse
   const shortened = (label) => (label.length > LONGEST ? `${label.slice(0, LONGEST)}…` : label);
   const chosenColumn = () => byId("column").value;
   const chosenAxis = () => byId("axis").value;
@@ -40,7 +41,24 @@
     return traces;
   }
 
+  const crowded = (payload) => payload.groups.length > MOST_NAMES && payload.groups.every((group) => !group.band);
+
+  // Many runs: the color of each is its last value's.
+  function crowd(payload, axis) {
+    const lines = payload.groups.flatMap((group) => Object.entries(group[axis].lines)).map(([run, line]) => [run, along(line.x, axis), array(line.y)]);
+    const last = lines.map(([, , y]) => y[y.length - 1]).filter(Number.isFinite);
+    const [low, high] = [Math.min(...last), Math.max(...last)];
+    const share = (value) => (high > low && Number.isFinite(value) ? (value - low) / (high - low) : 0);
+    return lines.map(([run, x, y]) =>
+      step(x, y, {
+        trace: { name: inspector.state.overview.runs[run].name, showlegend: false },
+        line: { color: inspector.between(inspector.scale(), share(y[y.length - 1])), width: 1.4 },
+      }),
+    );
+  }
+
   function together(payload, axis) {
+    if (crowded(payload)) return crowd(payload, axis);
     const colors = inspector.palette();
     const traces = [];
     payload.groups.forEach((group, place) => {
@@ -83,10 +101,12 @@
     const axis = chosenAxis();
     const { payload, column } = shown;
     const traces = column === "alone" ? alone(payload, axis) : together(payload, axis);
+    const many = column !== "alone" && crowded(payload);
+    byId("curves-hint").textContent = many ? `${payload.groups.length} runs, colored by the last value` : "";
     const whole = axis === "generations" ? inspector.countAxis(inspector.run().generations) : {};
     const layout = inspector.layout(axis === "generations" ? "generation" : payload.axes[axis], column === "alone" ? "return" : column.replaceAll("_", " "), {
       xaxis: { rangemode: "tozero", ...whole },
-      hovermode: "x unified",
+      hovermode: many ? "closest" : "x unified",
       uirevision: `${column} ${axis} ${inspector.state.run}`,
       shapes: marker(mark(payload, axis)),
     });
