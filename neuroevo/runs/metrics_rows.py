@@ -65,7 +65,7 @@ def _check_row(row: Mapping[str, Any], has_sum: bool) -> None:
             raise ValueError(f"it has a name with half a pair of surrogates, {name!r}, expected text")
         if isinstance(value, str | list | dict) or not (has_sum or value is None or _is_number(value)):
             raise ValueError(f"{name} is {str(value)[:80]!r}, expected a finite number, or null where it is not known")
-    if not has_sum and not (isinstance(fitness, list) and all(_is_number(value) for value in fitness)):
+    if not (isinstance(fitness, list) and (has_sum or all(_is_number(value) for value in fitness))):
         raise ValueError(f"fitness is {str(fitness)[:80]}, expected a list of finite numbers")
 
 

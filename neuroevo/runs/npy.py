@@ -29,6 +29,9 @@ def read_array(file: io.BytesIO) -> np.ndarray:
         raise ValueError(f"an array has no header of NumPy's: {error} ({type(error).__name__})") from None
     if dtype.hasobject or dtype.itemsize == 0:
         raise ValueError(f"an array is of {dtype}, expected numbers")
+    written = np.lib.format.dtype_to_descr(dtype)  # type: ignore[no-untyped-call]
+    if np.lib.format.descr_to_dtype(written) != dtype:  # type: ignore[no-untyped-call]
+        raise ValueError(f"an array is of {dtype}, expected what NumPy's format gives back as it is")
     if any(type(length) is not int or length < 0 for length in shape):
         raise ValueError(f"an array has shape {list(shape)}, expected lengths of at least 0")
     count, begin = math.prod(shape), file.tell()

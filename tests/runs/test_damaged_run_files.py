@@ -187,6 +187,14 @@ def test_a_damaged_array(seed):
         assert same(read, array)
 
 
+def test_records_that_numpys_format_does_not_give_back():
+    """Arrays of arrays of nothing: what np.save writes of the type is read as another one, though it prints alike."""
+    text = b"{'descr': '6<0f,8f', 'fortran_order': False, 'shape': (0, 3), }\n"
+    header = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    with pytest.raises(ValueError, match="an array is of .*, expected what NumPy's format gives back as it is"):
+        read_array(io.BytesIO(header))
+
+
 def test_the_reference_batch(tmp_path, monkeypatch):
     """The reader of reference.npy adds what it expects to whatever is wrong with the array."""
     from neuroevo.runs import reference_file

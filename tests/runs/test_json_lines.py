@@ -106,6 +106,15 @@ def test_what_a_line_without_a_sum_may_hold(whole, tmp_path, name, change, messa
         FILES[name](tmp_path)
 
 
+def test_a_line_with_a_sum_has_a_list_of_fitness(whole, tmp_path):
+    """Text would become a column of metrics.csv, which half a pair of surrogates cannot be written to."""
+    row = json.dumps({**without((whole / "metrics.jsonl").read_text().splitlines()[0]), "fitness": "\ud800"})
+    line = f'{row[:-1]}, "crc32": "{zlib.crc32(row.encode()):08x}"}}\n'
+    (tmp_path / "metrics.jsonl").write_text(line)
+    with pytest.raises(DamagedLine, match="line 1 of .* is damaged: fitness is .*, expected a list of finite numbers"):
+        read_rows(tmp_path)
+
+
 def damage(path, number):
     """Changes a digit of a seed in a line of elites.jsonl, from 1."""
     lines = (path / "elites.jsonl").read_bytes().splitlines(keepends=True)
