@@ -45,16 +45,14 @@ def plot(
     with reported_errors(debug):
         from neuroevo.analysis.curves import figure_bytes
         from neuroevo.analysis.run_plots import plot as draw
-        from neuroevo.runs.paths import is_run, runs_below
+        from neuroevo.runs.paths import runs_in
         from neuroevo.runs.reader import RunReader
         from neuroevo.system.files import written_aside
 
         kind = out.suffix.removeprefix(".").lower()
         if kind not in _KINDS:
             raise UserError(f"--out {out}: expected a name that ends in {', '.join(f'.{each}' for each in _KINDS)}")
-        given = [each.resolve() for each in runs]
-        meant = [[each] if is_run(each) else runs_below(each) or [each] for each in given]
-        folders = list(dict.fromkeys(chain.from_iterable(meant)))
+        folders = list(dict.fromkeys(chain.from_iterable(runs_in(each.resolve()) for each in runs)))
         figure = draw([RunReader(each, trust=trust) for each in folders], x, column)
         with written_aside(out, force) as aside:
             aside.write_bytes(figure_bytes(figure, kind))

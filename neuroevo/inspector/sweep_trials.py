@@ -9,7 +9,7 @@ from typing import Any
 from neuroevo.core.errors import UserError
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import plain
-from neuroevo.runs.paths import CONFIG, is_run, runs_below
+from neuroevo.runs.paths import CONFIG, runs_in
 from neuroevo.sweeps.tune.ledger import LEDGER, Ledger, Trial
 
 _METRICS = ("validation_mean", "fitness_mean")  # what sweeps go by where they name nothing else
@@ -95,10 +95,9 @@ def runs_of(path: Path, trust: bool) -> tuple[list[InspectedRun], SweepTrials | 
     """
     if SweepTrials.is_sweep(path):
         sweep = SweepTrials(path)
-        found = [InspectedRun(folder, folder.name, trust) for folder in sweep.trials()]
-        if not found:
+        trials = [InspectedRun(folder, folder.name, trust) for folder in sweep.trials()]
+        if not trials:
             raise UserError(f"the sweep in {path} has no trial with a run yet")
-        return found, sweep
-    if not is_run(path) and (below := runs_below(path)):
-        return [InspectedRun(each, str(each.relative_to(path)), trust) for each in below], None
-    return [InspectedRun(path, path.name, trust)], None
+        return trials, sweep
+    named = {each: path.name if each == path else str(each.relative_to(path)) for each in runs_in(path)}
+    return [InspectedRun(each, name, trust) for each, name in named.items()], None

@@ -103,21 +103,20 @@ def is_run(path: Path) -> bool:
         return (path / CONFIG).is_file()
 
 
-def runs_below(path: Path) -> list[Path]:
-    """The runs in the folders below one, at most three levels down: those of a suite, for example.
+def runs_in(path: Path) -> list[Path]:
+    """What a folder stands for where several runs may be: the run in it, or those below it, as of a suite.
 
     Args:
-        path: The folder, which need not be there.
+        path: The folder.
 
     Returns:
-        The runs' folders, sorted.
+        The runs' folders, sorted; where there is none the folder itself, of which whoever opens it says so.
 
     Raises:
         DiskError: The disk is broken.
         UserError: The folder may not be read.
     """
-    with readable(path):
-        return sorted(each.parent for down in ("*", "*/*", "*/*/*") for each in path.glob(f"{down}/{CONFIG}"))
+    return [path] if is_run(path) else _runs_below(path) or [path]
 
 
 def no_run(path: Path) -> UserError:
@@ -127,6 +126,13 @@ def no_run(path: Path) -> UserError:
         path: The folder.
     """
     hint = "" if path.exists() else nearest_file(path)
-    if below := runs_below(path):
+    if below := _runs_below(path):
         hint = f"; {'a run is' if len(below) == 1 else f'{len(below)} runs are'} below it, such as {below[0]}"
     return UserError(f"there is no run in {path}: expected {path / CONFIG}{hint}")
+
+
+def _runs_below(path: Path) -> list[Path]:
+    """The runs in the folders below one, at most three levels down; other programs have a config.toml, too."""
+    with readable(path):
+        found = [each.parent for down in ("*", "*/*", "*/*/*") for each in path.glob(f"{down}/{CONFIG}")]
+        return sorted(each for each in found if (each / INFO).is_file())

@@ -109,8 +109,7 @@ class Playing:
         for results in (*known, *noted):
             _book_once(before, results)
         self.missing: np.ndarray = np.flatnonzero(~before.is_over)
-        self._known_steps = int(before.steps.sum())
-        self._steps_before: int | None = None  # of what was over when it was waited for first
+        self._steps_before: int | None = None  # of what was played when it was waited for first
         if before.over:
             self.batch = before
             self._played = evaluator.submit([episodes[i] for i in self.missing], priority, self._book)
@@ -125,12 +124,12 @@ class Playing:
         """
         known = len(self.batch.steps) - len(self.missing)
         if self._steps_before is None:
-            self._steps_before = int(self.batch.steps.sum())
-        new = self._known_steps - self._steps_before
+            self._steps_before = int(self._played.steps.sum())
+        before = self._steps_before
 
         def tell(finished: int, steps: int) -> None:
             if on_progress is not None:
-                on_progress(known + finished, new + steps)
+                on_progress(known + finished, steps - before)
 
         self._evaluator.wait(self._played, tell, seconds)
         return self.batch.outcomes

@@ -146,6 +146,8 @@ def test_mistakes(runs, tmp_path, monkeypatch, words, expected):
 def test_a_folder_stands_for_the_runs_below_it(runs, tmp_path, monkeypatch):
     for name in ("1", "deep/er/2"):
         shutil.copytree(runs["a"].path, tmp_path / "all" / name)
+    (tmp_path / "all/0").mkdir()
+    (tmp_path / "all/0/config.toml").write_text("[of]\nanother = 'program'\n")
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["plot", "all", "all/1"])
     assert result.exit_code == 0 and "wrote curves.png: 2 runs against frames" in result.output

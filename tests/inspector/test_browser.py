@@ -280,11 +280,27 @@ def test_two_runs_compare(shown, maze, es):
         shown.until(f"{DRAWN}.x.length === 8")
 
 
+def of_sigmas(maze, folder, sigmas):
+    """Copies of a run, with other sigmas."""
+    for number, sigma in enumerate(sigmas):
+        settings = shutil.copytree(maze, folder / str(number)) / "config.toml"
+        settings.write_text(settings.read_text().replace("sigma = 0.3", f"sigma = {sigma}"))
+        yield settings.parent
+
+
+def test_many_runs_with_seeds_keep_their_names_and_bands(shown, maze, tmp_path):
+    paths = list(of_sigmas(maze, tmp_path, [0.1 + number / 20 for number in range(9)] * 2))
+    with Inspection(paths) as inspection, served(inspection) as address:
+        shown.visit(address)
+        assert text(shown, "#curves-hint") == ""
+        named = "document.getElementById('curves').data.filter(({ showlegend }) => showlegend !== false)"
+        names = shown.value(f"{named}.map(({{ name }}) => name)")
+        assert len(names) == 9 and all(name.endswith("(n=2)") for name in names)
+
+
 def test_many_runs_are_told_by_where_they_end(shown, maze, tmp_path):
-    paths = [shutil.copytree(maze, tmp_path / f"sigma-{number}") for number in range(9)]
+    paths = list(of_sigmas(maze, tmp_path, [(number + 1) / 10 for number in range(9)]))
     for number, path in enumerate(paths):
-        settings = path / "config.toml"
-        settings.write_text(settings.read_text().replace("sigma = 0.3", f"sigma = 0.{number + 1}"))
         rows = (path / "metrics.jsonl").read_text().splitlines(keepends=True)
         (path / "metrics.jsonl").write_text("".join(rows[: 1 + number % 6]))
     with Inspection(paths) as inspection, served(inspection) as address:

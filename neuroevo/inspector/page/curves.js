@@ -41,7 +41,7 @@
     return traces;
   }
 
-  const crowded = (payload) => payload.groups.length > MOST_NAMES && payload.groups.every((group) => !group.band);
+  const crowded = (payload) => payload.groups.length > MOST_NAMES && payload.groups.every((group) => group.runs.length === 1);
 
   // Many runs: the color of each is its last value's.
   function crowd(payload, axis) {
@@ -58,7 +58,6 @@
   }
 
   function together(payload, axis) {
-    if (crowded(payload)) return crowd(payload, axis);
     const colors = inspector.palette();
     const traces = [];
     payload.groups.forEach((group, place) => {
@@ -100,8 +99,8 @@
     if (!shown) return;
     const axis = chosenAxis();
     const { payload, column } = shown;
-    const traces = column === "alone" ? alone(payload, axis) : together(payload, axis);
     const many = column !== "alone" && crowded(payload);
+    const traces = (column === "alone" ? alone : many ? crowd : together)(payload, axis);
     byId("curves-hint").textContent = many ? `${payload.groups.length} runs, colored by the last value` : "";
     const whole = axis === "generations" ? inspector.countAxis(inspector.run().generations) : {};
     const layout = inspector.layout(axis === "generations" ? "generation" : payload.axes[axis], column === "alone" ? "return" : column.replaceAll("_", " "), {
