@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from neuroevo.core.arrays import check_array, check_counts
+from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.settings import Positive32, nested_settings
 
@@ -23,7 +23,7 @@ Decay = Annotated[float, Field(ge=0, lt=1)]  # decay rate of a running mean: the
 
 
 @dataclass(frozen=True, eq=False)
-class OptimizerState:
+class OptimizerState(Checked):
     """The state of an optimizer between two steps; its arrays are never written to, so states may share them.
 
     Attributes:
@@ -35,7 +35,7 @@ class OptimizerState:
     moments: tuple[np.ndarray, ...]
 
     def check_state(self) -> None:
-        """Refuses what no optimizer makes. ValueError: the moments are not float32 [D], one for all."""
+        """Check shapes and ranges. ValueError: the moments are not float32 [D], one for all."""
         check_counts(steps=self.steps)
         if not self.moments:
             raise ValueError("the optimizer has no moments, expected one or more")
@@ -43,7 +43,7 @@ class OptimizerState:
             check_array("a moment", moment, self.moments[0].shape if self.moments[0].ndim == 1 else [None], np.float32)
 
     def check_dimension(self, center: Genome, expected: int) -> None:
-        """Refuses what is not of a center's optimizer.
+        """Check the moments against a center and its optimizer.
 
         Args:
             center: The genome.
@@ -80,7 +80,7 @@ class Adam:
     """Name of the optimizer."""
 
     def init(self, dimension: int) -> OptimizerState:
-        """Makes the state before the first step.
+        """Make the state before the first step.
 
         Args:
             dimension: Length of the vector, D.
@@ -91,13 +91,13 @@ class Adam:
         return OptimizerState(0, (np.zeros(dimension, np.float32), np.zeros(dimension, np.float32)))
 
     def check_state(self, state: OptimizerState, center: Genome) -> None:
-        """Refuses another optimizer's state. ValueError: it is not of Adam, or not of this center."""
+        """Check a state. ValueError: it is not of Adam, or not of this center."""
         state.check_dimension(center, 2)
         if (state.moments[1] < 0).any():
             raise ValueError("the mean of the squared gradient has numbers below 0")
 
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
-        """Computes one step.
+        """Compute one step.
 
         Args:
             state: The state before the step.
@@ -135,7 +135,7 @@ class SGD:
     """Name of the optimizer."""
 
     def init(self, dimension: int) -> OptimizerState:
-        """Makes the state before the first step.
+        """Make the state before the first step.
 
         Args:
             dimension: Length of the vector, D.
@@ -146,11 +146,11 @@ class SGD:
         return OptimizerState(0, (np.zeros(dimension, np.float32),))
 
     def check_state(self, state: OptimizerState, center: Genome) -> None:
-        """Refuses another optimizer's state. ValueError: it is not of SGD, or not of this center."""
+        """Check a state. ValueError: it is not of SGD, or not of this center."""
         state.check_dimension(center, 1)
 
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
-        """Computes one step.
+        """Compute one step.
 
         Args:
             state: The state before the step.
@@ -189,7 +189,7 @@ def _mixed(stays: float, mean: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _checked(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Returns the gradient as float32 [D] if it is [D] and finite."""
+    """Return the gradient as float32 [D] if it is [D] and finite."""
     given = np.asarray(gradient)
     if given.shape != shape:
         raise ValueError(f"gradient has shape {list(given.shape)}, expected {list(shape)}")

@@ -87,7 +87,7 @@ def summary(config: Config) -> str:
         )
         if value is not None
     ]
-    population = getattr(config.algorithm, "population", None)  # a user's own algorithm may have none
+    population = config.tables()["algorithm"].get("population")  # an algorithm of the user's may have none
     return (
         f"{config.algorithm_name} on {config.env.name} with {config.network}, "
         + ("" if population is None else f"population {population:,}, ")

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from neuroevo.algorithms.base import Algorithm, low_rank
+from neuroevo.algorithms.base import Algorithm
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.config.named import named_code
 from neuroevo.config.schema import SECTIONS, Config, Env
@@ -98,7 +98,7 @@ def _check(given: Translation, source: str) -> Config:
         found += wrong
     if "network" in made:
         found += _network_problems(made["network"], environment)
-    if "network" in made and "algorithm" in made and low_rank(made["algorithm"]) and made["network"].dtype != "float32":
+    if "network" in made and "algorithm" in made and made["algorithm"].low_rank and made["network"].dtype != "float32":
         reason = f"{algorithm_name} mutates with low rank, which is for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
     found = [problem.renamed(given.names) for problem in found]

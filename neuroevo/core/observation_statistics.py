@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from neuroevo.core.arrays import check_array, check_counts
+from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.errors import UserError
 
 CLIP = 5.0
@@ -22,7 +22,7 @@ _LEAST_VARIANCE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class Normalizer:
+class Normalizer(Checked):
     """Normalizes the observations of one generation: float32(clip((x - mean) / std, -CLIP, CLIP)), in float64.
 
     Attributes:
@@ -62,7 +62,7 @@ def _nothing() -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class ObservationStatistics:
+class ObservationStatistics(Checked):
     """Running statistics of all observations so far, each of n numbers; not hashable, since it compares arrays.
 
     Attributes:

@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from neuroevo.core import version
+from neuroevo.core.archive import Archive
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs.npy import read_array
 from neuroevo.runs.paths import ELITES, METRICS
 from neuroevo.runs.pickles import seal_of
 from neuroevo.runs.state_codec import Encoded, decode, encode
-from neuroevo.runs.state_types import check_fields
+from neuroevo.runs.state_types import check_fields, hints_of
 from neuroevo.system.directory import Directory
 from neuroevo.system.reading import open_regular, parse_json
 from neuroevo.training.elite_evaluation import PendingEvaluation
@@ -196,7 +197,7 @@ def _decoded(rest: io.BytesIO, version: int, state_type: type) -> Checkpoint:
     arrays = [read_array(rest) for _ in range(count)]
     if rest.read(1):
         raise ValueError(f"something follows its {count} arrays")
-    values = [body["algorithm"], body["pending"], body["observation_statistics"]]
+    values = [_current(body["algorithm"], body, state_type), body["pending"], body["observation_statistics"]]
     algorithm, pending, observation_statistics = decode(
         Encoded(values, body["genomes"], arrays, body["centers"]),
         state_type,
@@ -223,6 +224,24 @@ def _decoded(rest: io.BytesIO, version: int, state_type: type) -> Checkpoint:
     if seal is not None and not isinstance(seal, str):
         raise ValueError(f"seal is {str(seal)[:80]}, expected text")
     return Checkpoint(state, origin, lengths, seal)
+
+
+def _current(state: Any, body: Mapping[str, Any], state_type: type) -> Any:
+    """Return an algorithm's state with the fields that its class has now.
+
+    Before states had a base class, some lacked its generation and steps, which are those of the run, or called the
+    generation `finished`; an archive was the array of its behaviors.
+    """
+    if not (isinstance(state, dict) and isinstance(state.get("fields"), dict)):
+        return state
+    hints = hints_of(state_type)
+    own = {name: body[name] for name in ("generation", "steps") if name in hints} | state["fields"]
+    if "finished" in own and "finished" not in hints:
+        own["generation"] = own.pop("finished")
+    for name, value in own.items():
+        if hints.get(name) is Archive and not (isinstance(value, dict) and "fields" in value):
+            own[name] = {"fields": {"behaviors": value, "genomes": [], "fitness": None}}
+    return {**state, "fields": own}
 
 
 _FOREIGN = f"is not a {FORMAT}: its first line does not say so"

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import BUDGETS, Config
@@ -260,9 +261,7 @@ def _changes(before: Config, after: Config) -> dict[str, list[Any]]:
 
 def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:
     """The state with the fork's seed, cut-off and number of test episodes."""
-    seed, algorithm = after.training.seed, state.algorithm
-    if any(field.name == "seed" for field in dataclasses.fields(algorithm)):
-        algorithm = replace(algorithm, seed=seed)
+    algorithm = replace(state.algorithm, seed=after.training.seed)
     steps = state.max_episode_steps
     if before.training.max_episode_steps != after.training.max_episode_steps:
         steps = parse_max_episode_steps(after.training.max_episode_steps).start
@@ -294,16 +293,11 @@ def _shaping_keys(before: Any, after: Any) -> list[str]:
     return alone or names
 
 
-def _shape(algorithm: Any) -> Any:
-    """What of an algorithm shapes its state: recorded behaviors, optimizer, and how the first state is built."""
-    kinds = {
-        field.name: type(value).__name__
-        for field in dataclasses.fields(algorithm)
-        if field.name == "optimizer" and dataclasses.is_dataclass(value := getattr(algorithm, field.name))
-    }
+def _shape(algorithm: Algorithm) -> Any:
+    """Return what of an algorithm shapes its state: recorded behaviors, its own layout, and the first state's."""
     encoded = encode(algorithm.init(0))
     built = [_outline(value) for value in encoded.values], [array.shape for array in encoded.arrays]
-    return algorithm.behavior, kinds, built
+    return algorithm.behavior, algorithm.state_layout, built
 
 
 def _outline(value: Any) -> Any:

@@ -132,10 +132,8 @@ def _newest_checkpoint(path: Path, config: Config, trust: bool) -> tuple[Checkpo
 
 
 def _check_state(checkpoint: Checkpoint, config: Config) -> None:
-    """ValueError: the state is not of this configuration; an algorithm says so by a method check_state(state)."""
-    check = getattr(config.algorithm, "check_state", None)
-    if callable(check):
-        check(checkpoint.state.algorithm)
+    """Check a state against the configuration. ValueError: it was made with another one."""
+    config.algorithm.check_state(checkpoint.state.algorithm)
     tests = config.training.test_episodes
     for each in checkpoint.state.pending:
         if len(each.steps) != tests:

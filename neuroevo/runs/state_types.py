@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.core.arrays import Checked
+
 _MANY = (tuple, list, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable)
 _TABLES = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
@@ -20,8 +22,7 @@ _TABLES = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 def check_fields(value: Any, where: str) -> None:
     """Checks a dataclass: each field against its type, then what the class itself knows of its values.
 
-    A class that knows more than types, such as shapes, has a method check_state(), which raises ValueError. What is
-    inside of dataclasses that are fields of this one is not looked at.
+    One derived from Checked also checks itself. Dataclasses that are fields of this one are not looked into.
 
     Args:
         value: The dataclass.
@@ -36,10 +37,9 @@ def check_fields(value: Any, where: str) -> None:
         if not fits(own, hint):
             expected = getattr(hint, "__name__", None) if isinstance(hint, type) else None
             raise ValueError(f"{where}.{each.name} is {_shown(own)}, expected {expected or hint}")
-    check = getattr(value, "check_state", None)
-    if callable(check):
+    if isinstance(value, Checked):
         try:
-            check()
+            value.check_state()
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from neuroevo.algorithms.base import low_rank
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Evaluator
@@ -80,7 +79,7 @@ def make_evaluator(
         slots=config.hardware.slots,
         engine=config.hardware.engine,
         behavior=behavior or config.recorded_behavior,
-        rank=low_rank(config.algorithm),
+        rank=config.algorithm.low_rank,
         reference_batch=reference_batch,
     )
 
@@ -107,7 +106,7 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.algorithm.behavior is not None:
         reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
-    if low_rank(config.algorithm):
+    if config.algorithm.low_rank:
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     for key in ("lanes", "slots", "engine"):
@@ -171,7 +170,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         networks=networks,
         device=hardware.device,
         behavior=config.recorded_behavior,
-        rank=low_rank(config.algorithm),
+        rank=config.algorithm.low_rank,
         lanes=hardware.lanes,
         slots=hardware.slots,
         engine=hardware.engine,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from neuroevo.config.schema import Training
-from neuroevo.core.arrays import check_array
+from neuroevo.core.arrays import Checked, check_array
 from neuroevo.core.episode import Episode, EpisodeResults, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -50,7 +50,7 @@ def elite_evaluation_priority(generation: int) -> int:
 
 
 @dataclass(frozen=True)
-class PendingEvaluation:
+class PendingEvaluation(Checked):
     """A finished generation whose elite's evaluation is not over, as a checkpoint holds it. E: test episodes.
 
     Attributes:

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.core.arrays import check_array, check_counts
+from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class PhaseRecord:
+class PhaseRecord(Checked):
     """The episodes of one phase of a generation. All numbers are 0 if the phase has no episodes.
 
     Attributes:
@@ -66,7 +66,7 @@ NOT_EVALUATED = EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, st
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationRecord:
+class GenerationRecord(Checked):
     """A finished generation whose elite has not been evaluated yet.
 
     Attributes:
@@ -208,6 +208,7 @@ COLUMNS = ("generation", *_VALUES)
 
 CHECKSUM = "crc32"
 """The last key of a line of metrics.jsonl, which is no metric's name either."""
+ARCHIVE = "archive"  # the size of the algorithm's archive of behaviors, where it has one
 RETRIES = "retries"  # the one metric of some runs that is not their algorithm's
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played, low_rank
+from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.low_rank_es import LowRankES
@@ -82,8 +82,8 @@ def test_estimate_of_a_linear_fitness_points_uphill():
 
 
 def test_ranks_of_algorithms():
-    assert low_rank(LowRankES()) == 1 and low_rank(LowRankES(rank=5)) == 5
-    assert low_rank(ES()) == low_rank(GA()) == low_rank(object()) == 0
+    assert LowRankES().low_rank == 1 and LowRankES(rank=5).low_rank == 5
+    assert ES().low_rank == GA().low_rank == 0
 
 
 @pytest.mark.parametrize("rank", [0, 65, 1.5, "1"])

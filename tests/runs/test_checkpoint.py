@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from neuroevo.algorithms.base import State
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
 from neuroevo.core.genome import Genome
@@ -34,7 +35,7 @@ class Inner:
 
 
 @dataclass(frozen=True)
-class State:
+class Everything(State):
     genome: Genome | None
     genomes: tuple[Genome, ...]
     numbers: tuple[float | int | bool | None, ...]
@@ -46,7 +47,8 @@ class State:
 numbers = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False))
 inners = st.builds(Inner, arrays, st.text())
 states = st.builds(
-    State,
+    Everything,
+    seeds,
     st.none() | genomes,
     st.lists(genomes, max_size=4).map(tuple),
     st.lists(numbers, max_size=4).map(tuple),
@@ -75,7 +77,7 @@ def test_any_state_comes_back(state, generation, seconds):
     checkpoint = Checkpoint(
         TrainState(state, generation, 5000, 17, seconds), {"env": {"name": "x"}}, {"metrics.jsonl": 3}
     )
-    again = from_bytes(to_bytes(checkpoint), State)
+    again = from_bytes(to_bytes(checkpoint), Everything)
     assert same(again.state.algorithm, state)
     assert (again.state.generation, again.state.max_episode_steps, again.state.steps) == (generation, 5000, 17)
     assert again.state.seconds == seconds
@@ -94,7 +96,7 @@ def test_every_algorithms_states_come_back(name, tmp_path):
 
 
 @dataclass(frozen=True)
-class Holds:
+class Holds(State):
     value: object
 
 
@@ -110,11 +112,11 @@ class Holds:
 )
 def test_what_a_checkpoint_does_not_hold(value, message):
     with pytest.raises(ValueError, match=message):
-        to_bytes(Checkpoint(TrainState(Holds(value), 0, 1), {}, {}))
+        to_bytes(Checkpoint(TrainState(Holds(0, value), 0, 1), {}, {}))
 
 
 def small():
-    state = TrainState(State(Genome(5).child(6, 0.5), (), (1.5,), np.arange(3.0), None, ()), 12, 5000, 99, 1.25)
+    state = TrainState(Everything(3, Genome(5).child(6, 0.5), (), (1.5,), np.arange(3.0), None, ()), 12, 5000, 99, 1.25)
     return to_bytes(Checkpoint(state, {"training": {"seed": 1}}, {"metrics.jsonl": 10}))
 
 
@@ -124,17 +126,17 @@ def test_every_flipped_bit_is_noticed():
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8
         with pytest.raises(CheckpointError):
-            from_bytes(bytes(flipped), State)
+            from_bytes(bytes(flipped), Everything)
 
 
 def test_every_truncation_is_noticed():
     data = small()
     for length in range(len(data)):
         with pytest.raises(CheckpointError, match="is damaged: .* bytes|is not a neuroevo checkpoint"):
-            from_bytes(data[:length], State)
+            from_bytes(data[:length], Everything)
     content = len(data.split(b"\n", 1)[1])
     with pytest.raises(CheckpointError, match=f"is damaged: {content + 1} bytes .* {content}$"):
-        from_bytes(data + b"x", State)
+        from_bytes(data + b"x", Everything)
 
 
 def with_head(**changes):
@@ -159,7 +161,7 @@ def test_foreign_files(data, message, tmp_path):
     path = tmp_path / "generation-000001.ckpt"
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match=message):
-        load(path, State)
+        load(path, Everything)
 
 
 def test_a_whole_file_of_something_else_is_refused():
@@ -167,7 +169,7 @@ def test_a_whole_file_of_something_else_is_refused():
     head = {"format": "neuroevo checkpoint", "version": VERSION, "bytes": len(content)}
     head["sha256"] = hashlib.sha256(content).hexdigest()
     with pytest.raises(CheckpointError, match=r"second line is \[1, 2\]"):
-        from_bytes(json.dumps(head).encode() + b"\n" + content, State)
+        from_bytes(json.dumps(head).encode() + b"\n" + content, Everything)
 
 
 def test_an_array_whose_header_is_no_python():
@@ -175,7 +177,7 @@ def test_an_array_whose_header_is_no_python():
     content = content.replace(b", }", b"(, }", 1)
     head = {**json.loads(first), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     with pytest.raises(CheckpointError, match="does not fit"):
-        from_bytes(json.dumps(head).encode() + b"\n" + content, State)
+        from_bytes(json.dumps(head).encode() + b"\n" + content, Everything)
 
 
 def test_another_algorithms_state_is_refused():
@@ -185,7 +187,7 @@ def test_another_algorithms_state_is_refused():
 
 def test_a_missing_file(tmp_path):
     with pytest.raises(CheckpointError, match="No such file"):
-        load(tmp_path / "absent", State)
+        load(tmp_path / "absent", Everything)
 
 
 def test_relatives_take_little_room():
@@ -197,6 +199,6 @@ def test_relatives_take_little_room():
         for seed in range(30):
             genome = genome.child(2**62 + 30 * parent + seed, 0.002)
         parents.append(genome)
-    encoded = encode(State(parents[0], tuple(parents), (), np.zeros(0), None, ()))
-    assert decode(encoded, State)[0].genomes == tuple(parents)
+    encoded = encode(Everything(0, parents[0], tuple(parents), (), np.zeros(0), None, ()))
+    assert decode(encoded, Everything)[0].genomes == tuple(parents)
     assert len(json.dumps(encoded.genomes)) < 60_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from neuroevo.algorithms.base import Unvalidated
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
@@ -55,7 +54,7 @@ def default_metric(base: Config) -> str:
     Returns:
         The column.
     """
-    return "fitness_mean" if isinstance(base.algorithm, Unvalidated) else VALIDATION
+    return VALIDATION if base.algorithm.validates else "fitness_mean"
 
 
 def _metric_problems(
@@ -80,7 +79,7 @@ def _metric_problems(
 
 def _is_unvalidated(tables: Mapping[str, Any], algorithm: Any) -> bool:
     try:
-        return isinstance(config_of(tables, {"algorithm.name": algorithm}).algorithm, Unvalidated)
+        return not config_of(tables, {"algorithm.name": algorithm}).algorithm.validates
     except UserError:  # probe() reports it
         return False
 
