@@ -32,7 +32,7 @@ class CMASampler(Sampler):
         self.optimizer.tell(list(zip(self.asked, -fitness, strict=True)))
 
     def mean(self) -> np.ndarray:
-        """Return the vector that is tested, [D]: the best one of a generation may only have been lucky in its episodes."""
+        """Return the vector that is tested, [D]: the best of a generation may only have been lucky in its episodes."""
         return self.optimizer.mean
 
 

@@ -291,7 +291,7 @@ MODULES = {
     "class Plain(GA): pass\n",
     "own_none": "class Other: pass\n",
     "own_state": HEAD + "from neuroevo.core.settings import settings\n\n@settings\nclass Bad(GA):\n    pass\n\n"
-    "Bad.state_type = dict\n\n@settings\nclass None_(Bad):\n    state_type = Algorithm.state_type\n",
+    "Bad.state_type = dict\n\n@settings\nclass Not(Bad):\n    state_type = Algorithm.state_type\n",
 }
 
 
@@ -319,12 +319,13 @@ def folder(tmp_path, monkeypatch):
         ("own_wrong:make", "own_wrong ({folder}/own_wrong.py) has no class make: expected one of GA, Plain"),
         ("own_wrong:number", "own_wrong ({folder}/own_wrong.py) has no class number: expected one of GA, Plain"),
         ("own_wrong:Half", "Half lacks init, tell, elite: expected every abstract method of its base class"),
-        ("own_wrong:Algorithm", "Algorithm lacks init, ask, tell, elite: expected every abstract method of its base class"),
+        ("own_wrong:Algorithm", "Algorithm lacks init, ask, tell, elite: "
+         "expected every abstract method of its base class"),
         ("own_none:Other", "Other is not an algorithm: expected a subclass of neuroevo.algorithms.base.Algorithm with "
          "init, ask, tell, elite"),
         ("own_wrong:Plain", "Plain is not decorated: expected a class decorated with neuroevo.core.settings.settings"),
         ("own_state:Bad", "Bad.state_type: expected a frozen dataclass derived from neuroevo.algorithms.base.State"),
-        ("own_state:None_", "None_.state_type: expected a frozen dataclass derived from neuroevo.algorithms.base.State"),
+        ("own_state:Not", "Not.state_type: expected a frozen dataclass derived from neuroevo.algorithms.base.State"),
         ("own_zero:X", "importing own_zero raises ZeroDivisionError: division by zero ({folder}/own_zero.py, line 2)"),
         ("own_exit:X", "importing own_exit raises SystemExit: 3 ({folder}/own_exit.py, line 2)"),
         ("own_lines:X", "importing own_lines raises RuntimeError: one two ({folder}/own_lines.py, line 1)"),

@@ -1,6 +1,7 @@
 """The generation loop with a toy evaluator: episodes, budgets, cut-offs, records, and going on from a state."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
