@@ -76,7 +76,7 @@ class CMAES(Unvalidated):  # nobody plays validation episodes
 
     def tell(self, state: CMAESState, population: Played, weights: Weights) -> CMAESState:
         """Adds the vectors as they were played, rounded to 32 bits, and their fitness."""
-        vectors = np.stack([genome.base.vector for genome in population.genomes])
+        vectors = np.stack([genome.root.vector for genome in population.genomes])
         fitness = finite(population.fitness, len(vectors))
         told = CMAESState(state.seed, state.start, (*state.vectors, vectors), (*state.fitness, fitness))
         mean = Genome(Center(self._optimizer(told, weights).mean))

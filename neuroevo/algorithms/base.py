@@ -24,7 +24,7 @@ import numpy as np
 
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +159,7 @@ def novelties(algorithm: Any, state: Any, population: Played) -> np.ndarray | No
     return measure(state, population) if callable(measure) else None
 
 
-def low_rank(algorithm: Any) -> int:
-    """The rank of the last mutation of an algorithm's genomes.
-
-    Args:
-        algorithm: An Algorithm. One whose genomes have such mutations says so by an attribute low_rank.
-
-    Returns:
-        A number in [1, 64]; 0 where there are none.
-    """
-    rank = getattr(algorithm, "low_rank", 0)
-    return rank if isinstance(rank, int) else 0
+def mutation_kind(algorithm: Any) -> Kind:
+    """Return the kind of the mutations of an algorithm's populations: its attribute mutation_kind, or Gaussian."""
+    kind: Kind = getattr(algorithm, "mutation_kind", GAUSSIAN)
+    return kind

@@ -22,7 +22,7 @@ from neuroevo.algorithms.schedules import Schedule, shortest, value_at
 from neuroevo.algorithms.selection import finite
 from neuroevo.core.arrays import check_counts
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.core.settings import Count, settings
 
@@ -73,9 +73,9 @@ class ES(Unvalidated):
     behavior: ClassVar[None] = None
 
     @property
-    def low_rank(self) -> int:
-        """The rank of the noise; 0: all weights have noise of their own."""
-        return 0
+    def mutation_kind(self) -> Kind:
+        """The kind of the pairs' noise."""
+        return GAUSSIAN
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> ESState:
         """Makes the state before generation 0.
@@ -93,7 +93,7 @@ class ES(Unvalidated):
     def ask(self, state: ESState, weights: Weights) -> list[Genome]:
         """Returns the center's antithetic pairs, plus before minus."""
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
-        return antithetic_pairs(state.center, seeds, self._sigma(state), self.low_rank)
+        return antithetic_pairs(state.center, seeds, self._sigma(state), self.mutation_kind)
 
     def tell(self, state: ESState, population: Played, weights: Weights) -> ESState:
         """Moves the center by one optimizer step.
@@ -103,7 +103,7 @@ class ES(Unvalidated):
         """
         shaped = centered_ranks(finite(population.fitness, len(population.genomes)))
         theta = weights.theta(state.center)
-        gradient = estimate(shaped, population.genomes, weights, len(theta))
+        gradient = estimate(shaped, population.genomes, weights)
         after, optimizer = ascend(theta, gradient, self.optimizer, state.optimizer, self.weight_decay)
         length = norm(theta)
         return ESState(
@@ -134,11 +134,11 @@ class ES(Unvalidated):
 
         OpenAI's code prints the squares of the two norms.
         """
-        base = after.center.base
-        assert isinstance(base, Center)  # as tell() leaves it
+        center = after.center.root
+        assert isinstance(center, Center)  # as tell() leaves it
         return {
             "sigma": shortest(self._sigma(before)),
-            "theta_norm": norm(base.vector),
+            "theta_norm": norm(center.vector),
             "gradient_norm": after.gradient_norm,
             "update_ratio": after.update_ratio,
         }

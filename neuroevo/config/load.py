@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from neuroevo.algorithms.base import Algorithm, low_rank
+from neuroevo.algorithms.base import Algorithm, mutation_kind
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.config.named import named_code
 from neuroevo.config.schema import SECTIONS, Config, Env
@@ -18,6 +18,7 @@ from neuroevo.config.sources import apply_all, parse, read, text_of
 from neuroevo.config.suggestions import respell
 from neuroevo.config.trust import allowed, is_of_run
 from neuroevo.config.uber2018 import Translation
+from neuroevo.core.genome import LowRank
 from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
 from neuroevo.core.user_module import only
 from neuroevo.envs import registry
@@ -98,7 +99,8 @@ def _check(given: Translation, source: str) -> Config:
         found += wrong
     if "network" in made:
         found += _network_problems(made["network"], environment)
-    if "network" in made and "algorithm" in made and low_rank(made["algorithm"]) and made["network"].dtype != "float32":
+    low_rank = "algorithm" in made and isinstance(mutation_kind(made["algorithm"]), LowRank)
+    if low_rank and "network" in made and made["network"].dtype != "float32":
         reason = f"{algorithm_name} mutates with low rank, which is for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
     found = [problem.renamed(given.names) for problem in found]

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from neuroevo.algorithms.base import low_rank
+from neuroevo.algorithms.base import mutation_kind
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Evaluator
+from neuroevo.core.genome import LowRank
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.core.user_module import kept_modules
 from neuroevo.runs.folder import RunFolder, log
@@ -80,7 +81,7 @@ def make_evaluator(
         slots=config.hardware.slots,
         engine=config.hardware.engine,
         behavior=behavior or config.recorded_behavior,
-        rank=low_rank(config.algorithm),
+        kind=mutation_kind(config.algorithm),
         reference_batch=reference_batch,
     )
 
@@ -107,7 +108,7 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.algorithm.behavior is not None:
         reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
-    if low_rank(config.algorithm):
+    if isinstance(mutation_kind(config.algorithm), LowRank):
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     for key in ("lanes", "slots", "engine"):
@@ -171,7 +172,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         networks=networks,
         device=hardware.device,
         behavior=config.recorded_behavior,
-        rank=low_rank(config.algorithm),
+        kind=mutation_kind(config.algorithm),
         lanes=hardware.lanes,
         slots=hardware.slots,
         engine=hardware.engine,

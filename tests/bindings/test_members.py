@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from neuroevo.core.errors import NativeError
+from neuroevo.core.genome import LowRank
 from neuroevo.native import library
 from neuroevo.native.noise import low_rank_noise_sum, noise_sum
 from neuroevo.native.population import Population
@@ -31,7 +32,7 @@ def noise_of(seed: int, rank: int) -> np.ndarray:
 
 @pytest.mark.parametrize("rank", [1, 2, 7])
 def test_a_member_is_its_center_and_the_noise(rank):
-    population = Population([NETWORK], 6, float_rows=2, rank=rank)
+    population = Population([NETWORK], 6, float_rows=2, kind=LowRank(rank))
     population.init([0, 1], [0, 0], [1, 2])
     population.perturb([0, 1], [0, 1], [3, 4], [0.1, 0.1])
     population.perturb([2, 3, 4, 5], [0, 1, 0, 0], [7, 7, 8, 8], [0.5, 0.5, 0.25, -0.25])

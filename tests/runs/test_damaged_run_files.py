@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 
 from neuroevo.core.errors import UserError
-from neuroevo.runs import genome_json
 from neuroevo.runs.checkpoint import VERSION, CheckpointError, from_bytes, load, to_bytes, version_of
 from neuroevo.runs.elites import newest_elite, read_elites
 from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
@@ -264,13 +263,6 @@ def test_a_file_of_zeros_or_a_pipe_is_not_read(checkpoints, tmp_path):
         with bounded(16), pytest.raises(CheckpointError, match=message):
             load(tmp_path / name, ALGORITHM["ga"].state_type)
         assert version_of(tmp_path / name) == (VERSION if name == "large" else None)
-
-
-def test_as_many_mutations_as_are_read_are_written(checkpoints, monkeypatch):
-    monkeypatch.setattr(genome_json, "MAX_MUTATIONS", 5)
-    assert genomes_from_json(genomes_to_json(FAMILY)) == FAMILY
-    with pytest.raises(ValueError, match="more than 5 mutations"):
-        genomes_to_json([*FAMILY, FAMILY[-2]])
 
 
 def test_a_center_without_its_weights(checkpoints):
