@@ -67,10 +67,8 @@ def test_mistakes_name_the_value():
         low_rank_noise_sum(NETWORK, 1, [1], [1.0], 5)
     with pytest.raises(ValueError, match="weight 1 is nan"):
         low_rank_noise_sum(NETWORK, 1, [1, 2], [1.0, np.nan], D)
-    with pytest.raises(NativeError, match="rank is 65, expected 1 to 64"):
-        Population([NETWORK], 4, float_rows=1, rank=65)
     with pytest.raises(ValueError, match="rank is 1 with dtype int8, expected float32"):
-        Population(["input uint8 4; dense 3 1.0"], 4, dtype="int8", float_rows=1, rank=1)
-    population = Population([NETWORK], 4, float_rows=1, rank=1)
+        Population(["input uint8 4; dense 3 1.0"], 4, dtype="int8", float_rows=1, kind=LowRank(1))
+    population = Population([NETWORK], 4, float_rows=1, kind=LowRank(1))
     with pytest.raises(NativeError, match="row 1 is a member"):
         population.init([1], [0], [1])

@@ -95,7 +95,7 @@ def test_sums_do_not_depend_on_when_episodes_end_and_are_told_of(seed):
         booked += over
         first = min(set(range(13)) - set(booked))
         assert set(batch._waiting) == {index for index in booked if index >= first} - without  # and no others
-        assert all(waiting.root is None for waiting in batch._waiting.values())  # nor what they were rows of
+        assert all(waiting.base is None for waiting in batch._waiting.values())  # nor what they were rows of
     assert batch._waiting == {} and batch.left == 0 and batch.outcomes.failures == failures
     assert np.array_equal(batch.outcomes.observation_sums, expected)
 

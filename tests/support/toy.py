@@ -50,7 +50,6 @@ class ToyWeights:
     def noise_sum(
         self, seeds: Sequence[int], factors: Sequence[float], network: int = 0, kind: Kind = GAUSSIAN
     ) -> np.ndarray:
-        assert network == 0
         drawn = [low_rank_noise(seed, kind.rank) if isinstance(kind, LowRank) else noise(seed) for seed in seeds]
         terms = [factor * each for factor, each in zip(factors, drawn, strict=True)]
         return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
