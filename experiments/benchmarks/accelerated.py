@@ -56,7 +56,7 @@ def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         centers = {"fresh": Genome(0), "trained": _trained(Path(folder))}
     for name, center in centers.items():
-        if center.chain or not isinstance(center.base, Center):
+        if center.mutations or not isinstance(center.root, Center):
             center = Genome(Center(both.theta(center)))
         genomes = [
             center.child(seed // 2, float(np.float32(_SIGMA)) * (1 - seed % 2 * 2)) for seed in range(_POPULATION)

@@ -20,7 +20,7 @@ from experiments.benchmarks.programs import ROOT, median_ratio
 from experiments.benchmarks.sleeping import LONGEST, SHORTEST, STEP_SECONDS
 from neuroevo.core.episode import Episode
 from neuroevo.core.evaluator import Evaluator
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, grow
 from neuroevo.networks.network import Network
 
 _SLEEPING = "gymnasium:experiments.benchmarks.sleeping:Sleeping-v0"
@@ -91,7 +91,7 @@ def _driver(rounds: int) -> dict[str, float]:
 
     rng = np.random.default_rng(0)
     parents = [
-        Genome(number, tuple((int(seed), _SCALE) for seed in rng.integers(2**62, size=_DEPTH)))
+        grow(Genome(number), tuple((int(seed), _SCALE) for seed in rng.integers(2**62, size=_DEPTH)))
         for number in range(_PARENTS)
     ]
 

@@ -74,7 +74,7 @@ class CMAES(Algorithm):
 
     def tell(self, state: CMAESState, population: Played, weights: Weights) -> CMAESState:
         """Add the vectors as they were played, rounded to 32 bits, and their fitness."""
-        vectors = np.stack([genome.base.vector for genome in population.genomes])
+        vectors = np.stack([genome.root.vector for genome in population.genomes])
         fitness = finite(population.fitness, len(vectors))
         told = replace(
             state,

@@ -18,9 +18,9 @@ import numpy as np
 from neuroevo.accelerated import noise
 from neuroevo.accelerated.networks import initial_scales
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Mutation
 from neuroevo.native.population import Population
-from neuroevo.native.weights import base_seed, vector_of
+from neuroevo.native.weights import root_seed, vector_of
 
 _KEPT_BYTES = 512e6
 _NO_PLACE = -1
@@ -49,17 +49,14 @@ class GenomeRows(ABC):
             float32 [K, D], an array of NumPy or JAX.
 
         Raises:
-            UserError: A genome's center has another size, or its last mutation is of low rank.
+            UserError: A genome's center has another size, or a mutation is not Gaussian.
         """
-        for each in genomes:
-            if each is not None and each.rank:
-                raise UserError(f"a genome's last mutation has rank {each.rank}, expected none on the accelerator")
         origins = [None if each is None or _is_random(each) else (each.parent or each) for each in genomes]
         table = {each: place for place, each in enumerate(dict.fromkeys(each for each in origins if each is not None))}
         rows = [self._row(each) for each in table]
         places = np.array([_NO_PLACE if each is None else table[each] for each in origins], np.int32)
-        seeds = [None if each is None or not _is_random(each) else base_seed(each) for each in genomes]
-        last = [each.chain[-1] if each is not None and each.chain else None for each in genomes]
+        seeds = [None if each is None or not _is_random(each) else root_seed(each) for each in genomes]
+        last = [None if each is None or each.mutation is None else _gaussian(each.mutation) for each in genomes]
         return self._made(seeds, rows, places, last)
 
     @abstractmethod
@@ -82,20 +79,21 @@ class GenomeRows(ABC):
 
     def _row(self, genome: Genome) -> Any:
         """The weights of one, by way of its nearest ancestor that is kept."""
-        ancestor, chain = genome, []
-        while ancestor not in self._kept and ancestor.chain:
-            chain.append(ancestor.chain[-1])
-            ancestor = Genome(ancestor.base, ancestor.chain[:-1], ancestor.network)
-        row = self._kept[ancestor] if ancestor in self._kept else self._base(ancestor)
-        for seed, scale in reversed(chain):
+        mutations = []
+        for ancestor in genome.line():
+            if ancestor in self._kept or ancestor.mutation is None:
+                break
+            mutations.append(_gaussian(ancestor.mutation))
+        row = self._kept[ancestor] if ancestor in self._kept else self._root(ancestor)
+        for seed, scale in reversed(mutations):
             row = self._mutated(row, seed, scale)
         self._keep(genome, row)
         return row
 
-    def _base(self, genome: Genome) -> Any:
-        if isinstance(genome.base, Center):
-            return vector_of(genome.base, genome.network, [self._dimension])
-        return self._initial(genome.base)
+    def _root(self, genome: Genome) -> Any:
+        if isinstance(genome.root, Center):
+            return vector_of(genome.root, genome.network, [self._dimension])
+        return self._initial(genome.root)
 
     def _keep(self, genome: Genome, row: Any) -> None:
         self._kept[genome] = row
@@ -193,8 +191,15 @@ class NativeRows(GenomeRows):
 
 
 def _is_random(genome: Genome) -> bool:
-    """Whether it is a seed alone."""
-    return not genome.chain and not isinstance(genome.base, Center)
+    """Return whether a genome is a seed alone."""
+    return genome.mutation is None and not isinstance(genome.root, Center)
+
+
+def _gaussian(mutation: Mutation) -> tuple[int, float]:
+    """Return seed and scale of a mutation. UserError: it is of another kind."""
+    if mutation.kind != GAUSSIAN:
+        raise UserError(f"a genome has a mutation of kind {mutation.kind}, expected Gaussian noise on the accelerator")
+    return mutation.seed, mutation.scale
 
 
 @jax.jit

@@ -15,28 +15,28 @@ from pydantic import Field, Strict
 
 from neuroevo.algorithms.optimizers import Optimizer, OptimizerState
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 
 # The type of the setting weight_decay: weight_decay * theta is subtracted from the estimate.
 WeightDecay = Annotated[float, Strict(), Field(ge=0, le=1e6)]
 
 
-def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, rank: int = 0) -> list[Genome]:
+def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, kind: Kind = GAUSSIAN) -> list[Genome]:
     """Add sigma * noise to the center and subtract it, for each of P seeds.
 
     Args:
         center: The genome in the middle of every pair.
         seeds: The noise seeds of the P pairs.
         sigma: Standard deviation of the noise, a value that float32 represents exactly.
-        rank: Of the noise; 0: all weights have noise of their own.
+        kind: Of the noise.
 
     Returns:
         2P genomes: plus and minus of the first seed, plus and minus of the second, and so on.
     """
-    return [center.child(seed, scale, rank) for seed in seeds for scale in (sigma, -sigma)]
+    return [center.child(seed, scale, kind) for seed in seeds for scale in (sigma, -sigma)]
 
 
-def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights, dimension: int) -> np.ndarray:
+def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights) -> np.ndarray:
     """Estimate the gradient of fitness: the sum over pairs of (shaped+ - shaped-) * noise, divided by 2P.
 
     As in Uber's 2018 code, the sum is not divided by sigma.
@@ -45,16 +45,13 @@ def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights, di
         shaped: Shaped fitness of each genome, float64 [2P].
         genomes: The 2P genomes in the order of antithetic_pairs().
         weights: The networks, which sum the noise.
-        dimension: Length of theta, D.
 
     Returns:
         The direction in which fitness increases, float32 [D].
     """
-    seeds = [genome.chain[-1][0] for genome in genomes[::2]]
+    mutations = [genome.mutation for genome in genomes[::2] if genome.mutation is not None]
     factors = (shaped[::2] - shaped[1::2]) / len(genomes)
-    if genomes[0].rank:
-        return weights.low_rank_noise_sum(seeds, factors, genomes[0].network, genomes[0].rank)
-    return weights.noise_sum(seeds, factors, dimension)
+    return weights.noise_sum([each.seed for each in mutations], factors, genomes[0].network, mutations[0].kind)
 
 
 def ascend(

@@ -24,7 +24,7 @@ from neuroevo.core.archive import Archive
 from neuroevo.core.arrays import Checked, check_counts
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +89,9 @@ class Algorithm(ABC):
         return None
 
     @property
-    def low_rank(self) -> int:
-        """Rank of the mutations of a population's genomes, in [1, 64]; 0: all weights have noise of their own."""
-        return 0
+    def mutation_kind(self) -> Kind:
+        """The kind of the mutations of a population's genomes."""
+        return GAUSSIAN
 
     @property
     def validates(self) -> bool:

@@ -72,7 +72,7 @@ class ES(Algorithm):
     def ask(self, state: ESState, weights: Weights) -> list[Genome]:
         """Return the center's antithetic pairs, plus before minus."""
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
-        return antithetic_pairs(state.center, seeds, scale_at(self.sigma, state), self.low_rank)
+        return antithetic_pairs(state.center, seeds, scale_at(self.sigma, state), self.mutation_kind)
 
     def tell(self, state: ESState, population: Played, weights: Weights) -> ESState:
         """Move the center by one optimizer step.
@@ -82,7 +82,7 @@ class ES(Algorithm):
         """
         shaped = centered_ranks(finite(population.fitness, len(population.genomes)))
         theta = weights.theta(state.center)
-        gradient = estimate(shaped, population.genomes, weights, len(theta))
+        gradient = estimate(shaped, population.genomes, weights)
         after, optimizer = ascend(theta, gradient, self.optimizer, state.optimizer, self.weight_decay)
         length = norm(theta)
         return ESState(
@@ -109,11 +109,11 @@ class ES(Algorithm):
 
         OpenAI's code prints the squares of the two norms.
         """
-        base = after.center.base
-        assert isinstance(base, Center)  # as tell() leaves it
+        center = after.center.root
+        assert isinstance(center, Center)  # as tell() leaves it
         return {
             "sigma": shortest(scale_at(self.sigma, before)),
-            "theta_norm": norm(base.vector),
+            "theta_norm": norm(center.vector),
             "gradient_norm": after.gradient_norm,
             "update_ratio": after.update_ratio,
         }

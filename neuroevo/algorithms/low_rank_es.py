@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from neuroevo.algorithms.es import ES
-from neuroevo.core.genome import MAX_RANK
+from neuroevo.core.genome import MAX_RANK, LowRank
 from neuroevo.core.settings import settings, whole
 
 
@@ -25,6 +25,6 @@ class LowRankES(ES):
     """Rank of each matrix's noise (r), in [1, 64]. 1 suffices for control."""
 
     @property
-    def low_rank(self) -> int:
-        """The rank of the noise."""
-        return self.rank
+    def mutation_kind(self) -> LowRank:
+        """The kind of the pairs' noise."""
+        return LowRank(self.rank)

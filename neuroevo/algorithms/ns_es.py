@@ -164,7 +164,7 @@ class NSES(Algorithm):
         shaped = self.reward_weight * centered_ranks(fitness) + (1.0 - self.reward_weight) * novel
         center, optimizer = state.centers[state.chosen], state.optimizers[state.chosen]
         theta = weights.theta(center)
-        gradient = estimate(shaped, population.genomes, weights, len(theta))
+        gradient = estimate(shaped, population.genomes, weights)
         theta, optimizer = ascend(theta, gradient, self.optimizer, optimizer, self.weight_decay)
         mean, highest = mean_and_highest(score)
         return replace(

@@ -54,8 +54,8 @@ class OptimizerState(Checked):
         """
         if len(self.moments) != expected:
             raise ValueError(f"an optimizer has {len(self.moments)} moments, expected {expected}")
-        if isinstance(center.base, Center) and self.moments[0].shape != center.base.vector.shape:
-            shape = list(center.base.vector.shape)
+        if isinstance(center.root, Center) and self.moments[0].shape != center.root.vector.shape:
+            shape = list(center.root.vector.shape)
             raise ValueError(f"moments are {list(self.moments[0].shape)}, expected {shape} as the center")
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroevo.config.schema import Config
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import GAUSSIAN, Genome, LowRank
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
-from neuroevo.rollout.parent_cache import needed_rows
+from neuroevo.rollout.row_cache import needed_rows
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,14 @@ class Replay:
         shown = self.pool.observation_dtype.name, self.pool.observation_shape
         self.network = network_text(layers, *shown, self.pool.num_actions)
         self.weights = NativeWeights([self.network])
-        rank = max((genome.rank for genome in genomes), default=0)
-        held = needed_rows(genomes, rank) if rank else list(genomes)
-        count, dtype = len(held) + (len(genomes) if rank else 0), config.network.dtype
-        self.population = Population([self.network], count, dtype=dtype, float_rows=len(held), rank=rank)
+        kind = next((each.mutation.kind for each in genomes if _is_member(each) and each.mutation), GAUSSIAN)
+        members = isinstance(kind, LowRank)
+        held = needed_rows(genomes, kind) if members else list(genomes)
+        count, dtype = len(held) + (len(genomes) if members else 0), config.network.dtype
+        self.population = Population([self.network], count, dtype=dtype, float_rows=len(held), kind=kind)
         self.population.assign(range(len(held)), [0] * len(held), np.stack([self.weights.theta(each) for each in held]))
         self._slots = np.arange(len(genomes))
-        self.rows = self._slots if not rank else self._rows_of(genomes, held)
+        self.rows = self._slots if not members else self._rows_of(genomes, held)
         if reference_batch is not None:
             self.population.set_reference(reference_batch)
         self.population.prepare(self.rows)
@@ -93,10 +94,10 @@ class Replay:
         """The row of each genome, int64 [M]: one of those held, or one behind them that this makes a member."""
         rows = []
         for slot, genome in enumerate(genomes):
-            if genome.rank and genome.parent is not None:
-                (seed, scale), source = genome.chain[-1], held.index(genome.parent)
-                self.population.perturb([len(held) + slot], [source], [seed], [scale])
-            rows.append(len(held) + slot if genome.rank else held.index(genome))
+            if _is_member(genome) and genome.mutation is not None and genome.parent is not None:
+                source, mutation = held.index(genome.parent), genome.mutation
+                self.population.perturb([len(held) + slot], [source], [mutation.seed], [mutation.scale])
+            rows.append(len(held) + slot if _is_member(genome) else held.index(genome))
         return np.array(rows, np.int64)
 
     def play(self, seed: int, max_episode_steps: int = 0) -> Iterator[ReplayStep]:
@@ -125,3 +126,8 @@ class Replay:
             steps[moved] += 1
             playing[moved] = ~dones
             yield ReplayStep(moved, playing.copy(), returns.copy(), steps.copy(), actions)
+
+
+def _is_member(genome: Genome) -> bool:
+    """Return whether a genome's last mutation is of low rank, so that it has no weights of its own."""
+    return genome.mutation is not None and isinstance(genome.mutation.kind, LowRank)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import GAUSSIAN, Genome, Kind, LowRank
 from neuroevo.core.problems import ConfigError, did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
@@ -121,6 +121,7 @@ class Rollout:
             library.set_threads(threads)
         self.threads = library.get_threads()
         low_rank = genomes == "low_rank"
+        self._kind: Kind = LowRank(rank) if low_rank else GAUSSIAN
         default_lanes, default_slots = default_layout(self.threads, chosen, images is False, members=low_rank)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self.setup = {
@@ -142,11 +143,11 @@ class Rollout:
             parent_rows=1,
             backend=backend or library.BACKENDS[chosen],
             engine=make_engine(engine, chosen, self.lanes),
-            rank=rank if low_rank else 0,
+            kind=self._kind,
         )
         self.frame_skip = self._pipeline.frame_skip
         self._seed, self._submitted = seed, 0
-        self._genomes, self._rank = genomes, rank
+        self._genomes = genomes
         if genomes != "random":  # row 0 holds the center, or what all play
             self._pipeline.init_row(0, 0, seed)
             self._pipeline.prepare_rows([0])
@@ -181,11 +182,11 @@ class Rollout:
         if self._genomes == "random":
             return Genome(seed)
         one = Genome(self._seed)
-        return one if self._genomes == "same" else one.child(seed, _SIGMA, self._rank)
+        return one if self._genomes == "same" else one.child(seed, _SIGMA, self._kind)
 
     def _source(self, genome: Genome) -> Source:
         """Where its weights come from."""
-        return None if self._genomes == "random" else 0, genome.chain
+        return None if self._genomes == "random" else 0, genome.mutations
 
     def __enter__(self) -> Rollout:
         return self

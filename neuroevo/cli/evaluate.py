@@ -120,7 +120,7 @@ def _of_run(
     reader = RunReader(run, trust=trust)
     generation, elite = reader.elite(generation)
     config, network = _here(reader.config, device, threads), reader.config.network
-    mutations, note = len(elite.genome.chain), ""
+    mutations, note = elite.genome.depth, ""
     facts: dict[str, Any] = {"generation": generation}
     if env is None and not overrides:
         evaluator = make_evaluator(config, reader.reference_batch())

@@ -6,6 +6,7 @@ import atexit
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -82,10 +83,9 @@ class ClusterEvaluator(Closing):
             return batch
         with self._closed_on_failure(), deferred_signals():
             self._require_open()
-            bases = (episode.genome.base for episode in episodes)
-            centers = {base.name: base for base in bases if isinstance(base, Center)}
             table = table_of(episodes, self._network)
-            where = ray.put(table), [self._reference(centers[name]) for name in table.centers]
+            vectors = [self._reference(center) for center in table.tree.centers]
+            where = ray.put(replace(table, tree=table.tree.without_weights())), vectors
             number, self._next_batch = self._next_batch, self._next_batch + 1
             self._dispatcher.add(number, Sent(batch, episodes, priority, where))
         return batch

@@ -22,7 +22,7 @@ from neuroevo.core.behavior import Behavior
 from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center
+from neuroevo.core.genome import GAUSSIAN, Center, Kind
 from neuroevo.core.user_module import KeptModule, keep
 from neuroevo.networks.network import Network
 from neuroevo.system.tensorflow_import import be_lean
@@ -39,7 +39,7 @@ class PlayerSettings:
         networks: What the networks of genomes count from 0.
         device: "auto", "cpu" or "gpu".
         behavior: What to record of each episode; None: nothing.
-        rank: Of genomes' last mutations, as LocalEvaluator takes it.
+        kind: Of the populations' mutations, as LocalEvaluator takes it.
         lanes: Lanes of each player; None: chosen from its machine.
         slots: Slots of each lane, likewise.
         engine: What runs the lanes: "auto", "native" or "tensorflow".
@@ -56,7 +56,7 @@ class PlayerSettings:
     lanes: int | None = None
     slots: int | None = None
     engine: str = "auto"
-    rank: int = 0
+    kind: Kind = GAUSSIAN
     origin: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, KeptModule] = field(default_factory=dict)
 
@@ -145,7 +145,7 @@ class Player(Closing):
             slots=settings.slots,
             engine=settings.engine,
             behavior=settings.behavior,
-            rank=settings.rank,
+            kind=settings.kind,
             reference_batch=reference_batch,
         )
         self._fetch = fetch

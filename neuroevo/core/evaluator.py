@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from neuroevo.core.episode import Batch, Episode, OnResults, Outcomes
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 
 
 @dataclass(frozen=True)
@@ -103,26 +103,16 @@ class Weights(Protocol):
     def theta(self, genome: Genome) -> np.ndarray:
         """Returns the weights of a genome, float32 [D]."""
 
-    def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
-        """Computes the sum of weights[i] * noise(seeds[i]), with the noise that mutations with these seeds add.
+    def noise_sum(
+        self, seeds: Sequence[int], factors: Sequence[float] | np.ndarray, network: int = 0, kind: Kind = GAUSSIAN
+    ) -> np.ndarray:
+        """Return the sum of factors[i] * noise(seeds[i]), with the noise that mutations with these seeds add.
 
         Args:
-            seeds: N noise seeds.
-            weights: The N factors.
-            dimension: Length of the noise vectors, D.
-
-        Returns:
-            float32 [D].
-        """
-
-    def low_rank_noise_sum(self, seeds: Sequence[int], weights: Sequence[float], network: int, rank: int) -> np.ndarray:
-        """Computes the same sum of the noise that mutations of this rank add.
-
-        Args:
-            seeds: N noise seeds.
-            weights: The N factors.
+            seeds: Noise seeds, [N].
+            factors: [N].
             network: Index of the network that is mutated.
-            rank: Of the noise, in [1, 64].
+            kind: Of the noise; that of a scaled mutation is summed before it is scaled.
 
         Returns:
             float32 [D of the network].

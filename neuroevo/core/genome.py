@@ -1,22 +1,28 @@
-"""A genome: the seeds that determine a network's weights, instead of the weights (Such et al. 2017, section 3).
+"""Genomes: the seeds that determine a network's weights, instead of the weights (Such et al. 2017, section 3).
 
-theta = init(base), then for each (seed, scale) of the chain in order: theta += scale * noise(seed). Algorithms that
-move a dense vector, such as evolution strategies, use it as the base, a Center; offspring are again seeds in the chain.
-The last mutation may be one of low rank (Sarkar et al. 2025), whose noise is a product of thin matrices in each layer:
-custom_ops/networks/low_rank.h.
+A genome is a node of a tree. A root is a seed of initial weights, or a `Center`: a dense vector, for algorithms that
+move one. Every other genome is a parent and one mutation:
+
+    theta(child) = theta(parent) + scale * noise(seed)
+
+The kind of a mutation determines its noise: `GAUSSIAN`, `LowRank` (Sarkar et al. 2025), or `Scaled` weight by weight.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 
 SEED_BITS = 63  # seeds are non-negative int64, the widest integer that TensorFlow, JSON and NumPy all carry unchanged
 CENTER_PREFIX = "sha256:"
-MAX_RANK = 64  # of a mutation
+MAX_RANK = 64  # of a mutation's noise
+_DIGEST_BYTES = 16
 
 
 class Center:
@@ -47,7 +53,7 @@ class Center:
 
     @classmethod
     def named(cls, name: str) -> Center:
-        """Makes a center from its name alone; reading its vector raises LookupError.
+        """Make a center from its name alone; reading its vector raises LookupError.
 
         Args:
             name: The name of another center.
@@ -61,7 +67,7 @@ class Center:
 
     @property
     def vector(self) -> np.ndarray:
-        """The weights, float32 [D], read-only.
+        """Return the weights, float32 [D], read-only.
 
         Raises:
             LookupError: Only the name is known.
@@ -72,7 +78,7 @@ class Center:
 
     @property
     def has_weights(self) -> bool:
-        """Whether the vector is known, and not only the name."""
+        """Return whether the vector is known, and not only the name."""
         return self._vector is not None
 
     def __eq__(self, other: object) -> bool:
@@ -86,41 +92,178 @@ class Center:
 
 
 @dataclass(frozen=True)
-class Genome:
-    """A base and a chain of mutations.
+class Gaussian:
+    """Independent standard normal noise for each weight."""
+
+    def __str__(self) -> str:
+        return "Gaussian"
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """Noise that is a product of thin matrices in each layer: custom_ops/networks/low_rank.h.
+
+    Networks are evaluated without making the weights of such a genome, which therefore cannot have children.
 
     Attributes:
-        base: Seed of the initial weights, in [0, 2**63), or a Center in their place.
-        chain: Mutations in order. Each is a noise seed in [0, 2**63) and a scale that float32 represents exactly.
-        network: Index of the network in the population's list of networks.
-        rank: Rank of the last mutation's noise, in [1, MAX_RANK]; 0: all weights have noise of their own, as every
-            other mutation has it.
+        rank: Columns of the thin matrices, in [1, MAX_RANK].
     """
 
-    base: int | Center
-    chain: tuple[tuple[int, float], ...] = ()
-    network: int = 0
-    rank: int = 0
+    rank: int
 
-    def child(self, seed: int, scale: float, rank: int = 0) -> Genome:
-        """Returns this genome with one more mutation.
+    def __post_init__(self) -> None:
+        if not _is_whole(self.rank) or not 1 <= self.rank <= MAX_RANK:
+            raise ValueError(f"rank of a mutation is {str(self.rank)[:80]}, expected a whole number in [1, {MAX_RANK}]")
+
+    def __str__(self) -> str:
+        return f"rank {self.rank}"
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Gaussian noise, multiplied weight by weight: a standard deviation for each weight.
+
+    Attributes:
+        spread: The factors, one for each weight.
+    """
+
+    spread: Center
+
+    def __str__(self) -> str:
+        return "scaled"
+
+
+Kind = Gaussian | LowRank | Scaled
+"""The kinds of a mutation's noise."""
+GAUSSIAN = Gaussian()
+
+
+class Mutation(NamedTuple):
+    """A step from a parent to a child.
+
+    Attributes:
+        seed: Of the noise, in [0, 2**63).
+        scale: Factor of the noise, a value that float32 represents exactly.
+        kind: Of the noise.
+    """
+
+    seed: int
+    scale: float
+    kind: Kind = GAUSSIAN
+
+
+class Genome:
+    """A root, or a child of another genome; immutable, and equal to every genome with the same digest.
+
+    Args:
+        root: Seed of the initial weights, in [0, 2**63), or a Center in their place.
+        network: Index of the network in the population's list of networks.
+
+    Attributes:
+        root: Of the tree that the genome is in.
+        network: Likewise.
+        parent: The genome without its last mutation; None for a root.
+        mutation: The last mutation; None for a root.
+        depth: How many mutations lie between the root and the genome.
+        digest: A hash of the root and all mutations, 16 bytes.
+
+    Raises:
+        ValueError: The root is neither a Center nor a seed.
+    """
+
+    __slots__ = _FIELDS = ("root", "network", "parent", "mutation", "depth", "digest")
+    root: int | Center
+    network: int
+    parent: Genome | None
+    mutation: Mutation | None
+    depth: int
+    digest: bytes
+
+    def __init__(self, root: int | Center, network: int = 0):
+        root = root if isinstance(root, Center) else _checked_seed("root", root)
+        name = root.name if isinstance(root, Center) else str(root)
+        self._set(root, int(network), None, None, 0, _hash(f"{name}/{int(network)}".encode()))
+
+    def child(self, seed: int, scale: float, kind: Kind = GAUSSIAN) -> Genome:
+        """Return the genome that a mutation makes of this one.
 
         Args:
-            seed: Noise seed, in [0, 2**63).
+            seed: Of the noise, in [0, 2**63).
             scale: Factor of the noise, a value that float32 represents exactly.
-            rank: Of the noise, as the attribute.
+            kind: Of the noise.
 
         Returns:
-            The offspring.
+            The child.
 
         Raises:
-            ValueError: This genome's own last mutation is of low rank: nothing can follow it.
+            ValueError: The seed is out of range, or this genome's own mutation is of low rank: it cannot have children.
         """
-        if self.rank:
-            raise ValueError(f"a genome's last mutation has rank {self.rank}, expected 0 for it to have a child")
-        return Genome(self.base, (*self.chain, (seed, scale)), self.network, rank)
+        if self.mutation is not None and isinstance(self.mutation.kind, LowRank):
+            raise ValueError(f"a genome's last mutation has rank {self.mutation.kind.rank}: it cannot have a child")
+        mutation = Mutation(_checked_seed("seed", seed), float(scale), kind)
+        name = "" if isinstance(kind, Gaussian) else kind.spread.name if isinstance(kind, Scaled) else str(kind)
+        digest = _hash(self.digest + struct.pack("<qd", mutation.seed, mutation.scale) + name.encode())
+        child = Genome.__new__(Genome)
+        child._set(self.root, self.network, self, mutation, self.depth + 1, digest)
+        return child
 
     @property
-    def parent(self) -> Genome | None:
-        """The genome without its last mutation, or None if it has no mutation."""
-        return Genome(self.base, self.chain[:-1], self.network) if self.chain else None
+    def mutations(self) -> tuple[Mutation, ...]:
+        """Return all mutations from the root on."""
+        return tuple(reversed([each.mutation for each in self.line() if each.mutation is not None]))
+
+    def line(self) -> Iterator[Genome]:
+        """Iterate over the genome, its parent, and so on to the root."""
+        at: Genome | None = self
+        while at is not None:
+            yield at
+            at = at.parent
+
+    def _set(self, *values: object) -> None:
+        for name, value in zip(self._FIELDS, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{name} of a genome cannot be changed: genomes are immutable")
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, Genome) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"Genome({self.root}, network={self.network}, depth={self.depth}, digest={self.digest.hex()})"
+
+    def __reduce__(self) -> tuple[object, ...]:  # not by its parent, whose own parents would be a recursion
+        return _rebuild, (self.root, self.network, self.mutations)
+
+
+def grow(genome: Genome, mutations: Iterable[tuple[int, float] | Mutation]) -> Genome:
+    """Return the descendant of a genome after several mutations.
+
+    Args:
+        genome: Where they start.
+        mutations: Seed, scale and, where it is not Gaussian, the kind of each, in order.
+    """
+    for mutation in mutations:
+        genome = genome.child(*mutation)
+    return genome
+
+
+def _rebuild(root: int | Center, network: int, mutations: Iterable[Mutation]) -> Genome:
+    return grow(Genome(root, network), mutations)
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def _checked_seed(name: str, seed: int) -> int:
+    if not _is_whole(seed) or not 0 <= int(seed) < 2**SEED_BITS:
+        raise ValueError(f"{name} of a genome is {str(seed)[:80]}, expected a whole number in [0, 2**{SEED_BITS})")
+    return int(seed)
+
+
+def _hash(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).digest()

@@ -143,7 +143,7 @@ def _genome(run: InspectedRun, reader: RunReader, member: Member) -> Genome:
     """A member's genome, with its center's weights if it has one. UserError: it is not known any more."""
     if run.members.kept(member.generation):
         genome = run.members.genome(member.generation, member.index)
-        if not isinstance(genome.base, Center):
+        if not isinstance(genome.root, Center):
             return genome
     return read_population(reader, member.generation).genomes[member.index]
 
@@ -175,6 +175,8 @@ def _outcome(watched: Watched, fitness: float, reader: RunReader) -> dict[str, A
 
 def _genome_text(genome: Genome) -> dict[str, Any]:
     """A genome as the page shows it; seeds are text, since a browser's numbers have 53 bits."""
-    base = genome.base.name if isinstance(genome.base, Center) else str(genome.base)
-    last = [[str(seed), scale] for seed, scale in genome.chain[-_SHOWN_MUTATIONS:]]
-    return {"base": base, "mutations": len(genome.chain), "last": last, "rank": genome.rank}
+    root = genome.root.name if isinstance(genome.root, Center) else str(genome.root)
+    mutations = genome.mutations[-_SHOWN_MUTATIONS:]
+    last = [[str(each.seed), each.scale] for each in mutations]
+    kind = str(mutations[-1].kind) if mutations else ""
+    return {"root": root, "mutations": genome.depth, "last": last, "kind": kind}

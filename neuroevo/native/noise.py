@@ -20,7 +20,9 @@ _PIECES = {"cpu": (1 << 26, 1 << 9), "gpu": (1 << 35, 1 << 18)}
 _PRODUCTS, _LEAST_SEEDS = 1 << 29, 32
 
 
-def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *, device: str = "cpu") -> np.ndarray:
+def noise_sum(
+    seeds: Sequence[int], weights: Sequence[float] | np.ndarray, dimension: int, *, device: str = "cpu"
+) -> np.ndarray:
     """Computes the sum of weights[i] * noise(seeds[i]), with bit for bit the noise that Population.perturb adds.
 
     Products are exact. They are added in float64 in the order of the list, and the sum is rounded to float32: the bits
@@ -55,7 +57,7 @@ def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *,
 
 
 def low_rank_noise_sum(
-    network: str, rank: int, seeds: Sequence[int], weights: Sequence[float], dimension: int
+    network: str, rank: int, seeds: Sequence[int], weights: Sequence[float] | np.ndarray, dimension: int
 ) -> np.ndarray:
     """Computes the sum of weights[i] * the noise of rank `rank` that Population.perturb gives members of seeds[i].
 
@@ -118,7 +120,7 @@ def _checked_seeds(seeds: Sequence[int]) -> np.ndarray:
     return noise_seeds
 
 
-def _checked_weights(values: Sequence[float], shape: tuple[int, ...]) -> np.ndarray:
+def _checked_weights(values: Sequence[float] | np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Returns the weights as float32 [N]. ValueError: the shape is another one, or a weight is not finite."""
     given = np.asarray(values, np.float64)
     if given.shape != shape:

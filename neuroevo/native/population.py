@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from neuroevo.core.genome import GAUSSIAN, Kind, LowRank
 from neuroevo.native.ffi import indices, ref, shaped, sized, strings
 from neuroevo.native.library import BACKENDS, call, core, cuda
 from neuroevo.networks.layers import take_apart
@@ -39,7 +40,7 @@ class Population:
         backend: str = "cpu",
         dtype: str = "float32",
         float_rows: int | None = None,
-        rank: int = 0,
+        kind: Kind = GAUSSIAN,
     ):
         """Makes the rows, which hold nothing yet.
 
@@ -50,8 +51,8 @@ class Population:
             dtype: What networks are evaluated in, "float32" or "int8".
             float_rows: With int8, rows from this one on keep no float32 weights: they cannot be read, and perturb
                 starts from them only in place and only after init or assign. None: all keep them.
-            rank: With float32, rows from float_rows on are members of this rank, in [1, 64]: they refer to one of the
-                other rows, their center, and only perturb fills them. 0: there are none.
+            kind: Of the mutations. With float32 and noise of low rank, rows from float_rows on are members: they refer
+                to one of the other rows, their center, and only perturb fills them.
 
         Raises:
             NativeError: A network, the backend or a size is not possible.
@@ -62,10 +63,10 @@ class Population:
         texts = strings(networks)
         floats = -1 if float_rows is None else float_rows
         made = ref(self._handle)
-        if rank and dtype == "float32":
-            call("population_make_low_rank", backend.encode(), texts, len(texts), rows, floats, rank, made)
-        elif rank:
-            raise ValueError(f"rank is {rank} with dtype {dtype}, expected float32")
+        if isinstance(kind, LowRank):
+            if dtype != "float32":
+                raise ValueError(f"rank is {kind.rank} with dtype {dtype}, expected float32")
+            call("population_make_low_rank", backend.encode(), texts, len(texts), rows, floats, kind.rank, made)
         else:
             call("population_make", backend.encode(), texts, len(texts), rows, dtype.encode(), floats, made)
         self.dimensions = [self._dimension(network) for network in range(len(networks))]

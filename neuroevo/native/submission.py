@@ -9,13 +9,13 @@ import numpy as np
 
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, LowRank, Mutation
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.ffi import Episodes, shaped
-from neuroevo.native.weights import base_seed, thetas_of
+from neuroevo.native.weights import root_seed, thetas_of
 
-# The row that a genome's weights start from, None for its base, and the mutations that follow.
-Source = tuple[int | None, tuple[tuple[int, float], ...]]
+# The row of the ancestor that a genome's weights start from, None for its root, and the mutations that follow.
+Source = tuple[int | None, Sequence[Mutation]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +86,8 @@ class Submission:
         )
 
 
-def _from_its_base(genome: Genome) -> Source:
-    return None, genome.chain
+def _from_its_root(genome: Genome) -> Source:
+    return None, genome.mutations
 
 
 def pack(
@@ -96,7 +96,7 @@ def pack(
     frame_skip: int,
     dimensions: Sequence[int],
     first_id: int = 0,
-    source: Callable[[Genome], Source] = _from_its_base,
+    source: Callable[[Genome], Source] = _from_its_root,
     normalizers: Mapping[Normalizer | None, int] | None = None,
 ) -> Submission:
     """Episodes as arrays. Those of equal genomes share one.
@@ -107,7 +107,7 @@ def pack(
         dimensions: D of each network.
         first_id: The id of the first episode; the others follow it, and then, from the number of episodes on, the
             genomes, so that no two have the same.
-        source: Where the weights of a genome come from; by default from its base, by its whole chain.
+        source: Where the weights of a genome come from; by default from its root, by all its mutations.
         normalizers: Numbers in the env pool of those that the episodes have; None: they have none.
 
     Raises:
@@ -116,9 +116,9 @@ def pack(
     numbers: Mapping[Normalizer | None, int] = {None: -1, **(normalizers or {})}
     places = {genome: index for index, genome in enumerate(dict.fromkeys(episode.genome for episode in episodes))}
     sources = [source(genome) for genome in places]
-    for genome, (row, chain) in zip(places, sources, strict=True):
-        if genome.rank and (row is None or len(chain) != 1):
-            raise UserError(f"a genome's mutation of rank {genome.rank} has no row of its parent to start from")
+    for row, chain in sources:
+        if chain and isinstance(chain[-1].kind, LowRank) and (row is None or len(chain) != 1):
+            raise UserError(f"a mutation of rank {chain[-1].kind.rank} has no row of its parent to start from")
     dense = [genome if row is None else None for genome, (row, _) in zip(places, sources, strict=True)]
     genome_thetas, thetas = thetas_of(dense, dimensions)
     mutations = [mutation for _, chain in sources for mutation in chain]
@@ -132,11 +132,11 @@ def pack(
         genome_ids=np.arange(first_genome, first_genome + len(places), dtype=np.int64),
         genome_networks=np.array([genome.network for genome in places], np.int32),
         genome_sources=_int64([-1 if row is None else row for row, _ in sources]),
-        genome_seeds=_int64([base_seed(genome) for genome in places]),
+        genome_seeds=_int64([root_seed(genome) for genome in places]),
         genome_thetas=genome_thetas,
         chain_splits=np.cumsum([0, *(len(chain) for _, chain in sources)], dtype=np.int64),
-        chain_seeds=_int64([seed for seed, _ in mutations]),
-        chain_scales=np.array([scale for _, scale in mutations], np.float32),
+        chain_seeds=_int64([mutation.seed for mutation in mutations]),
+        chain_scales=np.array([mutation.scale for mutation in mutations], np.float32),
         thetas=thetas,
     )
 

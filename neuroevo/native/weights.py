@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation
 from neuroevo.native.noise import low_rank_noise_sum, noise_sum
 from neuroevo.native.population import Population
 
@@ -42,64 +42,56 @@ class NativeWeights:
         Raises:
             UserError: Its center has another size.
         """
-        if genome.rank:
-            return self._theta_of_member(genome)
+        mutation = genome.mutation
+        if mutation is not None and isinstance(mutation.kind, LowRank):
+            return self._theta_of_member(genome, mutation)
         population, network = self._population, genome.network
-        if isinstance(genome.base, Center):
+        if isinstance(genome.root, Center):
             _, thetas = thetas_of([genome], self.dimensions)
             population.assign([0], [network], thetas)
         else:
-            population.init([0], [network], [genome.base])
-        seeds, scales = zip(*genome.chain, strict=True) if genome.chain else ((), ())
+            population.init([0], [network], [genome.root])
+        mutations = genome.mutations
+        seeds, scales = [each.seed for each in mutations], [each.scale for each in mutations]
         population.perturb([0] * len(seeds), [0] * len(seeds), seeds, scales)
         return population.read([0])[0, : self.dimensions[network]]
 
-    def _theta_of_member(self, genome: Genome) -> np.ndarray:
-        parent = genome.parent
-        assert parent is not None  # a genome with a rank has a mutation
-        population, network = Population(self._networks, rows=2, float_rows=1, rank=genome.rank), genome.network
+    def _theta_of_member(self, genome: Genome, mutation: Mutation) -> np.ndarray:
+        assert genome.parent is not None
+        population, network = Population(self._networks, rows=2, float_rows=1, kind=mutation.kind), genome.network
         theta = np.zeros((1, max(self.dimensions)), np.float32)
-        theta[0, : self.dimensions[network]] = self.theta(parent)
+        theta[0, : self.dimensions[network]] = self.theta(genome.parent)
         population.assign([0], [network], theta)
-        (seed, scale) = genome.chain[-1]
-        population.perturb([1], [0], [seed], [scale])
+        population.perturb([1], [0], [mutation.seed], [mutation.scale])
         return population.read([1])[0, : self.dimensions[network]]
 
-    def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
-        """The sum of weights[i] * noise(seeds[i]).
+    def noise_sum(
+        self, seeds: Sequence[int], factors: Sequence[float] | np.ndarray, network: int = 0, kind: Kind = GAUSSIAN
+    ) -> np.ndarray:
+        """Return the sum of factors[i] * noise(seeds[i]), as the protocol Weights documents it.
 
         Args:
             seeds: [N].
-            weights: [N].
-            dimension: D.
+            factors: [N].
+            network: Index of the network that is mutated.
+            kind: Of the noise.
 
         Returns:
             float32 [D].
         """
-        return noise_sum(seeds, weights, dimension, device=self._device)
-
-    def low_rank_noise_sum(self, seeds: Sequence[int], weights: Sequence[float], network: int, rank: int) -> np.ndarray:
-        """The same sum of the noise of mutations of a rank.
-
-        Args:
-            seeds: [N].
-            weights: [N].
-            network: Which is mutated.
-            rank: In [1, 64].
-
-        Returns:
-            float32 [D].
-        """
-        return low_rank_noise_sum(self._networks[network], rank, seeds, weights, self.dimensions[network])
+        dimension = self.dimensions[network]
+        if isinstance(kind, LowRank):
+            return low_rank_noise_sum(self._networks[network], kind.rank, seeds, factors, dimension)
+        return noise_sum(seeds, factors, dimension, device=self._device)
 
 
-def base_seed(genome: Genome) -> int:
-    """The seed of the initial weights; 0 for a genome that has a dense vector instead.
+def root_seed(genome: Genome) -> int:
+    """Return the seed of the initial weights; 0 for a genome whose root is a center.
 
     Args:
-        genome: Any.
+        genome: The genome.
     """
-    return 0 if isinstance(genome.base, Center) else genome.base
+    return 0 if isinstance(genome.root, Center) else genome.root
 
 
 def vector_of(center: Center, network: int, dimensions: Sequence[int]) -> np.ndarray:
@@ -144,9 +136,9 @@ def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tu
     numbers: dict[Center, int] = {}
     vectors: list[np.ndarray] = []
     for i, genome in enumerate(genomes):
-        if genome is not None and isinstance(genome.base, Center):
-            vector = vector_of(genome.base, genome.network, dimensions)
-            theta_of[i] = numbers.setdefault(genome.base, len(vectors))
+        if genome is not None and isinstance(genome.root, Center):
+            vector = vector_of(genome.root, genome.network, dimensions)
+            theta_of[i] = numbers.setdefault(genome.root, len(vectors))
             if theta_of[i] == len(vectors):
                 vectors.append(vector)
     thetas = np.zeros((len(vectors), max(dimensions)), np.float32)

@@ -15,6 +15,7 @@ import numpy as np
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.episode import EpisodeResults
 from neuroevo.core.errors import UserError
+from neuroevo.core.genome import GAUSSIAN, Kind
 from neuroevo.core.problems import did_you_mean
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
@@ -96,7 +97,13 @@ class Engine(Protocol):
         """Makes environments."""
 
     def make_population(
-        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None, rank: int = 0
+        self,
+        networks: Sequence[str],
+        rows: int,
+        backend: str,
+        dtype: str,
+        float_rows: int | None = None,
+        kind: Kind = GAUSSIAN,
     ) -> EnginePopulation:
         """Makes rows."""
 
@@ -112,10 +119,16 @@ class NativeEngine:
         return EnvPool(env, slots)
 
     def make_population(
-        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None, rank: int = 0
+        self,
+        networks: Sequence[str],
+        rows: int,
+        backend: str,
+        dtype: str,
+        float_rows: int | None = None,
+        kind: Kind = GAUSSIAN,
     ) -> Population:
         """Makes rows."""
-        return Population(networks, rows, backend, dtype, float_rows, rank)
+        return Population(networks, rows, backend, dtype, float_rows, kind)
 
     def start(self, pool: EnvPool, population: Population, lanes: int, slots: int, first_row: int) -> Rollout:
         """Starts lanes."""

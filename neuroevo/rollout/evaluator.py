@@ -16,7 +16,7 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs import registry
@@ -26,8 +26,8 @@ from neuroevo.native.submission import pack
 from neuroevo.native.weights import NativeWeights, vector_of
 from neuroevo.networks.network import Network, check, named
 from neuroevo.rollout.engine import make_engine
-from neuroevo.rollout.parent_cache import ParentRows, needed_rows
 from neuroevo.rollout.pipeline import Pipeline
+from neuroevo.rollout.row_cache import RowCache, needed_rows
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
 _GPU_LANES = 3
@@ -53,8 +53,8 @@ class LocalEvaluator(Closing):
         engine: What runs the lanes: "native", "tensorflow", or "auto", which is the native core on the CPU; outcomes
             are the same.
         behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
-        rank: Of the last mutation of genomes that have a rank; 0: there are none. Otherwise a genome without a rank,
-            and the parent of one with it, takes one of the parent rows.
+        kind: Of the last mutations of a population. With one of low rank, the parents of such genomes and all genomes
+            without such a mutation take one of the parent rows each.
         reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default the evaluator
             plays 128 itself, at random from seed 0.
 
@@ -82,7 +82,7 @@ class LocalEvaluator(Closing):
         backend: str | None = None,
         engine: str = "auto",
         behavior: Behavior | None = None,
-        rank: int = 0,
+        kind: Kind = GAUSSIAN,
         reference_batch: np.ndarray | None = None,
     ):
         self.device = library.choose_device(device)
@@ -96,7 +96,9 @@ class LocalEvaluator(Closing):
             library.set_threads(threads)
         self.threads = library.get_threads()
         light = environment.image_observations is False  # numbers are observed: networks are small, steps short
-        default_lanes, default_slots = default_layout(self.threads, self.device, light, members=rank > 0)
+        default_lanes, default_slots = default_layout(
+            self.threads, self.device, light, members=isinstance(kind, LowRank)
+        )
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         self._pipeline = Pipeline(
             environment.spec,
@@ -107,10 +109,10 @@ class LocalEvaluator(Closing):
             backend=backend or library.BACKENDS[self.device],
             engine=make_engine(engine, self.device, self.lanes),
             behavior=behavior,
-            rank=rank,
+            kind=kind,
             reference_batch=reference_batch,
         )
-        self._rank = rank
+        self._kind = kind
         self.weights = NativeWeights(self._pipeline.network_texts, self.device)
         self.dimension = max(self._pipeline.dimensions)
         self.num_actions = self._pipeline.num_actions
@@ -118,7 +120,7 @@ class LocalEvaluator(Closing):
         self.behavior_size, self.behavior_dtype = self._pipeline.behavior_size, self._pipeline.behavior_dtype
         self.network_texts = self._pipeline.network_texts
         self.observation_size = math.prod(self._pipeline.observation_shape)
-        self._parents = ParentRows(self._pipeline.parent_rows)
+        self._parents = RowCache(self._pipeline.parent_rows)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = self._next_normalizer = 0
         self._busy_before = library.busy_seconds()
@@ -202,7 +204,7 @@ class LocalEvaluator(Closing):
         self, batch: Batch, episodes: Sequence[Episode], priority: int, parents: Iterable[Genome] | None
     ) -> None:
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
-        needed = needed_rows(genomes, self._rank)
+        needed = needed_rows(genomes, self._kind)
         self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)])
         sources = {genome: self._parents.source(genome) for genome in genomes}
         if any(self._parents.row(genome) is None for genome in needed):
@@ -231,18 +233,16 @@ class LocalEvaluator(Closing):
         in_use = frozenset().union(*(playing.rows for playing in list(self._playing.values())))
         for fill in self._parents.require(parents, in_use):
             if fill.source is None:
-                self._fill_from_base(fill.row, fill.genome)
-                if fill.chain:
-                    self._pipeline.perturb_row(fill.row, fill.row, fill.chain)
-            else:
-                self._pipeline.perturb_row(fill.row, fill.source, fill.chain)
+                self._fill_from_root(fill.row, fill.genome)
+            if fill.mutations:
+                self._pipeline.perturb_row(fill.row, fill.row if fill.source is None else fill.source, fill.mutations)
 
-    def _fill_from_base(self, row: int, genome: Genome) -> None:
-        if isinstance(genome.base, Center):
-            vector = vector_of(genome.base, genome.network, self._pipeline.dimensions)
+    def _fill_from_root(self, row: int, genome: Genome) -> None:
+        if isinstance(genome.root, Center):
+            vector = vector_of(genome.root, genome.network, self._pipeline.dimensions)
             self._pipeline.assign_row(row, genome.network, vector)
         else:
-            self._pipeline.init_row(row, genome.network, genome.base)
+            self._pipeline.init_row(row, genome.network, genome.root)
 
     def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
         """Makes a batch's normalizers known to the environments; their numbers there, which no other batch has."""
@@ -257,8 +257,8 @@ class LocalEvaluator(Closing):
 
 def _parents_of(genomes: Iterable[Genome]) -> list[Genome]:
     """The genomes that several of these are children of."""
-    children = Counter(genome.parent for genome in genomes if genome.chain)
-    return [parent for parent, count in children.items() if parent is not None and count > 1]
+    children = Counter(genome.parent for genome in genomes if genome.parent is not None)
+    return [parent for parent, count in children.items() if count > 1]
 
 
 def _check(networks: Sequence[Network], env: Environment) -> None:

@@ -17,6 +17,7 @@ from neuroevo.core.behavior import Behavior
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.episode import EpisodeResults
 from neuroevo.core.errors import NativeArgumentError, UserError
+from neuroevo.core.genome import GAUSSIAN, Kind, LowRank, Mutation
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.submission import Submission
 from neuroevo.networks.architectures import network_text
@@ -27,7 +28,7 @@ from neuroevo.rollout.reference_batch import draw_reference_batch
 _Made = TypeVar("_Made")
 _PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
 _MAX_PARENT_ROWS = 2048
-_CHAIN_PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
+_PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
 
 
 class Pipeline:
@@ -43,8 +44,8 @@ class Pipeline:
         backend: "cpu", "reference", or "cuda" for a GPU.
         engine: What runs the lanes; by default the native core.
         behavior: What to record of each episode; None: nothing.
-        rank: Not 0: the lanes' rows are members of this rank, whose centers are in the caller's rows; what else is
-            played has a row of the caller's, too.
+        kind: Of the genomes' last mutations. Of low rank: the lanes' rows are members, whose centers are in the
+            caller's rows; every other genome that is played has a row of the caller's, too.
         reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default of random play
             from seed 0. Networks without such layers need none.
 
@@ -68,15 +69,15 @@ class Pipeline:
         backend: str = "cpu",
         engine: Engine | None = None,
         behavior: Behavior | None = None,
-        rank: int = 0,
+        kind: Kind = GAUSSIAN,
         reference_batch: np.ndarray | None = None,
     ):
         dtypes = {network.dtype for network in networks}
         if len(dtypes) > 1:
             raise UserError(f"networks are evaluated in {' and '.join(sorted(dtypes))}, expected one of these for all")
         (dtype,) = dtypes
-        if rank and dtype != "float32":
-            raise UserError(f"networks are evaluated in {dtype}, expected float32 for mutations of rank {rank}")
+        if isinstance(kind, LowRank) and dtype != "float32":
+            raise UserError(f"networks are evaluated in {dtype}, expected float32 for mutations of rank {kind.rank}")
         self._engine: Engine = NativeEngine() if engine is None else engine
         self._layout = lanes, slots
         pool = _done(env.name, lambda: self._engine.make_env_pool(env, lanes * slots))
@@ -108,7 +109,7 @@ class Pipeline:
         self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype)
         # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
         rows = self.parent_rows + lanes * slots
-        population = _done("the population", lambda: make(rows, float_rows=self.parent_rows, rank=rank))
+        population = _done("the population", lambda: make(rows, float_rows=self.parent_rows, kind=kind))
         if prepares and reference_batch is not None:
             population.set_reference(reference_batch)
         self.population: EnginePopulation | None = population
@@ -174,15 +175,15 @@ class Pipeline:
         theta[0, : len(vector)] = vector
         self._parts()[1].assign([row], [network], theta)
 
-    def perturb_row(self, dst: int, src: int, chain: Sequence[tuple[int, float]]) -> None:
-        """Theta of dst = theta of src and then the chain's mutations (at least one); dst may be src.
+    def perturb_row(self, dst: int, src: int, mutations: Sequence[Mutation]) -> None:
+        """Set theta of dst to theta of src and then the mutations (at least one); dst may be src.
 
-        Signals are handled between pieces of the chain; an exception then leaves dst with some of the mutations.
+        Signals are handled between pieces of them; an exception then leaves dst with some of the mutations.
         """
-        for start in range(0, len(chain), _CHAIN_PIECE):
-            piece = chain[start : start + _CHAIN_PIECE]
+        for start in range(0, len(mutations), _PIECE):
+            piece = mutations[start : start + _PIECE]
             sources = [dst if start else src] + [dst] * (len(piece) - 1)
-            seeds, scales = [seed for seed, _ in piece], [scale for _, scale in piece]
+            seeds, scales = [each.seed for each in piece], [each.scale for each in piece]
             self._parts()[1].perturb([dst] * len(piece), sources, seeds, scales)
 
     def prepare_rows(self, rows: Sequence[int]) -> None:

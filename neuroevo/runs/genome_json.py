@@ -2,27 +2,23 @@
 
     {"base": 12, "network": 0, "same": 40, "chain": [[seed, scale], ...]}
 
-stands for the first 40 mutations of the previous genome, which has the same base and network, followed by these.
+is the genome after the first 40 mutations of the previous genome, which has the same root and network, and then these.
 Relatives share nearly all mutations, so the elites of G generations take O(G) instead of O(G squared) numbers. Seeds
-need 63 bits, so a JSON reader must not turn numbers into floats. A base that is a center is written as its name,
-"sha256:..."; its weights are kept elsewhere. A last mutation of low rank adds "rank", a number in [1, 64].
+need 63 bits, so a JSON reader must not turn numbers into floats. A root that is a center is written as its name,
+"sha256:..."; its weights are stored elsewhere. A scaled mutation is [seed, scale, name of its spread]; a last mutation
+of low rank adds "rank", a number in [1, 64].
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from neuroevo.core.bounds import MAX_COUNT
-from neuroevo.core.genome import CENTER_PREFIX, MAX_RANK, SEED_BITS, Center, Genome
-
-MAX_MUTATIONS = 1 << 25
-"""How many the genomes of a list may have together: 268 MB in memory, while a file of kilobytes can say "same" of any
-number. 31 genomes, as a genetic algorithm's checkpoint has, reach it after a million generations."""
+from neuroevo.core.genome import CENTER_PREFIX, GAUSSIAN, SEED_BITS, Center, Genome, LowRank, Mutation, Scaled
 
 _KEYS = {"base", "network", "same", "chain"}
 _CENTER = re.compile(f"{CENTER_PREFIX}[0-9a-f]{{64}}")
@@ -30,32 +26,33 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 
 def genome_to_json(genome: Genome, before: Genome | None = None) -> dict[str, Any]:
-    """Turns a genome into plain values for JSON.
+    """Encode a genome as plain values for JSON.
 
     Args:
         genome: The genome to write.
-        before: The genome that a reader will know already, whose shared mutations are left out; None writes all.
+        before: The genome that a reader has read before, whose shared mutations are left out; None writes all.
 
     Returns:
         The keys base, network, same and chain, as the module's docstring shows; and rank where it is not 0.
-
-    Raises:
-        ValueError: A seed is not a whole number in [0, 2**63), or the rank not one in [0, 64].
     """
-    same = 0
-    if before is not None and (before.base, before.network) == (genome.base, genome.network):
-        pairs = zip(before.chain, genome.chain, strict=False)
-        same = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(before.chain), len(genome.chain)))
-    chain = [[_seed("seed", seed), float(scale)] for seed, scale in genome.chain[same:]]
-    base = genome.base.name if isinstance(genome.base, Center) else _seed("base", genome.base)
-    written = {"base": base, "network": int(genome.network), "same": same, "chain": chain}
-    return {**written, "rank": _rank(genome.rank, bool(genome.chain))} if genome.rank else written
+    known = set() if before is None else {each.digest for each in before.line()}
+    chain: list[list[Any]] = []
+    for each in genome.line():
+        if each.digest in known or each.mutation is None:
+            break
+        seed, scale, kind = each.mutation
+        chain.append([seed, scale, *([kind.spread.name] if isinstance(kind, Scaled) else [])])
+    base = genome.root.name if isinstance(genome.root, Center) else genome.root
+    same = genome.depth - len(chain)
+    last = genome.mutation.kind if genome.mutation is not None else GAUSSIAN
+    rank = {"rank": int(last.rank)} if isinstance(last, LowRank) else {}
+    return {"base": base, "network": genome.network, "same": same, "chain": chain[::-1], **rank}
 
 
 def genome_from_json(
     value: Mapping[str, Any], before: Genome | None = None, centers: Mapping[str, Center] | None = None
 ) -> Genome:
-    """Reads a genome that genome_to_json wrote.
+    """Read a genome that genome_to_json wrote.
 
     Args:
         value: The keys base, network, same and chain, and perhaps rank.
@@ -74,25 +71,20 @@ def genome_from_json(
 
 
 class GenomeReader:
-    """Reads genomes one after another, each of which is written relative to the one before it.
-
-    Reading takes time and memory for what is written of each; only the genomes that are asked for are made whole.
-    """
+    """Reader of genomes, each of which is written relative to the one before it."""
 
     def __init__(self, centers: Mapping[str, Center] | None = None, before: Genome | None = None):
-        """Reads nothing yet.
+        """Read nothing yet.
 
         Args:
             centers: Centers with their weights, by name. Genomes whose center is not among them only know its name.
             before: The genome that the first one is written relative to, if any.
         """
         self._centers = centers or {}
-        self._family = None if before is None else (before.base, before.network)
-        self._chain = [] if before is None else list(before.chain)
-        self._rank = 0
+        self._line = [] if before is None else list(before.line())[::-1]
 
     def read(self, value: object) -> None:
-        """Reads the next genome.
+        """Read the next genome.
 
         Args:
             value: The keys base, network, same and chain, and perhaps rank.
@@ -107,45 +99,67 @@ class GenomeReader:
             raise ValueError(f"network of a genome is {network!r}, expected a whole number in [0, {MAX_COUNT})")
         if type(same) is not int or same < 0:
             raise ValueError(f"same of a genome is {same!r}, expected a whole number of mutations")
-        if same and (self._family != (base, network) or same > len(self._chain)):
+        root = Genome(base, network)
+        if same and (not self._line or self._line[0] != root or same >= len(self._line)):
             raise ValueError(f"a genome shares {same} mutations with one that is not there")
-        more = _mutations(value["chain"])
-        rank = _rank(value["rank"], bool(same or more)) if "rank" in value else 0
-        del self._chain[same:]
-        self._chain += more
-        self._family, self._rank = (base, network), rank
+        mutations = self._mutations(value["chain"])
+        if same and not mutations:  # "rank" is of the last mutation, also where that is shared
+            shared = self._line[same].mutation
+            if shared is not None and ("rank" in value or isinstance(shared.kind, LowRank)):
+                mutations, same = [shared._replace(kind=GAUSSIAN)], same - 1
+        if "rank" in value:
+            if not mutations:
+                raise ValueError(f"a genome has rank {str(value['rank'])[:80]} and no mutation, expected one")
+            mutations[-1] = mutations[-1]._replace(kind=LowRank(value["rank"]))
+        if same:
+            del self._line[same + 1 :]
+        else:
+            self._line = [root]
+        for mutation in mutations:
+            self._line.append(self._line[-1].child(*mutation))
 
     @property
     def length(self) -> int:
-        """How many mutations the last genome has."""
-        return len(self._chain)
+        """Return how many mutations the last genome has."""
+        return len(self._line) - 1
 
     @property
     def genome(self) -> Genome:
-        """The last genome, after the first read()."""
-        assert self._family is not None, "read() comes first"
-        return Genome(self._family[0], tuple(self._chain), self._family[1], self._rank)
+        """Return the last genome, after the first read()."""
+        assert self._line, "read() comes first"
+        return self._line[-1]
 
     def _base(self, base: object) -> int | Center:
-        if not isinstance(base, str):
-            return _own_seed("base", base)
-        if _CENTER.fullmatch(base) is None:
-            raise ValueError(f"base of a genome is {base[:80]!r}, expected a seed or {CENTER_PREFIX} and 64 digits")
-        return self._centers.get(base) or Center.named(base)
+        return self._center("base", base) if isinstance(base, str) else _own_seed("base", base)
+
+    def _center(self, what: str, name: str) -> Center:
+        if _CENTER.fullmatch(name) is None:
+            raise ValueError(f"{what} of a genome is {name[:80]!r}, expected a seed or {CENTER_PREFIX} and 64 digits")
+        return self._centers.get(name) or Center.named(name)
+
+    def _mutations(self, chain: object) -> list[Mutation]:
+        """Return mutations as genome_to_json writes them. ValueError: they are malformed."""
+        if not isinstance(chain, list):
+            raise ValueError(f"this is not a genome: its chain is {str(chain)[:80]}, expected a list of [seed, scale]")
+        mutations = []
+        for item in chain:
+            if not isinstance(item, list) or len(item) not in (2, 3):
+                raise ValueError(f"this is not a genome: {str(item)[:80]} in its chain, expected [seed, scale]")
+            seed, scale, *spread = item
+            if type(scale) not in (float, int) or not abs(scale) <= _LARGEST:  # false for NaN
+                raise ValueError(f"scale of a genome is {str(scale)[:80]}, expected a number that is finite in 32 bits")
+            kind = Scaled(self._center("spread", str(spread[0]))) if spread else GAUSSIAN
+            mutations.append(Mutation(_own_seed("seed", seed), float(scale), kind))
+        return mutations
 
 
 def genomes_to_json(genomes: Sequence[Genome]) -> list[dict[str, Any]]:
-    """Turns genomes into plain values for JSON, each relative to the one before it.
-
-    Raises:
-        ValueError: A seed is not a whole number in [0, 2**63), or the genomes have more than MAX_MUTATIONS together.
-    """
-    _checked_total(sum(len(genome.chain) for genome in genomes))
+    """Encode genomes as plain values for JSON, each relative to the one before it."""
     return [genome_to_json(genome, before) for before, genome in zip([None, *genomes], genomes, strict=False)]
 
 
 def genomes_from_json(values: Sequence[Mapping[str, Any]], centers: Mapping[str, Center] | None = None) -> list[Genome]:
-    """Reads genomes that genomes_to_json wrote.
+    """Read genomes that genomes_to_json wrote.
 
     Args:
         values: One mapping per genome, in the order in which they were written.
@@ -155,37 +169,13 @@ def genomes_from_json(values: Sequence[Mapping[str, Any]], centers: Mapping[str,
         The genomes, in the same order.
 
     Raises:
-        ValueError: The values are not those of genomes, one that they refer to is missing, or they have more than
-            MAX_MUTATIONS together.
+        ValueError: The values are not those of genomes, or one that they refer to is missing.
     """
-    reader, genomes, total = GenomeReader(centers), [], 0
+    reader, genomes = GenomeReader(centers), []
     for value in values:
         reader.read(value)
-        total = _checked_total(total + reader.length)
         genomes.append(reader.genome)
     return genomes
-
-
-def _checked_total(mutations: int) -> int:
-    """ValueError: more mutations than the genomes of a list may have together."""
-    if mutations > MAX_MUTATIONS:
-        raise ValueError(f"its genomes have more than {MAX_MUTATIONS:,} mutations together")
-    return mutations
-
-
-def _mutations(chain: object) -> list[tuple[int, float]]:
-    """Mutations as genome_to_json writes them. ValueError: they are none."""
-    if not isinstance(chain, list):
-        raise ValueError(f"this is not a genome: its chain is {str(chain)[:80]}, expected a list of [seed, scale]")
-    mutations = []
-    for pair in chain:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise ValueError(f"this is not a genome: {str(pair)[:80]} in its chain, expected [seed, scale]")
-        seed, scale = pair
-        if type(scale) not in (float, int) or not abs(scale) <= _LARGEST:  # false for NaN
-            raise ValueError(f"scale of a genome is {str(scale)[:80]}, expected a number that is finite in 32 bits")
-        mutations.append((_own_seed("seed", seed), float(scale)))
-    return mutations
 
 
 def _own_seed(what: str, number: object) -> int:
@@ -193,23 +183,3 @@ def _own_seed(what: str, number: object) -> int:
     if type(number) is not int or not 0 <= number < 2**SEED_BITS:
         raise ValueError(f"{what} of a genome is {str(number)[:80]}, expected a whole number in [0, 2**{SEED_BITS})")
     return number
-
-
-def _seed(what: str, number: object) -> int:
-    """Turns a seed, which may be one of NumPy's integers, into an int for JSON; ValueError if it is not a seed."""
-    if not isinstance(number, Integral) or not 0 <= int(number) < 2**SEED_BITS:
-        raise ValueError(f"{what} of a genome is {number!r}, expected a whole number in [0, 2**{SEED_BITS})")
-    return int(number)
-
-
-def _rank(number: object, mutated: bool) -> int:
-    """Returns the rank of a last mutation, which may be one of NumPy's integers, as an int for JSON.
-
-    ValueError: it is not a rank, or there is no mutation.
-    """
-    whole = isinstance(number, Integral) and not isinstance(number, bool)
-    if not whole or not 1 <= int(number) <= MAX_RANK:  # type: ignore[call-overload]  # whole, as checked
-        raise ValueError(f"rank of a genome is {number!r}, expected a whole number in [1, {MAX_RANK}]")
-    if not mutated:
-        raise ValueError(f"a genome has rank {number} and no mutation, expected one")
-    return int(number)  # type: ignore[call-overload]

@@ -18,7 +18,8 @@ from typing import BinaryIO
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import Center, Genome, Mutation, grow
+from neuroevo.core.tree import centers_of, decode_kind
 from neuroevo.runs.members_format import IS_ROOT, IS_SEED, Place, Record, places, unpack
 from neuroevo.runs.paths import MEMBERS
 from neuroevo.system.reading import open_regular
@@ -128,7 +129,7 @@ class MembersReader:
         record = self._record(generation, behaviors)
         parents = record.parents.astype(np.int64)
         parents[parents[:, 0] < 0] = -1
-        centers = dict.fromkeys(root.base.name for root in record.roots if isinstance(root.base, Center))
+        centers = centers_of(record.roots)
         return Members(
             generation,
             parents,
@@ -151,19 +152,16 @@ class MembersReader:
         Raises:
             UserError: There is no such member, or one that it comes from is not kept, or the file is damaged.
         """
-        chain: list[tuple[int, float]] = []
-        lineage = self.lineage(generation, index)
-        for place, (number, which) in enumerate(lineage):
+        mutations: list[Mutation] = []
+        for number, which in self.lineage(generation, index):
             record = self._record(number, False)
             where = int(record.parents[which, 0])
             if where not in (IS_ROOT, IS_SEED):
-                chain.append((int(record.seeds[which]), float(record.scales[which])))
-            if place == 0:
-                rank = int(record.ranks[which])
+                spreads = [Center.named(name) for name in record.spreads]
+                kind = decode_kind(int(record.kinds[which]), spreads)
+                mutations.append(Mutation(int(record.seeds[which]), float(record.scales[which]), kind))
         root = Genome(int(record.seeds[which])) if where == IS_SEED else record.roots[record.parents[which, 1]]
-        if not chain:
-            return root
-        return Genome(root.base, (*root.chain, *reversed(chain)), root.network, rank)
+        return grow(root, reversed(mutations))
 
     def lineage(self, generation: int, index: int) -> list[tuple[int, int]]:
         """A member and those it comes from, each the parent of the one before it, as generations and indices.
@@ -195,7 +193,7 @@ class MembersReader:
             genome: Whose generation and index are wanted.
             before: Only generations before this one; None: all.
         """
-        seed, scale = genome.chain[-1] if genome.chain else (genome.base, 0.0)
+        seed, scale = (genome.root, 0.0) if genome.mutation is None else genome.mutation[:2]
         if isinstance(seed, Center):
             return None
         for number in sorted(self._places, reverse=True):

@@ -3,8 +3,9 @@
 A record is the sizes of its three parts and their CRC-32 as uint32, little-endian, and the parts:
 
 - a line of JSON: the generation, the number N of members, B and the dtype of behaviors, and `roots`, the genomes that
-  members come from without being members of an earlier generation that the file has, as genome_json writes them
-- compressed by zlib: parents int32 [N, 2], seeds int64 [N], scales float32 [N], ranks uint8 [N], fitness float64 [N],
+  members come from without being members of an earlier generation that the file has, as genome_json writes them; where
+  mutations are scaled, `spreads`, the names of the centers that their kinds refer to
+- compressed by zlib: parents int32 [N, 2], seeds int64 [N], scales float32 [N], kinds int8 [N], fitness float64 [N],
   steps int64 [N], and novelty float64 [N] if it is measured
 - compressed by zlib: behaviors [N, B], if there are any
 
@@ -40,7 +41,7 @@ _COLUMNS = (  # name, dtype, numbers of a member
     ("parents", "<i4", 2),
     ("seeds", "<i8", 1),
     ("scales", "<f4", 1),
-    ("ranks", "|u1", 1),
+    ("kinds", "|i1", 1),
     ("fitness", "<f8", 1),
     ("steps", "<i8", 1),
 )
@@ -56,25 +57,27 @@ class Record:
         parents: int32 [N, 2], as the module says.
         seeds: int64 [N], of the last mutation; of the base where there is none.
         scales: float32 [N], of the last mutation; 0 where there is none.
-        ranks: uint8 [N], of the last mutation.
+        kinds: int8 [N], of the last mutation, as core.tree.encode_kind() gives them.
         fitness: float64 [N].
         steps: int64 [N], of all episodes of each together.
         roots: Genomes that members come from, [R].
         behaviors: uint8, float32 or float64 [N, B], NaN where all episodes of a member failed; None if they are not
             kept.
         novelty: float64 [N], NaN where the behavior is unknown; None where it is not measured.
+        spreads: Names of the centers that kinds refer to.
     """
 
     generation: int
     parents: np.ndarray
     seeds: np.ndarray
     scales: np.ndarray
-    ranks: np.ndarray
+    kinds: np.ndarray
     fitness: np.ndarray
     steps: np.ndarray
     roots: Sequence[Genome] = ()
     behaviors: np.ndarray | None = None
     novelty: np.ndarray | None = None
+    spreads: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,7 @@ def pack(record: Record) -> bytes:
         "dtype": _DTYPES[0] if behaviors is None else behaviors.dtype.newbyteorder("<").str,
         "novelty": record.novelty is not None,
         "roots": genomes_to_json(record.roots),
+        **({"spreads": list(record.spreads)} if record.spreads else {}),
     }
     columns = b"".join(
         np.asarray(getattr(record, name), dtype).tobytes() for name, dtype, _ in _columns(record.novelty is not None)
@@ -186,7 +190,8 @@ def unpack(file: BinaryIO, place: Place, behaviors: bool = True) -> Record:
         shape, dtype = (count, head["behaviors"]), np.dtype(head["dtype"])
         found = np.frombuffer(_unzip(whole[sizes[0] + sizes[1] :], dtype.itemsize * shape[0] * shape[1]), dtype)
         found = found.reshape(shape)
-    record = Record(head["generation"], **arrays, roots=genomes_from_json(head["roots"]), behaviors=found)
+    roots, spreads = genomes_from_json(head["roots"]), tuple(head.get("spreads", ()))
+    record = Record(head["generation"], **arrays, roots=roots, behaviors=found, spreads=spreads)
     _check(record)
     return record
 
@@ -198,11 +203,13 @@ def _columns(novelty: bool) -> tuple[tuple[str, str, int], ...]:
 def _head(line: bytes) -> Mapping[str, Any]:
     """The first part. ValueError: it is none."""
     head = parse_json(line)
-    if not isinstance(head, dict) or head.keys() != _KEYS:
+    if not isinstance(head, dict) or head.keys() - {"spreads"} != _KEYS:
         raise ValueError(f"its first line is {str(head)[:80]}")
     for key, most in (("generation", 1 << 31), ("members", _MOST_MEMBERS), ("behaviors", _MOST_MEMBERS)):
         if type(head[key]) is not int or not 0 <= head[key] < most:
             raise ValueError(f"{key} is {str(head[key])[:40]}, expected a number from 0 to {most - 1:,}")
+    if not isinstance(head.get("spreads", []), list) or not all(isinstance(e, str) for e in head.get("spreads", [])):
+        raise ValueError(f"its spreads are {str(head['spreads'])[:80]}, expected names of centers")
     if head["dtype"] not in _DTYPES or type(head["novelty"]) is not bool or not isinstance(head["roots"], list):
         raise ValueError(f"its first line is {str(head)[:80]}")
     return head
@@ -225,7 +232,7 @@ def _unzip(data: bytes, size: int) -> bytes:
 def _check(record: Record) -> None:
     """ValueError: numbers are none of members that have played."""
     where, which = record.parents.T
-    if (record.ranks > MAX_RANK).any() or (record.steps < 0).any():
+    if (record.kinds > MAX_RANK).any() or (record.kinds < -len(record.spreads)).any() or (record.steps < 0).any():
         raise ValueError("its numbers are none of members that have played")
     if not np.isfinite(record.fitness).all() or not np.isfinite(record.scales).all() or (record.seeds < 0).any():
         raise ValueError("its numbers are none of members that have played")

@@ -11,6 +11,7 @@ from typing_extensions import override
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.core.genome import Center, Genome
+from neuroevo.core.tree import encode_kind
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader, kept_bytes
 from neuroevo.runs.members_format import IS_ROOT, IS_SEED, OF_ROOT, Record, pack
@@ -87,21 +88,21 @@ class MembersLog(MemberLog):
     def _record(self, members: PlayedMembers, behaviors: bool = True) -> Record:
         count, generation = len(members.genomes), members.generation
         parents, seeds, scales = np.zeros((count, 2), np.int32), np.zeros(count, np.int64), np.zeros(count, np.float32)
-        ranks = np.array([genome.rank for genome in members.genomes], np.uint8)
+        kinds, spreads = np.zeros(count, np.int8), dict[Center, int]()
         roots: dict[Genome, int] = {}
         used: dict[Genome, tuple[int, int] | None] = {}
         for i, genome in enumerate(members.genomes):
-            parent = genome.parent
-            if parent is not None:
+            parent, mutation = genome.parent, genome.mutation
+            if parent is not None and mutation is not None:
                 if parent not in used:
                     used[parent] = self._origin(parent, generation)
                 origin = used[parent]
-                seeds[i], scales[i] = genome.chain[-1]
+                seeds[i], scales[i], kinds[i] = mutation.seed, mutation.scale, encode_kind(mutation.kind, spreads)
                 parents[i] = (OF_ROOT, roots.setdefault(parent, len(roots))) if origin is None else origin
-            elif isinstance(genome.base, Center) or genome.network:
+            elif isinstance(genome.root, Center) or genome.network:
                 parents[i] = IS_ROOT, roots.setdefault(genome, len(roots))
             else:
-                parents[i], seeds[i] = (IS_SEED, 0), genome.base
+                parents[i], seeds[i] = (IS_SEED, 0), genome.root
         own = {genome: (generation, i) for i, genome in reversed(list(enumerate(members.genomes)))}
         self._known = {**own, **used}
         kept = _compact(members.behaviors) if behaviors and members.behaviors is not None else None
@@ -110,12 +111,13 @@ class MembersLog(MemberLog):
             parents,
             seeds,
             scales,
-            ranks,
+            kinds,
             members.fitness,
             members.steps,
             tuple(roots),
             kept,
             members.novelties,
+            tuple(center.name for center in spreads),
         )
 
     def _origin(self, parent: Genome, generation: int) -> tuple[int, int] | None:

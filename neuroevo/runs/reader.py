@@ -15,6 +15,7 @@ from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
+from neuroevo.core.tree import centers_of, with_centers
 from neuroevo.runs.checkpoint import CheckpointError
 from neuroevo.runs.checkpoints import Checkpoints
 from neuroevo.runs.elites import Elite, newest_elite
@@ -188,7 +189,8 @@ class RunReader:
 
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
         """A generation's elite with the weights of its center, if any. UserError: no checkpoint holds them."""
-        if not isinstance(genome.base, Center):
+        needed = {name for name, center in centers_of([genome]).items() if not center.has_weights}
+        if not needed:
             return genome
         kind, origin = self.config.algorithm.state_type, self.config.origin()
         checkpoints, why = self._checkpoints(), "the checkpoint after it is gone"
@@ -202,8 +204,8 @@ class RunReader:
                 continue
             # Of whatever it holds: parents of another run may have centers each, one of which the elite was made from.
             held = encode(state.algorithm, state.pending)
-            if genome.base.name in held.centers:
-                return replace(genome, base=Center(held.arrays[held.centers[genome.base.name]]))
+            if needed <= held.centers.keys():
+                return with_centers(genome, {name: Center(held.arrays[held.centers[name]]) for name in needed})
             usable.append(number)
         if (again := self._told_anew(genome, generation)) is not None:
             return again

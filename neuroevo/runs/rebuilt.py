@@ -50,7 +50,7 @@ def state_before(
     for each in range(number, generation):
         kept = members.read(each)
         genomes = algorithm.ask(state, weights)
-        seeds = [genome.chain[-1][0] if genome.chain else genome.base for genome in genomes]
+        seeds = [genome.root if genome.mutation is None else genome.mutation.seed for genome in genomes]
         if not np.array_equal(seeds, kept.seeds):
             raise UserError(f"the algorithm of {path} asks for other members of generation {each} than it did")
         behaviors = kept.played_behaviors if algorithm.behavior is not None else None

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.core.genome import Center, Genome
+from neuroevo.core.tree import centers_of
 from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
 from neuroevo.runs.state_types import check_fields, dataclass_of, finite, fits, hints_of
 
@@ -73,7 +74,7 @@ def encode(*states: Any) -> Encoded:
 
     values = [plain(state, type(state).__name__) for state in states]
     centers = {}
-    for center in dict.fromkeys(genome.base for genome in genomes if isinstance(genome.base, Center)):
+    for center in centers_of(genomes).values():
         if center.has_weights:
             centers[center.name] = len(arrays)
             arrays.append(center.vector)
@@ -128,9 +129,9 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
 
     try:
         genomes += genomes_from_json(_list(encoded.genomes, "genomes"), _centers(encoded))
-        for base in (genome.base for genome in genomes):
-            if isinstance(base, Center) and not base.has_weights:
-                raise ValueError(f"the weights of center {base.name} are missing")
+        for center in centers_of(genomes).values():
+            if not center.has_weights:
+                raise ValueError(f"the weights of center {center.name} are missing")
         states = []
         for value, kind in zip(encoded.values, kinds, strict=True):
             name = getattr(kind, "__name__", "a state")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Evaluator
+from neuroevo.core.genome import LowRank
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.core.user_module import kept_modules
 from neuroevo.runs.folder import RunFolder, log
@@ -79,7 +80,7 @@ def make_evaluator(
         slots=config.hardware.slots,
         engine=config.hardware.engine,
         behavior=behavior or config.recorded_behavior,
-        rank=config.algorithm.low_rank,
+        kind=config.algorithm.mutation_kind,
         reference_batch=reference_batch,
     )
 
@@ -106,7 +107,7 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.algorithm.behavior is not None:
         reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
-    if config.algorithm.low_rank:
+    if isinstance(config.algorithm.mutation_kind, LowRank):
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     for key in ("lanes", "slots", "engine"):
@@ -170,7 +171,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         networks=networks,
         device=hardware.device,
         behavior=config.recorded_behavior,
-        rank=config.algorithm.low_rank,
+        kind=config.algorithm.mutation_kind,
         lanes=hardware.lanes,
         slots=hardware.slots,
         engine=hardware.engine,

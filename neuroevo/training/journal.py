@@ -13,10 +13,9 @@ import numpy as np
 
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.evaluator import Evaluator, Progress
-from neuroevo.core.genome import Center
 
 TEST = "test"  # the phase of which neither sums nor behaviors are noted
-_NUMBERS = struct.Struct("<QqQ")  # of an episode: its seed, its cut-off, its genome's hash
+_NUMBERS = struct.Struct("<Qq")  # of an episode: its seed and its cut-off
 
 
 @dataclass(frozen=True)
@@ -58,21 +57,11 @@ def part_of(generation: int, phase: str, episodes: Sequence[Episode]) -> Part:
         episodes: All of the phase, in order.
     """
     digest = hashlib.sha256()
-    bases = {base: number for number, base in enumerate(dict.fromkeys(episode.genome.base for episode in episodes))}
-    for base in bases:
-        digest.update((base.name if isinstance(base, Center) else str(base)).encode() + b"\n")
     for normalizer in dict.fromkeys(episode.normalizer for episode in episodes):
         if normalizer is not None:
             digest.update(normalizer.mean.tobytes() + normalizer.std.tobytes())
-    last, of_last = None, 0
     for episode in episodes:
-        genome = episode.genome
-        if genome is not last:  # Python hashes numbers alike in every process
-            last, of_last = (
-                genome,
-                hash((bases[genome.base], genome.chain, genome.network, genome.rank)) & 0xFFFF_FFFF_FFFF_FFFF,
-            )
-        digest.update(_NUMBERS.pack(episode.seed, episode.max_steps, of_last))
+        digest.update(episode.genome.digest + _NUMBERS.pack(episode.seed, episode.max_steps))
     return Part(generation, phase, digest.hexdigest())
 
 

@@ -40,7 +40,7 @@ def bits(array):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_weights_are_those_of_the_native_core(name):
     text = text_of(name)
-    genome = Genome(3, ((2**62 + 5, 0.002), (17, 0.5), (2**32, -0.02)))
+    genome = Genome(3).child(2**62 + 5, 0.002).child(17, 0.5).child(2**32, -0.02)
     theta = NativeWeights([text]).theta(genome)
     np.testing.assert_array_equal(bits(rows_of(text).rows([genome])[0]), bits(theta))
 
@@ -49,10 +49,10 @@ def test_weights_are_those_of_the_native_core(name):
 def test_rows_of_all_kinds_of_genomes(kind):
     text = text_of("mlp")
     native, rows = NativeWeights([text]), rows_of(text, kind)
-    center = Center(native.theta(Genome(9, ((8, 1.0),))))
-    parent = Genome(1, ((4, 0.25),))
+    center = Center(native.theta(Genome(9).child(8, 1.0)))
+    parent = Genome(1).child(4, 0.25)
     genomes = [Genome(1), Genome(2), parent, parent.child(6, 0.5), parent.child(7, -0.5), Genome(center)]
-    genomes += [Genome(center, ((11, 0.02),)), Genome(center, ((11, -0.02),)), None]
+    genomes += [Genome(center).child(11, 0.02), Genome(center).child(11, -0.02), None]
     found = np.asarray(rows.rows(genomes))
     for genome, row in zip(genomes[:-1], found, strict=False):
         np.testing.assert_array_equal(bits(row), bits(native.theta(genome)))

@@ -100,7 +100,7 @@ def test_a_run_that_goes_on_is_the_same(algorithm, tmp_path):
 
 
 def test_lanes_do_not_matter_here():
-    asked = [Episode(Genome(1, ((seed, 0.5),)), seed) for seed in range(40)]
+    asked = [Episode(Genome(1).child(seed, 0.5), seed) for seed in range(40)]
     returns = []
     for lanes in (16, 3):  # of 16 half play on at the end, of 3 all do
         with make_evaluator(config(env={**ENV, "options": {**ENV["options"], "lanes": lanes}})) as evaluator:

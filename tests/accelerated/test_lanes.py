@@ -83,7 +83,7 @@ def make(lanes, simulator=SLIDE, normalized=False, **options):
 
 
 def episodes(count, max_steps=0, normalizer=None):
-    return [Episode(Genome(5, ((i // 2, 1.0),)), 2**40 + 7 * i, max_steps, normalizer) for i in range(count)]
+    return [Episode(Genome(5).child(i // 2, 1.0), 2**40 + 7 * i, max_steps, normalizer) for i in range(count)]
 
 
 @pytest.fixture(scope="module")

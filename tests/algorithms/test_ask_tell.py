@@ -80,7 +80,7 @@ def reread(state):
 
 
 def vectors(algorithm, state):
-    return [genome.base.vector.tolist() for genome in algorithm.ask(state, WEIGHTS)]
+    return [genome.root.vector.tolist() for genome in algorithm.ask(state, WEIGHTS)]
 
 
 def test_comes_near_the_optimum():
@@ -100,11 +100,11 @@ def test_is_the_library_driven_directly():
     for _ in range(20):
         asked = [optimizer.ask() for _ in range(12)]
         genomes = algorithm.ask(state, WEIGHTS)
-        assert [genome.base.vector.tolist() for genome in genomes] == [v.astype(np.float32).tolist() for v in asked]
+        assert [genome.root.vector.tolist() for genome in genomes] == [v.astype(np.float32).tolist() for v in asked]
         results = played(genomes)
         optimizer.tell(list(zip(asked, -results.fitness, strict=True)))
         state = algorithm.tell(state, results, WEIGHTS)
-        assert np.array_equal(algorithm.elite(state).base.vector, optimizer.mean.astype(np.float32))
+        assert np.array_equal(algorithm.elite(state).root.vector, optimizer.mean.astype(np.float32))
 
 
 @pytest.mark.parametrize("algorithm", [CMAES(population=8), Climbing(), Pickled()])
@@ -114,7 +114,7 @@ def test_a_resumed_run_asks_for_the_same(algorithm):
     parts = after(algorithm, reread(after(algorithm, algorithm.init(5), 4)), 5)
     assert vectors(algorithm, parts) == vectors(algorithm, whole)
     assert vectors(algorithm, reread(whole)) == vectors(algorithm, whole)
-    assert algorithm.elite(parts).base.vector.tolist() == algorithm.elite(whole).base.vector.tolist()
+    assert algorithm.elite(parts).root.vector.tolist() == algorithm.elite(whole).root.vector.tolist()
     assert vectors(algorithm, algorithm.init(6)) != vectors(algorithm, algorithm.init(5))
 
 
@@ -192,7 +192,7 @@ def test_a_class_without_start_and_a_fitness_that_is_not_finite():
     genomes = algorithm.ask(state, WEIGHTS)
     with pytest.raises(ValueError, match="fitness"):
         algorithm.tell(state, Played(genomes, np.full(6, np.nan)), WEIGHTS)
-    assert vectors(algorithm, state) == [genome.base.vector.tolist() for genome in genomes]
+    assert vectors(algorithm, state) == [genome.root.vector.tolist() for genome in genomes]
 
 
 def test_it_is_found_by_name_and_its_optimizers_are_forgotten():

@@ -12,7 +12,7 @@ import pytest
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.episode import Episode, Outcomes
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import Center, Genome, Mutation, grow
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.population import Population
@@ -21,7 +21,7 @@ from neuroevo.native.weights import thetas_of
 from neuroevo.networks import architectures
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.rollout.parent_cache import ParentRows
+from neuroevo.rollout.row_cache import RowCache
 from neuroevo.rollout.tensorflow.ops import load_ops
 
 LAYOUTS = [(1, 1, 1), (2, 3, 2), (3, 2, 3)]  # lanes, slots of each, threads
@@ -36,9 +36,9 @@ def network_texts(names: Sequence[str]) -> list[str]:
 def dense(genome: Genome, names: Sequence[str] = ("model",)) -> Genome:
     """The genome whose base is the weights that its first seed makes."""
     population = Population(network_texts(names), 1)
-    population.init([0], [genome.network], [genome.base])
+    population.init([0], [genome.network], [genome.root])
     vector = population.read([0])[0, : population.dimensions[genome.network]]
-    return Genome(Center(vector), genome.chain, genome.network)
+    return grow(Genome(Center(vector), network=genome.network), genome.mutations)
 
 
 def genomes_of_all_kinds() -> list[Genome]:
@@ -60,8 +60,8 @@ GENOMES = genomes_of_all_kinds()
 
 @pytest.fixture(scope="module")
 def centered() -> list[Genome]:
-    vectors = {base: dense(Genome(base)).base for base in {genome.base for genome in GENOMES}}
-    return [Genome(vectors[genome.base], genome.chain) for genome in GENOMES]
+    vectors = {base: dense(Genome(base)).root for base in {genome.root for genome in GENOMES}}
+    return [grow(Genome(vectors[genome.root]), genome.mutations) for genome in GENOMES]
 
 
 def episodes_of(genomes: Sequence[Genome]) -> list[Episode]:
@@ -121,9 +121,9 @@ def test_the_reference_backend(centered, dtype: str) -> None:
 
 def test_networks_of_different_sizes_and_the_order_of_the_queue(engine: str) -> None:
     names = ["model", "nature_dqn"]
-    seeded = [Genome(i // 2, ((i, 0.01),) * (i % 3), network=i % 2) for i in range(10)]
+    seeded = [grow(Genome(i // 2, network=i % 2), ((i, 0.01),) * (i % 3)) for i in range(10)]
     centered = [dense(genome, names) for genome in seeded]
-    assert len({len(genome.base.vector) for genome in centered}) == 2
+    assert len({len(genome.root.vector) for genome in centered}) == 2
     with LocalEvaluator("frostbite", names, lanes=2, slots=2, behavior=RAM, engine=engine) as evaluator:
         expected = evaluator.evaluate(episodes_of(seeded))
         later = evaluator.submit(episodes_of(centered), 7)
@@ -136,13 +136,13 @@ def test_rows_of_the_caller(dtype: str, engine: str) -> None:
     from neuroevo.rollout.engine import make_engine
     from neuroevo.rollout.pipeline import Pipeline
 
-    center = dense(Genome(5)).base
+    center = dense(Genome(5)).root
     options = {"lanes": 1, "slots": 1, "parent_rows": 4, "engine": make_engine(engine, "cpu", 1)}
     pipeline = Pipeline(registry.resolve("frostbite"), [Network("model", dtype=dtype)], **options)
     pipeline.init_row(0, 0, 5)
     pipeline.assign_row(1, 0, center.vector)
     for row in (0, 1):
-        pipeline.perturb_row(row + 2, row, [(3, SIGMA), (4, -SIGMA)])
+        pipeline.perturb_row(row + 2, row, [Mutation(3, SIGMA), Mutation(4, -SIGMA)])
     made = pipeline.population.read([0, 1, 2, 3])
     assert np.array_equal(made[0], made[1]) and np.array_equal(made[2], made[3])
     assert not np.array_equal(made[0], made[2])
@@ -160,9 +160,12 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
             run_episodes(registry.resolve("frostbite"), [architectures.model], episodes, lanes=1, slots=1)
         evaluator.close()
     with LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator, pytest.raises(LookupError):
-        evaluator.evaluate([Episode(Genome(Center.named(right.base.name)), 0, 5)])
-    for network, center in ((3, right.base), (-1, right.base), (1, Center(np.ones(1_008_451)))):
-        genomes = [Genome(center, (), network), *(Genome(center, ((seed, SIGMA),), network) for seed in (1, 2))]
+        evaluator.evaluate([Episode(Genome(Center.named(right.root.name)), 0, 5)])
+    for network, center in ((3, right.root), (-1, right.root), (1, Center(np.ones(1_008_451)))):
+        genomes = [
+            Genome(center, network=network),
+            *(Genome(center, network=network).child(seed, SIGMA) for seed in (1, 2)),
+        ]
         for some in (genomes[:1], genomes[1:]):  # one that plays, and one that is a parent
             with (
                 LocalEvaluator("frostbite", "model", lanes=1, slots=1) as evaluator,
@@ -173,7 +176,7 @@ def test_vectors_that_do_not_fit_are_refused() -> None:
 
 def test_vectors_are_packed_once() -> None:
     one, two = Center(np.arange(1, 4)), Center(np.arange(5))
-    genomes = [Genome(one), Genome(3), Genome(two, (), 1), None, Genome(Center(np.arange(1, 4)), ((1, 1.0),))]
+    genomes = [Genome(one), Genome(3), Genome(two, network=1), None, Genome(Center(np.arange(1, 4))).child(1, 1.0)]
     theta_of, thetas = thetas_of(genomes, [3, 5])
     assert theta_of.tolist() == [0, -1, 1, -1, 0]
     assert thetas.dtype == np.float32 and thetas.tolist() == [[1, 2, 3, 0, 0], [0, 1, 2, 3, 4]]
@@ -182,7 +185,7 @@ def test_vectors_are_packed_once() -> None:
 
 
 def test_rows_remember_names_not_vectors() -> None:
-    rows, center = ParentRows(3), Center(np.ones(5))
+    rows, center = RowCache(3), Center(np.ones(5))
     genome, alive = Genome(center), weakref.ref(center)
     for _ in range(2):  # when it gets its row, and when it is needed again
         assert [fill.source for fill in rows.require([genome, genome.child(1, SIGMA)])] in ([None, 2], [])
@@ -190,7 +193,7 @@ def test_rows_remember_names_not_vectors() -> None:
     gc.collect()
     assert alive() is None
     again = Genome(Center(np.ones(5)))
-    assert rows.row(again) is not None and rows.source(again.child(2, SIGMA)) == (rows.row(again), ((2, SIGMA),))
+    assert rows.row(again) is not None and rows.source(again.child(2, SIGMA)) == (rows.row(again), [Mutation(2, SIGMA)])
 
 
 def int64(*values: int) -> np.ndarray:

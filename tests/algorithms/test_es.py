@@ -16,14 +16,14 @@ from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import SGD, Adam
 from neuroevo.algorithms.schedules import ExponentialSchedule, LinearSchedule, shortest
 from neuroevo.config.load import make_config
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Mutation
 from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.native.weights import NativeWeights
 from neuroevo.runs.state_codec import decode, encode
 
 D = 3001
-CENTER = Genome(12, ((5, 0.5),))
+CENTER = Genome(12).child(5, 0.5)
 
 
 def weights_of(dimension: int) -> NativeWeights:
@@ -38,11 +38,11 @@ class NotedNoise:
         self.noise = {int(seed[1:]): np.array(vector, np.float64) for seed, vector in noise.items()}
 
     def theta(self, genome):
-        assert not genome.chain
-        return genome.base.vector
+        assert not genome.mutations
+        return genome.root.vector
 
-    def noise_sum(self, seeds, weights, dimension):
-        total = sum((w * self.noise[seed] for seed, w in zip(seeds, weights, strict=True)), np.zeros(dimension))
+    def noise_sum(self, seeds, weights, network=0, kind=GAUSSIAN):
+        total = sum((w * self.noise[seed] for seed, w in zip(seeds, weights, strict=True)), np.zeros(2))
         return total.astype(np.float32)
 
 
@@ -62,10 +62,12 @@ HAND_CENTER = Genome(Center([2.0, 4.0]))
 
 def test_ranks_with_ties_and_the_estimate_by_hand():
     genomes = antithetic_pairs(HAND_CENTER, [7, 8], 0.5)
-    assert [genome.chain for genome in genomes] == [((7, 0.5),), ((7, -0.5),), ((8, 0.5),), ((8, -0.5),)]
+    assert [genome.mutations for genome in genomes] == [
+        (Mutation(seed, scale),) for seed in (7, 8) for scale in (0.5, -0.5)
+    ]
     shaped = centered_ranks(HAND_FITNESS)
     assert shaped.tolist() == [0, -0.5, 0, 0.5]
-    found = estimate(shaped, genomes, HAND, 2)
+    found = estimate(shaped, genomes, HAND)
     assert found.dtype == np.float32 and found.tolist() == [-0.25, -0.75]
 
 
@@ -100,11 +102,11 @@ def test_adam_by_hand():
     algorithm = ES(4, 0.5, Adam(learning_rate=0.1), weight_decay=0.25)
     first = hand_generation(algorithm, ESState(3, HAND_CENTER), HAND_FITNESS)
     # Adam's first step is its learning_rate against the gradient's sign, [0.75, 1.75].
-    assert first.center.base.vector == pytest.approx([1.9, 3.9], rel=1e-6)
+    assert first.center.root.vector == pytest.approx([1.9, 3.9], rel=1e-6)
     second = hand_generation(algorithm, first, np.full(4, 9.0))
     # The gradient is 0.25 * [1.9, 3.9] = [0.475, 0.975]; m = [0.0675 + 0.0475, 0.1575 + 0.0975] = [0.115, 0.255];
     # v = [7.875625e-4, 4.0100625e-3], their roots [0.02806355, 0.06332506]; a = 0.1 sqrt(0.001999) / 0.19 = 0.02353155.
-    assert second.center.base.vector == pytest.approx([1.9 - 0.0964283, 3.9 - 0.0947577], rel=1e-6)
+    assert second.center.root.vector == pytest.approx([1.9 - 0.0964283, 3.9 - 0.0947577], rel=1e-6)
     assert second.optimizer.steps == 2
 
 
@@ -113,7 +115,7 @@ def test_the_estimate_is_float64s_to_1e_5():
     weights = weights_of(D)
     seeds = draw_seeds(2500, 4, 0, Purpose.PAIRS)
     shaped = centered_ranks(np.random.default_rng(3).integers(0, 300, 5000) * 10.0)
-    found = estimate(shaped, antithetic_pairs(CENTER, seeds, 0.02), weights, D)
+    found = estimate(shaped, antithetic_pairs(CENTER, seeds, 0.02), weights)
     expected, zeros = np.zeros(D), Genome(Center(np.zeros(D)))
     for pair, seed in enumerate(seeds):
         expected += (shaped[2 * pair] - shaped[2 * pair + 1]) * weights.theta(zeros.child(seed, 1.0)).astype(np.float64)
@@ -143,9 +145,9 @@ def test_a_generation_is_pairs_around_the_center():
     assert genomes == [state.center.child(seed, scale) for seed in seeds for scale in (sigma, -sigma)]
     assert algorithm.ask(state, weights) == genomes
     after = algorithm.tell(state, Played(genomes, np.arange(8.0)), weights)
-    assert (after.generation, after.center.chain) == (1, ())
+    assert (after.generation, after.center.mutations) == (1, ())
     assert {genome.parent for genome in algorithm.ask(after, weights)} == {after.center}
-    assert not {g.chain for g in algorithm.ask(after, weights)} & {g.chain for g in genomes}
+    assert not {g.mutations for g in algorithm.ask(after, weights)} & {g.mutations for g in genomes}
     assert algorithm.elite(after) == after.center and algorithm.best(after) == [after.center]
     assert algorithm.candidates(after) == []
 
@@ -153,14 +155,14 @@ def test_a_generation_is_pairs_around_the_center():
 def test_another_runs_elite_is_where_it_starts_and_the_network_stays():
     layers = ["input float32 1; dense 2 1.0", "input float32 1; dense 3 1.0; dense 2 1.0"]
     algorithm, weights = ES(population=2, sigma=0.5, weight_decay=0), NativeWeights(layers)
-    elite = Genome(3, ((4, 0.25), (6, 0.5)), network=1)
+    elite = Genome(3, network=1).child(4, 0.25).child(6, 0.5)
     state = algorithm.init(0, [elite, Genome(9)])
     assert algorithm.elite(state) == elite
     (plus, minus) = algorithm.ask(state, weights)
     assert plus.parent == minus.parent == elite
     after = algorithm.tell(state, Played([plus, minus], np.array([1.0, 0.0])), weights)
-    assert (after.center.network, after.center.base.vector.shape) == (1, (9,))
-    moved = after.center.base.vector - weights.theta(elite)
+    assert (after.center.network, after.center.root.vector.shape) == (1, (9,))
+    moved = after.center.root.vector - weights.theta(elite)
     assert np.all(moved * (weights.theta(plus) - weights.theta(minus)) > 0)  # towards the better of the two
 
 
@@ -183,7 +185,7 @@ def test_with_equal_returns_only_l2_is_left():
     )
     state = algorithm.init(1)
     after = told(algorithm, state, weights, lambda theta: 0.0)
-    assert np.array_equal(after.center.base.vector, weights.theta(state.center) * np.float32(0.875))
+    assert np.array_equal(after.center.root.vector, weights.theta(state.center) * np.float32(0.875))
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
@@ -230,7 +232,7 @@ def test_a_quadratic(algorithm, generations, distance, seed):
     assert far(weights.theta(state.center)) > 3
     for _ in range(generations):
         state = told(algorithm, state, weights, lambda theta: -far(theta))
-    assert far(state.center.base.vector) < distance
+    assert far(state.center.root.vector) < distance
 
 
 def test_l2_keeps_weights_smaller():
@@ -241,7 +243,7 @@ def test_l2_keeps_weights_smaller():
         state = algorithm.init(0)
         for _ in range(40):
             state = told(algorithm, state, weights, lambda theta: theta.sum())
-        norms.append(norm(state.center.base.vector))
+        norms.append(norm(state.center.root.vector))
     assert norms[1] < 0.7 * norms[0]
 
 
@@ -255,12 +257,12 @@ def test_l2_keeps_weights_smaller():
 def test_sigma_follows_its_schedule(sigma, generation, steps, value):
     algorithm = ES(population=2, sigma=sigma)
     before = replace(algorithm.init(0), generation=generation, steps=steps)
-    assert [scale for genome in algorithm.ask(before, weights_of(3)) for _, scale in genome.chain] == [
+    assert [scale for genome in algorithm.ask(before, weights_of(3)) for _, scale, _ in genome.mutations] == [
         pytest.approx(value, rel=1e-6),
         pytest.approx(-value, rel=1e-6),
     ]
     after = told(algorithm, before, weights_of(3), np.sum, steps=90)
-    assert algorithm.metrics(before, after)["sigma"] == shortest(algorithm.ask(before, None)[0].chain[0][1])
+    assert algorithm.metrics(before, after)["sigma"] == shortest(algorithm.ask(before, None)[0].mutations[0][1])
     assert after.steps == steps + 90
 
 
@@ -285,7 +287,7 @@ def test_an_update_needs_a_few_vectors_only():
     d = 1_000_000
     noise = np.ones(d, np.float32)
     weights = SimpleNamespace(
-        theta=lambda genome: genome.base.vector, noise_sum=lambda seeds, w, d: noise * np.float32(w.sum())
+        theta=lambda genome: genome.root.vector, noise_sum=lambda seeds, w, network, kind: noise * np.float32(w.sum())
     )
     algorithm, state = ES(population=200), ESState(0, Genome(Center(noise)))
     for _ in range(2):

@@ -32,8 +32,8 @@ def test_paper_settings_are_the_defaults():
 def test_generation_0_is_fresh_and_each_genome_has_its_own_seed():
     ga = GA()
     genomes = ga.ask(ga.init(0))
-    assert len({genome.base for genome in genomes}) == 1000
-    assert all(genome.chain == () for genome in genomes)
+    assert len({genome.root for genome in genomes}) == 1000
+    assert all(genome.mutations == () for genome in genomes)
     assert genomes[0] == Genome(7473177352646595959)
 
 
@@ -43,12 +43,12 @@ def test_offspring_are_one_mutation_of_a_parent():
     children = ga.ask(state)
     assert len(children) == 500
     assert {child.parent for child in children} == set(state.parents)
-    assert all(len(child.chain) == 1 and child.chain[0][1] == SCALE for child in children)
-    assert len({child.chain[0][0] for child in children}) == 500
+    assert all(len(child.mutations) == 1 and child.mutations[0][1] == SCALE for child in children)
+    assert len({child.mutations[0][0] for child in children}) == 500
     counts = [sum(child.parent == parent for child in children) for parent in state.parents]
     assert all(60 < count < 140 for count in counts)  # 100 +- 4.5 standard deviations
     grandchildren = ga.ask(told(ga, state, np.arange(500.0), [0.0] * 10)[0])
-    assert max(len(genome.chain) for genome in grandchildren) == 2
+    assert max(len(genome.mutations) for genome in grandchildren) == 2
 
 
 def test_parents_are_the_best_and_ties_go_to_the_lower_index():
@@ -98,7 +98,7 @@ def test_random_search_is_fresh_and_keeps_its_elite():
     assert candidates == [genomes[3], others[4]]
     assert second.elite == genomes[3]
     assert not set(genomes) & set(others)
-    assert all(genome.chain == () for genome in others)
+    assert all(genome.mutations == () for genome in others)
 
 
 def test_ga_beats_random_search_at_equal_steps():
@@ -120,7 +120,7 @@ def test_selection(fitness, count, with_elite):
     candidates = pick_candidates(genomes, np.array(fitness), count, elite)
     best = [genomes[i] for i in order]
     assert candidates == ([elite, *best[: count - 1]] if with_elite else best[:count])
-    validation = np.array([float(candidate.base % 7) for candidate in candidates])
+    validation = np.array([float(candidate.root % 7) for candidate in candidates])
     chosen = candidates.index(pick_elite(candidates, validation))
     assert validation[chosen] == validation.max()
     assert not np.any(validation[:chosen] == validation.max())

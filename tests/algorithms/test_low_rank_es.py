@@ -7,7 +7,7 @@ from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.low_rank_es import LowRankES
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.noise import noise_sum
 from neuroevo.native.weights import NativeWeights
@@ -34,15 +34,15 @@ def test_a_generation_is_the_papers_update(rank):
     weights, center = NativeWeights([NETWORK]), np.random.default_rng(1).standard_normal(D).astype(np.float32)
     state = algorithm.init(3, [Genome(Center(center))])
     genomes = algorithm.ask(state, weights)
-    assert {genome.rank for genome in genomes} == {rank}
-    assert [genome.chain[0][1] for genome in genomes] == [0.5, -0.5] * 20
-    noise = np.array([np.sign(genome.chain[0][1]) * noise_of(genome.chain[0][0], rank) for genome in genomes])
+    assert {genome.mutation.kind for genome in genomes} == {LowRank(rank)}
+    assert [genome.mutations[0][1] for genome in genomes] == [0.5, -0.5] * 20
+    noise = np.array([np.sign(genome.mutations[0][1]) * noise_of(genome.mutations[0][0], rank) for genome in genomes])
     np.testing.assert_allclose([weights.theta(genome) for genome in genomes], center + 0.5 * noise, rtol=0, atol=2e-6)
     fitness = np.random.default_rng(2).standard_normal(40)
     ranks = np.argsort(np.argsort(fitness)) / 39 - 0.5
     after = algorithm.tell(state, Played(genomes, fitness, 0), weights)
-    np.testing.assert_allclose(after.center.base.vector, center + 0.25 * (ranks @ noise) / 40, rtol=0, atol=1e-6)
-    assert after.center.rank == 0 and not after.center.chain
+    np.testing.assert_allclose(after.center.root.vector, center + 0.25 * (ranks @ noise) / 40, rtol=0, atol=1e-6)
+    assert not after.center.mutations
 
 
 def test_noise_approaches_that_of_all_weights_as_the_rank_grows():
@@ -65,7 +65,9 @@ def test_the_member_that_weights_make_has_that_noise():
     weights = NativeWeights([NETWORK])
     base = Genome(Center(np.zeros(D)))
     for rank in (1, 3, 64):
-        np.testing.assert_allclose(weights.theta(base.child(9, 1.0, rank)), noise_of(9, rank), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(
+            weights.theta(base.child(9, 1.0, LowRank(rank))), noise_of(9, rank), rtol=0, atol=1e-5
+        )
 
 
 def test_estimate_of_a_linear_fitness_points_uphill():
@@ -75,15 +77,17 @@ def test_estimate_of_a_linear_fitness_points_uphill():
     weights = NativeWeights([NETWORK])
     state = algorithm.init(0, [Genome(Center(np.zeros(D)))])
     genomes = algorithm.ask(state, weights)
-    noise = {genome.chain[0]: np.sign(genome.chain[0][1]) * noise_of(genome.chain[0][0], 1) for genome in genomes}
-    fitness = np.array([slope @ noise[genome.chain[0]] for genome in genomes])
-    step = algorithm.tell(state, Played(genomes, fitness, 0), weights).center.base.vector
+    noise = {
+        genome.mutations[0]: np.sign(genome.mutations[0][1]) * noise_of(genome.mutations[0][0], 1) for genome in genomes
+    }
+    fitness = np.array([slope @ noise[genome.mutations[0]] for genome in genomes])
+    step = algorithm.tell(state, Played(genomes, fitness, 0), weights).center.root.vector
     assert step @ slope / np.linalg.norm(step) / np.linalg.norm(slope) > 0.97
 
 
 def test_ranks_of_algorithms():
-    assert LowRankES().low_rank == 1 and LowRankES(rank=5).low_rank == 5
-    assert ES().low_rank == GA().low_rank == 0
+    assert LowRankES().mutation_kind == LowRank(1) and LowRankES(rank=5).mutation_kind == LowRank(5)
+    assert ES().mutation_kind == GA().mutation_kind == GAUSSIAN
 
 
 @pytest.mark.parametrize("rank", [0, 65, 1.5, "1"])

@@ -177,7 +177,7 @@ def test_a_step_by_hand(kind, share):
     gradient = ((ranks[0] - ranks[1]) * noise(one) + (ranks[2] - ranks[3]) * noise(two)) / 4
     expected = theta(center) + 0.5 * (gradient - 0.25 * theta(center))
     moved = told.centers[state.chosen]
-    np.testing.assert_allclose(moved.base.vector, expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(moved.root.vector, expected, rtol=1e-5, atol=1e-6)
     assert es.candidates(told) == [moved]
     assert told.centers[1 - state.chosen] == state.centers[1 - state.chosen]
     assert told.optimizers[1 - state.chosen] is None
@@ -202,7 +202,7 @@ def test_equal_novelty_and_no_l2_move_nothing():
     es = NSES(population=4, weight_decay=0.0, centers=2, k=1)
     state = begun(es, [[0.0], [10.0]], validation=(1, 2))
     told, _ = generation(es, state, [4, 3, 2, 1], [[1], [1], [1], [1]])
-    np.testing.assert_array_equal(told.centers[state.chosen].base.vector, WEIGHTS.theta(state.centers[state.chosen]))
+    np.testing.assert_array_equal(told.centers[state.chosen].root.vector, WEIGHTS.theta(state.centers[state.chosen]))
 
 
 def test_centers_play_as_often_as_they_are_novel():
@@ -238,7 +238,7 @@ def test_pairs_that_failed_are_the_least_novel_and_count_for_no_mean():
     one, two = draw_seeds(2, 0, 1, Purpose.PAIRS)
     told, _ = generation(es, state, [0] * 4, [[np.nan], [0], [2], [4]])
     assert (told.mean_novelty, told.max_novelty) == (2.0, 4.0)
-    moved = told.centers[0].base.vector - theta(state.centers[0])
+    moved = told.centers[0].root.vector - theta(state.centers[0])
     np.testing.assert_allclose(moved, -(noise(one) + noise(two)) / 3 / 4, rtol=1e-5, atol=1e-6)
 
 
@@ -246,7 +246,7 @@ def test_a_moved_center_stays_of_its_network_and_sigma_follows_its_schedule():
     es = NSES(population=2, sigma=LinearSchedule(0.5, 0.25, 2), centers=1, k=1)
     state = es.init(0, [Genome(3, network=1)])
     _, state = generation(es, state, [0], [[0]], [1], [[0.0]])
-    assert [scale for genome in es.ask(state, WEIGHTS) for _, scale in genome.chain] == [0.375, -0.375]
+    assert [scale for genome in es.ask(state, WEIGHTS) for _, scale, _ in genome.mutations] == [0.375, -0.375]
     told, after = generation(es, state, [0, 1], [[1], [2]])
     assert told.centers[0].network == 1
     assert es.metrics(state, after)["sigma"] == 0.375

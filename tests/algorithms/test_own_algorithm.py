@@ -74,8 +74,8 @@ def test_is_the_library_driven_directly():
         optimizer.reseed_rng(draw_seeds(1, seed, generation, SAMPLES)[0] % 2**32)
         vectors = [optimizer.ask().astype(np.float32) for _ in range(12)]
         genomes = algorithm.ask(state, WEIGHTS)
-        assert [genome.base.vector.tolist() for genome in genomes] == [vector.tolist() for vector in vectors]
-        assert {(genome.chain, genome.network) for genome in genomes} == {((), 0)}
+        assert [genome.root.vector.tolist() for genome in genomes] == [vector.tolist() for vector in vectors]
+        assert {(genome.mutations, genome.network) for genome in genomes} == {((), 0)}
         losses = [float(np.sum((vector.astype(np.float64) - TARGET) ** 2)) for vector in vectors]
         optimizer.tell([(v.astype(np.float64), loss) for v, loss in zip(vectors, losses, strict=True)])
         state = algorithm.tell(state, played(genomes), WEIGHTS)
@@ -111,7 +111,7 @@ def test_a_state_that_was_stored_goes_on_the_same():
 def test_starts_from_another_runs_best():
     algorithm = CMAES(population=10, sigma=1e-3)
     genome = Genome(5).child(6, 0.5)
-    vectors = np.stack([each.base.vector for each in algorithm.ask(algorithm.init(0, [genome, Genome(1)]), WEIGHTS)])
+    vectors = np.stack([each.root.vector for each in algorithm.ask(algorithm.init(0, [genome, Genome(1)]), WEIGHTS)])
     np.testing.assert_allclose(vectors, np.tile(theta(genome), (10, 1)), atol=6e-3)
     assert 5e-4 < vectors.std(axis=0).mean() < 2e-3
 
@@ -173,7 +173,7 @@ def test_the_commands_take_it(monkeypatch, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("elite of generation 3: ")
     generation, elite = RunReader(out).elite()
-    assert generation == 3 and elite.genome.base.has_weights
+    assert generation == 3 and elite.genome.root.has_weights
 
     result = invoke("train", file, "--out", tmp_path / "next", "--set", f"training.start_from={out}")
     assert result.exit_code == 0, result.stderr

@@ -50,7 +50,7 @@ def test_sigma_in_the_2018_syntax():
         best = ga.candidates(told)
         after = ga.tell_validation(told, Played(best, np.zeros(len(best)), 3))
         sigmas.append(ga.metrics(state, after)["sigma"])
-        assert all(genome.chain == () or genome.chain[-1][1] == sigmas[-1] for genome in genomes)
+        assert all(genome.mutations == () or genome.mutations[-1][1] == sigmas[-1] for genome in genomes)
         state = after
     assert sigmas == [0.5, 0.375, 0.25, 0.25]
 

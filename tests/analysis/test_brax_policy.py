@@ -44,7 +44,7 @@ def test_actions_are_those_of_brax(tmp_path, normalized):
     observations = np.random.default_rng(0).normal(0, 1, (20, 11)).astype(np.float32)
     seen = elite.normalizer(observations) if normalized else observations
     population = Population([Network("mlp", hidden=WIDTHS, activation="relu").vector_text(11, 3)], 1)
-    population.assign([0], [0], elite.genome.base.vector[None])
+    population.assign([0], [0], elite.genome.root.vector[None])
     own = [population.forward([0], each[None], population.outputs)[0] for each in seen]
     np.testing.assert_allclose(own, act(observations), atol=2e-6)
     assert (elite.normalizer is not None) == normalized

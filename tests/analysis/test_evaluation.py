@@ -59,7 +59,7 @@ def test_equals_the_runner_without_tensorflow(path, generation):
     assert row["seeds"] == held_out_seeds(5)
     assert row["returns"] == expected.returns.tolist()
     assert row["steps"] == expected.steps.tolist()
-    assert (row["generation"], row["mutations"]) == (generation, len(genome.chain))
+    assert (row["generation"], row["mutations"]) == (generation, len(genome.mutations))
     assert (row["env"], row["network"], row["max_episode_steps"]) == ("frostbite", "model", 150)
     assert (row["steps_total"], row["frames_total"]) == (expected.steps.sum(), expected.steps.sum() * 4)
     assert row["frames_per_s"] > 0
@@ -112,7 +112,7 @@ def test_what_is_played_and_printed(monkeypatch, path):
     assert toy.calls == [[Episode(genome, seed, 0) for seed in held_out_seeds(30)]]
     assert (config.hardware.device, config.hardware.threads) == ("cpu", 3)
     lines = result.stdout.splitlines()
-    assert lines[0] == f"elite of generation 2: model (8 weights, mutations: {len(genome.chain)}) on frostbite"
+    assert lines[0] == f"elite of generation 2: model (8 weights, mutations: {len(genome.mutations)}) on frostbite"
     returns = np.array([toy.play(episode) for episode in toy.calls[0]])
     assert lines[2].startswith(f"mean: {returns.mean():,.1f}, standard error ")
     assert [line.partition(":")[0] for line in lines[1:]] == [

@@ -29,7 +29,7 @@ from tests.support.population_reference import OpPopulation, ReferenceNetwork
 from tests.support.runs import new_run
 
 SCREEN = input_line("uint8", (84, 84, 4))
-GENOME = Genome(7, ((8, 0.002), (9, 0.002)))
+GENOME = Genome(7).child(8, 0.002).child(9, 0.002)
 
 
 def export_run(*arguments):
@@ -51,8 +51,8 @@ def real_observations(count):
 def op_outputs(text, genome, observations):
     """float32 [K, A] of the population's op; the genome's chain is made by the ops, too."""
     population = OpPopulation([text], 1)
-    population.init([0], [0], [genome.base])
-    for seed, scale in genome.chain:
+    population.init([0], [0], [genome.root])
+    for seed, scale, _ in genome.mutations:
         population.perturb([0], [0], [seed], [scale])
     return population.forward([0] * len(observations), observations), population.read([0])[0]
 

@@ -62,8 +62,8 @@ def screens_of(genome, seed, max_episode_steps):
         architectures.model(architectures.input_line("uint8", pool.observation_shape), pool.num_actions)
     )
     population = Population([text], 1)
-    population.init([0], [0], [genome.base])
-    for noise, scale in genome.chain:
+    population.init([0], [0], [genome.root])
+    for noise, scale, _ in genome.mutations:
         population.perturb([0], [0], [noise], [scale])
     pool.reset([0], [seed], [max_episode_steps * pool.frame_skip])
     screens, done = [pool.render([0])[0]], False
@@ -292,7 +292,7 @@ def test_a_mode_of_rendering_that_was_asked_for_stays():
 
 
 def test_failures_are_told(tmp_path):
-    players = [Player("good", Genome(1)), Player("bad", Genome(0, ((1, 3e38),)))]
+    players = [Player("good", Genome(1)), Player("bad", Genome(0).child(1, 3e38))]
     maze = config(env={"name": "hard_maze"}, network={"name": "mlp", "hidden": [4]})
     rendered = render(maze, players, [5, 6], tmp_path / "a.mp4", max_episode_steps=10, scale=1)
     for outcomes in rendered.outcomes:

@@ -71,7 +71,7 @@ def test_inputs_that_mean_something_else_there_are_left_out():
     )
     moved.evaluator.close()
     before = NativeWeights([Network("mlp", hidden=(8,)).vector_text(10, 2)]).theta(Genome(5))
-    after = moved.elite.genome.base.vector
+    after = moved.elite.genome.root.vector
     assert len(after) == len(before) + 8
     np.testing.assert_array_equal(after[:48], before[:48])  # the weights of six inputs
     assert not after[48:88].any()  # those of the other five
@@ -88,10 +88,10 @@ def own_layers(layers):
 
 def test_a_bias_before_the_first_weights_is_of_inputs_too():
     pytest.importorskip("brax")
-    moved = transfer(own_layers(["bias", "dense 3", "silu"]), Elite(Genome(5, ((6, 0.1),)), None), Env("brax:reacher"))
+    moved = transfer(own_layers(["bias", "dense 3", "silu"]), Elite(Genome(5).child(6, 0.1), None), Env("brax:reacher"))
     moved.evaluator.close()
     text = Network(layers=["bias", "dense 3", "silu"]).vector_text(10, 2)
-    before, after = NativeWeights([text]).theta(Genome(5, ((6, 0.1),))), moved.elite.genome.base.vector
+    before, after = NativeWeights([text]).theta(Genome(5).child(6, 0.1)), moved.elite.genome.root.vector
     np.testing.assert_array_equal(after[:11], [*before[:6], *[0] * 5])
     np.testing.assert_array_equal(after[11:29], before[10:28])
     assert not after[29:44].any()

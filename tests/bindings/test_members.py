@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from neuroevo.core.errors import NativeError
+from neuroevo.core.genome import LowRank
 from neuroevo.native import library
 from neuroevo.native.noise import low_rank_noise_sum, noise_sum
 from neuroevo.native.population import Population
@@ -31,7 +32,7 @@ def noise_of(seed: int, rank: int) -> np.ndarray:
 
 @pytest.mark.parametrize("rank", [1, 2, 7])
 def test_a_member_is_its_center_and_the_noise(rank):
-    population = Population([NETWORK], 6, float_rows=2, rank=rank)
+    population = Population([NETWORK], 6, float_rows=2, kind=LowRank(rank))
     population.init([0, 1], [0, 0], [1, 2])
     population.perturb([0, 1], [0, 1], [3, 4], [0.1, 0.1])
     population.perturb([2, 3, 4, 5], [0, 1, 0, 0], [7, 7, 8, 8], [0.5, 0.5, 0.25, -0.25])
@@ -66,10 +67,8 @@ def test_mistakes_name_the_value():
         low_rank_noise_sum(NETWORK, 1, [1], [1.0], 5)
     with pytest.raises(ValueError, match="weight 1 is nan"):
         low_rank_noise_sum(NETWORK, 1, [1, 2], [1.0, np.nan], D)
-    with pytest.raises(NativeError, match="rank is 65, expected 1 to 64"):
-        Population([NETWORK], 4, float_rows=1, rank=65)
     with pytest.raises(ValueError, match="rank is 1 with dtype int8, expected float32"):
-        Population(["input uint8 4; dense 3 1.0"], 4, dtype="int8", float_rows=1, rank=1)
-    population = Population([NETWORK], 4, float_rows=1, rank=1)
+        Population(["input uint8 4; dense 3 1.0"], 4, dtype="int8", float_rows=1, kind=LowRank(1))
+    population = Population([NETWORK], 4, float_rows=1, kind=LowRank(1))
     with pytest.raises(NativeError, match="row 1 is a member"):
         population.init([1], [0], [1])

@@ -22,13 +22,13 @@ from neuroevo.rollout.tensorflow.ops import load_ops
 
 NORMALIZER = Normalizer(5, np.zeros(11), np.ones(11))
 CENTER = Center(np.arange(7.0))
-GENOMES = [Genome(20, ((30, 0.5), (31, 0.25))), Genome(CENTER), Genome(21, ((32, 1.0),), 1), Genome(22)]
+GENOMES = [Genome(20).child(30, 0.5).child(31, 0.25), Genome(CENTER), Genome(21, network=1).child(32, 1.0), Genome(22)]
 
 
 def packed() -> Submission:
     """6 episodes of 4 genomes; the third starts from row 1, by its chain."""
     episodes = [Episode(GENOMES[i % 4], 100 + i, i, NORMALIZER if i % 2 else None) for i in range(6)]
-    sources = {genome: (1 if genome is GENOMES[2] else None, genome.chain) for genome in GENOMES}
+    sources = {genome: (1 if genome is GENOMES[2] else None, genome.mutations) for genome in GENOMES}
     return pack(
         episodes,
         frame_skip=4,

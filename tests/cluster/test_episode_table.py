@@ -1,6 +1,7 @@
 """A batch as a table: its episodes come back as they were, and it is small."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from neuroevo.cluster.table import TableReader, table_of
 from neuroevo.core.episode import Episode
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank, Scaled, grow
 from neuroevo.core.observation_statistics import Normalizer
 
 SEEDS = st.integers(0, 2**63 - 1)
@@ -21,12 +22,12 @@ SCALES = st.sampled_from([0.002, 0.02, -0.02, 1.0]).map(lambda scale: float(np.f
 def families(draw):
     """Genomes that descend from one another, and so share prefixes, as generations do."""
     bases = st.one_of(SEEDS, st.sampled_from(CENTERS))
-    genomes = [Genome(draw(bases), (), draw(st.integers(0, 2))) for _ in range(draw(st.integers(1, 3)))]
+    genomes = [Genome(draw(bases), network=draw(st.integers(0, 2))) for _ in range(draw(st.integers(1, 3)))]
     for _ in range(draw(st.integers(0, 12))):
         parent = draw(st.sampled_from(genomes))
-        if not parent.rank:
-            rank = draw(st.sampled_from([0, 0, 1, 3]))
-            genomes.append(parent.child(draw(st.integers(0, 3)), draw(SCALES), rank))
+        if parent.mutation is None or not isinstance(parent.mutation.kind, LowRank):
+            kind = draw(st.sampled_from([GAUSSIAN, GAUSSIAN, LowRank(1), LowRank(3), Scaled(CENTERS[0])]))
+            genomes.append(parent.child(draw(st.integers(0, 3)), draw(SCALES), kind))
     return genomes
 
 
@@ -40,7 +41,8 @@ def batches(draw):
 def reader_of(table):
     """Of a table as another process gets it."""
     centers = {center.name: center for center in CENTERS}
-    return TableReader(pickle.loads(pickle.dumps(table)), [centers[name] for name in table.centers])
+    sent = pickle.loads(pickle.dumps(replace(table, tree=table.tree.without_weights())))
+    return TableReader(sent, [centers[center.name] for center in table.tree.centers])
 
 
 @given(batches(), st.randoms())
@@ -54,7 +56,7 @@ def test_episodes_come_back(episodes, random):
 def test_shared_parents(episodes):
     """A parent is marked if the batch has several children of it, and comes with a piece that has one of them."""
     reader, genomes = reader_of(table_of(episodes)), {episode.genome for episode in episodes}
-    parents = [genome.parent for genome in genomes if genome.chain]
+    parents = [genome.parent for genome in genomes if genome.mutations]
     shared = {parent for parent in parents if parents.count(parent) > 1}
     for index, episode in enumerate(episodes):
         found = reader.shared_parents([index])
@@ -67,7 +69,7 @@ def a_generation(parents=20, size=1000, depth=200):
     rng = np.random.default_rng(0)
     scale = float(np.float32(0.002))
     chains = [tuple((int(seed), scale) for seed in rng.integers(2**63, size=depth)) for _ in range(parents)]
-    old = [Genome(number, chain) for number, chain in enumerate(chains)]
+    old = [grow(Genome(number), chain) for number, chain in enumerate(chains)]
     return [
         Episode(old[rng.integers(parents)].child(int(rng.integers(2**63)), scale), int(rng.integers(2**63)), 5000)
         for _ in range(size)
@@ -83,12 +85,12 @@ def test_a_genome_of_200_mutations_takes_at_most_120_bytes():
 
 def test_a_center_is_not_in_the_table():
     center = Center(np.zeros(100_000, np.float32))
-    table = table_of([Episode(Genome(center).child(seed, 0.5), seed) for seed in range(10)])
-    assert table.centers == (center.name,)
-    assert len(pickle.dumps(table)) < 2000
+    tree = table_of([Episode(Genome(center).child(seed, 0.5), seed) for seed in range(10)]).tree.without_weights()
+    assert [each.name for each in tree.centers] == [center.name]
+    assert len(pickle.dumps(tree)) < 2000
 
 
-def test_children_that_differ_in_rank_alone_share_their_parent():
+def test_children_that_differ_in_kind_alone_share_their_parent():
     parent = Genome(0)
-    episodes = [Episode(parent.child(1, 0.5, rank), 0) for rank in (0, 1)]
+    episodes = [Episode(parent.child(1, 0.5, kind), 0) for kind in (GAUSSIAN, LowRank(1))]
     assert reader_of(table_of(episodes)).shared_parents([0]) == [parent]

@@ -11,7 +11,7 @@ import tensorflow as tf
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
 from neuroevo.core.errors import NativeError, UserError
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, grow
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
@@ -40,8 +40,8 @@ def stepped(env: str, episodes: list[Episode]) -> list[np.ndarray]:
     population = Population([to_text(mlp(line, pool.num_actions))], 1)
     played = []
     for episode in episodes:
-        population.init([0], [0], [episode.genome.base])
-        for seed, scale in episode.genome.chain:
+        population.init([0], [0], [episode.genome.root])
+        for seed, scale, _ in episode.genome.mutations:
             population.perturb([0], [0], [seed], [scale])
         pool.reset([0], [episode.seed], [episode.max_steps * pool.frame_skip])
         states, done = [], False
@@ -61,7 +61,7 @@ def sampled(states: np.ndarray, plan: Behavior) -> np.ndarray:
 
 
 def maze_episodes() -> list[Episode]:
-    return [Episode(Genome(i % 7, ((i, 0.5),) * (i % 3)), i, 1 + 3 * i) for i in range(20)]
+    return [Episode(grow(Genome(i % 7), ((i, 0.5),) * (i % 3)), i, 1 + 3 * i) for i in range(20)]
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def test_memory_of_the_console_is_that_of_ale_py(dtype: str, engine: str) -> Non
     population = Population([to_text(model(line, pool.num_actions))], 1, dtype=dtype)
     expected = []
     for episode in episodes:
-        population.init([0], [0], [episode.genome.base])
+        population.init([0], [0], [episode.genome.root])
         frames = episode.max_steps * pool.frame_skip
         pool.reset([0], [episode.seed], [frames])
         game.reset(episode.seed, frames)
@@ -119,7 +119,7 @@ def test_memory_of_the_console_is_that_of_ale_py(dtype: str, engine: str) -> Non
 
 
 def test_episodes_that_fail_and_batches_beside_each_other(engine: str) -> None:
-    bad = Genome(0, ((1, 3e38), (2, 3e38), (3, 3e38)))  # some outputs are not numbers
+    bad = Genome(0).child(1, 3e38).child(2, 3e38).child(3, 3e38)  # some outputs are not numbers
     first = [Episode(bad if i % 4 == 1 else Genome(i), i, 10 + i) for i in range(12)]
     urgent = [Episode(Genome(50 + i), i, 5) for i in range(6)]
     states = stepped("Hopper-v5", [e for e in first if e.genome != bad] + urgent)

@@ -122,7 +122,7 @@ LSTM = Network("layers", layers=("dense 8", "tanh", "lstm 4"), normalize_observa
 def test_all_that_is_recorded_of_an_episode(unlucky, engine):
     """Returns, steps, sums of observations, and the memory of its network."""
     normalizer = Normalizer(1, np.full(3, 0.1), np.full(3, 0.5))
-    episodes = [Episode(Genome(seed, ((seed, 0.5),)), seed, 0, normalizer) for seed in range(12)]
+    episodes = [Episode(Genome(seed).child(seed, 0.5), seed, 0, normalizer) for seed in range(12)]
     found = []
     for times in (0, 3):
         unlucky(times)

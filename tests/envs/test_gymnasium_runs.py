@@ -164,7 +164,7 @@ def test_the_engines_and_the_lane_runner_play_the_same(engine):
     from neuroevo.networks import architectures
     from neuroevo.rollout.evaluator import LocalEvaluator
 
-    genomes = [Genome(base, ((base + 1, 0.1),)) for base in range(4)]
+    genomes = [Genome(base).child(base + 1, 0.1) for base in range(4)]
     episodes = [Episode(genome, seed, 100) for genome in genomes for seed in (1, 2)]
     with LocalEvaluator("gymnasium:CartPole-v1", "mlp", lanes=2, slots=2, engine=engine) as evaluator:
         played = evaluator.evaluate(episodes)

@@ -80,7 +80,7 @@ def test_the_line_of_a_member_is_its_genome_s(maze, maze_page):
         genomes = [members.genome(each["generation"], each["index"]) for each in line]
         assert genomes[0] == members.genome(5, index)
         assert [genome.parent for genome in genomes] == [*genomes[1:], None]
-        assert [each["seed"] for each in line[:-1]] == [str(genome.chain[-1][0]) for genome in genomes[:-1]]
+        assert [each["seed"] for each in line[:-1]] == [str(genome.mutations[-1][0]) for genome in genomes[:-1]]
 
 
 def test_offspring_of_ancestors_are_counted(maze, maze_page):
@@ -133,7 +133,7 @@ def test_a_member_plays_as_it_did(maze, maze_page, member):
     assert played["steps"] == kept.steps[member.index] == len(values(played["actions"]["values"])) / 2
     assert played["actions"]["names"] == ["turn", "speed"]
     assert np.allclose(points(played["path"])[-1], kept.behaviors[member.index])
-    assert played["genome"]["mutations"] == len(MembersReader(maze).genome(member.generation, member.index).chain)
+    assert played["genome"]["mutations"] == len(MembersReader(maze).genome(member.generation, member.index).mutations)
     frames = decode(maze_page.stage.video(played["file"]))
     assert frames.shape[1:] == (played["video"]["height"], played["video"]["width"], 3)
     assert len(frames) == played["steps"] + 1 and not (frames[0] == frames[-1]).all()

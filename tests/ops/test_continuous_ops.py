@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import NativeError
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, grow
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.native import library
@@ -311,7 +311,7 @@ def episodes_of(name: str) -> tuple[Episode, ...]:
     """24 episodes of 8 genomes, of which two are lost; with three normalizers and with none."""
     size = math.prod(EnvPool(registry.resolve(name), 1).observation_shape)
     normalizers = [None, *(random_normalizer(size, number, seed=number) for number in (3, 4, 5))]
-    genomes = [Genome(base, LOST if base in (2, 5) else ((base + 50, 0.2),) * (base % 3)) for base in range(8)]
+    genomes = [grow(Genome(base), LOST if base in (2, 5) else ((base + 50, 0.2),) * (base % 3)) for base in range(8)]
     steps = TASKS[name][1]
     return tuple(Episode(genomes[e % 8], 100 + e, steps - e % 5, normalizers[e // 8 % 4]) for e in range(32))
 
@@ -322,8 +322,8 @@ def in_numpy(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
     layers = network.lines(input_line("float64", pool.observation_shape), pool.num_actions, continuous_actions=True)
     population, played = Population([to_text(layers)], 1, "reference"), []
     for episode in episodes_of(name):
-        population.init([0], [0], [episode.genome.base])
-        for seed, scale in episode.genome.chain:
+        population.init([0], [0], [episode.genome.root])
+        for seed, scale, _ in episode.genome.mutations:
             population.perturb([0], [0], [seed], [scale])
         pool.reset([0], [episode.seed], [episode.max_steps * pool.frame_skip])
         total, seen, done = 0.0, [], False
@@ -342,7 +342,7 @@ def expected_of(name: str) -> list[tuple[float, int, str, np.ndarray | None]]:
     played = in_numpy(name)
     assert len({total for total, *_ in played}) > 10
     for episode, (_, steps, failure, _) in zip(episodes_of(name), played, strict=True):
-        lost = episode.genome.chain == LOST
+        lost = episode.genome.mutations == grow(Genome(0), LOST).mutations
         assert (failure == "action[0] is nan, expected a finite number") == lost
         assert steps == 1 if lost else failure == "" and steps > 1
     return played

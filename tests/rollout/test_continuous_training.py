@@ -89,8 +89,8 @@ def stepped(network, genomes, episodes, normalizer, seen):
     population = Population([text], 1)
     returns = []
     for genome, seed, steps in episodes:
-        population.init([0], [0], [genome.base])
-        for noise, scale in genome.chain:
+        population.init([0], [0], [genome.root])
+        for noise, scale, _ in genome.mutations:
             population.perturb([0], [0], [noise], [scale])
         pool.reset([0], [seed], [steps * pool.frame_skip])
         total, done = 0.0, False
@@ -214,8 +214,8 @@ def acting(run, observations):
     pool = EnvPool(registry.resolve(config.env.name), 1)
     text = to_text(config.network.lines(input_line("float64", pool.observation_shape), pool.num_actions, True))
     population = Population([text], 1)
-    population.init([0], [0], [elite.genome.base])
-    for noise, scale in elite.genome.chain:
+    population.init([0], [0], [elite.genome.root])
+    for noise, scale, _ in elite.genome.mutations:
         population.perturb([0], [0], [noise], [scale])
     seen = observations.astype(np.float32)
     if elite.normalizer is not None:
@@ -313,7 +313,7 @@ def test_layers_of_a_policy():
     assert (parts.outputs, parts.layers[-1].kind) == (3, "tanh")
 
 
-BAD = Genome(0, ((1, 3e38),))  # infinite weights: what it does is NaN
+BAD = Genome(0).child(1, 3e38)  # infinite weights: what it does is NaN
 
 
 def test_a_failed_episode_is_told_of_and_leaves_the_others_alone(engine):

@@ -146,7 +146,7 @@ def memories(
 ) -> tuple[list[bytes], list, list]:
     """The emulators' memory after one episode of each of several networks from the same start, on two lanes of two
     slots; returns and steps. Nothing but the networks' actions tells the memories apart."""
-    played = [Episode(Genome(0, ((i, 0.5),)), 3, steps) for i in range(episodes)]
+    played = [Episode(Genome(0).child(i, 0.5), 3, steps) for i in range(episodes)]
     network = Network("model", dtype=dtype)
     layout = {"lanes": 2, "slots": episodes // 2, "threads": 2, "behavior": Behavior()}
     with LocalEvaluator("frostbite", network, backend=backend, engine=engine, **layout) as one:
@@ -168,7 +168,7 @@ def test_emulated_kernels_play_the_same_episodes_as_the_cpu(dtype, engine):
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 @pytest.mark.parametrize("network", ["model", "large_model"])
 def test_a_gpu_plays_the_same_episodes_as_the_cpu(dtype, network, engine):
-    episodes = [Episode(Genome(i // 4, ((i, 0.05),)), i, 400) for i in range(48)]
+    episodes = [Episode(Genome(i // 4).child(i, 0.05), i, 400) for i in range(48)]
     outcomes = []
     for device in ("cpu", "gpu"):
         played = Network(network, dtype=dtype)

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from neuroevo.core.episode import Episode
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, grow
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.submission import pack
@@ -187,11 +187,11 @@ def play(dtype, backend, device):
     pipeline.init_row(1, 0, 5)
     pipeline.perturb_row(1, 1, [(6, 0.02), (7, 0.02)])
     pipeline.start()
-    parent = Genome(5, ((6, 0.02), (7, 0.02)))
+    parent = Genome(5).child(6, 0.02).child(7, 0.02)
     sources = {}
     for seed in range(8):
         chain = ((seed, 0.05),) * (seed % 3)
-        genome = Genome(parent.base, parent.chain + chain) if seed % 2 else Genome(seed, chain)
+        genome = grow(Genome(parent.root), parent.mutations + chain) if seed % 2 else grow(Genome(seed), chain)
         sources[genome] = (1 if seed % 2 else None, chain)
     genomes = list(sources)
     episodes = [Episode(genomes[each % 8], 100 + each, 50 + each) for each in range(24)]

@@ -13,7 +13,7 @@ from neuroevo.cli import app
 from neuroevo.config.load import load_config
 from neuroevo.config.schema import CheckpointSettings
 from neuroevo.core.errors import NativeError, UserError
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, grow
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.population import Population
@@ -264,14 +264,14 @@ def test_a_run_of_another_dtype_is_another_run(tmp_path):
 
 
 def test_genomes_of_two_networks_in_integers():
-    genomes = [Genome(3), Genome(3, ((4, 0.02),), 1), Genome(5, network=1)]
+    genomes = [Genome(3), Genome(3, network=1).child(4, 0.02), Genome(5, network=1)]
     from neuroevo.core.episode import Episode
 
     episodes = [Episode(genome, 9, 40) for genome in genomes]
     both = play([int8("model"), int8("nature_dqn")], episodes, 2, 2)
     for network, name in enumerate(("model", "nature_dqn")):
         chosen = [i for i, genome in enumerate(genomes) if genome.network == network]
-        alone = [Episode(Genome(genomes[i].base, genomes[i].chain), 9, 40) for i in chosen]
+        alone = [Episode(grow(Genome(genomes[i].root), genomes[i].mutations), 9, 40) for i in chosen]
         outcomes = play(int8(name), alone, 1, 1)
         assert list(outcomes.returns) == [both.returns[i] for i in chosen]
         assert list(outcomes.steps) == [both.steps[i] for i in chosen]

@@ -7,7 +7,7 @@ import pytest
 
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import Center, Genome, LowRank
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.submission import pack
@@ -27,7 +27,7 @@ def genomes_of(dimension, rank):
     starts = [*centers, Genome(3).child(5, 0.5)]
     return [
         *starts,
-        *(start.child(seed, scale, rank) for start in starts for seed in (1, 2) for scale in (0.25, -0.25)),
+        *(start.child(seed, scale, LowRank(rank)) for start in starts for seed in (1, 2) for scale in (0.25, -0.25)),
     ]
 
 
@@ -37,7 +37,7 @@ def episodes_of(evaluator, rank, steps=60):
 
 
 def played(network, rank, *, env="Hopper-v5", steps=60, **options):
-    with LocalEvaluator(env, network, rank=rank, device="cpu", **options) as evaluator:
+    with LocalEvaluator(env, network, kind=LowRank(rank), device="cpu", **options) as evaluator:
         outcomes = evaluator.evaluate(episodes_of(evaluator, rank, steps))
     return outcomes.returns.tolist(), outcomes.steps.tolist()
 
@@ -67,7 +67,7 @@ def test_games_are_played_the_same(name):
 
 
 def test_what_numpy_makes_of_the_weights_plays_alike():
-    with LocalEvaluator("Hopper-v5", HOPPER, rank=2, device="cpu", lanes=2, slots=4) as evaluator:
+    with LocalEvaluator("Hopper-v5", HOPPER, kind=LowRank(2), device="cpu", lanes=2, slots=4) as evaluator:
         episodes = episodes_of(evaluator, 2, 20)[:9]
         returns = evaluator.evaluate(episodes).returns
         weights, text = NativeWeights(evaluator.network_texts), evaluator.network_texts[0]
@@ -103,14 +103,14 @@ def submitted(episodes, **options):
 
 
 def test_mistakes_are_told():
-    member = Genome(1).child(2, 0.5, rank=2)
+    member = Genome(1).child(2, 0.5, LowRank(2))
     with pytest.raises(UserError, match=r"has rank 2, expected 1"):
-        submitted([Episode(member, 1)], rank=1)
+        submitted([Episode(member, 1)], kind=LowRank(1))
     with pytest.raises(UserError, match=r"3 genomes need one of the 2 parent rows"):
-        submitted([Episode(Genome(n), 1) for n in range(3)], rank=1, parent_rows=2)
+        submitted([Episode(Genome(n), 1) for n in range(3)], kind=LowRank(1), parent_rows=2)
     with pytest.raises(UserError, match=r"has rank 2, expected none"):
         submitted([Episode(member, 1)])
     with pytest.raises(UserError, match="evaluated in int8, expected float32 for mutations of rank 1"):
-        LocalEvaluator("frostbite", dataclasses.replace(Network("model"), dtype="int8"), rank=1, device="cpu")
+        LocalEvaluator("frostbite", dataclasses.replace(Network("model"), dtype="int8"), kind=LowRank(1), device="cpu")
     with pytest.raises(UserError, match="rank 2 has no row of its parent"):
         pack([Episode(member, 1)], frame_skip=1, dimensions=[5])

@@ -14,7 +14,7 @@ import pytest
 
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.episode import Episode, Outcomes
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, grow
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.native.rollout import run_episodes
@@ -102,10 +102,14 @@ def test_reference_backend_and_large_model(few_by_reference, engine) -> None:
 
 
 def test_two_networks_in_one_evaluator_play_as_each_alone(engine) -> None:
-    both = [Episode(Genome(i // 2, ((i, 0.01),), network=i % 2), i, 80) for i in range(12)]
+    both = [Episode(Genome(i // 2, network=i % 2).child(i, 0.01), i, 80) for i in range(12)]
     together = play(["model", "nature_dqn"], both, 2, 3, engine=engine)
     for network, name in enumerate(["model", "nature_dqn"]):
-        own = [Episode(Genome(e.genome.base, e.genome.chain), e.seed, 80) for e in both if e.genome.network == network]
+        own = [
+            Episode(grow(Genome(e.genome.root), e.genome.mutations), e.seed, 80)
+            for e in both
+            if e.genome.network == network
+        ]
         alone = play(name, own, 1, 2, engine=engine)
         np.testing.assert_array_equal(together.returns[network::2], alone.returns)
         np.testing.assert_array_equal(together.steps[network::2], alone.steps)

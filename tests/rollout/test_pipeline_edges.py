@@ -33,8 +33,8 @@ def lanes():
 def test_outputs_that_are_not_numbers_choose_alike_everywhere(engine):
     # NaN compares like nothing else: the graph's argmax and the runner's must agree on it. The first two are seeds with
     # which a maximum that cannot leave a NaN in the first place gets another return.
-    episodes = [Episode(Genome(seed, ((seed, HUGE),)), seed, 100) for seed in (19, 29, 1, 2)]
-    episodes += [Episode(Genome(0, ((1, 3e38), (2, 3e38), (3, -3e38))), 0, 20)]
+    episodes = [Episode(Genome(seed).child(seed, HUGE), seed, 100) for seed in (19, 29, 1, 2)]
+    episodes += [Episode(Genome(0).child(1, 3e38).child(2, 3e38).child(3, -3e38), 0, 20)]
     expected = run_episodes(registry.resolve("space_invaders"), [architectures.model], episodes, lanes=1, slots=1)
     for lane_count, slots in ((1, 1), (2, 3)):
         with LocalEvaluator("space_invaders", "model", lanes=lane_count, slots=slots, engine=engine) as made:
@@ -49,7 +49,7 @@ def test_more_slots_than_episodes_and_episodes_of_one_step(evaluator):
         assert (outcomes.returns.tolist(), outcomes.steps.tolist()) == ([0.0], [1])
         assert many.evaluate([Episode(Genome(0), seed, 1) for seed in range(50)]).steps.tolist() == [1] * 50
         extremes = [
-            Episode(Genome(base, ((base, 0.1),)), seed, 2) for base in (0, 2**63 - 1) for seed in (0, 2**63 - 1)
+            Episode(Genome(base).child(base, 0.1), seed, 2) for base in (0, 2**63 - 1) for seed in (0, 2**63 - 1)
         ]
         assert many.evaluate(extremes).steps.tolist() == [2] * 4
 
@@ -61,8 +61,8 @@ def test_more_slots_than_episodes_and_episodes_of_one_step(evaluator):
         (Episode(Genome(0), 2**63, 1), OverflowError, "too large"),
         (Episode(Genome(2**64), 0, 1), OverflowError, "too large"),
         (Episode(Genome(0), 0, 2**62), OverflowError, "too large"),
-        (Episode(Genome(0, ((1, float("inf")),)), 0, 1), Exception, "scale 0 is inf, expected a finite number"),
-        (Episode(Genome(0, (), -1), 0, 1), Exception, "network of genome 2 is -1"),
+        (Episode(Genome(0).child(1, float("inf")), 0, 1), Exception, "scale 0 is inf, expected a finite number"),
+        (Episode(Genome(0, network=-1), 0, 1), Exception, "network of genome 2 is -1"),
     ],
 )
 def test_bad_episodes_close_the_evaluator_and_leave_no_thread(evaluator, episode, error, message):
@@ -72,7 +72,7 @@ def test_bad_episodes_close_the_evaluator_and_leave_no_thread(evaluator, episode
     with pytest.raises(error, match=message):
         failing.evaluate([Episode(Genome(0), 0, 5), Episode(Genome(1), 0, 5), episode])
     assert lanes() == before
-    siblings = [Episode(Genome(0, ((seed, 0.1),)), 0, 5) for seed in range(3)]  # their parent would be made first
+    siblings = [Episode(Genome(0).child(seed, 0.1), 0, 5) for seed in range(3)]  # their parent would be made first
     for episodes in (siblings, [Episode(Genome(0), 0, 5)]):
         with pytest.raises(RuntimeError, match="closed"):
             failing.evaluate(episodes)
@@ -81,7 +81,7 @@ def test_bad_episodes_close_the_evaluator_and_leave_no_thread(evaluator, episode
 
 def test_a_bad_parent_is_told_as_well(evaluator):
     before = lanes()
-    siblings = [Episode(Genome(0, ((0, float("nan")), (seed, 0.1))), 0, 5) for seed in range(3)]
+    siblings = [Episode(Genome(0).child(0, float("nan")).child(seed, 0.1), 0, 5) for seed in range(3)]
     with pytest.raises(Exception, match="scale 0 is nan"):
         evaluator().evaluate(siblings)
     assert lanes() == before

@@ -94,7 +94,7 @@ def plays(engine, lanes, slots, episodes):
 
 @pytest.fixture(scope="module")
 def episodes():
-    genomes = [Genome(seed, ((seed + 9, 0.05),)) for seed in (1, 2, 3)]
+    genomes = [Genome(seed).child(seed + 9, 0.05) for seed in (1, 2, 3)]
     return [Episode(genome, seed, max_steps=220) for genome in genomes for seed in (11, 12)]
 
 
@@ -145,8 +145,8 @@ def test_memory_matters(episodes, played):
     pool, population = EnvPool(registry.resolve("frostbite"), 1), Population([text], 1)
     returns = []
     for episode in episodes:
-        population.init([0], [0], [episode.genome.base])
-        for seed, scale in episode.genome.chain:
+        population.init([0], [0], [episode.genome.root])
+        for seed, scale, _ in episode.genome.mutations:
             population.perturb([0], [0], [seed], [scale])
         pool.reset([0], [episode.seed], [4 * episode.max_steps])
         returned, done = 0.0, False

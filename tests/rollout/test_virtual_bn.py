@@ -24,7 +24,7 @@ from tests.support.population_reference import OpPopulation, ReferenceNetwork, b
 
 SCREEN = input_line("uint8", (84, 84, 4))
 DENSE = "input float32 5; dense 4 1.0; vbn; bias; relu; dense 3 1.0; vbn; tanh"
-GENOME = Genome(7, ((8, 0.02),))
+GENOME = Genome(7).child(8, 0.02)
 
 
 @pytest.fixture(scope="module")

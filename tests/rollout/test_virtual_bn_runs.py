@@ -115,10 +115,10 @@ def episodes():
 
 def theta_of(genome, network):
     """Weights in double precision."""
-    theta, drawn = np.zeros(network.dimension), noise(genome.base, network.dimension)
+    theta, drawn = np.zeros(network.dimension), noise(genome.root, network.dimension)
     for part in network.parts:
         theta[part.begin : part.end] = part.scale * drawn[part.begin : part.end]
-    for seed, scale in genome.chain:
+    for seed, scale, _ in genome.mutations:
         theta += scale * noise(seed, network.dimension)
     return theta
 
@@ -135,8 +135,8 @@ def expected(episodes, batch):
         genome = episode.genome
         if genome not in thetas:
             thetas[genome] = theta_of(genome, network)
-        population.init([0], [0], [genome.base])
-        for seed, scale in genome.chain:
+        population.init([0], [0], [genome.root])
+        for seed, scale, _ in genome.mutations:
             population.perturb([0], [0], [seed], [scale])
         population.prepare([0])
         pool.reset([0], [episode.seed], [episode.max_steps * pool.frame_skip])
@@ -171,7 +171,7 @@ def test_engines_lane_runner_and_numpy_play_the_same(episodes, batch, expected, 
 
 
 def test_beside_a_network_without_it(batch, engine):
-    both = [Episode(Genome(i // 2, ((i, 0.01),), network=i % 2), i, 30) for i in range(8)]
+    both = [Episode(Genome(i // 2, network=i % 2).child(i, 0.01), i, 30) for i in range(8)]
     options = {"lanes": 2, "slots": 2, "device": "cpu", "engine": engine}
     with LocalEvaluator("frostbite", ["virtual_bn", "model"], reference_batch=batch, **options) as evaluator:
         together = evaluator.evaluate(both)

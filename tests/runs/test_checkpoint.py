@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from neuroevo.algorithms.base import State
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, grow
 from neuroevo.runs.checkpoint import VERSION, Checkpoint, CheckpointError, from_bytes, load, save, to_bytes
 from neuroevo.runs.state_codec import decode, encode
 from neuroevo.system.directory import Directory
@@ -192,7 +192,7 @@ def test_a_missing_file(tmp_path):
 
 def test_relatives_take_little_room():
     """A paper-sized GA after 1,000 generations: 20 parents that share all but the last 30 mutations."""
-    common = Genome(1, tuple((seed, 0.002) for seed in range(970)))
+    common = grow(Genome(1), tuple((seed, 0.002) for seed in range(970)))
     parents = []
     for parent in range(20):
         genome = common

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import Center, Genome, Mutation
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.genome_json import genome_to_json
 from neuroevo.runs.reader import RunReader
@@ -29,7 +29,7 @@ def test_a_start_from_a_run_whose_newest_elite_is_in_no_checkpoint(tmp_path):
     center = RunReader(first).state(4).algorithm.center
     folder = RunFolder.create(tmp_path / "second", config(algorithm=ES, training={"start_from": str(first)}))
     assert folder.state.algorithm.center == center
-    assert np.array_equal(folder.state.algorithm.center.base.vector, center.base.vector)
+    assert np.array_equal(folder.state.algorithm.center.root.vector, center.root.vector)
 
 
 @pytest.mark.parametrize("how", ["truncated", "bit-flipped", "newer version"])
@@ -43,7 +43,7 @@ def test_an_elite_whose_checkpoint_cannot_be_used(tmp_path, how):
         words = f"generation 4's elite .*{checkpoint_after(path, 5)} .*{DAMAGES[how].message}.*: 2 "
         with pytest.raises(UserError, match=words):
             RunReader(path).elite(generation)
-    assert RunReader(path).elite(2)[1].genome.base.has_weights
+    assert RunReader(path).elite(2)[1].genome.root.has_weights
 
 
 def test_elites_whose_center_is_not_that_of_the_newest(tmp_path):
@@ -54,10 +54,10 @@ def test_elites_whose_center_is_not_that_of_the_newest(tmp_path):
     new_run(path, training=training, checkpoints={"every": 10})
     checkpoint_after(path, 1).unlink()  # the one that is left has no elite of this run
     parents = RunReader(path).state().algorithm.parents
-    centers = [parent.base for parent in parents if isinstance(parent.base, Center)]
+    centers = [parent.root for parent in parents if isinstance(parent.root, Center)]
     assert len(set(centers)) > 1
     for center in centers:
-        line = {"generation": 0, "elite": genome_to_json(Genome(center, ((5, 0.5),)))}
+        line = {"generation": 0, "elite": genome_to_json(Genome(center).child(5, 0.5))}
         (path / "elites.jsonl").write_text(json.dumps(line) + "\n")
         _, elite = RunReader(path).elite()
-        assert np.array_equal(elite.genome.base.vector, center.vector) and elite.genome.chain == ((5, 0.5),)
+        assert np.array_equal(elite.genome.root.vector, center.vector) and elite.genome.mutations == (Mutation(5, 0.5),)

@@ -136,7 +136,7 @@ def test_another_learning_rate_and_weight_decay(tmp_path):
     changed = {**ES, "optimizer": {"type": "adam", "learning_rate": 0.3}, "weight_decay": 0.1, "population": 12}
     play(RunFolder.fork(tmp_path / "fork", tmp_path / "first", config=config(algorithm=changed)))
     number, elite = RunReader(tmp_path / "fork").elite()
-    assert number == 4 and np.isfinite(elite.genome.base.vector).all()
+    assert number == 4 and np.isfinite(elite.genome.root.vector).all()
 
 
 def test_another_cut_off_starts_anew(tmp_path):

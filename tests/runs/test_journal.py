@@ -261,13 +261,13 @@ def test_outcomes_that_this_run_does_not_have(tmp_path, what, every):
 def test_other_episodes_have_no_outcomes_in_it(tmp_path):
     """The sum of a part is of its genomes, seeds, cut-offs and normalizers."""
     from neuroevo.core.episode import Episode
-    from neuroevo.core.genome import Center, Genome
+    from neuroevo.core.genome import Center, Genome, LowRank
     from neuroevo.core.observation_statistics import Normalizer
     from neuroevo.training.journal import part_of
 
     one = Normalizer(1, np.zeros(2), np.ones(2))
-    genomes = [Genome(1), Genome(2), Genome(1, ((3, 0.5),)), Genome(1, ((3, 0.25),)), Genome(1, ((4, 0.5),))]
-    genomes += [Genome(1, ((3, 0.5), (3, 0.5))), Genome(1, network=1), Genome(1, ((3, 0.5),), rank=2)]
+    genomes = [Genome(1), Genome(2), Genome(1).child(3, 0.5), Genome(1).child(3, 0.25), Genome(1).child(4, 0.5)]
+    genomes += [Genome(1).child(3, 0.5).child(3, 0.5), Genome(1, network=1), Genome(1).child(3, 0.5, LowRank(2))]
     genomes += [Genome(Center([1.0])), Genome(Center([2.0]))]
     episodes = [Episode(genome, 7) for genome in genomes]
     episodes += [Episode(Genome(1), 8), Episode(Genome(1), 7, 5), Episode(Genome(1), 7, normalizer=one)]
@@ -275,7 +275,7 @@ def test_other_episodes_have_no_outcomes_in_it(tmp_path):
     digests = [part_of(0, "test", [episode]).digest for episode in episodes]
     digests += [part_of(0, "test", episodes[:2]).digest, part_of(0, "test", episodes[1::-1]).digest]
     assert len(set(digests)) == len(digests)
-    assert part_of(0, "test", [Episode(Genome(1, ((3, 0.5),)), 7)]).digest == digests[2]
+    assert part_of(0, "test", [Episode(Genome(1).child(3, 0.5), 7)]).digest == digests[2]
 
 
 @pytest.mark.parametrize("kind", ["link", "fifo", "folder"])

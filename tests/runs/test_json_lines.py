@@ -198,7 +198,7 @@ def test_elites_of_long_chains_take_memory_for_what_is_written(tmp_path):
     (tmp_path / "elites.jsonl").write_bytes(b"".join(map(sealed, rows)))
     with bounded(16):
         last, elite = newest_elite(tmp_path)
-    assert last == 5999 and len(elite.genome.chain) == 10_000
+    assert last == 5999 and len(elite.genome.mutations) == 10_000
 
 
 def test_a_file_without_line_ends(tmp_path):

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 import neuroevo
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import Center, Genome, grow
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.members_format import OF_ROOT, Record, pack, places, unpack
@@ -72,8 +72,8 @@ def test_every_member_is_known_with_its_parent_and_its_fitness(tmp_path, monkeyp
                 assert parent is None or not any(parent in earlier for earlier in asked[:generation])
             else:
                 assert asked[number][which] == parent
-            assert members.seeds[i] == (genome.chain[-1][0] if genome.chain else genome.base)
-        bases = {genome.base.name for genome in genomes if isinstance(genome.base, Center)}
+            assert members.seeds[i] == (genome.mutations[-1][0] if genome.mutations else genome.root)
+        bases = {genome.root.name for genome in genomes if isinstance(genome.root, Center)}
         assert set(members.centers) == bases
 
 
@@ -82,9 +82,9 @@ def test_an_elite_comes_from_members_back_to_generation_0(tmp_path):
     reader, elite = MembersReader(tmp_path), neuroevo.open_run(tmp_path).elite()[1].genome
     where = reader.find(elite)
     line = reader.lineage(*where)
-    assert len(line) == len(elite.chain) + 1
+    assert len(line) == len(elite.mutations) + 1
     assert [reader.genome(*each) for each in line] == [
-        Genome(elite.base, elite.chain[:count]) for count in range(len(elite.chain), -1, -1)
+        grow(Genome(elite.root), elite.mutations[:count]) for count in range(len(elite.mutations), -1, -1)
     ]
     assert all(younger[0] > older[0] for younger, older in pairwise(line))
     assert reader.find(elite.child(1, 0.5)) is None
@@ -117,7 +117,7 @@ def test_behaviors_are_those_of_each_episode(tmp_path):
     one = neuroevo.train(MAZE, {"training.episodes": 1}, out=tmp_path / "one")
     ends = MembersReader(one.path).read(1)
     np.testing.assert_allclose(-ends.fitness, np.hypot(*(ends.behaviors - goal).T), atol=1e-3)
-    assert [genome.chain for genome in run.population(1).genomes]
+    assert [genome.mutations for genome in run.population(1).genomes]
 
 
 @pytest.mark.parametrize("name", ["ga_ns", "ns_es"])
@@ -258,7 +258,7 @@ def read_all(content):
 @given(records())
 def test_a_record_is_read_as_it_was_written(record):
     (found,) = read_all(pack(record))
-    for name in ("parents", "seeds", "scales", "ranks", "fitness", "steps"):
+    for name in ("parents", "seeds", "scales", "kinds", "fitness", "steps"):
         np.testing.assert_array_equal(getattr(found, name), getattr(record, name))
     assert (found.generation, found.roots) == (7, list(record.roots))
     for name in ("behaviors", "novelty"):
@@ -290,12 +290,12 @@ def test_a_damaged_record_is_refused_or_left_out(record, data):
         ({"parents": np.array([[OF_ROOT, 1]])}, "not there"),
         ({"seeds": np.array([-1])}, "played"),
         ({"fitness": np.array([np.nan])}, "played"),
-        ({"ranks": np.array([65])}, "played"),
+        ({"kinds": np.array([65])}, "played"),
         ({"steps": np.array([-1])}, "played"),
     ],
 )
 def test_a_forged_record_with_a_right_sum_is_refused(changes, why):
-    right = {"parents": np.array([[6, 0]]), "seeds": np.array([1]), "scales": np.array([1.0]), "ranks": np.array([0])}
+    right = {"parents": np.array([[6, 0]]), "seeds": np.array([1]), "scales": np.array([1.0]), "kinds": np.array([0])}
     right |= {"fitness": np.array([1.0]), "steps": np.array([1])}
     assert len(read_all(pack(Record(7, **right, roots=[Genome(3)])))) == 1
     with pytest.raises(ValueError, match=why):
@@ -357,10 +357,10 @@ def test_centers_without_a_checkpoint_are_told_anew(tmp_path, monkeypatch, algor
     for generation in (1, 3):
         genomes = run.population(generation).genomes
         assert genomes == asked[generation]
-        if generation == 3 and isinstance(genomes[0].base, Center):
-            np.testing.assert_array_equal(genomes[0].base.vector, asked[generation][0].base.vector)
+        if generation == 3 and isinstance(genomes[0].root, Center):
+            np.testing.assert_array_equal(genomes[0].root.vector, asked[generation][0].root.vector)
     _, elite = run.elite(2)
-    assert not isinstance(elite.genome.base, Center) or elite.genome.base.has_weights
+    assert not isinstance(elite.genome.root, Center) or elite.genome.root.has_weights
     assert run.evaluate(generation=2, episodes=2).summary.mean == neuroevo.evaluate(tmp_path, 2, 2).summary.mean
 
 
@@ -388,4 +388,4 @@ def test_centers_cannot_be_told_anew_without_the_members(tmp_path):
     with pytest.raises(UserError, match=r"weights of generation 2's elite are not known"):
         run.elite(2)
     (run.path / MEMBERS).write_bytes(content)
-    assert run.elite(2)[1].genome.base.has_weights
+    assert run.elite(2)[1].genome.root.has_weights

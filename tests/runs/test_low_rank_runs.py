@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from neuroevo.analysis.replay import Replay
 from neuroevo.cli import app
 from neuroevo.core.episode import Episode
+from neuroevo.core.genome import LowRank
 from neuroevo.core.problems import ConfigError
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_rows import read_rows
@@ -81,7 +82,7 @@ def test_members_are_replayed_bit_for_bit(run):
     """As rendering does, whose networks play outside of the pipeline."""
     reader = RunReader(run)
     _, elite = reader.elite()
-    members = [elite.genome.child(seed, scale, rank=1) for seed in (1, 2) for scale in (0.25, -0.25)]
+    members = [elite.genome.child(seed, scale, LowRank(1)) for seed in (1, 2) for scale in (0.25, -0.25)]
     genomes = [members[0], elite.genome, *members[1:]]
     with make_evaluator(reader.config) as evaluator:
         played = evaluator.evaluate([Episode(genome, 3, 80, elite.normalizer) for genome in genomes])

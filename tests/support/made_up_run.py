@@ -47,7 +47,7 @@ def _record(generation, of, ends, fitness, rng):
         parents=np.stack([where, of], axis=1).astype(np.int32),
         seeds=rng.integers(0, 2**62, members),
         scales=np.full(members, 0.1 if generation else 0.0, np.float32),
-        ranks=np.zeros(members, np.uint8),
+        kinds=np.zeros(members, np.int8),
         fitness=fitness,
         steps=rng.integers(100, 400, members),
         behaviors=ends.astype(np.float32),

@@ -8,7 +8,7 @@ import numpy as np
 
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, LowRank
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs.checkpoint import VERSION, Checkpoint, to_bytes
 from neuroevo.training.loop import train
@@ -17,7 +17,12 @@ from tests.support.toy import ToyEvaluator
 
 TRAINING = Training(seed=4, generations=4, validation_episodes=2, test_episodes=3)
 ALGORITHM = {name: kind(population=24) for name, kind in ALGORITHMS.items()}
-FAMILY = [Genome(7), Genome(7).child(1, 0.5), Genome(7).child(1, 0.5).child(2, 0.25), Genome(9).child(3, 0.5, rank=2)]
+FAMILY = [
+    Genome(7),
+    Genome(7).child(1, 0.5),
+    Genome(7).child(1, 0.5).child(2, 0.25),
+    Genome(9).child(3, 0.5, LowRank(2)),
+]
 
 
 def trained(algorithm):

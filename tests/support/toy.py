@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank
 
 PHASES = ("population", "validation", "test")  # of a generation; each is a call of submit()
 TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
@@ -31,12 +31,12 @@ def low_rank_noise(seed: int, rank: int) -> np.ndarray:
 
 def theta(genome: Genome) -> np.ndarray:
     """float64 [8], as genome.py defines it, with 0.1 * noise as initial weights."""
-    if genome.rank:
-        (seed, scale), parent = genome.chain[-1], genome.parent
-        assert parent is not None
-        return theta(parent) + scale * low_rank_noise(seed, genome.rank)
-    base = genome.base.vector.astype(np.float64) if isinstance(genome.base, Center) else 0.1 * noise(genome.base)
-    return base + sum(scale * noise(seed) for seed, scale in genome.chain)
+    if genome.mutation is not None and isinstance(genome.mutation.kind, LowRank):
+        assert genome.parent is not None
+        seed, scale, kind = genome.mutation
+        return theta(genome.parent) + scale * low_rank_noise(seed, kind.rank)
+    base = genome.root.vector.astype(np.float64) if isinstance(genome.root, Center) else 0.1 * noise(genome.root)
+    return base + sum(scale * noise(seed) for seed, scale, _ in genome.mutations)
 
 
 class ToyWeights:
@@ -47,14 +47,11 @@ class ToyWeights:
     def theta(self, genome: Genome) -> np.ndarray:
         return theta(genome).astype(np.float32)
 
-    def noise_sum(self, seeds: Sequence[int], weights: Sequence[float], dimension: int) -> np.ndarray:
-        assert dimension == TARGET.size
-        terms = [weight * noise(seed) for seed, weight in zip(seeds, weights, strict=True)]
-        return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
-
-    def low_rank_noise_sum(self, seeds: Sequence[int], weights: Sequence[float], network: int, rank: int) -> np.ndarray:
-        assert network == 0
-        terms = [weight * low_rank_noise(seed, rank) for seed, weight in zip(seeds, weights, strict=True)]
+    def noise_sum(
+        self, seeds: Sequence[int], factors: Sequence[float], network: int = 0, kind: Kind = GAUSSIAN
+    ) -> np.ndarray:
+        drawn = [low_rank_noise(seed, kind.rank) if isinstance(kind, LowRank) else noise(seed) for seed in seeds]
+        terms = [factor * each for factor, each in zip(factors, drawn, strict=True)]
         return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
 
 

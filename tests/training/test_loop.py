@@ -283,7 +283,7 @@ def test_starting_from_other_genomes():
     toy = ToyEvaluator()
     list(train(search, toy, settings(generations=1), start(search, settings(), others)))
     assert toy.played(0, "validation")[0].genome == others[0]
-    assert all(not episode.genome.chain for episode in toy.played(0, "population"))
+    assert all(not episode.genome.mutations for episode in toy.played(0, "population"))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from contextlib import suppress
 import tensorflow as tf
 
 from neuroevo.core.env_spec import EnvSpec
+from neuroevo.core.genome import GAUSSIAN, Kind
 from neuroevo.rollout.tensorflow.env_pool import OpEnvPool
 from neuroevo.rollout.tensorflow.population import OpPopulation
 from neuroevo.rollout.tensorflow.rollout import GraphRollout
@@ -31,10 +32,16 @@ class TensorFlowEngine:
         return OpEnvPool(env, slots)
 
     def make_population(
-        self, networks: Sequence[str], rows: int, backend: str, dtype: str, float_rows: int | None = None, rank: int = 0
+        self,
+        networks: Sequence[str],
+        rows: int,
+        backend: str,
+        dtype: str,
+        float_rows: int | None = None,
+        kind: Kind = GAUSSIAN,
     ) -> OpPopulation:
         """Makes rows."""
-        return OpPopulation(networks, rows, backend, dtype, float_rows, self._population_device, rank)
+        return OpPopulation(networks, rows, backend, dtype, float_rows, self._population_device, kind)
 
     def start(self, pool: OpEnvPool, population: OpPopulation, lanes: int, slots: int, first_row: int) -> GraphRollout:
         """Starts lanes."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from neuroevo.core.genome import GAUSSIAN, Kind, LowRank
 from neuroevo.networks.layers import is_recurrent
 from neuroevo.rollout.tensorflow.ops import int64, load_ops, raises_native_errors
 
@@ -24,7 +25,7 @@ class OpPopulation:
         float_rows: Rows from this one on keep no float32 weights beside their integers; None: all keep them.
         device: TensorFlow's device of the ops. On "/gpu:0", with "cuda", observations and outputs are tensors of the
             GPU, and rows are in TensorFlow's part of its memory.
-        rank: Rows from float_rows on are members of this rank; 0: there are none.
+        kind: Of the mutations, as native.population.Population takes it.
 
     Attributes:
         handle: For the ops.
@@ -42,11 +43,12 @@ class OpPopulation:
         dtype: str = "float32",
         float_rows: int | None = None,
         device: str = "/cpu:0",
-        rank: int = 0,
+        kind: Kind = GAUSSIAN,
     ):
         self.device, self.has_reference = device, False
         self.recurrent = any(is_recurrent(network) for network in networks)
         floats = -1 if float_rows is None else float_rows
+        rank = kind.rank if isinstance(kind, LowRank) else 0
         with tf.device(device):
             self.handle = load_ops().population_make(
                 networks=list(networks), rows=rows, backend=backend, dtype=dtype, float_rows=floats, rank=rank

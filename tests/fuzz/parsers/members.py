@@ -57,15 +57,15 @@ def _packed(parts: bytes) -> bytes:
 
 def _records() -> list[Record]:
     """Generation 0 comes from a seed and from roots; generation 1 are offspring of it, and have behaviors."""
-    ranks, fitness, steps = np.zeros(3, np.uint8), np.array([1.5, -2, 0]), np.array([4, 5, 6])
+    kinds, fitness, steps = np.zeros(3, np.int8), np.array([1.5, -2, 0]), np.array([4, 5, 6])
     first = np.array([[IS_SEED, 0], [IS_ROOT, 0], [OF_ROOT, 1]], np.int32)
     seeds, scales = np.array([7, 0, 8]), np.array([0, 0, 0.5], np.float32)
-    roots = (Genome(3, ((4, 0.25),), 1), Genome(Center(np.ones(4))))
+    roots = (Genome(3, network=1).child(4, 0.25), Genome(Center(np.ones(4))))
     second = np.array([[0, 0], [0, 1], [0, 0]], np.int32)
     behaviors = np.arange(6, dtype=np.float32).reshape(3, 2)
     return [
-        Record(0, first, seeds, scales, ranks, fitness, steps, roots),
-        Record(1, second, seeds + 1, scales + np.float32(0.5), ranks + 1, fitness, steps, (), behaviors, fitness),
+        Record(0, first, seeds, scales, kinds, fitness, steps, roots),
+        Record(1, second, seeds + 1, scales + np.float32(0.5), kinds + 1, fitness, steps, (), behaviors, fitness),
     ]
 
 

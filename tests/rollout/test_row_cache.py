@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
-from neuroevo.rollout.parent_cache import Fill, ParentRows, needed_rows
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank, Mutation, grow
+from neuroevo.rollout.row_cache import Fill, RowCache, needed_rows
 
 
 class SimulatedRows:
     """Carries fills out on genomes instead of weights, and counts initial weights and mutations made."""
 
     def __init__(self, capacity: int):
-        self.parents, self.rows = ParentRows(capacity), [None] * capacity
+        self.parents, self.rows = RowCache(capacity), [None] * capacity
         self.inits = self.mutations = 0
 
     def require(self, genomes: list[Genome], in_use: frozenset[int] = frozenset()) -> None:
@@ -29,20 +29,20 @@ class SimulatedRows:
     def _made(self, fill: Fill) -> Genome:
         if fill.source is None:
             self.inits += 1
-            genome = Genome(fill.genome.base, (), fill.genome.network)
+            genome = Genome(fill.genome.root, network=fill.genome.network)
         else:
-            assert len(fill.chain) > 0
+            assert len(fill.mutations) > 0
             genome = self.rows[fill.source]
-        for seed, scale in fill.chain:
+        for mutation in fill.mutations:
             self.mutations += 1
-            genome = genome.child(seed, scale)
+            genome = genome.child(*mutation)
         assert genome == fill.genome  # so that a source holds what the fill takes it for
         return genome
 
 
 bases = st.integers(0, 1) | st.sampled_from([Center(np.zeros(3)), Center(np.ones(3))])
 chains = st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.5, 1.0])), max_size=4).map(tuple)
-genomes = st.builds(Genome, bases, chains, st.integers(0, 1))
+genomes = st.builds(lambda root, chain, network: grow(Genome(root, network), chain), bases, chains, st.integers(0, 1))
 
 
 @given(st.integers(1, 6), st.lists(st.tuples(st.lists(genomes, max_size=9), st.frozensets(st.integers(0, 5)))))
@@ -56,8 +56,8 @@ def test_rows_in_use_stay_as_they_are(capacity: int, generations: list[tuple[lis
         for genome in wanted:
             row, (source, chain) = simulated.parents.row(genome), simulated.parents.source(genome)
             assert row is None or simulated.rows[row] == genome
-            start = Genome(genome.base, (), genome.network) if source is None else simulated.rows[source]
-            assert start.chain + chain == genome.chain and start.base == genome.base
+            start = Genome(genome.root, network=genome.network) if source is None else simulated.rows[source]
+            assert (*start.mutations, *chain) == genome.mutations and start.root == genome.root
         if len(in_use & set(range(capacity))) == 0:
             assert all(simulated.parents.row(genome) is not None for genome in list(dict.fromkeys(wanted))[:capacity])
 
@@ -69,7 +69,7 @@ def test_after_require_the_rows_hold_the_genomes(capacity: int, generations: lis
         simulated.require(required)
         for genome in list(dict.fromkeys(required))[:capacity]:
             assert simulated.rows[simulated.parents.row(genome)] == genome
-            assert simulated.parents.source(genome) == (simulated.parents.row(genome), ())
+            assert simulated.parents.source(genome) == (simulated.parents.row(genome), [])
         held = [row for genome in simulated.rows if genome and (row := simulated.parents.row(genome)) is not None]
         assert len(held) == len(set(held))  # no two share a row
 
@@ -79,14 +79,17 @@ def test_source_is_the_longest_prefix_at_hand(cached: list[Genome], genome: Geno
     simulated = SimulatedRows(len(set(cached)))  # no row to spare, in which a stem would stay
     simulated.require(cached)
     row, rest = simulated.parents.source(genome)
-    made = Genome(genome.base, (), genome.network) if row is None else simulated.rows[row]
+    made = Genome(genome.root, network=genome.network) if row is None else simulated.rows[row]
     for mutation in rest:
         made = made.child(*mutation)
     assert made == genome
-    prefixes = [Genome(genome.base, genome.chain[:n], genome.network) for n in range(len(genome.chain) + 1)]
-    longest = max((len(prefix.chain) for prefix in prefixes if prefix in cached), default=None)
+    prefixes = [
+        grow(Genome(genome.root, network=genome.network), genome.mutations[:n])
+        for n in range(len(genome.mutations) + 1)
+    ]
+    longest = max((len(prefix.mutations) for prefix in prefixes if prefix in cached), default=None)
     assert (row is None) == (longest is None)
-    assert len(rest) == len(genome.chain) - (longest or 0)
+    assert len(rest) == len(genome.mutations) - (longest or 0)
 
 
 @pytest.mark.parametrize("capacity", [21, 24, 37])
@@ -100,7 +103,7 @@ def test_a_ga_makes_each_new_parent_by_one_mutation(capacity: int) -> None:
     for generation in range(1, 50):
         children = [rng.choice(parents).child(1000 * generation + i, 0.002) for i in range(19)]
         parents = [parents[0] if generation % 5 else children.pop(), *children]
-        new += len([parent for parent in parents if len(parent.chain) and simulated.parents.row(parent) is None])
+        new += len([parent for parent in parents if len(parent.mutations) and simulated.parents.row(parent) is None])
         simulated.require(parents)
         assert all(simulated.rows[simulated.parents.row(parent)] == parent for parent in parents)
     assert simulated.inits == 20
@@ -112,11 +115,11 @@ def trees(families: int) -> st.SearchStrategy[list[Genome]]:
 
     @st.composite
     def grown(draw: st.DrawFn) -> list[Genome]:
-        made = [Genome(base, (), base % 2) for base in range(families)]
+        made = [Genome(base, network=base % 2) for base in range(families)]
         for number in range(draw(st.integers(1, 12))):
             line = draw(st.sampled_from(made))
-            start = draw(st.integers(0, len(line.chain)))
-            genome = Genome(line.base, line.chain[:start], line.network)
+            start = draw(st.integers(0, len(line.mutations)))
+            genome = grow(Genome(line.root, network=line.network), line.mutations[:start])
             for step in range(draw(st.integers(1, 6))):
                 genome = genome.child(100 * number + step, 0.5)
             made.append(genome)
@@ -131,9 +134,9 @@ def test_from_nothing_every_mutation_is_made_once(required: list[Genome], spare:
     simulated = SimulatedRows(len(required) + spare)
     simulated.require(required)
     assert all(simulated.rows[simulated.parents.row(genome)] == genome for genome in required)
-    beginnings = {(g.base, g.network, g.chain[:n]) for g in required for n in range(1, len(g.chain) + 1)}
+    beginnings = {(g.root, g.network, g.mutations[:n]) for g in required for n in range(1, len(g.mutations) + 1)}
     assert simulated.mutations == len(beginnings)
-    assert simulated.inits == len({(genome.base, genome.network) for genome in required})
+    assert simulated.inits == len({(genome.root, genome.network) for genome in required})
 
 
 @given(st.integers(1, 8), st.lists(trees(2), min_size=2, max_size=5))
@@ -148,8 +151,8 @@ def test_families_of_families_end_in_their_rows(capacity: int, generations: list
 @pytest.mark.parametrize("capacity", [20, 21, 37])
 def test_what_parents_share_is_made_once(capacity: int) -> None:
     """After a resume: 20 parents with 500 of 530 mutations in common, then the next generation."""
-    stem = Genome(3, tuple((seed, 0.002) for seed in range(500)))
-    parents = [Genome(3, stem.chain + tuple((1000 * i + n, 0.002) for n in range(30))) for i in range(20)]
+    stem = grow(Genome(3), tuple((seed, 0.002) for seed in range(500)))
+    parents = [grow(Genome(3), [*stem.mutations, *((1000 * i + n, 0.002) for n in range(30))]) for i in range(20)]
     simulated = SimulatedRows(capacity)
     simulated.require(parents)
     assert (simulated.inits, simulated.mutations) == (1, 500 + 20 * 30)
@@ -168,7 +171,7 @@ def test_signals_are_handled_between_pieces_of_a_chain(engine) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    chain = [(seed, 0.01) for seed in range(2000)]
+    chain = [Mutation(seed, 0.01) for seed in range(2000)]
     seeds = list(range(2000))
     options = {"lanes": 1, "slots": 1, "parent_rows": 3, "engine": make_engine(engine, "cpu", 1)}
     pipeline = Pipeline(registry.resolve("frostbite"), [Network("model")], **options)
@@ -198,23 +201,23 @@ def test_signals_are_handled_between_pieces_of_a_chain(engine) -> None:
 
 def test_capacity_must_be_positive() -> None:
     with pytest.raises(ValueError, match="parent rows is 0"):
-        ParentRows(0)
+        RowCache(0)
 
 
 def test_a_mutation_of_low_rank_starts_from_its_parents_row():
     """Never from a row with the weights of the same seed and scale at full rank."""
-    parents, parent = ParentRows(3), Genome(1)
+    parents, parent = RowCache(3), Genome(1)
     list(parents.require([parent, parent.child(2, 0.5)]))
-    member = parent.child(2, 0.5, rank=1)
-    assert parents.source(parent.child(2, 0.5)) == (parents.row(parent.child(2, 0.5)), ())
-    assert parents.source(member) == (parents.row(parent), member.chain) and parents.row(member) is None
+    member = parent.child(2, 0.5, LowRank(1))
+    assert parents.source(parent.child(2, 0.5)) == (parents.row(parent.child(2, 0.5)), [])
+    assert parents.source(member) == (parents.row(parent), [member.mutation]) and parents.row(member) is None
 
 
 def test_which_genomes_need_rows():
     plain, other = Genome(1), Genome(2)
-    genomes = [plain.child(2, 0.5, rank=3), plain.child(2, -0.5, rank=3), other, other.child(1, 0.5)]
-    assert needed_rows(genomes, 3) == [plain, other, other.child(1, 0.5)]
-    assert needed_rows(genomes[2:], 0) == []
-    for rank in (0, 1):
+    genomes = [plain.child(2, 0.5, LowRank(3)), plain.child(2, -0.5, LowRank(3)), other, other.child(1, 0.5)]
+    assert needed_rows(genomes, LowRank(3)) == [plain, other, other.child(1, 0.5)]
+    assert needed_rows(genomes[2:], GAUSSIAN) == []
+    for kind in (GAUSSIAN, LowRank(1)):
         with pytest.raises(UserError, match="rank 3, expected"):
-            needed_rows(genomes, rank)
+            needed_rows(genomes, kind)

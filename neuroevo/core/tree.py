@@ -1,0 +1,166 @@
+"""Encode any set of genomes as one table, the form in which they are stored and sent, and decode it.
+
+Genomes share most of their ancestors, so the table has each ancestor once. A node is a number: m >= 0 is the genome
+that ends with mutation m of the table, -1 - r is root r. A generation of 1,000 genomes from 20 parents of 200 mutations
+takes about 100 bytes per genome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """R roots and M mutations.
+
+    Attributes:
+        root_seeds: int64 [R], of the initial weights; 0 for a root that is a center.
+        root_centers: int32 [R], index into `centers`, or -1.
+        root_networks: int32 [R].
+        parents: int32 [M], the node that each mutation changes: an earlier mutation or a root.
+        seeds: int64 [M], of the mutations' noise.
+        scales: float32 [M].
+        kinds: int32 [M], as encode_kind() gives them.
+        centers: Those of roots and of mutations' spreads.
+    """
+
+    root_seeds: np.ndarray
+    root_centers: np.ndarray
+    root_networks: np.ndarray
+    parents: np.ndarray
+    seeds: np.ndarray
+    scales: np.ndarray
+    kinds: np.ndarray
+    centers: tuple[Center, ...] = ()
+
+    def without_weights(self) -> Tree:
+        """Return the same tree with centers that only know their names."""
+        return replace(self, centers=tuple(Center.named(center.name) for center in self.centers))
+
+
+def encode(genomes: Iterable[Genome]) -> tuple[Tree, np.ndarray]:
+    """Encode genomes.
+
+    Args:
+        genomes: [G].
+
+    Returns:
+        The tree, and the node of each genome, int32 [G].
+    """
+    nodes: dict[bytes, int] = {}
+    roots: list[Genome] = []
+    mutations: list[tuple[int, int, float, int]] = []
+    centers: dict[Center, int] = {}
+    asked = []
+    for genome in genomes:
+        new = []
+        for each in genome.line():
+            if each.digest in nodes:
+                break
+            new.append(each)
+        for each in reversed(new):
+            if each.parent is None or each.mutation is None:
+                nodes[each.digest] = -1 - len(roots)
+                roots.append(each)
+                if isinstance(each.root, Center):
+                    centers.setdefault(each.root, len(centers))
+            else:
+                nodes[each.digest] = len(mutations)
+                seed, scale, kind = each.mutation
+                mutations.append((nodes[each.parent.digest], seed, scale, encode_kind(kind, centers)))
+        asked.append(nodes[genome.digest])
+    parents, seeds, scales, kinds = zip(*mutations, strict=True) if mutations else ((), (), (), ())
+    tree = Tree(
+        root_seeds=np.array([0 if isinstance(each.root, Center) else each.root for each in roots], np.int64),
+        root_centers=np.array([centers[e.root] if isinstance(e.root, Center) else -1 for e in roots], np.int32),
+        root_networks=np.array([each.network for each in roots], np.int32),
+        parents=np.array(parents, np.int32),
+        seeds=np.array(seeds, np.int64),
+        scales=np.array(scales, np.float32),
+        kinds=np.array(kinds, np.int32),
+        centers=tuple(centers),
+    )
+    return tree, np.array(asked, np.int32)
+
+
+class TreeReader:
+    """Decoder of a tree, which makes each genome once."""
+
+    def __init__(self, tree: Tree):
+        """Decode nothing yet.
+
+        Args:
+            tree: The tree.
+        """
+        self._tree = tree
+        self._genomes: dict[int, Genome] = {}
+
+    def genome(self, node: int) -> Genome:
+        """Return the genome of a node."""
+        tree, new, at = self._tree, [], node
+        while at >= 0 and at not in self._genomes:
+            new.append(at)
+            at = int(tree.parents[at])
+        genome = self._genomes.get(at)
+        if genome is None:
+            genome = self._genomes[at] = self._root(-1 - at)
+        for each in reversed(new):
+            kind = decode_kind(int(tree.kinds[each]), tree.centers)
+            genome = self._genomes[each] = genome.child(int(tree.seeds[each]), float(tree.scales[each]), kind)
+        return genome
+
+    def _root(self, root: int) -> Genome:
+        center = int(self._tree.root_centers[root])
+        origin = int(self._tree.root_seeds[root]) if center < 0 else self._tree.centers[center]
+        return Genome(origin, int(self._tree.root_networks[root]))
+
+
+def encode_kind(kind: Kind, centers: dict[Center, int]) -> int:
+    """Encode a kind of mutation as a number.
+
+    Args:
+        kind: The kind.
+        centers: The index of each center of the table; a spread that is missing is appended.
+
+    Returns:
+        0 for Gaussian noise, the rank for noise of low rank, -1 - k for noise scaled by center k.
+    """
+    if isinstance(kind, LowRank):
+        return kind.rank
+    return -1 - centers.setdefault(kind.spread, len(centers)) if isinstance(kind, Scaled) else 0
+
+
+def decode_kind(code: int, centers: Sequence[Center]) -> Kind:
+    """Return the kind that encode_kind() encoded.
+
+    Raises:
+        ValueError: The number is not one of a kind.
+    """
+    if code >= 0:
+        return LowRank(code) if code else GAUSSIAN
+    if -1 - code >= len(centers):
+        raise ValueError(f"kind of a mutation is {code}, expected at least {-len(centers)}: the number of centers")
+    return Scaled(centers[-1 - code])
+
+
+def centers_of(genomes: Iterable[Genome]) -> Mapping[str, Center]:
+    """Return the centers by name that genomes and their ancestors need."""
+    return {center.name: center for center in encode(genomes)[0].centers}
+
+
+def with_centers(genome: Genome, centers: Mapping[str, Center]) -> Genome:
+    """Return an equal genome whose centers are the given ones, where there is one of the same name.
+
+    Args:
+        genome: The genome.
+        centers: Centers with their weights, by name.
+    """
+    tree, nodes = encode([genome])
+    known = tuple(centers.get(center.name, center) for center in tree.centers)
+    return TreeReader(replace(tree, centers=known)).genome(int(nodes[0]))
