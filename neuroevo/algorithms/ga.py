@@ -70,15 +70,7 @@ class TruncationGA(Algorithm):
             refuse([Problem("parents", f"expected at most the population, {self.population}", self.parents)])
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:
-        """Make the state before generation 0.
-
-        Args:
-            seed: The run's seed, in [0, 2**63).
-            genomes: The first one becomes the elite, the first T become the parents.
-
-        Returns:
-            The state.
-        """
+        """Make the state before generation 0; the first of the genomes becomes the elite, the first T the parents."""
         return self.state_type(seed, parents=tuple(genomes[: self.parents]), elite=next(iter(genomes), None))
 
     def ask(self, state: TruncationState, weights: Weights | None = None) -> list[Genome]:
@@ -111,11 +103,7 @@ class GA(TruncationGA):
     state_type = GAState
 
     def tell(self, state: GAState, population: Played, weights: Weights | None = None) -> GAState:
-        """Select the fittest as parents and as candidates; the previous elite is the first candidate.
-
-        Raises:
-            ValueError: A fitness is not finite.
-        """
+        """Select the fittest as parents and as candidates; the previous elite is the first candidate."""
         genomes, fitness = population.genomes, population.fitness
         return replace(
             state,
@@ -125,11 +113,7 @@ class GA(TruncationGA):
         )
 
     def tell_validation(self, state: GAState, validation: Played) -> GAState:
-        """Select the candidate with the best validation as the elite, which is always a parent.
-
-        Raises:
-            ValueError: A fitness is not finite.
-        """
+        """Select the candidate with the best validation as the elite, which is always a parent."""
         elite, parents = pick_elite(validation.genomes, validation.fitness), state.parents
         if elite not in parents:
             parents = (elite, *parents[: self.parents - 1])

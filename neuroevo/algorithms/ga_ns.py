@@ -20,7 +20,7 @@ from pydantic import Field
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.ga import TruncationGA, TruncationState
-from neuroevo.algorithms.novelty import check_behaviors, checked, known, mean_and_highest, novelty
+from neuroevo.algorithms.novelty import check_behaviors, checked, mean_and_highest, novelty
 from neuroevo.algorithms.schedules import scale_at, shortest
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
 from neuroevo.core.archive import Archive
@@ -88,16 +88,12 @@ class GANS(TruncationGA):
         """Select the most novel as parents; the previous elite and the fittest are the candidates.
 
         Novelty is measured against the archive as it was before this generation's behaviors enter it.
-
-        Raises:
-            ValueError: A fitness is not finite, or there are no behaviors.
         """
         count = len(population.genomes)
         candidates = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
-        behaviors = checked(population.behaviors, count, state.archive)
         drawn = draw_uniforms(count, state.seed, state.generation, Purpose.ARCHIVE) < self.archive_probability
-        archive = state.archive.append(behaviors[drawn & known(behaviors)], self.archive_limit)
         genomes, behaviors, score = self._scored(state, population)
+        archive = state.archive.append(behaviors[-count:][drawn & ~np.isnan(score[-count:])], self.archive_limit)
         best = ranking(score)[: self.parents]
         mean, highest = mean_and_highest(score[-count:])
         return replace(
@@ -124,11 +120,7 @@ class GANS(TruncationGA):
         return genomes, behaviors, novelty(behaviors, state.archive, self.k, peers=True)
 
     def tell_validation(self, state: GANSState, validation: Played) -> GANSState:
-        """Select the candidate with the best validation as the elite; the parents stay as they are.
-
-        Raises:
-            ValueError: A fitness is not finite.
-        """
+        """Select the candidate with the best validation as the elite; the parents stay as they are."""
         return replace(
             state,
             generation=state.generation + 1,

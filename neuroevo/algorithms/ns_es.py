@@ -129,12 +129,7 @@ class NSES(Algorithm):
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> NSESState:
         """Make the state before generation 0.
 
-        Args:
-            seed: The run's seed, in [0, 2**63).
-            genomes: The first M become centers and the first one the elite; missing centers are fresh genomes.
-
-        Returns:
-            The state.
+        The first of the genomes becomes the elite, the first M become centers; missing centers are fresh genomes.
         """
         given, count = tuple(genomes[: self.centers]), self.centers
         fresh = draw_seeds(count, seed, 0, Purpose.INITIAL_WEIGHTS)[len(given) :]

@@ -59,11 +59,7 @@ class RandomSearch(Algorithm):
         return [Genome(base) for base in bases]
 
     def tell(self, state: RandomSearchState, population: Played, weights: Weights | None = None) -> RandomSearchState:
-        """Select the previous elite and the fittest as candidates.
-
-        Raises:
-            ValueError: A fitness is not finite.
-        """
+        """Select the previous elite and the fittest as candidates."""
         best = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
         return replace(state, steps=state.steps + population.steps, candidates=tuple(best))
 
@@ -72,11 +68,7 @@ class RandomSearch(Algorithm):
         return list(state.candidates)
 
     def tell_validation(self, state: RandomSearchState, validation: Played) -> RandomSearchState:
-        """Select the candidate with the best validation as the elite.
-
-        Raises:
-            ValueError: A fitness is not finite.
-        """
+        """Select the candidate with the best validation as the elite."""
         elite, steps = pick_elite(validation.genomes, validation.fitness), state.steps + validation.steps
         return RandomSearchState(state.seed, elite, generation=state.generation + 1, steps=steps)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABCMeta
 from inspect import isabstract
 from typing import TypeGuard
 
@@ -66,9 +65,9 @@ def _own(name: str) -> type[Algorithm]:
         has = f"expected one of {', '.join(known)}" if known else "expected an algorithm's, and it has none"
         raise UserError(f"{module_name} ({where}) has no class {class_name}: {has}")
     if not _is_algorithm(kind):
-        methods = ", ".join(_abstract(Algorithm))
+        methods = ", ".join(sorted(Algorithm.__abstractmethods__))
         raise UserError(f"{class_name} is not an algorithm: expected a subclass of {_NAME} with {methods}")
-    missing = ", ".join(_abstract(kind))
+    missing = ", ".join(sorted(kind.__abstractmethods__))
     if missing:
         raise UserError(f"{class_name} lacks {missing}: expected every abstract method of its base class")
     decorated = is_pydantic_dataclass(kind)
@@ -86,9 +85,3 @@ _NAME = f"{Algorithm.__module__}.Algorithm"
 
 def _is_algorithm(value: object) -> TypeGuard[type[Algorithm]]:
     return isinstance(value, type) and issubclass(value, Algorithm)
-
-
-def _abstract(kind: ABCMeta) -> list[str]:
-    """Return the names of the abstract methods of a class, in the order of their definition."""
-    names = (name for base in reversed(kind.__mro__) for name in vars(base))
-    return [name for name in dict.fromkeys(names) if name in kind.__abstractmethods__]

@@ -37,8 +37,8 @@ class ConstantSchedule:
 
 
 @nested_settings
-class LinearSchedule:
-    """Linear interpolation from initial_p to final_p."""
+class _Ramp:
+    """Fields of schedules that go from one value to another."""
 
     initial_p: Positive32
     """Value at the start."""
@@ -49,34 +49,35 @@ class LinearSchedule:
     field: Field = "iteration"
     """What the value depends on: "iteration" (the generation's number, from 0) or "timesteps_so_far" (the steps of
     populations and validation)."""
+
+    def fraction(self, generation: int, steps: int) -> float:
+        """Return how much of the schedule is over, in [0, 1]."""
+        return min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
+
+
+@nested_settings
+class LinearSchedule(_Ramp):
+    """Linear interpolation from initial_p to final_p."""
+
     type: Literal["LinearSchedule"] = "LinearSchedule"
     """Name of the schedule."""
 
     def at(self, generation: int, steps: int) -> float:
         """Return the value for the offspring made at the start of `generation`, after `steps` training steps."""
-        fraction = min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
+        fraction = self.fraction(generation, steps)
         return (1.0 - fraction) * self.initial_p + fraction * self.final_p
 
 
 @nested_settings
-class ExponentialSchedule:
+class ExponentialSchedule(_Ramp):
     """Linear interpolation of the logarithm: every generation (or step) changes the value by the same ratio."""
 
-    initial_p: Positive32
-    """Value at the start."""
-    final_p: Positive32
-    """Value at the end of the schedule and after it."""
-    schedule: Positive
-    """Length of the schedule, in generations or steps according to `field`."""
-    field: Field = "iteration"
-    """What the value depends on: "iteration" (the generation's number, from 0) or "timesteps_so_far" (the steps of
-    populations and validation)."""
     type: Literal["ExponentialSchedule"] = "ExponentialSchedule"
     """Name of the schedule."""
 
     def at(self, generation: int, steps: int) -> float:
         """Return the value for the offspring made at the start of `generation`, after `steps` training steps."""
-        fraction = min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
+        fraction = self.fraction(generation, steps)
         return self.initial_p ** (1.0 - fraction) * self.final_p**fraction
 
 

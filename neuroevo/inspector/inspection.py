@@ -51,7 +51,7 @@ class Inspection:
     """
 
     def __init__(self, paths: Sequence[Path], trust: bool = False):
-        """Reads the runs' configurations.
+        """Read the runs' configurations.
 
         Args:
             paths: Folders of runs, of sweeps, or with runs in them.
@@ -239,7 +239,7 @@ class Inspection:
 
 
 def _number(text: str) -> int:
-    """A number in a name. Missing: it is none."""
+    """Parse a number in a name. Missing: it is not a number."""
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise Missing(f"{text!r} is no number of a run, a generation or a member")
     return int(text)

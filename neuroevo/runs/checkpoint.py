@@ -58,7 +58,7 @@ class Checkpoint:
 
 
 def save(folder: Directory, name: str, checkpoint: Checkpoint) -> None:
-    """Writes a checkpoint atomically.
+    """Write a checkpoint atomically.
 
     Args:
         folder: The folder of checkpoints.
@@ -72,7 +72,7 @@ def save(folder: Directory, name: str, checkpoint: Checkpoint) -> None:
 
 
 def load(path: Path, state_type: type) -> Checkpoint:
-    """Reads a checkpoint.
+    """Read a checkpoint.
 
     Args:
         path: The file.
@@ -91,7 +91,7 @@ def load(path: Path, state_type: type) -> Checkpoint:
 
 
 def version_of(path: Path) -> int | None:
-    """Reads which version of the format a checkpoint has, from its first line alone.
+    """Read the version of a checkpoint's format from its first line alone.
 
     Args:
         path: The file.
@@ -108,7 +108,7 @@ def version_of(path: Path) -> int | None:
 
 
 def to_bytes(checkpoint: Checkpoint) -> bytes:
-    """Encodes a checkpoint.
+    """Encode a checkpoint.
 
     Args:
         checkpoint: What to encode.
@@ -152,7 +152,7 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def from_bytes(data: bytes, state_type: type) -> Checkpoint:
-    """Decodes a checkpoint.
+    """Decode a checkpoint.
 
     Args:
         data: The content of its file.
@@ -185,7 +185,7 @@ def from_bytes(data: bytes, state_type: type) -> Checkpoint:
 
 
 def _decoded(rest: io.BytesIO, version: int, state_type: type) -> Checkpoint:
-    """What the lines after the first hold. KeyError, ValueError: they do not fit."""
+    """Decode the lines after the first. KeyError, ValueError: they do not fit."""
     body = parse_json(rest.readline())
     if not isinstance(body, dict):
         raise ValueError(f"its second line is {str(body)[:80]}, expected an object")
@@ -250,7 +250,7 @@ _KEYS |= {"confirmed_mean", "algorithm", "pending", "observation_statistics", "g
 
 
 def _content(path: Path) -> bytes:
-    """A file's bytes, if they are as many as its first line says: one of zeros may be larger than memory."""
+    """Read a file if it is as long as its first line says: one of zeros may be larger than memory."""
     with open_regular(path) as file:
         try:
             _, size, _ = _head(file.readline(_HEAD_BYTES))

@@ -16,7 +16,7 @@ _PURPOSE = "pickle in a checkpoint"
 
 
 def seal_of(state: State) -> str | None:
-    """The seal of an algorithm's state.
+    """Return the seal of an algorithm's state.
 
     Args:
         state: The state.

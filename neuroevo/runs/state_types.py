@@ -20,7 +20,7 @@ _TABLES = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
 
 def check_fields(value: Any, where: str) -> None:
-    """Checks a dataclass: each field against its type, then what the class itself knows of its values.
+    """Check a dataclass: each field against its type, then by its own check_state().
 
     One derived from Checked also checks itself. Dataclasses that are fields of this one are not looked into.
 
@@ -45,7 +45,7 @@ def check_fields(value: Any, where: str) -> None:
 
 
 def hints_of(kind: type) -> dict[str, Any]:
-    """The types of a class's fields; nothing where they name what is not there when the program runs."""
+    """Return the types of a class's fields; nothing if they name what does not exist at run time."""
     try:
         return typing.get_type_hints(kind)
     except Exception:  # whatever evaluating somebody's annotations raises
@@ -87,7 +87,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def dataclass_of(hint: Any, names: collections.abc.Collection[str]) -> type | None:
-    """Finds the dataclass in a type such as X, X | None or tuple[X, ...].
+    """Find the dataclass in a type such as X, X | None or tuple[X, ...].
 
     Args:
         hint: The type.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def make_evaluator(
     config: Config, reference_batch: np.ndarray | None = None, behavior: Behavior | None = None
 ) -> AnyEvaluator:
-    """Makes the evaluator that a configuration describes: of this machine, or of the cluster that it names.
+    """Make the evaluator that a configuration describes: of this machine, or of the cluster that it names.
 
     Use it as a context manager, or close() it, since it holds threads, emulators and memory. One with hardware.engine =
     "tensorflow" imports TensorFlow, which takes seconds.
@@ -133,7 +133,7 @@ def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> Cl
 
 
 def make_shared_evaluator(config: Config, networks: Sequence[Network], turn: int = 0) -> ClusterEvaluator:
-    """Makes an evaluator whose pipeline other processes of the same Ray job use, too; see neuroevo/cluster/sharing.py.
+    """Make an evaluator whose pipeline other processes of the same Ray job use, too; see neuroevo/cluster/sharing.py.
 
     Args:
         config: The configuration; its network has no vbn layers.
@@ -181,7 +181,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
 
 
 def info_of(evaluator: AnyEvaluator) -> dict[str, Any]:
-    """What info.json says of the networks that a run trains, and of where they are evaluated.
+    """Return what info.json records about the networks of a run and the device that evaluates them.
 
     Args:
         evaluator: The run's.
@@ -265,6 +265,6 @@ def run(
 
 
 def _in_one_line(error: BaseException) -> str:
-    """Returns an error's type and the first line of its message, for the log; the rest goes to standard error."""
+    """Return an error's type and the first line of its message, for the log; the rest goes to standard error."""
     reason = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {reason}" if reason else repr(error)

@@ -30,7 +30,7 @@ def train(
     journal: Journal | None = None,
     members: MemberLog | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
-    """Runs generations until a budget is spent or the target is reached, then waits for all elites' evaluations.
+    """Run generations until a budget is spent or the target is reached, then wait for all elites' evaluations.
 
     From the same state the same generations follow, whatever came before. Once an elite's validation reaches the
     target, its test episodes are waited for before the next generation begins, so that the run ends after the same
@@ -62,7 +62,7 @@ def train(
     announced = -1
 
     def wait(state: TrainState) -> tuple[TrainState, list[Record]]:
-        """Waits about a minute, or until the oldest elite's evaluation is over."""
+        """Wait about a minute, or until the oldest elite's evaluation is over."""
         nonlocal announced
         oldest = state.pending[0].record.generation
         if oldest != announced:
@@ -102,7 +102,7 @@ def _validated(record: GenerationRecord, training: Training) -> bool:
 def _after(
     state: TrainState, evaluations: EliteEvaluations, complete: Sequence[Record], training: Training
 ) -> TrainState:
-    """The state once these records are complete."""
+    """Return the state once these records are complete."""
     confirmed = state.confirmed_mean
     for record in complete:
         if _validated(record, training):

@@ -213,7 +213,7 @@ RETRIES = "retries"  # the one metric of some runs that is not their algorithm's
 
 
 def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict[str, float | None]:
-    """Counts episodes that were played again among a generation's metrics.
+    """Count episodes that were played again among a generation's metrics.
 
     Args:
         metrics: GenerationRecord.extra_metrics.
@@ -227,7 +227,7 @@ def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict
 
 
 def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float | None]:
-    """Checks an algorithm's own metrics.
+    """Check an algorithm's own metrics.
 
     Args:
         source: What returned them, for messages.
@@ -256,7 +256,7 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
 
 
 def describe(record: Record) -> str:
-    """Describes a generation on one line, for people.
+    """Describe a generation on one line, for people.
 
     Args:
         record: The generation's complete record.
@@ -269,7 +269,7 @@ def describe(record: Record) -> str:
 
 
 def describe_row(row: Mapping[str, Any]) -> str:
-    """The same of a row, which does not say why episodes failed.
+    """Describe a row, which does not contain why episodes failed.
 
     Args:
         row: As Record.row() has it; fitness is not needed.

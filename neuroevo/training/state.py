@@ -67,7 +67,7 @@ def start(
     genomes: Sequence[Genome] = (),
     observation_statistics: ObservationStatistics | None = None,
 ) -> TrainState:
-    """Makes the state before generation 0.
+    """Make the state before generation 0.
 
     Args:
         algorithm: Makes its own initial state.

@@ -318,11 +318,11 @@ def folder(tmp_path, monkeypatch):
         ("own_wrong:Missing", "own_wrong ({folder}/own_wrong.py) has no class Missing: expected one of GA, Plain"),
         ("own_wrong:make", "own_wrong ({folder}/own_wrong.py) has no class make: expected one of GA, Plain"),
         ("own_wrong:number", "own_wrong ({folder}/own_wrong.py) has no class number: expected one of GA, Plain"),
-        ("own_wrong:Half", "Half lacks init, tell, elite: expected every abstract method of its base class"),
-        ("own_wrong:Algorithm", "Algorithm lacks init, ask, tell, elite: "
+        ("own_wrong:Half", "Half lacks elite, init, tell: expected every abstract method of its base class"),
+        ("own_wrong:Algorithm", "Algorithm lacks ask, elite, init, tell: "
          "expected every abstract method of its base class"),
         ("own_none:Other", "Other is not an algorithm: expected a subclass of neuroevo.algorithms.base.Algorithm with "
-         "init, ask, tell, elite"),
+         "ask, elite, init, tell"),
         ("own_wrong:Plain", "Plain is not decorated: expected a class decorated with neuroevo.core.settings.settings"),
         ("own_state:Bad", "Bad.state_type: expected a frozen dataclass derived from neuroevo.algorithms.base.State"),
         ("own_state:Not", "Not.state_type: expected a frozen dataclass derived from neuroevo.algorithms.base.State"),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from experiments.examples.ask_tell import CMAES
 from neuroevo.algorithms.base import State
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
@@ -20,6 +21,7 @@ from neuroevo.runs.state_codec import decode, encode
 from neuroevo.system.directory import Directory
 from neuroevo.training.loop import train
 from neuroevo.training.state import TrainState, start
+from tests.support.saved_states import ALGORITHM, trained, with_sum
 from tests.support.toy import ToyEvaluator
 
 seeds = st.integers(0, 2**63 - 1)
@@ -93,6 +95,30 @@ def test_every_algorithms_states_come_back(name, tmp_path):
         with Directory(tmp_path) as folder:
             save(folder, "x", Checkpoint(state, {}, {}))
         assert same(load(tmp_path / "x", algorithm.state_type).state, state)
+
+
+def earlier(body, name):
+    """The body of a checkpoint as it was before states had a base class and archives a class."""
+    fields = body["algorithm"]["fields"]
+    if "archive" in fields:
+        fields["archive"] = fields["archive"]["fields"]["behaviors"]
+    if name in ("random_search", "ask_tell"):
+        assert fields.pop("steps") == body["steps"]
+    if name == "ask_tell":
+        fields["finished"] = fields.pop("generation")
+    return body
+
+
+@pytest.mark.parametrize("name", [*ALGORITHM, "ask_tell"])
+def test_states_from_before_they_had_a_base_class(name):
+    algorithm = ALGORITHM.get(name, CMAES(population=8))
+    data = trained(algorithm)
+    _, body, arrays = data.split(b"\n", 2)
+    old = with_sum(json.dumps(earlier(json.loads(body), name)).encode() + b"\n" + arrays)
+    assert (old == data) == (name in ("ga", "es", "low_rank_es"))
+    state = from_bytes(old, algorithm.state_type).state
+    assert same(state, from_bytes(data, algorithm.state_type).state)
+    assert (state.algorithm.generation, state.algorithm.steps) == (3, state.steps)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from neuroevo.training.record import COLUMNS
 def problems_of_sweep(
     chosen: SweepSettings, space: Mapping[str, Choice | Range], tables: Mapping[str, Any], base: Config
 ) -> list[Problem]:
-    """Finds what is wrong with a sweep as a whole.
+    """Find the problems of a sweep as a whole.
 
     Args:
         chosen: What its file says.
@@ -70,10 +70,10 @@ def _metric_problems(
     if metric != VALIDATION:
         return []
     names = space.get("algorithm.name", Choice((base.algorithm_name,))).probes
-    without = [name for name in names if _is_unvalidated(tables, name)]
     return [
         Problem("sweep.metric", f"{name} plays no validation episodes; expected fitness_mean or another column", metric)
-        for name in without
+        for name in names
+        if _is_unvalidated(tables, name)
     ]
 
 
