@@ -25,7 +25,8 @@ from tests.support.saved_states import ALGORITHM, trained, with_sum
 from tests.support.toy import ToyEvaluator
 
 seeds = st.integers(0, 2**63 - 1)
-genomes = st.builds(Genome, seeds, st.lists(st.tuples(seeds, st.floats(0, 1, width=32)), max_size=4).map(tuple))
+mutations = st.lists(st.tuples(seeds, st.floats(0, 1, width=32)), max_size=4)
+genomes = st.builds(grow, st.builds(Genome, seeds), mutations)
 dtypes = st.sampled_from([np.float32, np.float64, np.int64, np.uint8, np.bool_])
 arrays = hnp.arrays(dtypes, hnp.array_shapes(max_dims=3, max_side=4))
 
