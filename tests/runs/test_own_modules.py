@@ -11,10 +11,10 @@ import pytest
 
 SOURCE = """
     import numpy as np
-    from neuroevo import AskTell
+    from neuroevo.algorithms.ask_tell import AskTell, Sampler
     from neuroevo.core.settings import settings
 
-    class Climber:
+    class Climber(Sampler):
         def __init__(self, at, rng):
             self.at, self.rng = at, rng
 

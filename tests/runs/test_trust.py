@@ -32,13 +32,13 @@ MODULE = """
     from pathlib import Path
 
     import numpy as np
-    from neuroevo import AskTell
+    from neuroevo.algorithms.ask_tell import AskTell, Sampler
     from neuroevo.core.settings import settings
 
     with Path(os.environ["MARKER"]).open("a") as file:
         file.write("run\\n")
 
-    class Climber:
+    class Climber(Sampler):
         def __init__(self, at, rng):
             self.at, self.rng = at, rng
 
