@@ -79,6 +79,7 @@ def make_evaluator(
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
+        cache_megabytes=config.hardware.cache_megabytes,
         engine=config.hardware.engine,
         behavior=behavior or config.recorded_behavior,
         kind=mutation_kind(config.algorithm),
@@ -111,7 +112,7 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if isinstance(mutation_kind(config.algorithm), LowRank):
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
-    for key in ("lanes", "slots", "engine"):
+    for key in ("lanes", "slots", "cache_megabytes", "engine"):
         value = getattr(config.hardware, key)
         if value != getattr(Hardware(), key):
             instead = "; env.options.lanes is how many episodes are played side by side" if key == "lanes" else ""
@@ -175,6 +176,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         kind=mutation_kind(config.algorithm),
         lanes=hardware.lanes,
         slots=hardware.slots,
+        cache_megabytes=hardware.cache_megabytes,
         engine=hardware.engine,
         origin=origin(),
         modules=kept_modules(),
