@@ -12,26 +12,27 @@ import numpy as np
 from cmaes import CMA
 
 from neuroevo import AskTell
+from neuroevo.algorithms.ask_tell import Sampler
 from neuroevo.core.settings import Count, Positive, settings
 
 
-class Sampler:
-    """CMA-ES with the two methods that AskTell wants."""
+class CMASampler(Sampler):
+    """CMA-ES with the methods of a Sampler."""
 
     def __init__(self, optimizer: CMA):
         self.optimizer = optimizer
 
     def ask(self) -> np.ndarray:
-        """The next vectors, [N, D]."""
+        """Return the next vectors, [N, D]."""
         self.asked = [self.optimizer.ask() for _ in range(self.optimizer.population_size)]
         return np.stack(self.asked)
 
     def tell(self, fitness: np.ndarray) -> None:
-        """Takes their fitness, [N]; the library minimizes."""
+        """Take their fitness, [N]; the library minimizes."""
         self.optimizer.tell(list(zip(self.asked, -fitness, strict=True)))
 
     def mean(self) -> np.ndarray:
-        """What is tested, [D]: the best vector of a generation may only have been lucky in its episodes."""
+        """Return the vector that is tested, [D]: the best of a generation may only have been lucky in its episodes."""
         return self.optimizer.mean
 
 
@@ -44,6 +45,6 @@ class CMAES(AskTell):
     sigma: Positive = 0.5
     """Standard deviation of each weight in generation 0, around freshly made weights."""
 
-    def start(self, theta: np.ndarray, seed: int) -> Sampler:
-        """The optimizer before generation 0."""
-        return Sampler(CMA(theta, self.sigma, population_size=self.population, seed=seed % 2**32))
+    def start(self, theta: np.ndarray, seed: int) -> CMASampler:
+        """Make the optimizer before generation 0."""
+        return CMASampler(CMA(theta, self.sigma, population_size=self.population, seed=seed % 2**32))

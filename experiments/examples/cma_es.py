@@ -18,15 +18,15 @@ weights); for thousands of generations the state would rather hold the mean and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from cmaes import CMA
 from pydantic import Field
 
-from neuroevo.algorithms.base import Played, Unvalidated
-from neuroevo.algorithms.selection import finite
+from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.selection import finite, known_elite
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -36,7 +36,7 @@ SAMPLES = 1000  # what random numbers are drawn for; numbers from 1000 on are fo
 
 
 @dataclass(frozen=True, eq=False)
-class CMAESState:
+class CMAESState(State):
     """Between generations: where the search starts, the results of each generation, and its mean since the last.
 
     Attributes:
@@ -44,7 +44,6 @@ class CMAESState:
         fitness: Of each generation, float64 [N].
     """
 
-    seed: int
     start: Genome
     vectors: tuple[np.ndarray, ...] = ()
     fitness: tuple[np.ndarray, ...] = ()
@@ -52,7 +51,7 @@ class CMAESState:
 
 
 @settings
-class CMAES(Unvalidated):  # nobody plays validation episodes
+class CMAES(Algorithm):
     """CMA-ES, for small networks."""
 
     population: Annotated[Count, Field(ge=4)] = 16
@@ -60,44 +59,42 @@ class CMAES(Unvalidated):  # nobody plays validation episodes
     sigma: Positive = 0.5
     """Standard deviation of each weight in generation 0, around freshly made weights."""
 
-    state_type: ClassVar[type] = CMAESState
-    behavior: ClassVar[None] = None  # of an episode only its return is wanted
+    state_type = CMAESState
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> CMAESState:
-        """The state before generation 0; the search starts at the first of `genomes`, or else at fresh weights."""
+        """Return the state before generation 0; the search starts at the first genome, or else at fresh weights."""
         return CMAESState(seed, genomes[0] if genomes else Genome(*draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)))
 
     def ask(self, state: CMAESState, weights: Weights) -> list[Genome]:
-        """Vectors that the optimizer samples, which depend on the run's seed and the generation alone."""
+        """Return vectors that the optimizer samples, which depend on the run's seed and the generation alone."""
         optimizer = self._optimizer(state, weights)
-        (seed,) = draw_seeds(1, state.seed, len(state.vectors), SAMPLES)
+        (seed,) = draw_seeds(1, state.seed, state.generation, SAMPLES)
         optimizer.reseed_rng(seed % 2**32)
         return [Genome(Center(optimizer.ask())) for _ in range(self.population)]
 
     def tell(self, state: CMAESState, population: Played, weights: Weights) -> CMAESState:
-        """Adds the vectors as they were played, rounded to 32 bits, and their fitness."""
+        """Add the vectors as they were played, rounded to 32 bits, and their fitness."""
         vectors = np.stack([genome.root.vector for genome in population.genomes])
         fitness = finite(population.fitness, len(vectors))
-        told = CMAESState(state.seed, state.start, (*state.vectors, vectors), (*state.fitness, fitness))
-        mean = Genome(Center(self._optimizer(told, weights).mean))
-        return CMAESState(told.seed, told.start, told.vectors, told.fitness, mean)
+        told = replace(
+            state,
+            generation=state.generation + 1,
+            steps=state.steps + population.steps,
+            vectors=(*state.vectors, vectors),
+            fitness=(*state.fitness, fitness),
+        )
+        return replace(told, mean=Genome(Center(self._optimizer(told, weights).mean)))
 
     def elite(self, state: CMAESState) -> Genome:
-        """The distribution's mean. The best vector seen may only have been lucky in its episodes."""
-        if state.mean is None:
-            raise ValueError("there is no elite before the first generation is finished")
-        return state.mean
-
-    def best(self, state: CMAESState) -> list[Genome]:
-        """The mean."""
-        return [self.elite(state)]
+        """Return the distribution's mean. The best vector seen may only have been lucky in its episodes."""
+        return known_elite(state.mean)
 
     def metrics(self, before: CMAESState, after: CMAESState) -> dict[str, float]:
-        """How far the weights of the generation's vectors were spread: their standard deviation, averaged over D."""
+        """Return the standard deviation of the weights of the generation's vectors, averaged over D."""
         return {"spread": float(after.vectors[-1].std(axis=0).mean())}
 
     def _optimizer(self, state: CMAESState, weights: Weights) -> CMA:
-        """The optimizer after all that it was told; it minimizes, so it is told fitness with the sign changed."""
+        """Return the optimizer after all that it was told; it minimizes, so it is told minus the fitness."""
         mean = weights.theta(state.start).astype(np.float64)
         optimizer = CMA(mean, self.sigma, population_size=self.population)
         for vectors, fitness in zip(state.vectors, state.fitness, strict=True):

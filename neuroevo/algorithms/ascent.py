@@ -22,7 +22,7 @@ WeightDecay = Annotated[float, Strict(), Field(ge=0, le=1e6)]
 
 
 def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, kind: Kind = GAUSSIAN) -> list[Genome]:
-    """Adds sigma * noise to the center and subtracts it, for each of P seeds.
+    """Add sigma * noise to the center and subtract it, for each of P seeds.
 
     Args:
         center: The genome in the middle of every pair.
@@ -37,7 +37,7 @@ def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, kind: K
 
 
 def estimate(shaped: np.ndarray, genomes: Sequence[Genome], weights: Weights) -> np.ndarray:
-    """Estimates the gradient of fitness: the sum over pairs of (shaped+ - shaped-) * noise, divided by 2P.
+    """Estimate the gradient of fitness: the sum over pairs of (shaped+ - shaped-) * noise, divided by 2P.
 
     As in Uber's 2018 code, the sum is not divided by sigma.
 
@@ -61,7 +61,7 @@ def ascend(
     optimizer_state: OptimizerState | None,
     weight_decay: float,
 ) -> tuple[np.ndarray, OptimizerState]:
-    """Takes one optimizer step along the estimate minus weight_decay * theta.
+    """Take one optimizer step along the estimate minus weight_decay * theta.
 
     Args:
         theta: Weights of the center, float32 [D].
@@ -89,7 +89,7 @@ def ascend(
 
 
 def norm(vector: np.ndarray) -> float:
-    """Computes the Euclidean norm in float64.
+    """Compute the Euclidean norm in float64.
 
     Unlike BLAS, it adds in the same order on any number of threads, so the result is reproducible bit for bit.
 

@@ -1,4 +1,7 @@
-"""A base class around any optimizer of vectors from elsewhere: one that has ask() and tell(fitness).
+"""A base class around any optimizer of vectors from elsewhere: one that can ask for vectors and be told their fitness.
+
+    class CMASampler(Sampler):
+        ...  # ask(), tell(fitness)
 
     @settings
     class CMAES(AskTell):
@@ -6,31 +9,28 @@
         sigma: Positive = 0.5
 
         def start(self, theta, seed):
-            return Sampler(CMA(theta, self.sigma, population_size=self.population, seed=seed % 2**32))
-
-where Sampler has ask(), which returns the next vectors [N, D], and tell(fitness), of these vectors, float64 [N], which
-is maximized. It may have mean(), the vector [D] that is tested after each generation in place of the population's best,
-and metrics(), numbers for the metrics file.
+            return CMASampler(CMA(theta, self.sigma, population_size=self.population, seed=seed % 2**32))
 
 A checkpoint holds no objects. It holds what the optimizer was told, a number for each vector: a resumed run starts the
-optimizer anew, asks it and tells it all of that again, which must give the same vectors, so an optimizer takes its
+optimizer again, asks it and tells it all of that again, which must give the same vectors, so an optimizer takes its
 random numbers from `seed` alone. One that cannot do so, or whose asking takes long, may be kept by pickle:
-`pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says: neuroevo.runs.pickles has who may.
+`pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says: see neuroevo.runs.pickles for who may.
 """
 
 from __future__ import annotations
 
 import pickle
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from neuroevo.algorithms.base import Played, Unvalidated
-from neuroevo.algorithms.selection import finite
+from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.selection import finite, known_elite
 from neuroevo.core.arrays import check_array, check_counts
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Weights
@@ -40,54 +40,65 @@ from neuroevo.core.randomness import Purpose, draw_seeds
 _SEED = 1001  # what the optimizer's seed is drawn for
 
 
-class Optimizer(Protocol):
-    """What start() returns."""
+class Sampler(ABC):
+    """An optimizer from elsewhere, as start() returns it."""
 
+    @abstractmethod
     def ask(self) -> np.ndarray:
-        """The next vectors, floats [N, D]; N may change from time to time."""
+        """Return the next vectors, floats [N, D]; N may change from time to time."""
 
+    @abstractmethod
     def tell(self, fitness: np.ndarray) -> None:
-        """Takes the fitness of the vectors that were asked for last, float64 [N]."""
+        """Take the fitness of the vectors that were asked for last, float64 [N], which is maximized."""
+
+    def mean(self) -> np.ndarray | None:
+        """Return the vector that is tested after each generation, [D]; None: the best of its population."""
+        return None
+
+    def metrics(self) -> Mapping[str, float]:
+        """Return numbers for the metrics file; by default none."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
-class AskTellState:
-    """Between generations.
+class AskTellState(State):
+    """The state before a generation.
 
     Attributes:
-        seed: Of the run.
-        start: Whose weights the optimizer starts from.
-        fitness: What it was told, of each generation, float64 [N]; empty where it is pickled.
+        start: The genome whose weights the optimizer starts from.
+        fitness: What it was told, for each generation, float64 [N]; empty where it is pickled.
         check: A checksum of all vectors that it has given.
-        best_genome: What is tested; None before the first generation.
-        pickled: The optimizer, uint8 [bytes]; None where it is made anew.
-        finished: How many generations it was told.
+        best_genome: The genome that is tested; None before the first generation.
+        pickled: The optimizer, uint8 [bytes]; None where it is started again.
     """
 
-    seed: int
     start: Genome
     fitness: tuple[np.ndarray, ...] = ()
     check: int = 0
     best_genome: Genome | None = None
     pickled: np.ndarray | None = None
-    finished: int = 0
 
     def check_state(self) -> None:
-        """Refuses what no generation leaves. ValueError: it was told of other generations than are finished."""
-        check_counts(seed=self.seed, check=self.check, finished=self.finished)
+        """Check shapes and ranges. ValueError: it was told of other generations than are finished."""
+        super().check_state()
+        check_counts(check=self.check)
         for told in self.fitness:
             check_array("fitness", told, [None], np.float64)
         if self.pickled is not None:
             check_array("the pickled optimizer", self.pickled, [None], np.uint8)
-        elif len(self.fitness) != self.finished:
-            raise ValueError(f"it was told of {len(self.fitness)} generations, expected {self.finished}")
+        elif len(self.fitness) != self.generation:
+            raise ValueError(f"it was told of {len(self.fitness)} generations, expected {self.generation}")
+
+    def pickle(self) -> bytes | None:
+        """Return the pickled optimizer, if there is one."""
+        return None if self.pickled is None else self.pickled.tobytes()
 
 
 @dataclass
 class _Live:
     """An optimizer as it is after a state, and the vectors that it has given since, float64 [N, D]."""
 
-    optimizer: Any
+    optimizer: Sampler
     vectors: np.ndarray | None = None
     check: int = 0
 
@@ -95,47 +106,46 @@ class _Live:
 _live: WeakKeyDictionary[AskTellState, _Live] = WeakKeyDictionary()  # an optimizer moves on from state to state
 
 
-class AskTell(Unvalidated):
+class AskTell(Algorithm):
     """An algorithm that asks an optimizer and tells it; a subclass, decorated with settings, has start()."""
 
-    state_type: ClassVar[type] = AskTellState
-    behavior: ClassVar[None] = None
+    state_type = AskTellState
     pickled: ClassVar[bool] = False
 
-    def start(self, theta: np.ndarray, seed: int) -> Optimizer:
-        """Makes the optimizer before generation 0.
+    @abstractmethod
+    def start(self, theta: np.ndarray, seed: int) -> Sampler:
+        """Make the optimizer before generation 0.
 
         Args:
             theta: Initial weights of the network, or those of another run's best genome, float64 [D].
             seed: In [0, 2**64); everything random in the optimizer is to follow from it.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no start(theta, seed), expected one")
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> AskTellState:
-        """Returns the state before generation 0; the search starts at the first of `genomes`, or at fresh weights."""
+        """Return the state before generation 0; the search starts at the first of `genomes`, or at fresh weights."""
         (fresh,) = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)
         return AskTellState(seed, genomes[0] if genomes else Genome(fresh))
 
     def ask(self, state: AskTellState, weights: Weights) -> list[Genome]:
-        """Returns the vectors that the optimizer gives, as float32."""
+        """Return the vectors that the optimizer gives, as float32."""
         live = self._asked(state, weights)
         assert live.vectors is not None
         return [Genome(Center(np.asarray(vector))) for vector in live.vectors.astype(np.float32)]
 
     def tell(self, state: AskTellState, population: Played, weights: Weights) -> AskTellState:
-        """Returns the state after the optimizer was told.
+        """Tell the optimizer and return the state after it.
 
         Raises:
             ValueError: A fitness is not finite.
-            UserError: What the optimizer gives is no vector of weights, or is other than when it was first asked.
+            UserError: The optimizer gives no vectors of weights, or others than when it was first asked.
         """
         live = self._asked(state, weights)
         assert live.vectors is not None
         fitness = finite(population.fitness, len(live.vectors))
         _live.pop(state, None)  # it moves on
         live.optimizer.tell(fitness)
-        mean = getattr(live.optimizer, "mean", None)
-        chosen = live.vectors[int(np.argmax(fitness))] if mean is None else _vectors([mean()], weights)[0]
+        mean = live.optimizer.mean()
+        chosen = live.vectors[int(np.argmax(fitness))] if mean is None else _vectors([mean], weights)[0]
         after = AskTellState(
             state.seed,
             state.start,
@@ -143,29 +153,23 @@ class AskTell(Unvalidated):
             live.check,
             Genome(Center(chosen.astype(np.float32))),
             np.frombuffer(pickle.dumps(live.optimizer), np.uint8) if self.pickled else None,
-            state.finished + 1,
+            generation=state.generation + 1,
+            steps=state.steps + population.steps,
         )
         _live[after] = _Live(live.optimizer, check=live.check)
         return after
 
     def elite(self, state: AskTellState) -> Genome:
-        """Returns the optimizer's mean, or else the best vector of the last generation."""
-        if state.best_genome is None:
-            raise ValueError("there is no elite before the first generation is finished")
-        return state.best_genome
-
-    def best(self, state: AskTellState) -> list[Genome]:
-        """Returns the elite."""
-        return [self.elite(state)]
+        """Return the optimizer's mean, or else the best vector of the last generation."""
+        return known_elite(state.best_genome)
 
     def metrics(self, before: AskTellState, after: AskTellState) -> Mapping[str, float | None]:
-        """Returns the numbers of the optimizer, where it has a method of this name."""
+        """Return the numbers of the optimizer."""
         live = _live.get(after)
-        say = None if live is None else getattr(live.optimizer, "metrics", None)
-        return {} if say is None else {name: float(value) for name, value in say().items()}
+        return {} if live is None else {name: float(value) for name, value in live.optimizer.metrics().items()}
 
     def _asked(self, state: AskTellState, weights: Weights) -> _Live:
-        """The optimizer after a state, asked once."""
+        """Return the optimizer after a state, asked once."""
         live = _live.get(state)
         if live is None:
             live = _live[state] = self._again(state, weights)
@@ -175,13 +179,17 @@ class AskTell(Unvalidated):
         return live
 
     def _again(self, state: AskTellState, weights: Weights) -> _Live:
-        """The optimizer as it was after a state that no optimizer is at any more, as in a resumed run."""
+        """Return the optimizer as it was after a state that no optimizer is at any more, as in a resumed run."""
         if state.pickled is not None and not self.pickled:
             raise UserError(f"the state holds a pickle, which {type(self).__name__} does not ask for")
-        if state.pickled is not None:  # of this user's own, or trusted: Checkpoints.load() has looked
+        if state.pickled is not None:  # of this user's own, or trusted: Checkpoints.load() has checked it
             return _Live(pickle.loads(state.pickled.tobytes()), check=state.check)  # noqa: S301 - as the class asks for
         (seed,) = draw_seeds(1, state.seed, 0, _SEED)
-        live = _Live(self.start(weights.theta(state.start).astype(np.float64), seed))
+        optimizer = self.start(weights.theta(state.start).astype(np.float64), seed)
+        if not isinstance(optimizer, Sampler):
+            kind, expected = type(optimizer).__name__, f"a subclass of {__name__}.Sampler"
+            raise UserError(f"start() of {type(self).__name__} returns a {kind}, expected {expected}")
+        live = _Live(optimizer)
         for fitness in state.fitness:
             vectors = _vectors(live.optimizer.ask(), weights)
             live.check = zlib.crc32(vectors.tobytes(), live.check)
@@ -196,7 +204,7 @@ class AskTell(Unvalidated):
 
 
 def _vectors(asked: Any, weights: Weights) -> np.ndarray:
-    """float64 [N, D]. UserError: they are no finite vectors of weights."""
+    """Return vectors as float64 [N, D]. UserError: they are not finite vectors of weights."""
     vectors = np.array(asked, np.float64)
     if vectors.ndim != 2 or not len(vectors) or vectors.shape[1] != weights.dimensions[0]:
         expected = f"[N, {weights.dimensions[0]}], a vector of weights each"

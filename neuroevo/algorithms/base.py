@@ -1,27 +1,27 @@
-"""The protocol between the training loop and an algorithm: state in, state out, and genomes instead of weights.
+"""The base classes of algorithms and their states: state in, state out, and genomes instead of weights.
 
 One generation is
 
     genomes = ask(state)                  the population, which plays its episodes
     state = tell(state, ...)              the algorithm receives the population's fitness
-    genomes = candidates(state)           genomes that play validation episodes, possibly none
+    genomes = candidates(state)           genomes that play validation episodes, none by default
     state = tell_validation(state, ...)   the algorithm receives their fitness; this is the next generation's state
 
-The state is a frozen dataclass of plain values (ints, floats, tuples, arrays, Genomes) that a checkpoint can hold, and
-that are of the types that its fields say, which a checkpoint checks. A state that knows more, such as shapes, has a
-method check_state(), and an algorithm whose settings know more has check_state(state); both raise ValueError.
-All random numbers follow from (seed, generation, purpose) by neuroevo.core.randomness, so the state holds no generator.
+All random numbers follow from (seed, generation, purpose) by neuroevo.core.randomness, so a state holds no generator.
 A population may also consist of dense vectors, as genomes whose base is a Center: see experiments/examples/cma_es.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
+from neuroevo.core.archive import Archive
+from neuroevo.core.arrays import Checked, check_counts
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import GAUSSIAN, Genome, Kind
@@ -45,23 +45,67 @@ class Played:
     behaviors: np.ndarray | None = None
 
 
-class Algorithm(Protocol):
-    """One search algorithm with its settings.
+@dataclass(frozen=True, eq=False)
+class State(Checked):
+    """Base class of states: all that an algorithm's next generation depends on.
+
+    A state is a frozen dataclass of plain values, tuples, arrays, Genomes and Archives, which a checkpoint holds, and
+    which must have the types that its fields declare. One with further rules overrides check_state().
+
+    Attributes:
+        seed: The run's seed.
+        generation: Number of the next generation, from 0.
+        steps: Training steps so far.
+    """
+
+    seed: int
+    _: KW_ONLY
+    generation: int = 0
+    steps: int = 0
+
+    def check_state(self) -> None:
+        """Check shapes and ranges. ValueError: a count is below 0."""
+        check_counts(seed=self.seed, generation=self.generation, steps=self.steps)
+
+    def pickle(self) -> bytes | None:
+        """Return the pickle that the state holds, which a checkpoint seals and only its user loads; None: no pickle."""
+        return None
+
+
+class Algorithm(ABC):
+    """Base class of search algorithms. The fields of a subclass, decorated with `settings`, are its settings.
 
     N is the size of the population, C the number of candidates for the elite.
 
     Attributes:
-        state_type: The frozen dataclass of the algorithm's states.
+        state_type: The class of the algorithm's states, derived from State.
     """
 
-    state_type: ClassVar[type]
+    state_type: ClassVar[type[State]] = State
 
     @property
     def behavior(self) -> Behavior | None:
-        """What is recorded of an episode besides its return; None: nothing."""
+        """What to record of an episode besides its return; None: nothing."""
+        return None
 
+    @property
+    def mutation_kind(self) -> Kind:
+        """The kind of the mutations of a population's genomes."""
+        return GAUSSIAN
+
+    @property
+    def validates(self) -> bool:
+        """Whether some genomes play validation episodes: those of candidates()."""
+        return type(self).candidates is not Algorithm.candidates
+
+    @property
+    def state_layout(self) -> Hashable:
+        """What determines the layout of states besides `behavior` and the layout of the first one: a fork keeps it."""
+        return None
+
+    @abstractmethod
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:
-        """Makes the state before generation 0.
+        """Make the state before generation 0.
 
         Args:
             seed: The run's seed, in [0, 2**63).
@@ -71,16 +115,20 @@ class Algorithm(Protocol):
             A state_type.
         """
 
+    @abstractmethod
     def ask(self, state: Any, weights: Weights) -> list[Genome]:
-        """Returns the N genomes of this generation; asking twice gives the same genomes.
+        """Return the N genomes of this generation; asking twice gives the same genomes.
 
         Args:
             state: The state before the generation.
             weights: The weights of genomes, for algorithms that compute with them.
         """
 
+    @abstractmethod
     def tell(self, state: Any, population: Played, weights: Weights) -> Any:
-        """Returns the state after the population's episodes.
+        """Return the state after the population's episodes.
+
+        Without candidates it is the state before the next generation, whose number and steps it has.
 
         Args:
             state: The state before the generation.
@@ -91,15 +139,24 @@ class Algorithm(Protocol):
             ValueError: A fitness is not finite; the message names the genome's index.
         """
 
+    @abstractmethod
+    def elite(self, state: Any) -> Genome:
+        """Return the best genome known.
+
+        Raises:
+            ValueError: The first generation is not finished.
+        """
+
     def candidates(self, state: Any) -> list[Genome]:
-        """Returns the C genomes that play validation episodes, all on the same seeds; there may be none.
+        """Return the C genomes that play validation episodes, all on the same seeds; by default none.
 
         Args:
             state: The state that tell() returned.
         """
+        return []
 
     def tell_validation(self, state: Any, validation: Played) -> Any:
-        """Returns the state before the next generation.
+        """Return the state before the next generation; by default the one that tell() returned.
 
         Args:
             state: The state that tell() returned.
@@ -108,19 +165,33 @@ class Algorithm(Protocol):
         Raises:
             ValueError: A fitness is not finite; the message names the candidate's index.
         """
-
-    def elite(self, state: Any) -> Genome:
-        """Returns the best genome known.
-
-        Raises:
-            ValueError: The first generation is not finished.
-        """
+        return state
 
     def best(self, state: Any) -> list[Genome]:
-        """Returns the genomes that another run may start from, best first: the elite and others that the state has."""
+        """Return the genomes that another run may start from, best first; by default the elite alone."""
+        return [self.elite(state)]
+
+    def novelties(self, state: Any, population: Played) -> np.ndarray | None:
+        """Return the novelty of each member of a population.
+
+        Args:
+            state: The state before the generation.
+            population: The members, with behaviors.
+
+        Returns:
+            float64 [N], NaN where a behavior is unknown; None, as by default, where novelty is not measured.
+        """
+        return None
+
+    def archive(self, state: Any) -> Archive | None:
+        """Return the archive of behaviors that a state holds; None, as by default, if the algorithm keeps none.
+
+        Its size is in the metrics, under the name "archive", and the inspector draws it.
+        """
+        return None
 
     def metrics(self, before: Any, after: Any) -> Mapping[str, float | None]:
-        """Returns numbers about one generation, such as sigma, for the metrics file.
+        """Return numbers about one generation, such as sigma, for the metrics file; by default none.
 
         Args:
             before: The state before the generation.
@@ -130,36 +201,15 @@ class Algorithm(Protocol):
             Finite numbers by name, or None where one is not known. No name may be that of a column that every run has,
             such as "generation".
         """
+        return {}
 
+    def check_state(self, state: Any) -> None:
+        """Check a state of a file against the settings.
 
-class Unvalidated:
-    """Base class of algorithms whose generations have no validation episodes."""
+        Args:
+            state: A state_type that has passed its own check_state().
 
-    def candidates(self, state: Any) -> list[Genome]:
-        """Returns no genomes."""
-        return []
-
-    def tell_validation(self, state: Any, validation: Played) -> Any:
-        """Returns the state that tell() returned."""
-        return state
-
-
-def novelties(algorithm: Any, state: Any, population: Played) -> np.ndarray | None:
-    """How novel each member of a population is.
-
-    Args:
-        algorithm: An Algorithm. One that measures novelty says so by a method novelties(state, population).
-        state: The state before the generation.
-        population: The members, with behaviors.
-
-    Returns:
-        float64 [N], NaN where a behavior is unknown; None where novelty is not measured.
-    """
-    measure = getattr(algorithm, "novelties", None)
-    return measure(state, population) if callable(measure) else None
-
-
-def mutation_kind(algorithm: Any) -> Kind:
-    """Return the kind of the mutations of an algorithm's populations: its attribute mutation_kind, or Gaussian."""
-    kind: Kind = getattr(algorithm, "mutation_kind", GAUSSIAN)
-    return kind
+        Raises:
+            ValueError: It was made with other settings.
+        """
+        return None

@@ -9,53 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.ascent import WeightDecay, antithetic_pairs, ascend, estimate, norm
-from neuroevo.algorithms.base import Played, Unvalidated
+from neuroevo.algorithms.base import Algorithm, Played, State
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
-from neuroevo.algorithms.schedules import Schedule, shortest, value_at
+from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import finite
-from neuroevo.core.arrays import check_counts
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind
+from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.core.settings import Count, settings
 
 
 @dataclass(frozen=True, eq=False)
-class ESState:
+class ESState(State):
     """The state before a generation.
 
     Attributes:
-        seed: The run's seed.
         center: The genome that pairs are made around.
-        generation: Number of the generation, from 0.
-        steps: Training steps so far.
         optimizer: The optimizer's state; None before the first step.
         gradient_norm: Euclidean norm of the previous generation's estimate.
         update_ratio: Norm of the previous generation's step divided by the norm of theta.
     """
 
-    seed: int
     center: Genome
-    generation: int = 0
-    steps: int = 0
     optimizer: OptimizerState | None = None
     gradient_norm: float = 0.0
     update_ratio: float = 0.0
 
-    def check_state(self) -> None:
-        """Refuses what no generation leaves. ValueError: a count is below 0."""
-        check_counts(seed=self.seed, generation=self.generation, steps=self.steps)
-
 
 @settings
-class ES(Unvalidated):
+class ES(Algorithm):
     """Evolution strategies with antithetic pairs and centered ranks."""
 
     population: Annotated[Count, Field(multiple_of=2)] = 5000
@@ -69,34 +57,25 @@ class ES(Unvalidated):
     weight_decay: WeightDecay = 0.005
     """Coefficient of the L2 penalty: weight_decay * theta is subtracted from the estimated gradient."""
 
-    state_type: ClassVar[type] = ESState
-    behavior: ClassVar[None] = None
+    state_type = ESState
 
     @property
-    def mutation_kind(self) -> Kind:
-        """The kind of the pairs' noise."""
-        return GAUSSIAN
+    def state_layout(self) -> type:
+        """The optimizer's class, which determines how many moments there are."""
+        return type(self.optimizer)
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> ESState:
-        """Makes the state before generation 0.
-
-        Args:
-            seed: The run's seed, in [0, 2**63).
-            genomes: The first one becomes the center; without any, the center is a fresh genome.
-
-        Returns:
-            The state.
-        """
+        """Make the state before generation 0; the center is the first of the genomes, or else a fresh one."""
         fresh = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)
         return ESState(seed, genomes[0] if genomes else Genome(fresh[0]))
 
     def ask(self, state: ESState, weights: Weights) -> list[Genome]:
-        """Returns the center's antithetic pairs, plus before minus."""
+        """Return the center's antithetic pairs, plus before minus."""
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
-        return antithetic_pairs(state.center, seeds, self._sigma(state), self.mutation_kind)
+        return antithetic_pairs(state.center, seeds, scale_at(self.sigma, state), self.mutation_kind)
 
     def tell(self, state: ESState, population: Played, weights: Weights) -> ESState:
-        """Moves the center by one optimizer step.
+        """Move the center by one optimizer step.
 
         Raises:
             ValueError: A fitness is not finite, or a weight would not be after the step.
@@ -109,39 +88,32 @@ class ES(Unvalidated):
         return ESState(
             state.seed,
             Genome(Center(after), network=state.center.network),
-            state.generation + 1,
-            state.steps + population.steps,
             optimizer,
+            generation=state.generation + 1,
+            steps=state.steps + population.steps,
             gradient_norm=norm(gradient),
             update_ratio=norm(after - theta) / length if length else 0.0,
         )
 
     def check_state(self, state: ESState) -> None:
-        """Refuses another algorithm's state. ValueError: the optimizer's is not of these settings and this center."""
+        """Check the optimizer's state. ValueError: it is not of these settings and this center."""
         if state.optimizer is not None:
             self.optimizer.check_state(state.optimizer, state.center)
 
     def elite(self, state: ESState) -> Genome:
-        """Returns the center."""
+        """Return the center."""
         return state.center
 
-    def best(self, state: ESState) -> list[Genome]:
-        """Returns the center alone."""
-        return [state.center]
-
     def metrics(self, before: ESState, after: ESState) -> dict[str, float]:
-        """Returns sigma, the norms of the new theta and of the estimate, and the step's norm divided by theta's.
+        """Return sigma, the norms of the new theta and of the estimate, and the step's norm divided by theta's.
 
         OpenAI's code prints the squares of the two norms.
         """
         center = after.center.root
         assert isinstance(center, Center)  # as tell() leaves it
         return {
-            "sigma": shortest(self._sigma(before)),
+            "sigma": shortest(scale_at(self.sigma, before)),
             "theta_norm": norm(center.vector),
             "gradient_norm": after.gradient_norm,
             "update_ratio": after.update_ratio,
         }
-
-    def _sigma(self, state: ESState) -> float:
-        return float(np.float32(value_at(self.sigma, state.generation, state.steps)))

@@ -12,27 +12,18 @@ elite: as in the GA this is the candidate with the best validation, but the elit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.ga import TruncationGA, TruncationState
-from neuroevo.algorithms.novelty import (
-    FAILED,
-    check_behaviors,
-    checked,
-    grown,
-    known,
-    mean_and_highest,
-    novelty,
-    unknown_as_nan,
-)
-from neuroevo.algorithms.schedules import shortest
+from neuroevo.algorithms.novelty import check_behaviors, checked, mean_and_highest, novelty
+from neuroevo.algorithms.schedules import scale_at, shortest
 from neuroevo.algorithms.selection import pick_candidates, pick_elite, ranking
+from neuroevo.core.archive import Archive
 from neuroevo.core.behavior import Behavior, trajectory
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
@@ -42,22 +33,22 @@ from neuroevo.core.settings import Count, CountOrZero, settings
 
 @dataclass(frozen=True, eq=False)
 class GANSState(TruncationState):
-    """The state before a generation: that of truncation selection, here by novelty, and what novelty search adds.
+    """The state before a generation: that of truncation selection, here by novelty, and more.
 
     Attributes:
         leader: Behavior of the first parent, the most novel genome of its generation, [B]; None if it is unknown.
-        archive: Behaviors that later ones are compared with, [A, B]; None while the archive is empty.
+        archive: Behaviors that later ones are compared with.
         mean_novelty: Mean novelty of the previous generation.
         max_novelty: Highest novelty of the previous generation.
     """
 
     leader: np.ndarray | None = None
-    archive: np.ndarray | None = None
+    archive: Archive = Archive()
     mean_novelty: float = 0.0
     max_novelty: float = 0.0
 
     def check_state(self) -> None:
-        """Refuses what no generation leaves. ValueError: as every genetic algorithm, or behaviors do not fit."""
+        """Check shapes and ranges. ValueError: as of every such state, or behaviors do not fit."""
         super().check_state()
         check_behaviors(self.archive, self.leader)
         if self.leader is not None and not self.parents:
@@ -86,39 +77,23 @@ class GANS(TruncationGA):
         super().__post_init__()
         trajectory(self.trajectory_every, self.trajectory_samples)
 
-    state_type: ClassVar[type] = GANSState
+    state_type = GANSState
 
     @property
     def behavior(self) -> Behavior:
-        """What is recorded of an episode: its end, or a trajectory."""
+        """What to record of an episode: its end, or a trajectory."""
         return trajectory(self.trajectory_every, self.trajectory_samples)
 
-    def init(self, seed: int, genomes: Sequence[Genome] = ()) -> GANSState:
-        """Makes the state before generation 0.
-
-        Args:
-            seed: The run's seed, in [0, 2**63).
-            genomes: The first one becomes the elite, the first T become the parents.
-
-        Returns:
-            The state.
-        """
-        return GANSState(seed, parents=tuple(genomes[: self.parents]), elite=next(iter(genomes), None))
-
     def tell(self, state: GANSState, population: Played, weights: Weights | None = None) -> GANSState:
-        """Selects the most novel as parents; the previous elite and the fittest are the candidates.
+        """Select the most novel as parents; the previous elite and the fittest are the candidates.
 
         Novelty is measured against the archive as it was before this generation's behaviors enter it.
-
-        Raises:
-            ValueError: A fitness is not finite, or there are no behaviors.
         """
         count = len(population.genomes)
         candidates = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
-        behaviors = checked(population.behaviors, count, state.archive)
         drawn = draw_uniforms(count, state.seed, state.generation, Purpose.ARCHIVE) < self.archive_probability
-        archive = grown(state.archive, behaviors[drawn & known(behaviors)], self.archive_limit)
         genomes, behaviors, score = self._scored(state, population)
+        archive = state.archive.append(behaviors[-count:][drawn & ~np.isnan(score[-count:])], self.archive_limit)
         best = ranking(score)[: self.parents]
         mean, highest = mean_and_highest(score[-count:])
         return replace(
@@ -126,23 +101,18 @@ class GANS(TruncationGA):
             steps=state.steps + population.steps,
             parents=tuple(genomes[i] for i in best),
             candidates=tuple(candidates),
-            leader=behaviors[best[0]].copy() if score[best[0]] != FAILED else None,
+            leader=None if np.isnan(score[best[0]]) else behaviors[best[0]].copy(),
             archive=archive,
             mean_novelty=mean,
             max_novelty=highest,
         )
 
     def novelties(self, state: GANSState, population: Played) -> np.ndarray:
-        """How novel each member is, float64 [N]; NaN where its behavior is unknown.
-
-        Args:
-            state: The state before the generation.
-            population: The members, with behaviors.
-        """
-        return unknown_as_nan(self._scored(state, population)[2][-len(population.genomes) :])
+        """Return the novelty of each member, float64 [N]; NaN where its behavior is unknown."""
+        return self._scored(state, population)[2][-len(population.genomes) :]
 
     def _scored(self, state: GANSState, population: Played) -> tuple[list[Genome], np.ndarray, np.ndarray]:
-        """The leader, if there is one, and the members: genomes, behaviors, and how novel they are."""
+        """Return genomes, behaviors and novelties of the leader, if there is one, and of the members."""
         genomes = list(population.genomes)
         behaviors = checked(population.behaviors, len(genomes), state.archive)
         if state.leader is not None:
@@ -150,11 +120,7 @@ class GANS(TruncationGA):
         return genomes, behaviors, novelty(behaviors, state.archive, self.k, peers=True)
 
     def tell_validation(self, state: GANSState, validation: Played) -> GANSState:
-        """Selects the candidate with the best validation as the elite; the parents stay as they are.
-
-        Raises:
-            ValueError: A fitness is not finite.
-        """
+        """Select the candidate with the best validation as the elite; the parents stay as they are."""
         return replace(
             state,
             generation=state.generation + 1,
@@ -163,11 +129,11 @@ class GANS(TruncationGA):
             candidates=(),
         )
 
+    def archive(self, state: GANSState) -> Archive:
+        """Return the archive that novelty is measured against."""
+        return state.archive
+
     def metrics(self, before: GANSState, after: GANSState) -> dict[str, float]:
-        """Returns sigma, the mean and highest novelty of the generation, and the size of the archive after it."""
-        return {
-            "sigma": shortest(self._sigma(before)),
-            "novelty_mean": after.mean_novelty,
-            "novelty_max": after.max_novelty,
-            "archive": 0 if after.archive is None else len(after.archive),
-        }
+        """Return sigma, and the mean and highest novelty of the generation."""
+        sigma = shortest(scale_at(self.sigma, before))
+        return {"sigma": sigma, "novelty_mean": after.mean_novelty, "novelty_max": after.max_novelty}

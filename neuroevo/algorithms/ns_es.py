@@ -25,27 +25,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from neuroevo.algorithms.ascent import WeightDecay, antithetic_pairs, ascend, estimate
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import Algorithm, Played, State
 from neuroevo.algorithms.fitness_shaping import centered_ranks
-from neuroevo.algorithms.novelty import (
-    check_behaviors,
-    checked,
-    grown,
-    known,
-    mean_and_highest,
-    novelty,
-    unknown_as_nan,
-)
+from neuroevo.algorithms.novelty import check_behaviors, checked, known, mean_and_highest, novelty
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
-from neuroevo.algorithms.schedules import Schedule, shortest, value_at
-from neuroevo.algorithms.selection import finite
-from neuroevo.core.arrays import check_counts
+from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
+from neuroevo.algorithms.selection import finite, known_elite
+from neuroevo.core.archive import Archive
 from neuroevo.core.behavior import Behavior, trajectory
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
@@ -56,40 +48,34 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, eq=False)
-class NSESState:
+class NSESState(State):
     """The state before a generation.
 
     Attributes:
-        seed: The run's seed.
         centers: The M genomes of the meta-population.
         optimizers: The optimizer's state of each center; None before its first step.
         behaviors: Behavior of each center when it last played, [B]; None if it has yet to play.
-        generation: Number of the generation, from 0.
-        steps: Training steps so far.
         chosen: Index of the center that pairs are made around.
-        archive: Behaviors that novelty is measured against, [A, B]; None while the archive is empty.
+        archive: Behaviors that novelty is measured against.
         elite: The center with the best validation so far, or the best genome of the run that this one started from.
         elite_fitness: Mean return of the elite's validation episodes; None if it has not been validated.
         mean_novelty: Mean novelty of the previous generation.
         max_novelty: Highest novelty of the previous generation.
     """
 
-    seed: int
     centers: tuple[Genome, ...]
     optimizers: tuple[OptimizerState | None, ...]
     behaviors: tuple[np.ndarray | None, ...]
-    generation: int = 0
-    steps: int = 0
     chosen: int = 0
-    archive: np.ndarray | None = None
+    archive: Archive = Archive()
     elite: Genome | None = None
     elite_fitness: float | None = None
     mean_novelty: float = 0.0
     max_novelty: float = 0.0
 
     def check_state(self) -> None:
-        """Refuses what no generation leaves. ValueError: of a center there is too much, or behaviors do not fit."""
-        check_counts(seed=self.seed, generation=self.generation, steps=self.steps)
+        """Check shapes and ranges. ValueError: of a center there is too much, or behaviors do not fit."""
+        super().check_state()
         count = len(self.centers)
         if not len(self.optimizers) == len(self.behaviors) == count > self.chosen >= 0:
             others = f"{len(self.optimizers)} optimizers, {len(self.behaviors)} behaviors and number {self.chosen}"
@@ -98,7 +84,7 @@ class NSESState:
 
 
 @settings
-class NSES:
+class NSES(Algorithm):
     """Novelty-seeking evolution strategies."""
 
     population: Annotated[Count, Field(multiple_of=2)] = 5000
@@ -125,25 +111,25 @@ class NSES:
     trajectory_samples: Count = 1
     """Samples per episode; where the episode is shorter, its last sample is repeated."""
 
+    state_type = NSESState
+
     def __post_init__(self) -> None:
         trajectory(self.trajectory_every, self.trajectory_samples)
 
-    state_type: ClassVar[type] = NSESState
-
     @property
     def behavior(self) -> Behavior:
-        """What is recorded of an episode: its end, or a trajectory."""
+        """What to record of an episode: its end, or a trajectory."""
         return trajectory(self.trajectory_every, self.trajectory_samples)
 
+    @property
+    def state_layout(self) -> type:
+        """The optimizer's class, which determines how many moments there are."""
+        return type(self.optimizer)
+
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> NSESState:
-        """Makes the state before generation 0.
+        """Make the state before generation 0.
 
-        Args:
-            seed: The run's seed, in [0, 2**63).
-            genomes: The first M become centers and the first one the elite; missing centers are fresh genomes.
-
-        Returns:
-            The state.
+        The first of the genomes becomes the elite, the first M become centers; missing centers are fresh genomes.
         """
         given, count = tuple(genomes[: self.centers]), self.centers
         fresh = draw_seeds(count, seed, 0, Purpose.INITIAL_WEIGHTS)[len(given) :]
@@ -151,14 +137,14 @@ class NSES:
         return NSESState(seed, centers, (None,) * count, (None,) * count, elite=next(iter(given), None))
 
     def ask(self, state: NSESState, weights: Weights | None = None) -> list[Genome]:
-        """Returns the antithetic pairs of the chosen center, or the centers while the archive is empty."""
-        if state.archive is None:
+        """Return the antithetic pairs of the chosen center, or the centers while the archive is empty."""
+        if not state.archive:
             return list(state.centers)
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
-        return antithetic_pairs(state.centers[state.chosen], seeds, self._sigma(state))
+        return antithetic_pairs(state.centers[state.chosen], seeds, scale_at(self.sigma, state))
 
     def tell(self, state: NSESState, population: Played, weights: Weights) -> NSESState:
-        """Moves the chosen center by one optimizer step; moves nothing while the archive is empty.
+        """Move the chosen center by one optimizer step, or nothing while the archive is empty.
 
         Raises:
             ValueError: A fitness is not finite, a weight would not be after the step, or there are no behaviors.
@@ -166,10 +152,11 @@ class NSES:
         fitness = finite(population.fitness, len(population.genomes))
         behaviors = checked(population.behaviors, len(population.genomes), state.archive)
         state = replace(state, steps=state.steps + population.steps)
-        if state.archive is None:
+        if not state.archive:
             return state
         score = novelty(behaviors, state.archive, self.k, peers=False)
-        shaped = self.reward_weight * centered_ranks(fitness) + (1.0 - self.reward_weight) * centered_ranks(score)
+        novel = centered_ranks(np.nan_to_num(score, nan=-1.0))  # unknown behaviors are the least novel
+        shaped = self.reward_weight * centered_ranks(fitness) + (1.0 - self.reward_weight) * novel
         center, optimizer = state.centers[state.chosen], state.optimizers[state.chosen]
         theta = weights.theta(center)
         gradient = estimate(shaped, population.genomes, weights)
@@ -185,23 +172,18 @@ class NSES:
         )
 
     def novelties(self, state: NSESState, population: Played) -> np.ndarray | None:
-        """How novel each member is, float64 [N], NaN where its behavior is unknown; None while the archive is empty.
-
-        Args:
-            state: The state before the generation.
-            population: The members, with behaviors.
-        """
-        if state.archive is None:
+        """Return the novelty of each member, float64 [N], NaN where unknown; None while the archive is empty."""
+        if not state.archive:
             return None
         behaviors = checked(population.behaviors, len(population.genomes), state.archive)
-        return unknown_as_nan(novelty(behaviors, state.archive, self.k, peers=False))
+        return novelty(behaviors, state.archive, self.k, peers=False)
 
     def candidates(self, state: NSESState) -> list[Genome]:
-        """Returns the centers whose behavior is unknown: the one that has moved; in generation 0 all of them."""
+        """Return the centers whose behavior is unknown: the one that has moved; in generation 0 all of them."""
         return [state.centers[i] for i in _unplayed(state)]
 
     def tell_validation(self, state: NSESState, validation: Played) -> NSESState:
-        """Adds the candidates' behaviors to the archive, updates the elite, and draws the next center.
+        """Add the candidates' behaviors to the archive, update the elite, and draw the next center.
 
         Raises:
             ValueError: A fitness is not finite, or there are no behaviors.
@@ -219,44 +201,41 @@ class NSES:
             generation=state.generation + 1,
             steps=state.steps + validation.steps,
             behaviors=behaviors,
-            archive=grown(state.archive, rows[found], self.archive_limit),
+            archive=state.archive.append(rows[found], self.archive_limit),
             elite=elite,
             elite_fitness=elite_fitness,
         )
         return replace(state, chosen=self._draw(state))
 
     def check_state(self, state: NSESState) -> None:
-        """Refuses another algorithm's state. ValueError: an optimizer's is not of these settings and its center."""
+        """Check the optimizers' states. ValueError: one is not of these settings and its center."""
         for center, optimizer in zip(state.centers, state.optimizers, strict=True):
             if optimizer is not None:
                 self.optimizer.check_state(optimizer, center)
 
     def elite(self, state: NSESState) -> Genome:
-        """Returns the center with the best validation of all generations.
-
-        Raises:
-            ValueError: The first generation is not finished.
-        """
-        if state.elite is None:
-            raise ValueError("there is no elite before the first generation is finished")
-        return state.elite
+        """Return the center with the best validation so far. ValueError: the first generation is not finished."""
+        return known_elite(state.elite)
 
     def best(self, state: NSESState) -> list[Genome]:
-        """Returns the elite, then the centers."""
+        """Return the elite, then the centers."""
         return list(dict.fromkeys([self.elite(state), *state.centers]))
 
+    def archive(self, state: NSESState) -> Archive:
+        """Return the archive that novelty is measured against."""
+        return state.archive
+
     def metrics(self, before: NSESState, after: NSESState) -> dict[str, float]:
-        """Returns sigma, the mean and highest novelty, the index of the center, and the size of the archive."""
+        """Return sigma, the mean and highest novelty, and the index of the center."""
         return {
-            "sigma": shortest(self._sigma(before)),
+            "sigma": shortest(scale_at(self.sigma, before)),
             "novelty_mean": after.mean_novelty,
             "novelty_max": after.max_novelty,
             "center": before.chosen,
-            "archive": 0 if after.archive is None else len(after.archive),
         }
 
     def _draw(self, state: NSESState) -> int:
-        """Draws a center with a probability proportional to its novelty; uniformly if all novelties are 0."""
+        """Draw a center with a probability proportional to its novelty; uniformly if all novelties are 0."""
         novelties = np.zeros(len(state.centers))
         for i, behavior in enumerate(state.behaviors):
             if behavior is not None:
@@ -266,9 +245,6 @@ class NSES:
         (drawn,) = draw_uniforms(1, state.seed, state.generation, Purpose.CENTERS)
         edges = np.cumsum(novelties)
         return int(np.searchsorted(edges / edges[-1], drawn, side="right"))
-
-    def _sigma(self, state: NSESState) -> float:
-        return float(np.float32(value_at(self.sigma, state.generation, state.steps)))
 
 
 @settings
@@ -284,5 +260,5 @@ def _unplayed(state: NSESState) -> list[int]:
 
 
 def _with(values: tuple, index: int, value: object) -> tuple:
-    """Returns the values with the one at `index` replaced."""
+    """Return the values with the one at `index` replaced."""
     return (*values[:index], value, *values[index + 1 :])

@@ -9,13 +9,14 @@ machine.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from neuroevo.core.arrays import check_array, check_counts
+from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.settings import Positive32, nested_settings
 
@@ -23,7 +24,7 @@ Decay = Annotated[float, Field(ge=0, lt=1)]  # decay rate of a running mean: the
 
 
 @dataclass(frozen=True, eq=False)
-class OptimizerState:
+class OptimizerState(Checked):
     """The state of an optimizer between two steps; its arrays are never written to, so states may share them.
 
     Attributes:
@@ -35,32 +36,53 @@ class OptimizerState:
     moments: tuple[np.ndarray, ...]
 
     def check_state(self) -> None:
-        """Refuses what no optimizer makes. ValueError: the moments are not float32 [D], one for all."""
+        """Check shapes and ranges. ValueError: the moments are not float32 [D], one for all."""
         check_counts(steps=self.steps)
         if not self.moments:
             raise ValueError("the optimizer has no moments, expected one or more")
         for moment in self.moments:
             check_array("a moment", moment, self.moments[0].shape if self.moments[0].ndim == 1 else [None], np.float32)
 
-    def check_dimension(self, center: Genome, expected: int) -> None:
-        """Refuses what is not of a center's optimizer.
 
-        Args:
-            center: The genome.
-            expected: How many moments the optimizer has.
+class _Optimizer(ABC):
+    """Base class of optimizers, whose fields are their settings."""
+
+    moments: ClassVar[int]  # of a state
+
+    def init(self, dimension: int) -> OptimizerState:
+        """Make the state before the first step, with moments of 0 [dimension]."""
+        return OptimizerState(0, tuple(np.zeros(dimension, np.float32) for _ in range(self.moments)))
+
+    def check_state(self, state: OptimizerState, center: Genome) -> None:
+        """Check a state against these settings and the center that is moved.
 
         Raises:
-            ValueError: There are more or fewer, or they are of another D than the center's weights.
+            ValueError: There are more or fewer moments, or they are of another D than the center's weights.
         """
-        if len(self.moments) != expected:
-            raise ValueError(f"an optimizer has {len(self.moments)} moments, expected {expected}")
-        if isinstance(center.root, Center) and self.moments[0].shape != center.root.vector.shape:
+        if len(state.moments) != self.moments:
+            raise ValueError(f"an optimizer has {len(state.moments)} moments, expected {self.moments}")
+        if isinstance(center.root, Center) and state.moments[0].shape != center.root.vector.shape:
             shape = list(center.root.vector.shape)
-            raise ValueError(f"moments are {list(self.moments[0].shape)}, expected {shape} as the center")
+            raise ValueError(f"moments are {list(state.moments[0].shape)}, expected {shape} as the center")
+
+    @abstractmethod
+    def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
+        """Compute one step.
+
+        Args:
+            state: The state before the step.
+            gradient: Gradient of the loss, [D].
+
+        Returns:
+            The change to add to theta, float32 [D], and the next state.
+
+        Raises:
+            ValueError: The gradient is not [D], or not finite in 32 bits.
+        """
 
 
 @nested_settings
-class Adam:
+class Adam(_Optimizer):
     """Adam (Kingma and Ba 2014, https://arxiv.org/abs/1412.6980), in the form at the end of the paper's section 2.
 
     The learning rate corrects the bias of both running means, and epsilon is added to a square root that is not
@@ -79,36 +101,16 @@ class Adam:
     type: Literal["adam"] = "adam"
     """Name of the optimizer."""
 
-    def init(self, dimension: int) -> OptimizerState:
-        """Makes the state before the first step.
-
-        Args:
-            dimension: Length of the vector, D.
-
-        Returns:
-            The state, with moments of 0.
-        """
-        return OptimizerState(0, (np.zeros(dimension, np.float32), np.zeros(dimension, np.float32)))
+    moments = 2
 
     def check_state(self, state: OptimizerState, center: Genome) -> None:
-        """Refuses another optimizer's state. ValueError: it is not of Adam, or not of this center."""
-        state.check_dimension(center, 2)
+        """Check a state, whose moments are the running means of the gradient and of its square."""
+        super().check_state(state, center)
         if (state.moments[1] < 0).any():
             raise ValueError("the mean of the squared gradient has numbers below 0")
 
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
-        """Computes one step.
-
-        Args:
-            state: The state before the step.
-            gradient: Gradient of the loss, [D].
-
-        Returns:
-            The change to add to theta, float32 [D], and the next state.
-
-        Raises:
-            ValueError: The gradient is not [D], or not finite in 32 bits.
-        """
+        """Compute one step."""
         mean, square = state.moments
         gradient = _checked(gradient, mean.shape)
         steps = state.steps + 1
@@ -120,7 +122,7 @@ class Adam:
 
 
 @nested_settings
-class SGD:
+class SGD(_Optimizer):
     """Stochastic gradient descent with momentum: velocity = momentum * velocity + gradient.
 
     This is the form of Uber's 2018 code for one machine. OpenAI's code and the 2018 code for clusters multiply the
@@ -134,34 +136,10 @@ class SGD:
     type: Literal["sgd"] = "sgd"
     """Name of the optimizer."""
 
-    def init(self, dimension: int) -> OptimizerState:
-        """Makes the state before the first step.
-
-        Args:
-            dimension: Length of the vector, D.
-
-        Returns:
-            The state, with moments of 0.
-        """
-        return OptimizerState(0, (np.zeros(dimension, np.float32),))
-
-    def check_state(self, state: OptimizerState, center: Genome) -> None:
-        """Refuses another optimizer's state. ValueError: it is not of SGD, or not of this center."""
-        state.check_dimension(center, 1)
+    moments = 1
 
     def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
-        """Computes one step.
-
-        Args:
-            state: The state before the step.
-            gradient: Gradient of the loss, [D].
-
-        Returns:
-            The change to add to theta, float32 [D], and the next state.
-
-        Raises:
-            ValueError: The gradient is not [D], or not finite in 32 bits.
-        """
+        """Compute one step."""
         (velocity,) = state.moments
         velocity = np.float32(self.momentum) * velocity + _checked(gradient, velocity.shape)
         return np.float32(-self.learning_rate) * velocity, OptimizerState(state.steps + 1, (velocity,))
@@ -189,7 +167,7 @@ def _mixed(stays: float, mean: np.ndarray, value: np.ndarray) -> np.ndarray:
 
 
 def _checked(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Returns the gradient as float32 [D] if it is [D] and finite."""
+    """Return the gradient as float32 [D] if it is [D] and finite."""
     given = np.asarray(gradient)
     if given.shape != shape:
         raise ValueError(f"gradient has shape {list(given.shape)}, expected {list(shape)}")

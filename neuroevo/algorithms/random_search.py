@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
-from neuroevo.algorithms.base import Played
-from neuroevo.algorithms.selection import pick_candidates, pick_elite
-from neuroevo.core.arrays import check_counts
+from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.selection import known_elite, pick_candidates, pick_elite
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -21,30 +20,26 @@ from neuroevo.core.settings import Count, settings
 
 
 @dataclass(frozen=True)
-class RandomSearchState:
+class RandomSearchState(State):
     """The state before a generation.
 
     Attributes:
-        seed: The run's seed.
-        generation: Number of the generation, from 0.
         elite: The winner of the last validation; None in generation 0 unless the run starts from a given genome.
         candidates: Genomes that play validation episodes; empty except between tell() and tell_validation().
     """
 
-    seed: int
-    generation: int = 0
     elite: Genome | None = None
     candidates: tuple[Genome, ...] = ()
 
     def check_state(self) -> None:
-        """Refuses what no generation leaves. ValueError: a count is below 0, or a generation has no elite."""
-        check_counts(seed=self.seed, generation=self.generation)
+        """Check ranges. ValueError: a count is below 0, or there is no elite after a generation."""
+        super().check_state()
         if self.generation and self.elite is None:
             raise ValueError(f"there is no elite after {self.generation} generations")
 
 
 @settings
-class RandomSearch:
+class RandomSearch(Algorithm):
     """Random search: every genome has fresh weights."""
 
     population: Count = 1000
@@ -52,62 +47,31 @@ class RandomSearch:
     validation_candidates: Annotated[Count, Field(ge=2)] = 10
     """How many of the best genomes play validation episodes; the previous elite replaces the last of them."""
 
-    state_type: ClassVar[type] = RandomSearchState
-    behavior: ClassVar[None] = None
+    state_type = RandomSearchState
 
     def init(self, seed: int, genomes: Sequence[Genome] = ()) -> RandomSearchState:
-        """Makes the state before generation 0.
-
-        Args:
-            seed: The run's seed, in [0, 2**63).
-            genomes: The first one becomes the elite.
-
-        Returns:
-            The state.
-        """
+        """Make the state before generation 0; the first of the genomes becomes the elite."""
         return RandomSearchState(seed, elite=next(iter(genomes), None))
 
     def ask(self, state: RandomSearchState, weights: Weights | None = None) -> list[Genome]:
-        """Returns fresh genomes."""
+        """Return fresh genomes."""
         bases = draw_seeds(self.population, state.seed, state.generation, Purpose.INITIAL_WEIGHTS)
         return [Genome(base) for base in bases]
 
     def tell(self, state: RandomSearchState, population: Played, weights: Weights | None = None) -> RandomSearchState:
-        """Selects the previous elite and the fittest as candidates.
-
-        Raises:
-            ValueError: A fitness is not finite.
-        """
+        """Select the previous elite and the fittest as candidates."""
         best = pick_candidates(population.genomes, population.fitness, self.validation_candidates, state.elite)
-        return replace(state, candidates=tuple(best))
+        return replace(state, steps=state.steps + population.steps, candidates=tuple(best))
 
     def candidates(self, state: RandomSearchState) -> list[Genome]:
-        """Returns the previous elite and the best of the population."""
+        """Return the previous elite and the best of the population."""
         return list(state.candidates)
 
     def tell_validation(self, state: RandomSearchState, validation: Played) -> RandomSearchState:
-        """Selects the candidate with the best validation as the elite.
-
-        Raises:
-            ValueError: A fitness is not finite.
-        """
-        elite = pick_elite(validation.genomes, validation.fitness)
-        return RandomSearchState(state.seed, state.generation + 1, elite)
+        """Select the candidate with the best validation as the elite."""
+        elite, steps = pick_elite(validation.genomes, validation.fitness), state.steps + validation.steps
+        return RandomSearchState(state.seed, elite, generation=state.generation + 1, steps=steps)
 
     def elite(self, state: RandomSearchState) -> Genome:
-        """Returns the winner of the last validation.
-
-        Raises:
-            ValueError: The first generation is not finished.
-        """
-        if state.elite is None:
-            raise ValueError("there is no elite before the first generation is finished")
-        return state.elite
-
-    def best(self, state: RandomSearchState) -> list[Genome]:
-        """Returns the elite alone."""
-        return [self.elite(state)]
-
-    def metrics(self, before: RandomSearchState, after: RandomSearchState) -> dict[str, float]:
-        """Returns nothing: random search has no number that changes."""
-        return {}
+        """Return the winner of the last validation. ValueError: the first generation is not finished."""
+        return known_elite(state.elite)

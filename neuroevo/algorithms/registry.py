@@ -1,13 +1,13 @@
-"""Finds an algorithm by its name in a configuration: a name in the registry, or module:class of the user's own."""
+"""Find an algorithm by its name in a configuration: a name in the registry, or module:class of the user's own."""
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
-from typing import cast
+from inspect import isabstract
+from typing import TypeGuard
 
 from pydantic.dataclasses import is_pydantic_dataclass
 
-from neuroevo.algorithms.base import Algorithm
+from neuroevo.algorithms.base import Algorithm, State
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.ga_ns import GANS
@@ -28,11 +28,9 @@ ALGORITHMS: dict[str, type[Algorithm]] = {
     "random_search": RandomSearch,
 }
 
-_MEMBERS = [name for name in (*Algorithm.__annotations__, *vars(Algorithm)) if not name.startswith("_")]
-
 
 def find_algorithm(name: object) -> type[Algorithm]:
-    """Returns the class of an algorithm.
+    """Return the class of an algorithm.
 
     Args:
         name: The value of the key [algorithm] name, of any type since the configuration is the user's.
@@ -62,21 +60,28 @@ def _own(name: str) -> type[Algorithm]:
     module = imported(module_name)
     kind = getattr(module, class_name, None)
     if not isinstance(kind, type):
-        known = [name for name, value in vars(module).items() if isinstance(value, type) and not _missing(value)]
+        known = [name for name, value in vars(module).items() if _is_algorithm(value) and not isabstract(value)]
         where = getattr(module, "__file__", None) or "a folder"
         has = f"expected one of {', '.join(known)}" if known else "expected an algorithm's, and it has none"
         raise UserError(f"{module_name} ({where}) has no class {class_name}: {has}")
-    missing = _missing(kind)
+    if not _is_algorithm(kind):
+        methods = ", ".join(sorted(Algorithm.__abstractmethods__))
+        raise UserError(f"{class_name} is not an algorithm: expected a subclass of {_NAME} with {methods}")
+    missing = ", ".join(sorted(kind.__abstractmethods__))
     if missing:
-        raise UserError(f"{class_name} lacks {', '.join(missing)}: expected all of neuroevo.algorithms.base.Algorithm")
-    if not is_pydantic_dataclass(kind):
+        raise UserError(f"{class_name} lacks {missing}: expected every abstract method of its base class")
+    decorated = is_pydantic_dataclass(kind)
+    if not decorated:
         expected = "expected a class decorated with neuroevo.core.settings.settings"
         raise UserError(f"{class_name} is not decorated: {expected}")
-    if not is_dataclass(getattr(kind, "state_type", None)):
-        raise UserError(f"{class_name}.state_type: expected a frozen dataclass")
-    return cast(type[Algorithm], kind)  # it has every member of the protocol, as checked above
+    state: object = kind.state_type
+    if state is State or not (isinstance(state, type) and issubclass(state, State)):
+        raise UserError(f"{class_name}.state_type: expected a frozen dataclass derived from {State.__module__}.State")
+    return kind
 
 
-def _missing(kind: type) -> list[str]:
-    """Returns the members of Algorithm that a class lacks; a setting without a default is only in its annotations."""
-    return [name for name in _MEMBERS if not hasattr(kind, name) and name not in getattr(kind, "__annotations__", {})]
+_NAME = f"{Algorithm.__module__}.Algorithm"
+
+
+def _is_algorithm(value: object) -> TypeGuard[type[Algorithm]]:
+    return isinstance(value, type) and issubclass(value, Algorithm)

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Discriminator, Tag
 
+from neuroevo.algorithms.base import State
 from neuroevo.core.settings import Positive, Positive32, nested_settings
 
 Field = Literal["iteration", "timesteps_so_far"]
@@ -31,13 +32,13 @@ class ConstantSchedule:
     """Name of the schedule."""
 
     def at(self, generation: int, steps: int) -> float:
-        """Returns the value for the offspring made at the start of `generation`, after `steps` training steps."""
+        """Return the value for the offspring made at the start of `generation`, after `steps` training steps."""
         return self.value
 
 
 @nested_settings
-class LinearSchedule:
-    """Linear interpolation from initial_p to final_p."""
+class _Ramp:
+    """Fields of schedules that go from one value to another."""
 
     initial_p: Positive32
     """Value at the start."""
@@ -48,34 +49,35 @@ class LinearSchedule:
     field: Field = "iteration"
     """What the value depends on: "iteration" (the generation's number, from 0) or "timesteps_so_far" (the steps of
     populations and validation)."""
+
+    def fraction(self, generation: int, steps: int) -> float:
+        """Return how much of the schedule is over, in [0, 1]."""
+        return min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
+
+
+@nested_settings
+class LinearSchedule(_Ramp):
+    """Linear interpolation from initial_p to final_p."""
+
     type: Literal["LinearSchedule"] = "LinearSchedule"
     """Name of the schedule."""
 
     def at(self, generation: int, steps: int) -> float:
-        """Returns the value for the offspring made at the start of `generation`, after `steps` training steps."""
-        fraction = min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
+        """Return the value for the offspring made at the start of `generation`, after `steps` training steps."""
+        fraction = self.fraction(generation, steps)
         return (1.0 - fraction) * self.initial_p + fraction * self.final_p
 
 
 @nested_settings
-class ExponentialSchedule:
+class ExponentialSchedule(_Ramp):
     """Linear interpolation of the logarithm: every generation (or step) changes the value by the same ratio."""
 
-    initial_p: Positive32
-    """Value at the start."""
-    final_p: Positive32
-    """Value at the end of the schedule and after it."""
-    schedule: Positive
-    """Length of the schedule, in generations or steps according to `field`."""
-    field: Field = "iteration"
-    """What the value depends on: "iteration" (the generation's number, from 0) or "timesteps_so_far" (the steps of
-    populations and validation)."""
     type: Literal["ExponentialSchedule"] = "ExponentialSchedule"
     """Name of the schedule."""
 
     def at(self, generation: int, steps: int) -> float:
-        """Returns the value for the offspring made at the start of `generation`, after `steps` training steps."""
-        fraction = min((generation if self.field == "iteration" else steps) / self.schedule, 1.0)
+        """Return the value for the offspring made at the start of `generation`, after `steps` training steps."""
+        fraction = self.fraction(generation, steps)
         return self.initial_p ** (1.0 - fraction) * self.final_p**fraction
 
 
@@ -100,7 +102,7 @@ Schedule = Annotated[
 
 
 def value_at(schedule: Schedule, generation: int, steps: int) -> float:
-    """Returns the value of a setting that may be a plain number or a schedule.
+    """Return the value of a setting that may be a plain number or a schedule.
 
     Args:
         schedule: The setting.
@@ -113,8 +115,21 @@ def value_at(schedule: Schedule, generation: int, steps: int) -> float:
     return schedule if isinstance(schedule, (int, float)) else schedule.at(generation, steps)
 
 
+def scale_at(schedule: Schedule, state: State) -> float:
+    """Return the scale of a generation's mutations, a value that float32 represents exactly.
+
+    Args:
+        schedule: The setting, such as sigma.
+        state: The state before the generation.
+
+    Returns:
+        The value at the state's generation and steps.
+    """
+    return float(np.float32(value_at(schedule, state.generation, state.steps)))
+
+
 def shortest(value: float) -> float:
-    """The shortest decimal number that is the same in 32 bits, for people to read: 0.1, not 0.10000000149011612.
+    """Return the shortest decimal number that is the same in 32 bits: 0.1, not 0.10000000149011612.
 
     Args:
         value: A number of 32 bits, such as an algorithm's sigma.

@@ -15,7 +15,7 @@ from neuroevo.core.genome import Genome
 
 
 def finite(fitness: np.ndarray, count: int, what: str = "genome") -> np.ndarray:
-    """Returns the fitness as float64 if all of it is finite.
+    """Return the fitness as float64 if all of it is finite.
 
     Args:
         fitness: Numbers, [count].
@@ -39,7 +39,7 @@ def finite(fitness: np.ndarray, count: int, what: str = "genome") -> np.ndarray:
 
 
 def ranking(fitness: np.ndarray) -> list[int]:
-    """Returns the indices from the highest fitness to the lowest, equal ones in ascending order of index.
+    """Return the indices from the highest fitness to the lowest, equal ones in ascending order of index.
 
     Args:
         fitness: Numbers, [N].
@@ -51,7 +51,7 @@ def ranking(fitness: np.ndarray) -> list[int]:
 
 
 def pick_candidates(genomes: Sequence[Genome], fitness: np.ndarray, count: int, elite: Genome | None) -> list[Genome]:
-    """Returns the best genomes, the last of them replaced by the previous elite.
+    """Return the best genomes, the last of them replaced by the previous elite.
 
     The previous elite comes first, so that it wins ties in validation.
 
@@ -72,7 +72,7 @@ def pick_candidates(genomes: Sequence[Genome], fitness: np.ndarray, count: int, 
 
 
 def pick_elite(candidates: Sequence[Genome], validation: np.ndarray) -> Genome:
-    """Returns the candidate with the highest validation fitness, the first one of equals.
+    """Return the candidate with the highest validation fitness, the first one of equals.
 
     Args:
         candidates: C genomes.
@@ -85,3 +85,20 @@ def pick_elite(candidates: Sequence[Genome], validation: np.ndarray) -> Genome:
         ValueError: A fitness is not finite.
     """
     return candidates[ranking(finite(validation, len(candidates), "candidate"))[0]]
+
+
+def known_elite(elite: Genome | None) -> Genome:
+    """Return the elite if there is one.
+
+    Args:
+        elite: The elite of a state.
+
+    Returns:
+        The elite.
+
+    Raises:
+        ValueError: There is none.
+    """
+    if elite is None:
+        raise ValueError("there is no elite before the first generation is finished")
+    return elite

@@ -23,7 +23,7 @@ File = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the command and its subcommands to the application."""
+    """Add the command and its subcommands to the application."""
     group = typer.Typer(help="Check and show configurations.", no_args_is_help=True, rich_markup_mode=None)
     for command in (check, show, presets):
         group.command()(command)
@@ -75,7 +75,7 @@ def presets(debug: Debug = False) -> None:
 
 
 def summary(config: Config) -> str:
-    """Describes a configuration in a clause: algorithm, environment, network, population and budgets."""
+    """Describe a configuration in a clause: algorithm, environment, network, population and budgets."""
     training = config.training
     ends = [
         f"{value:,g} {unit}" if isinstance(value, float) else f"{value:,} {unit}"
@@ -87,7 +87,7 @@ def summary(config: Config) -> str:
         )
         if value is not None
     ]
-    population = getattr(config.algorithm, "population", None)  # a user's own algorithm may have none
+    population = config.tables()["algorithm"].get("population")  # an algorithm of the user's may have none
     return (
         f"{config.algorithm_name} on {config.env.name} with {config.network}, "
         + ("" if population is None else f"population {population:,}, ")

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from neuroevo.algorithms.base import Algorithm, mutation_kind
+from neuroevo.algorithms.base import Algorithm
 from neuroevo.algorithms.registry import ALGORITHMS, find_algorithm
 from neuroevo.config.named import named_code
 from neuroevo.config.schema import SECTIONS, Config, Env
@@ -27,7 +27,7 @@ from neuroevo.networks.network import Network, check
 
 
 def load_config(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = (), *, trust: bool = False) -> Config:
-    """The configuration in a TOML file, a JSON file of the 2018 code or a preset, checked.
+    """Load and check the configuration in a TOML file, a JSON file of the 2018 code or a preset.
 
     Args:
         path: The file, or the preset's name. One in a run's folder is read as load_run_config() does.
@@ -52,7 +52,7 @@ def load_run_config(
     like: Config | None = None,
     trains: bool = False,
 ) -> Config:
-    """The configuration in a run's folder, which anybody may have made: docs/security.md.
+    """Load and check the configuration in a run's folder, which may be external: docs/security.md.
 
     Args:
         path: The file.
@@ -75,7 +75,7 @@ def load_run_config(
 
 
 def make_config(tables: Mapping[str, Any], overrides: Sequence[str] | Mapping[str, Any] = ()) -> Config:
-    """The configuration in tables, checked.
+    """Check the configuration in tables.
 
     Args:
         tables: The sections by name, such as {"env": {"name": "pong"}, "training": {"generations": 3}}.
@@ -91,7 +91,7 @@ def make_config(tables: Mapping[str, Any], overrides: Sequence[str] | Mapping[st
 
 
 def _check(given: Translation, source: str) -> Config:
-    """The Config, or a ConfigError with all problems: the given ones, and others of other keys."""
+    """Make the Config. ConfigError: all problems, the given ones and those of other keys."""
     algorithm_name, made, found = _make_sections(given.tables)
     environment: Environment | None = None
     if "env" in made:
@@ -99,7 +99,7 @@ def _check(given: Translation, source: str) -> Config:
         found += wrong
     if "network" in made:
         found += _network_problems(made["network"], environment)
-    low_rank = "algorithm" in made and isinstance(mutation_kind(made["algorithm"]), LowRank)
+    low_rank = "algorithm" in made and isinstance(made["algorithm"].mutation_kind, LowRank)
     if low_rank and "network" in made and made["network"].dtype != "float32":
         reason = f"{algorithm_name} mutates with low rank, which is for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
@@ -115,7 +115,7 @@ def _check(given: Translation, source: str) -> Config:
 
 
 def _solved_return(environment: Environment, source: str) -> float:
-    """The mean return at which an environment counts as solved. ConfigError: that is not known."""
+    """Return the mean return at which an environment counts as solved. ConfigError: it is not known."""
     known = environment.solved_return()
     if known is None:
         reason = f"what counts as solved is not known of {environment.given_name} with these options, expected a number"
@@ -125,14 +125,14 @@ def _solved_return(environment: Environment, source: str) -> float:
 
 
 def _network_problems(network: Network, env: Environment | None) -> list[Problem]:
-    """What keeps a network from playing; env: None where it is not known what."""
+    """Find what keeps a network from playing; env: None where the environment is not known."""
     if env is None:
         return check(network, "")
     return check(network, env.given_name, env.image_observations, env.continuous_actions)
 
 
 def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list[Problem]]:
-    """The algorithm's name, the sections that could be made, and what is wrong with the others."""
+    """Return the algorithm's name, the sections that could be made, and the problems of the others."""
     problems: list[Problem] = []
     tables = respell(tables, "", _keys_of_sections(list(ALGORITHMS.values())), problems, "sections")
     algorithm_name, algorithm = _algorithm(tables, problems)
@@ -159,7 +159,7 @@ def _make_sections(tables: Mapping[str, Any]) -> tuple[str, dict[str, Any], list
 
 
 def unknown_keys(tables: Mapping[str, Any]) -> list[str]:
-    """The sections and keys, as "section.key", that no configuration has, however their values may be.
+    """List the sections and keys, as "section.key", that no configuration has, whatever their values.
 
     Args:
         tables: What a file holds. The keys of an algorithm that is not found are not looked at.
@@ -174,7 +174,7 @@ def unknown_keys(tables: Mapping[str, Any]) -> list[str]:
 
 
 def _keys_of_sections(algorithms: Sequence[type[Algorithm]]) -> dict[str, list[str]]:
-    """The keys that each section may have where its algorithm may be any of these."""
+    """List the keys that each section may have with any of these algorithms."""
     keys = {name: _keys(kind) for name, kind in SECTIONS.items() if kind is not None}
     own = dict.fromkeys(key for kind in algorithms for key in _keys(kind))
     return {name: ["name", *own] if name == "algorithm" else keys[name] for name in SECTIONS}

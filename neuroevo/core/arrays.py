@@ -1,4 +1,4 @@
-"""Checks arrays of a state that was read from a file, whose shapes only the state's own class knows."""
+"""Checks of states that were read from a file, whose shapes and ranges only the state's own class knows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ from collections.abc import Sequence
 import numpy as np
 
 
+class Checked:
+    """Base class of dataclasses that a checkpoint holds, for what the types of their fields do not determine."""
+
+    def check_state(self) -> None:
+        """Check shapes and ranges.
+
+        Raises:
+            ValueError: A value is one that nothing writes.
+        """
+
+
 def check_array(what: str, array: np.ndarray, shape: Sequence[int | None], *dtypes: type) -> None:
-    """Checks one array.
+    """Check one array.
 
     Args:
         what: What it is called in the message.
@@ -33,7 +44,7 @@ def check_array(what: str, array: np.ndarray, shape: Sequence[int | None], *dtyp
 
 
 def check_counts(**counts: int) -> None:
-    """Checks numbers of a state that count something, or are seeds.
+    """Check numbers of a state that count something, or are seeds.
 
     Args:
         counts: The numbers by name.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from neuroevo.core.arrays import check_array, check_counts
+from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.errors import UserError
 
 CLIP = 5.0
@@ -22,7 +22,7 @@ _LEAST_VARIANCE = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
-class Normalizer:
+class Normalizer(Checked):
     """Normalizes the observations of one generation: float32(clip((x - mean) / std, -CLIP, CLIP)), in float64.
 
     Attributes:
@@ -44,7 +44,7 @@ class Normalizer:
             raise ValueError("std has numbers that are not above 0")
 
     def __call__(self, observations: np.ndarray) -> np.ndarray:
-        """Normalizes observations, [..., n], to float32 [..., n]."""
+        """Normalize observations, [..., n], to float32 [..., n]."""
         return np.clip((observations - self.mean) / self.std, -CLIP, CLIP).astype(np.float32)
 
     def __eq__(self, other: object) -> bool:
@@ -62,7 +62,7 @@ def _nothing() -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class ObservationStatistics:
+class ObservationStatistics(Checked):
     """Running statistics of all observations so far, each of n numbers; not hashable, since it compares arrays.
 
     Attributes:
@@ -82,7 +82,7 @@ class ObservationStatistics:
         check_array("squares", self.squares, self.sums.shape, np.float64)
 
     def after(self, more: np.ndarray | None) -> ObservationStatistics:
-        """Returns the statistics with the observations of more episodes.
+        """Return the statistics with the observations of more episodes.
 
         Args:
             more: Outcomes.observation_sums of the episodes, float64 [1 + 2n]: count, sums, sums of squares.
@@ -98,7 +98,7 @@ class ObservationStatistics:
         return ObservationStatistics(int(total[0]), total[1 : 1 + n], total[1 + n :])
 
     def normalizer(self, number: int, size: int) -> Normalizer:
-        """Makes the normalizer of a generation; with mean 0 and std 1 before the first observation.
+        """Make the normalizer of a generation; with mean 0 and std 1 before the first observation.
 
         Args:
             number: Number of the generation.
@@ -126,7 +126,7 @@ class ObservationStatistics:
 
 
 def summed(sums: np.ndarray | None, more: np.ndarray) -> np.ndarray:
-    """The sum of two observation sums.
+    """Add two observation sums.
 
     Args:
         sums: float64 [1 + 2n]; None: nothing yet.

@@ -32,6 +32,7 @@ from neuroevo.inspector.projection import Projection, project
 from neuroevo.inspector.stage import Stage
 from neuroevo.inspector.survey import Survey
 from neuroevo.inspector.sweep_trials import SweepTrials, runs_of
+from neuroevo.training.record import ARCHIVE
 
 BEGINNING = 8
 """Up to so many generations the axes of the cloud are fitted anew with each; main.js has the number, too."""
@@ -50,7 +51,7 @@ class Inspection:
     """
 
     def __init__(self, paths: Sequence[Path], trust: bool = False):
-        """Reads the runs' configurations.
+        """Read the runs' configurations.
 
         Args:
             paths: Folders of runs, of sweeps, or with runs in them.
@@ -194,7 +195,7 @@ class Inspection:
             "maze": drawn,
             "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
             "kept": run.members.generations,
-            "archive": any("archive" in row for row in run.metrics.rows[-1:]) and projection.kind == "position",
+            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:]) and projection.kind == "position",
         }
 
     def _generation(self, number: int, generation: int) -> dict[str, Any]:
@@ -229,17 +230,16 @@ class Inspection:
         run = self._run(number)
         if run.reader is None:
             raise UserError(run.why_not)
-        state = run.reader.state()
-        archive = vars(state.algorithm).get("archive")
-        if not isinstance(archive, np.ndarray):
+        archive = run.reader.config.algorithm.archive(run.reader.state().algorithm)
+        if archive is None or archive.behaviors is None:
             raise UserError(f"the run in {run.path} has no archive")
-        ends = archive[:, -2:].astype(np.float32)
-        sizes = [int(row.get("archive") or 0) for row in run.metrics.rows]
+        ends = archive.behaviors[:, -2:].astype(np.float32)
+        sizes = [int(row.get(ARCHIVE) or 0) for row in run.metrics.rows]
         return {"x": array(ends[:, 0]), "y": array(ends[:, 1]), "sizes": array(np.array(sizes, np.int32))}
 
 
 def _number(text: str) -> int:
-    """A number in a name. Missing: it is none."""
+    """Parse a number in a name. Missing: it is not a number."""
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise Missing(f"{text!r} is no number of a run, a generation or a member")
     return int(text)

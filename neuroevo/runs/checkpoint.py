@@ -20,12 +20,13 @@ from typing import Any
 import numpy as np
 
 from neuroevo.core import version
+from neuroevo.core.archive import Archive
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs.npy import read_array
 from neuroevo.runs.paths import ELITES, METRICS
 from neuroevo.runs.pickles import seal_of
 from neuroevo.runs.state_codec import Encoded, decode, encode
-from neuroevo.runs.state_types import check_fields
+from neuroevo.runs.state_types import check_fields, hints_of
 from neuroevo.system.directory import Directory
 from neuroevo.system.reading import open_regular, parse_json
 from neuroevo.training.elite_evaluation import PendingEvaluation
@@ -57,7 +58,7 @@ class Checkpoint:
 
 
 def save(folder: Directory, name: str, checkpoint: Checkpoint) -> None:
-    """Writes a checkpoint atomically.
+    """Write a checkpoint atomically.
 
     Args:
         folder: The folder of checkpoints.
@@ -71,7 +72,7 @@ def save(folder: Directory, name: str, checkpoint: Checkpoint) -> None:
 
 
 def load(path: Path, state_type: type) -> Checkpoint:
-    """Reads a checkpoint.
+    """Read a checkpoint.
 
     Args:
         path: The file.
@@ -90,7 +91,7 @@ def load(path: Path, state_type: type) -> Checkpoint:
 
 
 def version_of(path: Path) -> int | None:
-    """Reads which version of the format a checkpoint has, from its first line alone.
+    """Read the version of a checkpoint's format from its first line alone.
 
     Args:
         path: The file.
@@ -107,7 +108,7 @@ def version_of(path: Path) -> int | None:
 
 
 def to_bytes(checkpoint: Checkpoint) -> bytes:
-    """Encodes a checkpoint.
+    """Encode a checkpoint.
 
     Args:
         checkpoint: What to encode.
@@ -151,7 +152,7 @@ def to_bytes(checkpoint: Checkpoint) -> bytes:
 
 
 def from_bytes(data: bytes, state_type: type) -> Checkpoint:
-    """Decodes a checkpoint.
+    """Decode a checkpoint.
 
     Args:
         data: The content of its file.
@@ -184,7 +185,7 @@ def from_bytes(data: bytes, state_type: type) -> Checkpoint:
 
 
 def _decoded(rest: io.BytesIO, version: int, state_type: type) -> Checkpoint:
-    """What the lines after the first hold. KeyError, ValueError: they do not fit."""
+    """Decode the lines after the first. KeyError, ValueError: they do not fit."""
     body = parse_json(rest.readline())
     if not isinstance(body, dict):
         raise ValueError(f"its second line is {str(body)[:80]}, expected an object")
@@ -196,7 +197,7 @@ def _decoded(rest: io.BytesIO, version: int, state_type: type) -> Checkpoint:
     arrays = [read_array(rest) for _ in range(count)]
     if rest.read(1):
         raise ValueError(f"something follows its {count} arrays")
-    values = [body["algorithm"], body["pending"], body["observation_statistics"]]
+    values = [_current(body["algorithm"], body, state_type), body["pending"], body["observation_statistics"]]
     algorithm, pending, observation_statistics = decode(
         Encoded(values, body["genomes"], arrays, body["centers"]),
         state_type,
@@ -225,13 +226,31 @@ def _decoded(rest: io.BytesIO, version: int, state_type: type) -> Checkpoint:
     return Checkpoint(state, origin, lengths, seal)
 
 
+def _current(state: Any, body: Mapping[str, Any], state_type: type) -> Any:
+    """Return an algorithm's state with the fields that its class has now.
+
+    Before states had a base class, some lacked its generation and steps, which are those of the run, or called the
+    generation `finished`; an archive was the array of its behaviors.
+    """
+    if not (isinstance(state, dict) and isinstance(state.get("fields"), dict)):
+        return state
+    hints = hints_of(state_type)
+    own = {name: body[name] for name in ("generation", "steps") if name in hints} | state["fields"]
+    if "finished" in own and "finished" not in hints:
+        own["generation"] = own.pop("finished")
+    for name, value in own.items():
+        if hints.get(name) is Archive and not (isinstance(value, dict) and "fields" in value):
+            own[name] = {"fields": {"behaviors": value, "genomes": [], "fitness": None}}
+    return {**state, "fields": own}
+
+
 _FOREIGN = f"is not a {FORMAT}: its first line does not say so"
 _KEYS = {"version", "neuroevo", "origin", "lengths", "generation", "max_episode_steps", "steps", "seconds"}
 _KEYS |= {"confirmed_mean", "algorithm", "pending", "observation_statistics", "genomes", "centers", "arrays", "seal"}
 
 
 def _content(path: Path) -> bytes:
-    """A file's bytes, if they are as many as its first line says: one of zeros may be larger than memory."""
+    """Read a file if it is as long as its first line says: one of zeros may be larger than memory."""
     with open_regular(path) as file:
         try:
             _, size, _ = _head(file.readline(_HEAD_BYTES))

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import BUDGETS, Config
@@ -72,7 +73,7 @@ def prepare(
     generation: int | None = None,
     trust: bool = False,
 ) -> Fork:
-    """Reads what a fork begins with; writes nothing.
+    """Read what a fork starts with; write nothing.
 
     Args:
         path: The fork's folder; what is there of a fork that was killed while it was made is deleted.
@@ -111,7 +112,7 @@ def prepare(
 
 
 def check_fork(before: Config, after: Config) -> None:
-    """Checks that a run may go on with another configuration as a fork.
+    """Check that a run may continue with another configuration as a fork.
 
     Args:
         before: The run's.
@@ -142,7 +143,7 @@ def check_fork(before: Config, after: Config) -> None:
 
 
 def write_history(fork: Fork, folder: Directory) -> Mapping[str, int]:
-    """Copies the history into the fork's folder, which holds no run: rows, elites, without the checkpoint.
+    """Copy the history into the fork's folder, which holds no run: rows, elites, without the checkpoint.
 
     Args:
         fork: The fork.
@@ -161,7 +162,7 @@ def write_history(fork: Fork, folder: Directory) -> Mapping[str, int]:
 
 
 def _clear_unfinished(path: Path) -> None:
-    """Deletes what a fork left that was killed before its folder was a run, so that it can be made again."""
+    """Delete what a fork left that was killed before its folder was a run, so that it can be made again."""
     if (path / CONFIG).exists() or FORKED not in read_info(path):
         return
     for name in (METRICS, ELITES, MEMBERS):
@@ -170,7 +171,7 @@ def _clear_unfinished(path: Path) -> None:
 
 
 def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
-    """Copies a run as it is now.
+    """Copy a run in its current state.
 
     Args:
         source: The run's folder.
@@ -197,13 +198,13 @@ def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
 
 
 def _copy_members(source: Path, folder: Directory, generation: int) -> None:
-    """Copies the members of the generations before this one, if they are kept."""
+    """Copy the members of the generations before this one, if they are kept."""
     if (source / MEMBERS).is_file():
         _copy_beginning(source / MEMBERS, folder, kept_bytes(source, generation))
 
 
 def _copy_beginning(source: Path, folder: Directory, length: int) -> None:
-    """Copies the first bytes of a file that may be growing into a folder."""
+    """Copy the first bytes of a file that may be growing into a folder."""
     folder.remove(source.name)
     new = folder.open_file(source.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
@@ -220,7 +221,7 @@ def _copy_beginning(source: Path, folder: Directory, length: int) -> None:
 
 
 def _checkpoint(reader: RunReader, generation: int | None, trust: bool) -> Checkpoint:
-    """The checkpoint to part at. UserError: there is none that can be used."""
+    """Load the checkpoint to fork at. UserError: there is none that can be used."""
     checkpoints = Checkpoints(reader.path / CHECKPOINTS, reader.config.checkpoints, trust)
     kind, origin = reader.config.algorithm.state_type, reader.config.origin()
     if generation is None:
@@ -247,7 +248,7 @@ def _problem(key: str, before: Any, after: Any) -> Problem:
 
 
 def _changes(before: Config, after: Config) -> dict[str, list[Any]]:
-    """The keys that differ, each with its values before and after; None where it is not set."""
+    """Return the keys that differ, each with its values before and after; None where it is not set."""
     old, new = before.tables(), after.tables()
     found = {}
     for section in dict.fromkeys([*old, *new]):
@@ -259,10 +260,8 @@ def _changes(before: Config, after: Config) -> dict[str, list[Any]]:
 
 
 def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:
-    """The state with the fork's seed, cut-off and number of test episodes."""
-    seed, algorithm = after.training.seed, state.algorithm
-    if any(field.name == "seed" for field in dataclasses.fields(algorithm)):
-        algorithm = replace(algorithm, seed=seed)
+    """Return the state with the fork's seed, cut-off and number of test episodes."""
+    algorithm = replace(state.algorithm, seed=after.training.seed)
     steps = state.max_episode_steps
     if before.training.max_episode_steps != after.training.max_episode_steps:
         steps = parse_max_episode_steps(after.training.max_episode_steps).start
@@ -277,7 +276,7 @@ def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:
 
 
 def _shaping_keys(before: Any, after: Any) -> list[str]:
-    """The keys of two algorithms of one class whose values give their states other shapes."""
+    """Find the keys of two algorithms of one class whose values change the layout of states."""
     names = [
         field.name for field in dataclasses.fields(before) if getattr(before, field.name) != getattr(after, field.name)
     ]
@@ -294,20 +293,15 @@ def _shaping_keys(before: Any, after: Any) -> list[str]:
     return alone or names
 
 
-def _shape(algorithm: Any) -> Any:
-    """What of an algorithm shapes its state: recorded behaviors, optimizer, and how the first state is built."""
-    kinds = {
-        field.name: type(value).__name__
-        for field in dataclasses.fields(algorithm)
-        if field.name == "optimizer" and dataclasses.is_dataclass(value := getattr(algorithm, field.name))
-    }
+def _shape(algorithm: Algorithm) -> Any:
+    """Return what of an algorithm shapes its state: recorded behaviors, its own layout, and the first state's."""
     encoded = encode(algorithm.init(0))
     built = [_outline(value) for value in encoded.values], [array.shape for array in encoded.arrays]
-    return algorithm.behavior, kinds, built
+    return algorithm.behavior, algorithm.state_layout, built
 
 
 def _outline(value: Any) -> Any:
-    """A state's JSON without its numbers and texts."""
+    """Return a state's JSON without its numbers and texts."""
     if isinstance(value, Mapping):
         return {key: _outline(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -7,18 +7,16 @@ seal is used only where the user trusts the run.
 from __future__ import annotations
 
 import logging
-from typing import Any
 
-import numpy as np
-
+from neuroevo.algorithms.base import State
 from neuroevo.system.user_key import NoKeyError, is_signed, sign
 
 log = logging.getLogger("neuroevo")
 _PURPOSE = "pickle in a checkpoint"
 
 
-def seal_of(state: Any) -> str | None:
-    """The seal of an algorithm's state.
+def seal_of(state: State) -> str | None:
+    """Return the seal of an algorithm's state.
 
     Args:
         state: The state.
@@ -26,7 +24,7 @@ def seal_of(state: Any) -> str | None:
     Returns:
         HMAC-SHA-256 in hexadecimal digits; None if it holds no pickle, or there is no key.
     """
-    pickled = _pickled(state)
+    pickled = state.pickle()
     if pickled is None:
         return None
     try:
@@ -36,7 +34,7 @@ def seal_of(state: Any) -> str | None:
         return None
 
 
-def why_not(state: Any, seal: object) -> str | None:
+def why_not(state: State, seal: object) -> str | None:
     """Why the pickle of a state may not be used without the user's trust.
 
     Args:
@@ -46,7 +44,7 @@ def why_not(state: Any, seal: object) -> str | None:
     Returns:
         The reason, as the end of a sentence; None: it may, or there is no pickle.
     """
-    pickled = _pickled(state)
+    pickled = state.pickle()
     if pickled is None:
         return None
     try:
@@ -59,8 +57,3 @@ def why_not(state: Any, seal: object) -> str | None:
         f"holds a pickle, which can run any code, and {reason}; if you trust whoever wrote it, say so with --trust (in "
         "Python: trust=True)"
     )
-
-
-def _pickled(state: Any) -> bytes | None:
-    pickled = getattr(state, "pickled", None)
-    return pickled.tobytes() if isinstance(pickled, np.ndarray) else None

@@ -109,7 +109,7 @@ def _check_changes(file: Path, after: Config, trust: bool) -> None:
 
 
 def _newest_checkpoint(path: Path, config: Config, trust: bool) -> tuple[Checkpoint, list[Unusable]]:
-    """The newest checkpoint that can be used, and the newer ones, which cannot.
+    """Load the newest checkpoint that can be used, and list the newer ones, which cannot.
 
     DiskError: There are some, and the disk gives none of them.
     UserError: There is none, or a file of the environment has another content.
@@ -132,10 +132,8 @@ def _newest_checkpoint(path: Path, config: Config, trust: bool) -> tuple[Checkpo
 
 
 def _check_state(checkpoint: Checkpoint, config: Config) -> None:
-    """ValueError: the state is not of this configuration; an algorithm says so by a method check_state(state)."""
-    check = getattr(config.algorithm, "check_state", None)
-    if callable(check):
-        check(checkpoint.state.algorithm)
+    """Check a state against the configuration. ValueError: it was made with another one."""
+    config.algorithm.check_state(checkpoint.state.algorithm)
     tests = config.training.test_episodes
     for each in checkpoint.state.pending:
         if len(each.steps) != tests:
@@ -143,7 +141,7 @@ def _check_state(checkpoint: Checkpoint, config: Config) -> None:
 
 
 def check_files(path: Path, checkpoint: Checkpoint) -> None:
-    """Checks that a run's metrics files are those that a checkpoint remembers.
+    """Check that a run's metrics files are those that a checkpoint remembers.
 
     Args:
         path: The run's folder.
@@ -161,7 +159,7 @@ def check_files(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def _before(file: Path, after: Config, trust: bool) -> Config:
-    """The configuration in `file`. Where a file of its environment is gone, with that which `after` has."""
+    """Load the configuration in `file`; if a file of its environment is gone, with the one of `after`."""
     try:
         return load_run_config(file, trust=trust, like=after)
     except UserError:

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.core.arrays import Checked
+
 _MANY = (tuple, list, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable)
 _TABLES = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 
 
 def check_fields(value: Any, where: str) -> None:
-    """Checks a dataclass: each field against its type, then what the class itself knows of its values.
+    """Check a dataclass: each field against its type, then by its own check_state().
 
-    A class that knows more than types, such as shapes, has a method check_state(), which raises ValueError. What is
-    inside of dataclasses that are fields of this one is not looked at.
+    One derived from Checked also checks itself. Dataclasses that are fields of this one are not looked into.
 
     Args:
         value: The dataclass.
@@ -36,16 +37,15 @@ def check_fields(value: Any, where: str) -> None:
         if not fits(own, hint):
             expected = getattr(hint, "__name__", None) if isinstance(hint, type) else None
             raise ValueError(f"{where}.{each.name} is {_shown(own)}, expected {expected or hint}")
-    check = getattr(value, "check_state", None)
-    if callable(check):
+    if isinstance(value, Checked):
         try:
-            check()
+            value.check_state()
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
 
 
 def hints_of(kind: type) -> dict[str, Any]:
-    """The types of a class's fields; nothing where they name what is not there when the program runs."""
+    """Return the types of a class's fields; nothing if they name what does not exist at run time."""
     try:
         return typing.get_type_hints(kind)
     except Exception:  # whatever evaluating somebody's annotations raises
@@ -87,7 +87,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def dataclass_of(hint: Any, names: collections.abc.Collection[str]) -> type | None:
-    """Finds the dataclass in a type such as X, X | None or tuple[X, ...].
+    """Find the dataclass in a type such as X, X | None or tuple[X, ...].
 
     Args:
         hint: The type.

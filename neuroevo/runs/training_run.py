@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from neuroevo.algorithms.base import mutation_kind
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Evaluator
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 def make_evaluator(
     config: Config, reference_batch: np.ndarray | None = None, behavior: Behavior | None = None
 ) -> AnyEvaluator:
-    """Makes the evaluator that a configuration describes: of this machine, or of the cluster that it names.
+    """Make the evaluator that a configuration describes: of this machine, or of the cluster that it names.
 
     Use it as a context manager, or close() it, since it holds threads, emulators and memory. One with hardware.engine =
     "tensorflow" imports TensorFlow, which takes seconds.
@@ -82,7 +81,7 @@ def make_evaluator(
         cache_megabytes=config.hardware.cache_megabytes,
         engine=config.hardware.engine,
         behavior=behavior or config.recorded_behavior,
-        kind=mutation_kind(config.algorithm),
+        kind=config.algorithm.mutation_kind,
         reference_batch=reference_batch,
     )
 
@@ -109,7 +108,7 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.algorithm.behavior is not None:
         reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
-    if isinstance(mutation_kind(config.algorithm), LowRank):
+    if isinstance(config.algorithm.mutation_kind, LowRank):
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     for key in ("lanes", "slots", "cache_megabytes", "engine"):
@@ -135,7 +134,7 @@ def _cluster_evaluator(config: Config, reference_batch: np.ndarray | None) -> Cl
 
 
 def make_shared_evaluator(config: Config, networks: Sequence[Network], turn: int = 0) -> ClusterEvaluator:
-    """Makes an evaluator whose pipeline other processes of the same Ray job use, too; see neuroevo/cluster/sharing.py.
+    """Make an evaluator whose pipeline other processes of the same Ray job use, too; see neuroevo/cluster/sharing.py.
 
     Args:
         config: The configuration; its network has no vbn layers.
@@ -173,7 +172,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         networks=networks,
         device=hardware.device,
         behavior=config.recorded_behavior,
-        kind=mutation_kind(config.algorithm),
+        kind=config.algorithm.mutation_kind,
         lanes=hardware.lanes,
         slots=hardware.slots,
         cache_megabytes=hardware.cache_megabytes,
@@ -184,7 +183,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
 
 
 def info_of(evaluator: AnyEvaluator) -> dict[str, Any]:
-    """What info.json says of the networks that a run trains, and of where they are evaluated.
+    """Return what info.json records about the networks of a run and the device that evaluates them.
 
     Args:
         evaluator: The run's.
@@ -268,6 +267,6 @@ def run(
 
 
 def _in_one_line(error: BaseException) -> str:
-    """Returns an error's type and the first line of its message, for the log; the rest goes to standard error."""
+    """Return an error's type and the first line of its message, for the log; the rest goes to standard error."""
     reason = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {reason}" if reason else repr(error)

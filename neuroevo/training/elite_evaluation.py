@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from neuroevo.config.schema import Training
-from neuroevo.core.arrays import check_array
+from neuroevo.core.arrays import Checked, check_array
 from neuroevo.core.episode import Episode, EpisodeResults, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -26,7 +26,7 @@ from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record,
 
 
 def episode_priority(generation: int) -> int:
-    """Gives the priority number of a generation's population and validation episodes.
+    """Return the priority of a generation's population and validation episodes.
 
     Args:
         generation: The generation's number.
@@ -38,7 +38,7 @@ def episode_priority(generation: int) -> int:
 
 
 def elite_evaluation_priority(generation: int) -> int:
-    """Gives the priority number of the test episodes of a generation's elite.
+    """Return the priority of the test episodes of a generation's elite.
 
     Args:
         generation: The generation's number.
@@ -50,7 +50,7 @@ def elite_evaluation_priority(generation: int) -> int:
 
 
 @dataclass(frozen=True)
-class PendingEvaluation:
+class PendingEvaluation(Checked):
     """A finished generation whose elite's evaluation is not over, as a checkpoint holds it. E: test episodes.
 
     Attributes:
@@ -100,7 +100,7 @@ class EliteEvaluations:
             self._continue(each)
 
     def submit(self, record: GenerationRecord) -> None:
-        """Starts the evaluation of a finished generation's elite, without waiting for it.
+        """Start the evaluation of a finished generation's elite, without waiting for it.
 
         Args:
             record: The generation's record.
@@ -109,7 +109,7 @@ class EliteEvaluations:
         self._continue(PendingEvaluation(record, np.zeros(count), np.zeros(count, np.int64)))
 
     def take_complete(self) -> list[Record]:
-        """Removes the evaluations that are over from the front of the queue.
+        """Remove the evaluations that are over from the front of the queue.
 
         Returns:
             Their complete records, oldest first. An evaluation that is over waits for older ones that are not.
@@ -120,7 +120,7 @@ class EliteEvaluations:
         return complete
 
     def wait(self, seconds: float, on_progress: Progress | None = None) -> None:
-        """Waits for the oldest evaluation.
+        """Wait for the oldest evaluation.
 
         Args:
             seconds: Longest time to wait.
@@ -166,7 +166,7 @@ class _OfTests:
 
 
 def _results(pending: PendingEvaluation) -> EpisodeResults:
-    """What is known of an evaluation's episodes."""
+    """Return the known results of an evaluation's episodes."""
     over = np.flatnonzero(pending.steps)
     failures = [pending.failures.get(str(index), "") for index in over]
     nothing = np.zeros((len(over), 0))
@@ -188,7 +188,7 @@ class _Playing:
     seconds: float = 0.0
 
     def pending(self) -> PendingEvaluation:
-        """The evaluation as it is now."""
+        """Return the evaluation in its current state."""
         batch = self.episodes.batch
         failures = {str(index): batch.failures[index] for index in sorted(batch.failures)}
         metrics = with_retries(self.generation.extra_metrics, batch.retries)
@@ -196,7 +196,7 @@ class _Playing:
         return PendingEvaluation(record, batch.returns.copy(), batch.steps.copy(), failures)
 
     def record(self) -> Record:
-        """The complete record, once all episodes are over."""
+        """Return the complete record, once all episodes are over."""
         now = self.pending()
         failures = {int(index): failure for index, failure in now.failures.items()}
         outcomes = Outcomes(now.returns, now.steps, failures)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from neuroevo.algorithms.base import Algorithm, novelties
+from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import Training
 from neuroevo.core.errors import SimulationError
@@ -17,7 +17,7 @@ from neuroevo.training.elite_evaluation import EliteEvaluations, episode_priorit
 from neuroevo.training.journal import Journal
 from neuroevo.training.member_log import MemberLog, PlayedMembers
 from neuroevo.training.phase import Phase, play_phase, population_seeds, validation_seeds
-from neuroevo.training.record import GenerationRecord, Record, checked_metrics, with_retries
+from neuroevo.training.record import ARCHIVE, GenerationRecord, Record, checked_metrics, with_retries
 from neuroevo.training.state import TrainState, spent, start
 
 
@@ -30,7 +30,7 @@ def train(
     journal: Journal | None = None,
     members: MemberLog | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
-    """Runs generations until a budget is spent or the target is reached, then waits for all elites' evaluations.
+    """Run generations until a budget is spent or the target is reached, then wait for all elites' evaluations.
 
     From the same state the same generations follow, whatever came before. Once an elite's validation reaches the
     target, its test episodes are waited for before the next generation begins, so that the run ends after the same
@@ -62,7 +62,7 @@ def train(
     announced = -1
 
     def wait(state: TrainState) -> tuple[TrainState, list[Record]]:
-        """Waits about a minute, or until the oldest elite's evaluation is over."""
+        """Wait about a minute, or until the oldest elite's evaluation is over."""
         nonlocal announced
         oldest = state.pending[0].record.generation
         if oldest != announced:
@@ -102,7 +102,7 @@ def _validated(record: GenerationRecord, training: Training) -> bool:
 def _after(
     state: TrainState, evaluations: EliteEvaluations, complete: Sequence[Record], training: Training
 ) -> TrainState:
-    """The state once these records are complete."""
+    """Return the state once these records are complete."""
     confirmed = state.confirmed_mean
     for record in complete:
         if _validated(record, training):
@@ -163,7 +163,7 @@ def _run_generation(
 
     if members is not None:
         own_steps = population.outcomes.steps.reshape(len(genomes), -1).sum(axis=1)
-        played, novel = population.played, novelties(algorithm, state.algorithm, population.played)
+        played, novel = population.played, algorithm.novelties(state.algorithm, population.played)
         members.add(PlayedMembers(generation, genomes, played.fitness, own_steps, played.behaviors, novel))
     seconds, done = time.perf_counter() - started, evaluator.work()
     after = replace(
@@ -177,7 +177,10 @@ def _run_generation(
         seconds=clock.seconds(),
         observation_statistics=None if statistics is None else statistics.after(population.outcomes.observation_sums),
     )
-    source = f"metrics() of {type(algorithm).__name__}"
+    metrics = checked_metrics(f"metrics() of {type(algorithm).__name__}", algorithm.metrics(state.algorithm, told))
+    archive = algorithm.archive(told)
+    if archive is not None:
+        metrics[ARCHIVE] = len(archive)
     record = GenerationRecord(
         generation=generation,
         max_episode_steps=state.max_episode_steps,
@@ -191,11 +194,7 @@ def _run_generation(
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
-        extra_metrics=with_retries(
-            checked_metrics(source, algorithm.metrics(state.algorithm, told)),
-            population.outcomes.retries,
-            validation.outcomes.retries,
-        ),
+        extra_metrics=with_retries(metrics, population.outcomes.retries, validation.outcomes.retries),
         normalizer=normalizer,
     )
     return after, record

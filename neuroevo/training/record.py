@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from neuroevo.core.arrays import check_array, check_counts
+from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 
 
 @dataclass(frozen=True, kw_only=True)
-class PhaseRecord:
+class PhaseRecord(Checked):
     """The episodes of one phase of a generation. All numbers are 0 if the phase has no episodes.
 
     Attributes:
@@ -66,7 +66,7 @@ NOT_EVALUATED = EvaluationRecord(episodes=0, steps=0, seconds=0.0, mean=None, st
 
 
 @dataclass(frozen=True, kw_only=True)
-class GenerationRecord:
+class GenerationRecord(Checked):
     """A finished generation whose elite has not been evaluated yet.
 
     Attributes:
@@ -208,11 +208,12 @@ COLUMNS = ("generation", *_VALUES)
 
 CHECKSUM = "crc32"
 """The last key of a line of metrics.jsonl, which is no metric's name either."""
+ARCHIVE = "archive"  # the size of the algorithm's archive of behaviors, where it has one
 RETRIES = "retries"  # the one metric of some runs that is not their algorithm's
 
 
 def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict[str, float | None]:
-    """Counts episodes that were played again among a generation's metrics.
+    """Count episodes that were played again among a generation's metrics.
 
     Args:
         metrics: GenerationRecord.extra_metrics.
@@ -226,7 +227,7 @@ def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict
 
 
 def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float | None]:
-    """Checks an algorithm's own metrics.
+    """Check an algorithm's own metrics.
 
     Args:
         source: What returned them, for messages.
@@ -255,7 +256,7 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
 
 
 def describe(record: Record) -> str:
-    """Describes a generation on one line, for people.
+    """Describe a generation on one line, for people.
 
     Args:
         record: The generation's complete record.
@@ -268,7 +269,7 @@ def describe(record: Record) -> str:
 
 
 def describe_row(row: Mapping[str, Any]) -> str:
-    """The same of a row, which does not say why episodes failed.
+    """Describe a row, which does not contain why episodes failed.
 
     Args:
         row: As Record.row() has it; fitness is not needed.

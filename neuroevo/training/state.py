@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from neuroevo.algorithms.base import Algorithm
+from neuroevo.algorithms.base import Algorithm, State
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import Training
-from neuroevo.core.arrays import check_counts
+from neuroevo.core.arrays import Checked, check_counts
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.training.elite_evaluation import PendingEvaluation
 
 
 @dataclass(frozen=True)
-class TrainState:
+class TrainState(Checked):
     """All that the next generation depends on.
 
     Attributes:
@@ -33,7 +32,7 @@ class TrainState:
             validation had reached it, or of validation where there are no test episodes; None before.
     """
 
-    algorithm: Any
+    algorithm: State
     generation: int
     max_episode_steps: int
     steps: int = 0
@@ -68,7 +67,7 @@ def start(
     genomes: Sequence[Genome] = (),
     observation_statistics: ObservationStatistics | None = None,
 ) -> TrainState:
-    """Makes the state before generation 0.
+    """Make the state before generation 0.
 
     Args:
         algorithm: Makes its own initial state.

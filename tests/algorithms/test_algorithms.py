@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.base import Algorithm, Played, State
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
+from neuroevo.core.genome import GAUSSIAN, Genome
 from neuroevo.runs.state_codec import decode, encode
 from neuroevo.training.loop import train
 from tests.support import runs
@@ -139,3 +140,32 @@ def test_the_best_begin_with_the_elite(name):
     assert len(set(best)) == len(best)
     others = algorithm.init(8, best)  # another run starts from them
     assert algorithm.ask(others, ToyWeights())
+
+
+def test_what_a_subclass_has_without_writing_it():
+    class Fixed(Algorithm):
+        def init(self, seed, genomes=()):
+            return State(seed)
+
+        def ask(self, state, weights):
+            return [Genome(state.seed)]
+
+        def tell(self, state, population, weights):
+            return dataclasses.replace(state, generation=state.generation + 1)
+
+        def elite(self, state):
+            return Genome(state.seed)
+
+    fixed, played = Fixed(), Played([Genome(5)], np.zeros(1))
+    state = fixed.init(5)
+    assert fixed.candidates(state) == [] and fixed.tell_validation(state, played) is state and not fixed.validates
+    assert fixed.best(state) == [Genome(5)] and fixed.metrics(state, state) == {}
+    assert (fixed.behavior, fixed.novelties(state, played), fixed.archive(state), state.pickle()) == (None,) * 4
+    assert fixed.mutation_kind == GAUSSIAN and fixed.check_state(state) is None
+    state.check_state()
+    with pytest.raises(ValueError, match=r"steps is -1, expected a number in"):
+        State(5, steps=-1).check_state()
+
+
+def test_who_validates():
+    assert {name for name in ALGORITHMS if small(name).validates} == {"ga", "ga_ns", "ns_es", "nsr_es", "random_search"}

@@ -9,7 +9,7 @@ import pytest
 from experiments.examples.ask_tell import CMAES
 from neuroevo import AskTell
 from neuroevo.algorithms import ask_tell
-from neuroevo.algorithms.ask_tell import AskTellState
+from neuroevo.algorithms.ask_tell import AskTellState, Sampler
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.registry import find_algorithm
 from neuroevo.config.schema import Training
@@ -24,7 +24,7 @@ from tests.support.toy import TARGET, ToyEvaluator, ToyWeights, theta
 WEIGHTS = ToyWeights()
 
 
-class Climber:
+class Climber(Sampler):
     """Random vectors around the best one, with a generator of its own."""
 
     def __init__(self, at, rng):
@@ -157,9 +157,12 @@ def test_randomness_that_does_not_follow_from_the_seed_is_found():
     ],
 )
 def test_what_is_no_population(asked, reason):
-    class Wrong:
+    class Wrong(Sampler):
         def ask(self):
             return asked
+
+        def tell(self, fitness):
+            raise AssertionError
 
     @settings
     class Bad(AskTell):
@@ -175,8 +178,15 @@ def test_a_class_without_start_and_a_fitness_that_is_not_finite():
     class Nothing(AskTell):
         pass
 
-    with pytest.raises(NotImplementedError, match=r"Nothing has no start\(theta, seed\), expected one"):
-        Nothing().ask(Nothing().init(1), WEIGHTS)
+    @settings
+    class Foreign(AskTell):
+        def start(self, theta, seed):
+            return np.random.default_rng(seed)
+
+    with pytest.raises(TypeError, match=r"abstract class Nothing .* start"):
+        Nothing()
+    with pytest.raises(UserError, match=r"start\(\) of Foreign returns a Generator, expected a .*\.Sampler"):
+        Foreign().ask(Foreign().init(1), WEIGHTS)
     algorithm = Climbing()
     state = algorithm.init(1)
     genomes = algorithm.ask(state, WEIGHTS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from neuroevo.algorithms.base import Played, mutation_kind
+from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.low_rank_es import LowRankES
@@ -86,8 +86,8 @@ def test_estimate_of_a_linear_fitness_points_uphill():
 
 
 def test_ranks_of_algorithms():
-    assert mutation_kind(LowRankES()) == LowRank(1) and mutation_kind(LowRankES(rank=5)) == LowRank(5)
-    assert mutation_kind(ES()) == mutation_kind(GA()) == GAUSSIAN
+    assert LowRankES().mutation_kind == LowRank(1) and LowRankES(rank=5).mutation_kind == LowRank(5)
+    assert ES().mutation_kind == GA().mutation_kind == GAUSSIAN
 
 
 @pytest.mark.parametrize("rank", [0, 65, 1.5, "1"])

@@ -1,4 +1,4 @@
-"""Novelty against brute force, whatever takes the distances; and how an archive grows."""
+"""Novelty against brute force, with every way to compute distances."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from neuroevo.algorithms import novelty as module
-from neuroevo.algorithms.novelty import FAILED, checked, grown, known, nearest, novelty
+from neuroevo.algorithms.novelty import checked, known, novelty
+from neuroevo.core import archive as module
+from neuroevo.core.archive import Archive, nearest
 
 
 def brute_force(behaviors, archive, k, peers):
@@ -15,7 +16,7 @@ def brute_force(behaviors, archive, k, peers):
     means = []
     for i, behavior in enumerate(behaviors):
         if np.isnan(behavior).any():
-            means.append(-1.0)
+            means.append(np.nan)
             continue
         others = list(archive)
         if peers:
@@ -43,7 +44,7 @@ def cases(draw):
 def test_novelty_is_the_mean_distance_to_the_k_nearest(case, k, peers):
     behaviors, archive = case
     expected = brute_force(behaviors, archive, k, peers)
-    found = novelty(behaviors, archive if len(archive) else None, k, peers=peers)
+    found = novelty(behaviors, Archive(archive) if len(archive) else Archive(), k, peers=peers)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
 
 
@@ -79,40 +80,24 @@ def test_whole_numbers_too_large_for_exact_products_are_taken_one_by_one():
 
 def test_by_hand():
     behaviors = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 0.0], [np.nan, 0.0], [np.inf, 0.0]])
-    archive = np.array([[6.0, 8.0]])
+    archive = Archive(np.array([[6.0, 8.0]]))
     # To its twin 0, to the second 5, to the archive 10; the second: 5 to each of the others.
-    assert novelty(behaviors, archive, 3, peers=True).tolist() == [5.0, 5.0, 5.0, FAILED, FAILED]
-    assert novelty(behaviors, archive, 1, peers=True).tolist() == [0.0, 5.0, 0.0, FAILED, FAILED]
-    assert novelty(behaviors, archive, 3, peers=False).tolist() == [10.0, 5.0, 10.0, FAILED, FAILED]
-    assert novelty(behaviors[:1], None, 3, peers=True).tolist() == [0.0]
-    assert novelty(np.array([[1e31], [-1e300], [0.0], [1.0]]), None, 3, peers=True).tolist() == [
-        FAILED,
-        FAILED,
-        1.0,
-        1.0,
-    ]
-    assert FAILED < 0.0
-
-
-def test_archive_grows_in_order_and_keeps_the_newest():
-    archive = grown(None, np.zeros((0, 3)))
-    assert archive is None
-    archive = grown(None, np.array([[1.0, 255.0, 0.0]], np.float32))
-    assert archive.dtype == np.uint8
-    archive = grown(archive, np.array([[0.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), limit=2)
-    assert archive.dtype == np.uint8
-    assert archive.tolist() == [[0, 2, 3], [4, 5, 6]]
-    assert grown(archive, np.zeros((0, 3)), limit=2) is archive
-    archive = grown(archive, np.array([[0.5, -1.0, 256.0]]))
-    assert archive.dtype == np.float64
-    assert archive.tolist() == [[0, 2, 3], [4, 5, 6], [0.5, -1, 256]]
+    nan = np.nan
+    for found, expected in (
+        (novelty(behaviors, archive, 3, peers=True), [5.0, 5.0, 5.0, nan, nan]),
+        (novelty(behaviors, archive, 1, peers=True), [0.0, 5.0, 0.0, nan, nan]),
+        (novelty(behaviors, archive, 3, peers=False), [10.0, 5.0, 10.0, nan, nan]),
+        (novelty(behaviors[:1], Archive(), 3, peers=True), [0.0]),
+        (novelty(np.array([[1e31], [-1e300], [0.0], [1.0]]), Archive(), 3, peers=True), [nan, nan, 1.0, 1.0]),
+    ):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_behaviors_must_be_there_and_fit():
     with pytest.raises(ValueError, match="no behaviors"):
-        checked(None, 2, None)
+        checked(None, 2, Archive())
     with pytest.raises(ValueError, match=r"\[2, 3\], expected \[2, 4\]"):
-        checked(np.zeros((2, 3)), 2, np.zeros((1, 4)))
+        checked(np.zeros((2, 3)), 2, Archive(np.zeros((1, 4))))
     with pytest.raises(ValueError, match=r"\[2, 3\], expected \[3, B\]"):
-        checked(np.zeros((2, 3)), 3, None)
-    assert checked(np.ones((2, 3)), 2, np.zeros((1, 3))).sum() == 6
+        checked(np.zeros((2, 3)), 3, Archive())
+    assert checked(np.ones((2, 3)), 2, Archive(np.zeros((1, 3)))).sum() == 6

@@ -59,11 +59,12 @@ def test_parents_are_the_most_novel_and_the_elite_is_the_fittest():
     assert ga.candidates(told) == genomes[:2]
     assert after.parents == (genomes[3], genomes[4])
     assert ga.elite(after) == genomes[1]
-    assert after.archive is None
+    assert not after.archive
     assert (after.generation, after.steps) == (1, 110)
     assert ga.best(after) == [genomes[1], genomes[3], genomes[4]]
     found = ga.metrics(state, after)
-    assert found == {"sigma": np.float32(0.002), "novelty_mean": 2.8, "novelty_max": 6.0, "archive": 0}
+    assert found == {"sigma": np.float32(0.002), "novelty_mean": 2.8, "novelty_max": 6.0}
+    assert len(ga.archive(after)) == 0
     assert {child.parent for child in ga.ask(after)} <= set(after.parents)
 
 
@@ -85,13 +86,13 @@ def test_the_most_novel_competes_again_with_the_behavior_it_had():
 def test_the_archive_makes_what_was_there_old():
     ga = GANS(population=4, parents=1, k=1, archive_probability=1.0, validation_candidates=2)
     _, first = generation(ga, ga.init(0), [0] * 4, [[0], [10], [20], [100]])
-    assert first.archive.tolist() == [[0], [10], [20], [100]]
-    assert first.archive.dtype == np.uint8
+    assert first.archive.behaviors.tolist() == [[0], [10], [20], [100]]
+    assert first.archive.behaviors.dtype == np.uint8
     children = ga.ask(first)
     _, second = generation(ga, first, [0] * 4, [[99], [11], [60], [0]])
     assert second.parents == (children[2],)
-    assert second.archive.ravel().tolist() == [0, 10, 20, 100, 99, 11, 60, 0]
-    assert ga.metrics(first, second)["archive"] == 8
+    assert second.archive.behaviors.ravel().tolist() == [0, 10, 20, 100, 99, 11, 60, 0]
+    assert len(ga.archive(second)) == 8
 
 
 def test_who_enters_the_archive_follows_from_seed_generation_and_index():
@@ -100,14 +101,16 @@ def test_who_enters_the_archive_follows_from_seed_generation_and_index():
     first, second = (generation(ga, replace(ga.init(7), generation=g), [0] * 1000, behaviors)[1] for g in (0, 1))
     drawn = np.flatnonzero(draw_uniforms(1000, 7, 0, Purpose.ARCHIVE) < 0.05)
     assert 25 < len(drawn) < 80  # 50 +- 7
-    assert first.archive.ravel().tolist() == (drawn + 0.5).tolist()
-    assert first.archive.tolist() != second.archive.tolist()
+    assert first.archive.behaviors.ravel().tolist() == (drawn + 0.5).tolist()
+    assert first.archive.behaviors.tolist() != second.archive.behaviors.tolist()
     # Half of them: the same ones of that half. The limit keeps the newest.
     half = replace(ga, population=500)
-    assert generation(half, half.init(7), [0] * 500, behaviors[:500])[1].archive.max() < 500
-    assert np.isin(generation(half, half.init(7), [0] * 500, behaviors[:500])[1].archive, first.archive).all()
+    of_half = generation(half, half.init(7), [0] * 500, behaviors[:500])[1].archive.behaviors
+    assert of_half.max() < 500
+    assert np.isin(of_half, first.archive.behaviors).all()
     _, later = generation(ga, replace(first, generation=1), [0] * 1000, behaviors)
-    assert later.archive.tolist() == np.concatenate([first.archive, second.archive])[-80:].tolist()
+    both = np.concatenate([first.archive.behaviors, second.archive.behaviors])
+    assert later.archive.behaviors.tolist() == both[-80:].tolist()
 
 
 def test_genomes_whose_episodes_failed_are_the_least_novel():
@@ -116,10 +119,10 @@ def test_genomes_whose_episodes_failed_are_the_least_novel():
     nan = [np.nan, np.nan]
     told, after = generation(ga, ga.init(0), [0] * 4, [nan, [1, 1], [1, 1], [1, 1]])
     assert after.parents == (genomes[1], genomes[2], genomes[3])  # though their novelty is 0
-    assert after.archive.tolist() == [[1, 1]] * 3
+    assert after.archive.behaviors.tolist() == [[1, 1]] * 3
     assert (told.mean_novelty, told.max_novelty) == (0.0, 0.0)
     _, nothing = generation(ga, ga.init(0), [0] * 4, [nan] * 4)
-    assert nothing.archive is None
+    assert not nothing.archive
     assert nothing.leader is None
     assert len(ga.ask(nothing)) == 4
 
@@ -151,8 +154,8 @@ def test_the_first_generation_plays_the_centers():
     told, after = generation(es, state, [0] * 3, np.zeros((3, 2)), [1, 7, 3], [[0, 0], [3, 4], [9, 9]])
     assert es.candidates(told) == list(after.centers) == list(state.centers)
     assert es.elite(after) == state.centers[1]
-    assert after.archive.tolist() == [[0, 0], [3, 4], [9, 9]]
-    assert [row.tolist() for row in after.behaviors] == after.archive.tolist()
+    assert after.archive.behaviors.tolist() == [[0, 0], [3, 4], [9, 9]]
+    assert [row.tolist() for row in after.behaviors] == after.archive.behaviors.tolist()
     assert (after.generation, after.steps) == (1, 110)
     pairs = es.ask(after, WEIGHTS)
     seeds = draw_seeds(10, 5, 1, Purpose.PAIRS)
@@ -179,11 +182,11 @@ def test_a_step_by_hand(kind, share):
     assert told.centers[1 - state.chosen] == state.centers[1 - state.chosen]
     assert told.optimizers[1 - state.chosen] is None
     assert told.optimizers[state.chosen].steps == 1
-    assert after.archive.ravel().tolist() == [0, 10, 30]
+    assert after.archive.behaviors.ravel().tolist() == [0, 10, 30]
     assert after.behaviors[state.chosen].tolist() == [30]
     assert es.elite(after) == moved
     found = es.metrics(state, after)
-    assert (found["novelty_mean"], found["novelty_max"], found["archive"]) == (8.0, 15.0, 3)
+    assert (found["novelty_mean"], found["novelty_max"], len(es.archive(after))) == (8.0, 15.0, 3)
     assert found["center"] == state.chosen
 
 
@@ -192,7 +195,7 @@ def test_the_centers_archive_keeps_the_newest():
     state = begun(es, [[0.0], [10.0]], validation=(1, 2))
     for new, expected in ((20.0, [0, 10, 20]), (30.0, [10, 20, 30])):
         _, state = generation(es, state, [0, 0], [[1], [2]], [0], [[new]])
-        assert state.archive.ravel().tolist() == expected
+        assert state.archive.behaviors.ravel().tolist() == expected
 
 
 def test_equal_novelty_and_no_l2_move_nothing():
@@ -333,5 +336,5 @@ def test_a_state_survives_a_checkpoint_at_any_moment(name):
         assert algorithm.candidates(told_again) == algorithm.candidates(told)
         here, there = search(algorithm, 2, 3, state), search(algorithm, 2, 3, again)
         assert algorithm.best(here) == algorithm.best(there)
-        np.testing.assert_array_equal(here.archive, there.archive)
-        assert (here.archive is None) or here.archive.dtype == there.archive.dtype
+        np.testing.assert_array_equal(here.archive.behaviors, there.archive.behaviors)
+        assert not here.archive or here.archive.behaviors.dtype == there.archive.behaviors.dtype

@@ -248,56 +248,51 @@ def test_a_metric_with_the_name_of_a_column_costs_no_finished_generation(tmp_pat
 
 
 LEAST = """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import numpy as np
-from neuroevo.algorithms.base import Unvalidated
+from neuroevo.algorithms.base import Algorithm, State
 from neuroevo.core.genome import Genome
 from neuroevo.core.settings import settings
 
 @dataclass(frozen=True)
-class State:
-    generation: int
+class LeastState(State):
     elite: Genome
 
 @settings
-class Least(Unvalidated):
+class Least(Algorithm):
     population: int = 3
-    state_type, behavior = State, None
+    state_type = LeastState
 
     def init(self, seed, genomes=()):
-        return State(0, Genome(np.random.default_rng(seed).integers(2**63)))
+        return LeastState(seed, Genome(np.random.default_rng(seed).integers(2**63)))
 
     def ask(self, state, weights):
         seeds = np.random.default_rng(state.generation).integers(2**63, size=self.population)
         return [state.elite.child(seed, np.float32(0.1)) for seed in seeds]
 
     def tell(self, state, played, weights):
-        return State(state.generation + 1, played.genomes[np.argmax(played.fitness)])
+        return replace(state, generation=state.generation + 1, elite=played.genomes[np.argmax(played.fitness)])
 
     def elite(self, state):
         return state.elite
-
-    def best(self, state):
-        return [state.elite]
 
     def metrics(self, before, after):
         return {"highest": np.float32(before.generation + 0.5)}
 """
 
-HEAD = "from neuroevo.algorithms.ga import GA\nfrom neuroevo.algorithms.base import Unvalidated\n"
+HEAD = "from neuroevo.algorithms.ga import GA\nfrom neuroevo.algorithms.base import Algorithm\n"
 MODULES = {
     "own_zero": "x = 1\ny = x / 0\n",
     "own_exit": "import sys\nsys.exit(3)\n",
     "own_syntax": "def f(:\n",
     "own_lines": "raise RuntimeError('one\\ntwo')\n",
     "own_needs": "x = 1\n\nimport no_such_package.thing\n",
-    "own_wrong": HEAD + "number = 3\n\ndef make(): pass\n\nclass Half(Unvalidated):\n    def ask(self): pass\n\n"
+    "own_wrong": HEAD + "number = 3\n\ndef make(): pass\n\nclass Half(Algorithm):\n    def ask(self): pass\n\n"
     "class Plain(GA): pass\n",
     "own_none": "class Other: pass\n",
     "own_state": HEAD + "from neuroevo.core.settings import settings\n\n@settings\nclass Bad(GA):\n    pass\n\n"
-    "Bad.state_type = dict\n",
+    "Bad.state_type = dict\n\n@settings\nclass Not(Bad):\n    state_type = Algorithm.state_type\n",
 }
-LACKS = "behavior, init, tell, elite, best, metrics: expected all of neuroevo.algorithms.base.Algorithm"
 
 
 @pytest.fixture
@@ -323,11 +318,14 @@ def folder(tmp_path, monkeypatch):
         ("own_wrong:Missing", "own_wrong ({folder}/own_wrong.py) has no class Missing: expected one of GA, Plain"),
         ("own_wrong:make", "own_wrong ({folder}/own_wrong.py) has no class make: expected one of GA, Plain"),
         ("own_wrong:number", "own_wrong ({folder}/own_wrong.py) has no class number: expected one of GA, Plain"),
-        ("own_wrong:Half", f"Half lacks state_type, {LACKS}"),
-        ("own_none:Other", "Other lacks state_type, behavior, init, ask, tell, candidates, tell_validation, elite, "
-         "best, metrics: expected all of neuroevo.algorithms.base.Algorithm"),
+        ("own_wrong:Half", "Half lacks elite, init, tell: expected every abstract method of its base class"),
+        ("own_wrong:Algorithm", "Algorithm lacks ask, elite, init, tell: "
+         "expected every abstract method of its base class"),
+        ("own_none:Other", "Other is not an algorithm: expected a subclass of neuroevo.algorithms.base.Algorithm with "
+         "ask, elite, init, tell"),
         ("own_wrong:Plain", "Plain is not decorated: expected a class decorated with neuroevo.core.settings.settings"),
-        ("own_state:Bad", "Bad.state_type: expected a frozen dataclass"),
+        ("own_state:Bad", "Bad.state_type: expected a frozen dataclass derived from neuroevo.algorithms.base.State"),
+        ("own_state:Not", "Not.state_type: expected a frozen dataclass derived from neuroevo.algorithms.base.State"),
         ("own_zero:X", "importing own_zero raises ZeroDivisionError: division by zero ({folder}/own_zero.py, line 2)"),
         ("own_exit:X", "importing own_exit raises SystemExit: 3 ({folder}/own_exit.py, line 2)"),
         ("own_lines:X", "importing own_lines raises RuntimeError: one two ({folder}/own_lines.py, line 1)"),

@@ -53,6 +53,7 @@ def test_the_contracts_hold(package):
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from neuroevo.rollout import evaluator",
             "neuroevo.training.loop -> neuroevo.rollout.evaluator",
         ),
+        ("training/loop.py", "from neuroevo.algorithms import es", "neuroevo.training.loop -> neuroevo.algorithms.es"),
         ("rollout/evaluator.py", "from neuroevo.config import schema", "neuroevo.rollout.evaluator"),
         ("runs/reader.py", "def lazily():\n    import tensorflow", "neuroevo.runs.reader -> tensorflow"),
         ("sweeps/runner.py", "def lazily():\n    import ray", "neuroevo.sweeps.runner -> ray"),

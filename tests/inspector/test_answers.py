@@ -119,7 +119,7 @@ def test_the_way_of_the_mean(maze_page):
 
 def test_the_archive_grows_as_the_metrics_say(maze, maze_page):
     shown = maze_page.answer("archive/0")
-    kept = RunReader(maze).state().algorithm.archive
+    kept = RunReader(maze).state().algorithm.archive.behaviors
     assert np.allclose(points(shown), kept)
     assert list(values(shown["sizes"])) == [row["archive"] for row in read_rows(maze)]
 

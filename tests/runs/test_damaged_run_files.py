@@ -66,8 +66,7 @@ def usable(data, algorithm):
     again = from_bytes(to_bytes(read), algorithm.state_type)
     assert same(again.state, read.state) and (again.origin, again.lengths) == (read.origin, read.lengths)
     try:
-        algorithm_check = getattr(algorithm, "check_state", lambda _: None)
-        algorithm_check(read.state.algorithm)
+        algorithm.check_state(read.state.algorithm)
     except ValueError:
         return False
     if any(genome["network"] for genome in encode(read.state.algorithm).genomes):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from neuroevo.algorithms.base import Unvalidated
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
@@ -20,7 +19,7 @@ from neuroevo.training.record import COLUMNS
 def problems_of_sweep(
     chosen: SweepSettings, space: Mapping[str, Choice | Range], tables: Mapping[str, Any], base: Config
 ) -> list[Problem]:
-    """Finds what is wrong with a sweep as a whole.
+    """Find the problems of a sweep as a whole.
 
     Args:
         chosen: What its file says.
@@ -55,7 +54,7 @@ def default_metric(base: Config) -> str:
     Returns:
         The column.
     """
-    return "fitness_mean" if isinstance(base.algorithm, Unvalidated) else VALIDATION
+    return VALIDATION if base.algorithm.validates else "fitness_mean"
 
 
 def _metric_problems(
@@ -71,16 +70,16 @@ def _metric_problems(
     if metric != VALIDATION:
         return []
     names = space.get("algorithm.name", Choice((base.algorithm_name,))).probes
-    without = [name for name in names if _is_unvalidated(tables, name)]
     return [
         Problem("sweep.metric", f"{name} plays no validation episodes; expected fitness_mean or another column", metric)
-        for name in without
+        for name in names
+        if _is_unvalidated(tables, name)
     ]
 
 
 def _is_unvalidated(tables: Mapping[str, Any], algorithm: Any) -> bool:
     try:
-        return isinstance(config_of(tables, {"algorithm.name": algorithm}).algorithm, Unvalidated)
+        return not config_of(tables, {"algorithm.name": algorithm}).algorithm.validates
     except UserError:  # probe() reports it
         return False
 

@@ -1,0 +1,185 @@
+"""Archive of behaviors: what novelty search measures distances to, and where quality diversity keeps its elites.
+
+A behavior has few dimensions (the position where a robot ended) or many (the RAM of a game at many moments). With few,
+SciPy's k-d tree finds the neighbors; with many, a tree would visit every point, so all distances are computed. The
+results depend on neither the number of threads nor the size of the blocks: each distance is computed separately, in a
+fixed order, or from integers, whose matrix product is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuroevo.core.arrays import Checked, check_array
+from neuroevo.core.genome import Genome
+
+BEHAVIOR_DTYPES = (np.float64, np.float32, np.uint8)  # means of behaviors, and bytes in an archive
+
+_TREE = 16  # dimensions up to which a tree is faster
+_BLOCK, _PAIRS = 1 << 23, 1 << 24  # elements of behaviors, and distances, that are in memory at the same time
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Regular grid over a space of behaviors with B dimensions.
+
+    Attributes:
+        low: Lower bound of each dimension, [B].
+        high: Upper bound of each dimension, [B].
+        shape: Number of cells along each dimension, [B].
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        bounds = zip(self.low, self.high, self.shape, strict=True)
+        for axis, (low, high, count) in enumerate(bounds):
+            if not (low < high and count > 0):
+                raise ValueError(f"axis {axis} of a grid has {count} cells from {low} to {high}, expected low < high")
+
+    def cells(self, behaviors: np.ndarray) -> np.ndarray:
+        """Return the index of each behavior's cell, in row-major order.
+
+        Args:
+            behaviors: Numbers, [N, B]. One that is out of bounds is in the nearest cell.
+
+        Returns:
+            int64 [N], in [0, product of shape); -1 where a behavior has a NaN.
+        """
+        low, high, shape = (np.array(each) for each in (self.low, self.high, self.shape))
+        unknown = np.isnan(behaviors).any(axis=1)
+        places = np.clip(np.floor((behaviors - low) / (high - low) * shape), 0, shape - 1)
+        return np.where(unknown, -1, np.ravel_multi_index(np.nan_to_num(places).astype(np.int64).T, self.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Archive(Checked):
+    """Behaviors with, where they are elites, the genomes that have them; its methods return new archives.
+
+    Attributes:
+        behaviors: [A, B]; None while the archive is empty.
+        genomes: The A genomes; none where only behaviors are kept, as in novelty search.
+        fitness: Fitness of the genomes, float64 [A]; None where only behaviors are kept.
+    """
+
+    behaviors: np.ndarray | None = None
+    genomes: tuple[Genome, ...] = ()
+    fitness: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return 0 if self.behaviors is None else len(self.behaviors)
+
+    @property
+    def dimension(self) -> int | None:
+        """Return the length of a behavior, B; None while the archive is empty."""
+        return None if self.behaviors is None else self.behaviors.shape[1]
+
+    def append(self, behaviors: np.ndarray, limit: int = 0) -> Archive:
+        """Append behaviors.
+
+        The archive holds bytes (uint8) as long as every number in it is an integer in [0, 255], and otherwise the dtype
+        that it is given.
+
+        Args:
+            behaviors: [n, B].
+            limit: Capacity of the archive, which keeps the newest behaviors; 0: no limit.
+
+        Returns:
+            The archive with the behaviors.
+        """
+        if len(behaviors) == 0:
+            return self
+        if ((behaviors >= 0) & (behaviors <= 255) & (behaviors == np.rint(behaviors))).all():
+            behaviors = behaviors.astype(np.uint8)
+        together = behaviors if self.behaviors is None else np.concatenate([self.behaviors, behaviors])
+        return Archive(together[-limit:])  # [-0:] is the whole archive
+
+    def nearest(self, points: np.ndarray, count: int) -> np.ndarray:
+        """Compute the distances of points [N, B] to their nearest neighbors in the archive, float64 [N, count or A]."""
+        return np.zeros((len(points), 0)) if self.behaviors is None else nearest(points, self.behaviors, count)
+
+    def keep_best(self, grid: Grid, behaviors: np.ndarray, genomes: Sequence[Genome], fitness: np.ndarray) -> Archive:
+        """Add genomes and keep the fittest of each cell of a grid, the oldest one of equals.
+
+        Args:
+            grid: Its cells.
+            behaviors: Behavior of each genome, floats [n, B]; one with a NaN enters no cell.
+            genomes: The n genomes.
+            fitness: Their fitness, float64 [n].
+
+        Returns:
+            The archive, in the order of the cells.
+        """
+        if self.behaviors is not None and self.fitness is not None:
+            behaviors = np.concatenate([self.behaviors, behaviors])
+            genomes, fitness = (*self.genomes, *genomes), np.concatenate([self.fitness, fitness])
+        cells = grid.cells(behaviors)
+        order = np.lexsort((-fitness, cells))  # stable
+        found, first = np.unique(cells[order], return_index=True)
+        kept = order[first[found >= 0]]
+        return Archive(behaviors[kept], tuple(genomes[i] for i in kept), fitness[kept]) if len(kept) else self
+
+    def check_state(self) -> None:
+        """Check shapes and dtypes. ValueError: they are of no archive."""
+        if self.behaviors is not None:
+            check_array("the archive", self.behaviors, [None, None], *BEHAVIOR_DTYPES)
+        if self.fitness is not None:
+            check_array("the archive's fitness", self.fitness, [len(self)], np.float64)
+        if len(self.genomes) != (0 if self.fitness is None else len(self.fitness)):
+            raise ValueError(f"the archive has {len(self.genomes)} genomes, expected as many as there is fitness of")
+
+
+def nearest(points: np.ndarray, others: np.ndarray, count: int) -> np.ndarray:
+    """Compute the distances of each point to its nearest neighbors among the others.
+
+    In many dimensions, integers such as bytes of RAM take a fraction of the time that other numbers take.
+
+    Args:
+        points: Known behaviors, [N, B].
+        others: Known behaviors, [M, B].
+        count: Number of neighbors.
+
+    Returns:
+        Distances in ascending order, float64 [N, min(count, M)].
+    """
+    from scipy.spatial import cKDTree  # here: it would be a third of what every command takes to start
+    from scipy.spatial.distance import cdist
+
+    count = min(count, len(others))
+    if count == 0 or len(points) == 0:
+        return np.zeros((len(points), count))
+    if points.shape[1] <= _TREE:
+        return cKDTree(others).query(points, k=np.arange(1, count + 1))[0]
+    exact = _magnitude(points) + _magnitude(others) < 2**26.5 / np.sqrt(points.shape[1])
+    squared = np.empty((len(points), count))
+    for rows in _blocks(len(points), min(_BLOCK // points.shape[1], _PAIRS // len(others))):
+        block = points[rows].astype(np.float64)
+        all_squared = np.empty((len(block), len(others)))
+        for columns in _blocks(len(others), _BLOCK // points.shape[1]):
+            other = others[columns].astype(np.float64)
+            all_squared[:, columns] = _products(block, other) if exact else cdist(block, other, "sqeuclidean")
+        squared[rows] = np.sort(np.partition(all_squared, count - 1, axis=1)[:, :count], axis=1)
+    return np.sqrt(squared)
+
+
+def _products(points: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Compute squared distances, float64 [N, M], of integers so small that every intermediate sum is exact."""
+    squares = [np.einsum("ij,ij->i", values, values) for values in (points, others)]
+    return squares[0][:, None] + squares[1] - 2.0 * (points @ others.T)
+
+
+def _magnitude(values: np.ndarray) -> float:
+    """Return the largest absolute value, or infinity if a value is not an integer."""
+    if values.dtype == np.uint8:
+        return 255.0
+    return max((float(np.abs(row).max()) if (row == np.rint(row)).all() else np.inf) for row in values)
+
+
+def _blocks(count: int, size: int) -> Iterator[slice]:
+    size = max(size, 1)
+    return (slice(begin, begin + size) for begin in range(0, count, size))
