@@ -19,6 +19,7 @@ from neuroevo.runs.members_log import open_members
 from neuroevo.runs.trackers import trackers_of
 from neuroevo.training import loop
 from neuroevo.training.callback import AnyCallback, Callbacks
+from neuroevo.training.journal import JournaledEvaluator
 from neuroevo.training.state import TrainState, spent
 
 if TYPE_CHECKING:
@@ -230,12 +231,15 @@ def run(
     """
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
-    callback, ended = Callbacks([*callbacks, *trackers_of(config)]), None
     journal, members = open_journal(folder), open_members(folder)
+    listeners = [*callbacks, *trackers_of(config), *([] if members is None else [members])]
+    callback, ended = Callbacks(listeners), None
+    if journal is not None:
+        evaluator = JournaledEvaluator(evaluator, journal)
     try:
         callback.begin(config, folder.path, folder.state.generation)
         state = folder.state if journal is None else replace(folder.state, seconds=journal.seconds)
-        generations = loop.train(config.algorithm, evaluator, config.training, state, callback, journal, members)
+        generations = loop.train(config.algorithm, evaluator, config.training, state, callback)
         for state, records in generations:
             if folder.add(state, records, members.flush if members is not None else None) and journal is not None:
                 journal.empty()
