@@ -14,7 +14,7 @@ from neuroevo.runs.genome_weights import weights_of
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
-from neuroevo.training.phase import play_phase, population_seeds
+from neuroevo.training.phase import play_phase, played_by, population_seeds
 from neuroevo.training.state import TrainState
 
 
@@ -109,7 +109,8 @@ def _behaviors(reader: RunReader, population: Population, state: TrainState, beh
     statistics = state.observation_statistics
     with make_evaluator(config.on_this_machine(), reader.reference_batch(), behavior) as evaluator:
         normalizer = None if statistics is None else statistics.normalizer(generation, evaluator.observation_size)
-        played = play_phase(evaluator, population.genomes, seeds, state.max_episode_steps, normalizer).played
+        outcomes, _ = play_phase(evaluator, population.genomes, seeds, state.max_episode_steps, normalizer)
+    played = played_by(population.genomes, outcomes)
     if not np.array_equal(played.fitness, population.fitness):
         member = int(np.flatnonzero(played.fitness != population.fitness)[0])
         raise UserError(

@@ -40,6 +40,7 @@ class PlayerSettings:
         device: "auto", "cpu" or "gpu".
         behavior: What to record of each episode; None: nothing.
         kind: Of the populations' mutations, as LocalEvaluator takes it.
+        cache_megabytes: Likewise.
         lanes: Lanes of each player; None: chosen from its machine.
         slots: Slots of each lane, likewise.
         engine: What runs the lanes: "auto", "native" or "tensorflow".
@@ -57,6 +58,7 @@ class PlayerSettings:
     slots: int | None = None
     engine: str = "auto"
     kind: Kind = GAUSSIAN
+    cache_megabytes: int = 600
     origin: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, KeptModule] = field(default_factory=dict)
 
@@ -143,6 +145,7 @@ class Player(Closing):
             threads=threads,
             lanes=settings.lanes,
             slots=settings.slots,
+            cache_megabytes=settings.cache_megabytes,
             engine=settings.engine,
             behavior=settings.behavior,
             kind=settings.kind,

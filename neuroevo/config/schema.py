@@ -137,6 +137,8 @@ class Hardware:
     """Lanes: groups of slots that take turns, one's networks beside another's emulators."""
     slots: Slots | None = None
     """Slots (environments) per lane."""
+    cache_megabytes: Count = 600
+    """Memory for the weights of parents, so that each offspring is one mutation away from a cached one."""
     engine: Annotated[str, one_of(("auto", "native", "tensorflow"))] = "auto"
     """What runs the lanes: the native core, or TensorFlow graphs, which take seconds and 0.5 GB to start. "auto" takes
     TensorFlow for networks on the GPU."""

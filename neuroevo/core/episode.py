@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -11,6 +14,8 @@ from numpy.typing import DTypeLike
 from neuroevo.core.errors import SimulationError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer, summed
+
+DIGEST_BYTES = 16  # of an episode
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,15 @@ class Episode:
     seed: int
     max_steps: int = 0
     normalizer: Normalizer | None = None
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of all of it, 16 bytes."""
+        made = hashlib.blake2b(self.genome.digest, digest_size=DIGEST_BYTES)
+        made.update(struct.pack("<qq", self.seed, self.max_steps))
+        if self.normalizer is not None:
+            made.update(self.normalizer.mean.tobytes() + self.normalizer.std.tobytes())
+        return made.digest()
 
 
 @dataclass(frozen=True)

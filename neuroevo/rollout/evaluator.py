@@ -48,7 +48,9 @@ class LocalEvaluator(Closing):
         threads: Worker threads; by default one per core.
         lanes: Number of lanes; by default chosen for the threads and the device.
         slots: Slots of each lane; likewise.
-        parent_rows: How many genomes to keep as rows of weights, so that their offspring are one perturbation away.
+        parent_rows: How many genomes to cache as rows of weights, so that their offspring are one perturbation away; by
+            default as many as cache_megabytes hold, at least 2.
+        cache_megabytes: Memory for these rows.
         backend: Of the population, instead of the device's.
         engine: What runs the lanes: "native", "tensorflow", or "auto", which is the native core on the CPU; outcomes
             are the same.
@@ -78,6 +80,7 @@ class LocalEvaluator(Closing):
         lanes: int | None = None,
         slots: int | None = None,
         parent_rows: int | None = None,
+        cache_megabytes: int = 600,
         device: str = "auto",
         backend: str | None = None,
         engine: str = "auto",
@@ -106,6 +109,7 @@ class LocalEvaluator(Closing):
             lanes=self.lanes,
             slots=self.slots,
             parent_rows=parent_rows,
+            cache_megabytes=cache_megabytes,
             backend=backend or library.BACKENDS[self.device],
             engine=make_engine(engine, self.device, self.lanes),
             behavior=behavior,

@@ -26,8 +26,7 @@ from neuroevo.rollout.engine import Engine, EnginePool, EnginePopulation, Engine
 from neuroevo.rollout.reference_batch import draw_reference_batch
 
 _Made = TypeVar("_Made")
-_PARENT_BYTES = 600e6  # 37 LargeModels, where the paper's GA has 20 parents
-_MAX_PARENT_ROWS = 2048
+_MAX_PARENT_ROWS = 16_384
 _PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
 
 
@@ -39,8 +38,9 @@ class Pipeline:
         networks: Networks of one dtype, which genomes refer to by index.
         lanes: Number of lanes.
         slots: Slots of each lane.
-        parent_rows: Rows [0, parent_rows) of the population are the caller's; by default as many as 600 MB hold, at
-            least 2.
+        parent_rows: Rows [0, parent_rows) of the population are the caller's; by default as many as cache_megabytes
+            hold, at least 2.
+        cache_megabytes: Memory for the caller's rows; 600 MB hold 37 LargeModels, where the paper's GA has 20 parents.
         backend: "cpu", "reference", or "cuda" for a GPU.
         engine: What runs the lanes; by default the native core.
         behavior: What to record of each episode; None: nothing.
@@ -66,6 +66,7 @@ class Pipeline:
         lanes: int,
         slots: int,
         parent_rows: int | None = None,
+        cache_megabytes: int = 600,
         backend: str = "cpu",
         engine: Engine | None = None,
         behavior: Behavior | None = None,
@@ -106,7 +107,7 @@ class Pipeline:
             )
         make = functools.partial(self._engine.make_population, self.network_texts, backend=backend, dtype=dtype)
         self.dimensions = _done("the population", lambda: make(1)).dimensions
-        self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype)
+        self.parent_rows = parent_rows or _default_parent_rows(max(self.dimensions), dtype, cache_megabytes)
         # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
         rows = self.parent_rows + lanes * slots
         population = _done("the population", lambda: make(rows, float_rows=self.parent_rows, kind=kind))
@@ -237,6 +238,6 @@ def _done(what: str, do: Callable[[], _Made], done: str = "made") -> _Made:
         raise UserError(f"{what} cannot be {done}: {error}") from None
 
 
-def _default_parent_rows(dimension: int, dtype: str) -> int:
+def _default_parent_rows(dimension: int, dtype: str, megabytes: int) -> int:
     weight_bytes = 4 if dtype == "float32" else 5  # a parent's float32 weights stay beside its integers
-    return max(2, min(_MAX_PARENT_ROWS, int(_PARENT_BYTES / (weight_bytes * dimension))))
+    return max(2, min(_MAX_PARENT_ROWS, int(megabytes * 1e6 / (weight_bytes * dimension))))

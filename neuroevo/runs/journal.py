@@ -1,10 +1,9 @@
 """journal.bin of a run: the outcomes of the episodes that are over and that no checkpoint knows of yet.
 
-A record is a line of JSON, which says whose outcomes it has, when in the run they came, and how many numbers there are
-of each, and these numbers, little-endian: ids int64 [E], returns float64 [E], steps int64 [E], retries int64 [E] if
-they are counted, observation sums float64 [E, S], behaviors [E, B] in their own dtype. A run that is resumed asks for
-what it knows of a phase by the generation, the phase's name and a sum of what its episodes are, so that nothing is
-taken for the outcome of another episode, whichever checkpoint the run goes on from.
+A record is a line of JSON with the wall time of the run and the number of values of each outcome, and then these
+values, little-endian: digests [E, 16 bytes], returns float64 [E], steps int64 [E], retries int64 [E] if they are
+counted, observation sums float64 [E, S], behaviors [E, B] in their own dtype. An outcome is found by the digest of its
+episode, whichever checkpoint the run is resumed from.
 """
 
 from __future__ import annotations
@@ -13,22 +12,22 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from typing_extensions import override
 
 from neuroevo.core import version
-from neuroevo.core.episode import EpisodeResults
+from neuroevo.core.episode import DIGEST_BYTES, EpisodeResults
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.journal_file import JournalFile
 from neuroevo.runs.paths import JOURNAL
 from neuroevo.system.directory import Directory
-from neuroevo.training.journal import Journal, Part
+from neuroevo.training.journal import Journal
 
 log = logging.getLogger("neuroevo")
 _MOST_EPISODES = 10_000_000  # of a record
@@ -58,7 +57,7 @@ class RunJournal(Journal):
         """
         self._path = path = folder.path / JOURNAL
         self.seconds, self._opened = seconds, time.perf_counter()
-        self._known: dict[Part, list[EpisodeResults]] = {}
+        self._known: dict[bytes, tuple[EpisodeResults, int]] = {}  # by the episode's digest: results, place in them
         self._file: JournalFile | None = None
         owner = json.dumps([version.VERSION, origin], sort_keys=True).encode()
         if reference_batch is not None:
@@ -71,9 +70,9 @@ class RunJournal(Journal):
         problem = self._file.problem
         for record in self._file.records:
             try:
-                part, results, then = _decode(record)
+                digests, results, then = _decode(record)
                 self.seconds = max(self.seconds, then)
-                self._known.setdefault(part, []).append(results)
+                self._known.update((digest, (results, place)) for place, digest in enumerate(digests))
             except (ValueError, RecursionError) as error:
                 problem = f"has a record that is none: {error}"
         if problem is not None:
@@ -83,26 +82,30 @@ class RunJournal(Journal):
     @property
     def episodes(self) -> int:
         """How many outcomes are known from an earlier session."""
-        return sum(len(results) for parts in self._known.values() for results in parts)
+        return len(self._known)
 
     @override
-    def known(self, part: Part, problem_of: Callable[[EpisodeResults], str | None]) -> list[EpisodeResults]:
-        fitting = []
-        for results in self._known.pop(part, []):
-            problem = problem_of(results)
-            if problem is None:
-                fitting.append(results)
-            else:
-                log.warning("%s has a record that is none of this run: %s; it is played again", self._path, problem)
-        return fitting
+    def known(self, digests: Sequence[bytes]) -> list[EpisodeResults]:
+        found: dict[int, tuple[EpisodeResults, list[int], list[int]]] = {}  # by id() of the record's results
+        for index, digest in enumerate(digests):
+            if digest in self._known:
+                results, place = self._known[digest]
+                _, places, indices = found.setdefault(id(results), (results, [], []))
+                places.append(place)
+                indices.append(index)
+        for digest in digests:
+            self._known.pop(digest, None)
+        return [
+            replace(results.at(np.array(places)), ids=np.array(indices)) for results, places, indices in found.values()
+        ]
 
     @override
-    def add(self, part: Part, results: EpisodeResults) -> None:
+    def add(self, digests: Sequence[bytes], results: EpisodeResults) -> None:
         if self._file is None or not len(results):
             return
         try:
             now = self.seconds + time.perf_counter() - self._opened
-            if not self._file.append(_encode(part, results, now)):
+            if not self._file.append(_encode(digests, results, now)):
                 log.warning("%s is full; a run that is resumed plays what comes now again", self._path)
                 self._close()
         except OSError as error:
@@ -153,12 +156,9 @@ def open_journal(folder: RunFolder) -> RunJournal | None:
     return journal
 
 
-def _encode(part: Part, results: EpisodeResults, seconds: float) -> bytes:
+def _encode(digests: Sequence[bytes], results: EpisodeResults, seconds: float) -> bytes:
     behaviors = results.behaviors
     head = {
-        "generation": part.generation,
-        "phase": part.phase,
-        "digest": part.digest,
         "seconds": seconds,
         "episodes": len(results),
         "retries": results.retries is not None,
@@ -168,7 +168,7 @@ def _encode(part: Part, results: EpisodeResults, seconds: float) -> bytes:
         "failures": {str(place): text for place, text in enumerate(results.failures) if text},
     }
     arrays = [
-        np.asarray(results.ids, "<i8"),
+        np.frombuffer(b"".join(digests), np.uint8),
         np.asarray(results.returns, "<f8"),
         np.asarray(results.steps, "<i8"),
         *([] if results.retries is None else [np.asarray(results.retries, "<i8")]),
@@ -178,13 +178,13 @@ def _encode(part: Part, results: EpisodeResults, seconds: float) -> bytes:
     return b"".join([json.dumps(head).encode(), b"\n", *(array.tobytes() for array in arrays)])
 
 
-def _decode(record: bytes) -> tuple[Part, EpisodeResults, float]:
+def _decode(record: bytes) -> tuple[list[bytes], EpisodeResults, float]:
     """ValueError: it is not what _encode() makes."""
     first, _, data = record.partition(b"\n")
     head = json.loads(first)
     if not isinstance(head, dict):
         raise ValueError(f"its first line is {str(head)[:80]}, expected an object")
-    generation, episodes = _number(head, "generation", 1 << 62), _number(head, "episodes", _MOST_EPISODES)
+    episodes = _number(head, "episodes", _MOST_EPISODES)
     sums, width = _number(head, "sums", _MOST_NUMBERS), _number(head, "behaviors", _MOST_NUMBERS)
     dtype, failures, seconds = head.get("dtype"), head.get("failures"), head.get("seconds")
     if not isinstance(seconds, float) or not 0 <= seconds < _MOST_SECONDS:
@@ -202,18 +202,19 @@ def _decode(record: bytes) -> tuple[Part, EpisodeResults, float]:
         at += array.nbytes
         return array.astype(array.dtype.newbyteorder("="))
 
-    ids, returns, steps = read("<i8", episodes), read("<f8", episodes), read("<i8", episodes)
+    digests = read("|u1", episodes, DIGEST_BYTES)
+    returns, steps = read("<f8", episodes), read("<i8", episodes)
     retries = read("<i8", episodes) if head["retries"] else None
     observation_sums, behaviors = read("<f8", episodes, sums), read(dtype, episodes, width)
-    counts = [(ids, 0), (steps, 1), *([] if retries is None else [(retries, 0)])]
+    counts = [(steps, 1), *([] if retries is None else [(retries, 0)])]
     wrong = any((values < least).any() or (values > _MOST_STEPS).any() for values, least in counts)
     if at < len(data) or not np.isfinite(returns).all() or wrong:
         raise ValueError("its numbers are none of episodes that are over")
     texts = [failures.get(str(place), "") for place in range(episodes)]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a reason of a failure is not text")
-    part = Part(generation, str(head.get("phase")), str(head.get("digest")))
-    return part, EpisodeResults(ids, returns, steps, texts, observation_sums, behaviors, retries), seconds
+    results = EpisodeResults(np.arange(episodes), returns, steps, texts, observation_sums, behaviors, retries)
+    return [digest.tobytes() for digest in digests], results, seconds
 
 
 def _number(head: Mapping[str, Any], key: str, most: int) -> int:

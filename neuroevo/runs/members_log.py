@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from typing_extensions import override
 
+from neuroevo.algorithms.base import Played
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.core.genome import Center, Genome
@@ -18,14 +20,14 @@ from neuroevo.runs.members_format import IS_ROOT, IS_SEED, OF_ROOT, Record, pack
 from neuroevo.runs.paths import MEMBERS
 from neuroevo.system.appended_file import AppendedFile
 from neuroevo.system.directory import Directory
-from neuroevo.training.member_log import MemberLog, PlayedMembers
+from neuroevo.training.callback import Callback
 
 log = logging.getLogger("neuroevo")
 _FOR_BEHAVIORS = 0.75  # of the budget; parents, a tenth as large, are kept when it is used up
 
 
-class MembersLog(MemberLog):
-    """As the protocol neuroevo.training.member_log.MemberLog. What goes wrong with it is logged, and ends no run."""
+class MembersLog(Callback):
+    """Stores every population. What goes wrong with it is logged, and ends no run."""
 
     def __init__(self, folder: Directory, generation: int, budget: int):
         """Opens the file and cuts off what is to be played again.
@@ -48,15 +50,15 @@ class MembersLog(MemberLog):
             self._give_up(error)
 
     @override
-    def add(self, members: PlayedMembers) -> None:
+    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
         if self._file is None:
             return
         try:
             self._reader.refresh()
-            record = self._record(members)
+            record = self._record(generation, played, steps, novelties)
             data = pack(record)
             if self._file.size + len(data) > _FOR_BEHAVIORS * self._budget and record.behaviors is not None:
-                data = pack(self._record(members, behaviors=False))
+                data = pack(replace(record, behaviors=None))
             if self._file.size + len(data) <= self._budget:
                 self._file.append(data)
             elif not self._told:
@@ -64,7 +66,7 @@ class MembersLog(MemberLog):
                 log.warning(
                     "%s is full: members of generation %d are not kept (logging.members_megabytes is %g)",
                     self._path,
-                    members.generation,
+                    generation,
                     self._budget / 1e6,
                 )
         except (OSError, DiskError, UserError) as error:
@@ -85,13 +87,13 @@ class MembersLog(MemberLog):
             with suppress(OSError):
                 file.close()
 
-    def _record(self, members: PlayedMembers, behaviors: bool = True) -> Record:
-        count, generation = len(members.genomes), members.generation
+    def _record(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> Record:
+        count = len(played.genomes)
         parents, seeds, scales = np.zeros((count, 2), np.int32), np.zeros(count, np.int64), np.zeros(count, np.float32)
         kinds, spreads = np.zeros(count, np.int8), dict[Center, int]()
         roots: dict[Genome, int] = {}
         used: dict[Genome, tuple[int, int] | None] = {}
-        for i, genome in enumerate(members.genomes):
+        for i, genome in enumerate(played.genomes):
             parent, mutation = genome.parent, genome.mutation
             if parent is not None and mutation is not None:
                 if parent not in used:
@@ -103,20 +105,20 @@ class MembersLog(MemberLog):
                 parents[i] = IS_ROOT, roots.setdefault(genome, len(roots))
             else:
                 parents[i], seeds[i] = (IS_SEED, 0), genome.root
-        own = {genome: (generation, i) for i, genome in reversed(list(enumerate(members.genomes)))}
+        own = {genome: (generation, i) for i, genome in reversed(list(enumerate(played.genomes)))}
         self._known = {**own, **used}
-        kept = _compact(members.behaviors) if behaviors and members.behaviors is not None else None
+        kept = None if played.behaviors is None else _compact(played.behaviors)
         return Record(
             generation,
             parents,
             seeds,
             scales,
             kinds,
-            members.fitness,
-            members.steps,
+            played.fitness,
+            steps,
             tuple(roots),
             kept,
-            members.novelties,
+            novelties,
             tuple(center.name for center in spreads),
         )
 

@@ -19,6 +19,7 @@ from neuroevo.runs.members_log import open_members
 from neuroevo.runs.trackers import trackers_of
 from neuroevo.training import loop
 from neuroevo.training.callback import AnyCallback, Callbacks
+from neuroevo.training.journal import JournaledEvaluator
 from neuroevo.training.state import TrainState, spent
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def make_evaluator(
         threads=config.hardware.threads,
         lanes=config.hardware.lanes,
         slots=config.hardware.slots,
+        cache_megabytes=config.hardware.cache_megabytes,
         engine=config.hardware.engine,
         behavior=behavior or config.recorded_behavior,
         kind=config.algorithm.mutation_kind,
@@ -110,7 +112,7 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if isinstance(config.algorithm.mutation_kind, LowRank):
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
-    for key in ("lanes", "slots", "engine"):
+    for key in ("lanes", "slots", "cache_megabytes", "engine"):
         value = getattr(config.hardware, key)
         if value != getattr(Hardware(), key):
             instead = "; env.options.lanes is how many episodes are played side by side" if key == "lanes" else ""
@@ -174,6 +176,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         kind=config.algorithm.mutation_kind,
         lanes=hardware.lanes,
         slots=hardware.slots,
+        cache_megabytes=hardware.cache_megabytes,
         engine=hardware.engine,
         origin=origin(),
         modules=kept_modules(),
@@ -228,12 +231,15 @@ def run(
     """
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
-    callback, ended = Callbacks([*callbacks, *trackers_of(config)]), None
     journal, members = open_journal(folder), open_members(folder)
+    listeners = [*callbacks, *trackers_of(config), *([] if members is None else [members])]
+    callback, ended = Callbacks(listeners), None
+    if journal is not None:
+        evaluator = JournaledEvaluator(evaluator, journal)
     try:
         callback.begin(config, folder.path, folder.state.generation)
         state = folder.state if journal is None else replace(folder.state, seconds=journal.seconds)
-        generations = loop.train(config.algorithm, evaluator, config.training, state, callback, journal, members)
+        generations = loop.train(config.algorithm, evaluator, config.training, state, callback)
         for state, records in generations:
             if folder.add(state, records, members.flush if members is not None else None) and journal is not None:
                 journal.empty()

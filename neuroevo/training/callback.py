@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
 from typing_extensions import override
 
+from neuroevo.algorithms.base import Played
 from neuroevo.config.schema import Config
 from neuroevo.training.record import Record
 
@@ -43,6 +45,16 @@ class Callback:
             finished: Number of the phase's episodes that are over.
             steps: Of those that ended since the phase began, whose rate this is for: an episode that a resumed run
                 knows, or that was tested beside the generations before, is not among them.
+        """
+
+    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
+        """Called when a generation's population and validation are over, before anything of it is written.
+
+        Args:
+            generation: The generation's number.
+            played: The population, with behaviors if they are recorded.
+            steps: Steps of all episodes of each genome, int64 [N].
+            novelties: Of each genome, float64 [N], NaN where its behavior is unknown; None if it is not measured.
         """
 
     def generation(self, record: Record) -> None:
@@ -96,6 +108,11 @@ class Callbacks(Callback):
     def progress(self, finished: int, steps: int) -> None:
         for each in self._all:
             each.progress(finished, steps)
+
+    @override
+    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
+        for each in self._all:
+            each.population(generation, played, steps, novelties)
 
     @override
     def generation(self, record: Record) -> None:

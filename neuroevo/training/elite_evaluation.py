@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from neuroevo.config.schema import Training
 from neuroevo.core.arrays import Checked, check_array
-from neuroevo.core.episode import Episode, EpisodeResults, Outcomes, first_of
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes, first_of
 from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.system.statistics import summarize
-from neuroevo.training.journal import TEST, Journal, Part, Playing, part_of
 from neuroevo.training.record import EvaluationRecord, GenerationRecord, Record, with_retries
 
 
@@ -83,18 +82,15 @@ class EliteEvaluations:
         evaluator: Evaluator,
         training: Training,
         pending: Iterable[PendingEvaluation] = (),
-        journal: Journal | None = None,
     ):
-        """Continues the pending evaluations of a checkpoint.
+        """Continue the pending evaluations of a checkpoint.
 
         Args:
             evaluator: Plays the test episodes.
             training: Says how many test episodes an elite plays, and the run's seed.
             pending: Evaluations to continue, oldest first; only their episodes that are not over are played.
-            journal: Knows of more episodes that are, and notes the others; None: there is none.
         """
         self._evaluator, self._training = evaluator, training
-        self._journal = None if journal is None else _OfTests(journal)
         self._playing: deque[_Playing] = deque()
         for each in pending:
             self._continue(each)
@@ -115,7 +111,7 @@ class EliteEvaluations:
             Their complete records, oldest first. An evaluation that is over waits for older ones that are not.
         """
         complete = []
-        while self._playing and not self._playing[0].episodes.batch.left:
+        while self._playing and not self._playing[0].batch.left:
             complete.append(self._playing.popleft().record())
         return complete
 
@@ -127,7 +123,16 @@ class EliteEvaluations:
             on_progress: Called with the number of finished episodes and their steps.
         """
         begun, oldest = time.perf_counter(), self._playing[0]
-        oldest.episodes.wait(on_progress, seconds)
+        known = len(oldest.batch.steps) - len(oldest.missing.steps)
+        if oldest.steps_before is None:
+            oldest.steps_before = int(oldest.missing.steps.sum())
+        before = oldest.steps_before
+
+        def report(finished: int, steps: int) -> None:
+            if on_progress is not None:
+                on_progress(known + finished, max(steps - before, 0))
+
+        self._evaluator.wait(oldest.missing, report, seconds)
         oldest.seconds += time.perf_counter() - begun
 
     @property
@@ -138,35 +143,27 @@ class EliteEvaluations:
     @property
     def episodes(self) -> int:
         """Number of episodes of the oldest evaluation."""
-        return len(self._playing[0].episodes.batch.steps)
+        return len(self._playing[0].batch.steps)
 
     def _continue(self, pending: PendingEvaluation) -> None:
-        """Has the evaluator play the episodes of an evaluation that are not over."""
-        record = pending.record
-        seeds = draw_seeds(len(pending.steps), self._training.seed, record.generation, Purpose.TEST_EPISODES)
-        episodes = [Episode(record.elite, seed, 0, record.normalizer) for seed in seeds]
-        priority = elite_evaluation_priority(record.generation)
-        part = None if self._journal is None else part_of(record.generation, TEST, episodes)
-        playing = Playing(self._evaluator, episodes, priority, [_results(pending)], self._journal, part)
-        self._playing.append(_Playing(record, playing))
+        """Submit the episodes of an evaluation that are not over."""
+        record, count = pending.record, len(pending.steps)
+        seeds = draw_seeds(count, self._training.seed, record.generation, Purpose.TEST_EPISODES)
+        batch, missing = Batch(count), np.flatnonzero(pending.steps == 0)
+        batch.book(_known(pending))
+
+        def book(results: EpisodeResults) -> None:
+            nothing = np.zeros((len(results), 0))
+            own = replace(results, ids=missing[results.ids], observation_sums=nothing, behaviors=nothing)
+            batch.book(own)
+
+        episodes = [Episode(record.elite, seeds[i], 0, record.normalizer) for i in missing]
+        played = self._evaluator.submit(episodes, elite_evaluation_priority(record.generation), book)
+        self._playing.append(_Playing(record, batch, played))
 
 
-class _OfTests:
-    """A journal without what only populations' episodes are asked for. As the protocol Journal."""
-
-    def __init__(self, journal: Journal):
-        self._journal = journal
-
-    def known(self, part: Part, problem_of: Callable[[EpisodeResults], str | None]) -> Sequence[EpisodeResults]:
-        return self._journal.known(part, problem_of)
-
-    def add(self, part: Part, results: EpisodeResults) -> None:
-        nothing = np.zeros((len(results), 0))
-        self._journal.add(part, replace(results, observation_sums=nothing, behaviors=nothing))
-
-
-def _results(pending: PendingEvaluation) -> EpisodeResults:
-    """Return the known results of an evaluation's episodes."""
+def _known(pending: PendingEvaluation) -> EpisodeResults:
+    """Return the results of an evaluation's finished episodes."""
     over = np.flatnonzero(pending.steps)
     failures = [pending.failures.get(str(index), "") for index in over]
     nothing = np.zeros((len(over), 0))
@@ -179,17 +176,21 @@ class _Playing:
 
     Attributes:
         generation: Its record, without the evaluation.
-        episodes: All of them.
+        batch: All of its episodes.
+        missing: The evaluator's batch of those that were not over when it was submitted.
         seconds: Wall time in which nothing else was waited for.
+        steps_before: Steps of `missing` before it was waited for; None before that.
     """
 
     generation: GenerationRecord
-    episodes: Playing
+    batch: Batch
+    missing: Batch
     seconds: float = 0.0
+    steps_before: int | None = None
 
     def pending(self) -> PendingEvaluation:
         """Return the evaluation in its current state."""
-        batch = self.episodes.batch
+        batch = self.batch
         failures = {str(index): batch.failures[index] for index in sorted(batch.failures)}
         metrics = with_retries(self.generation.extra_metrics, batch.retries)
         record = replace(self.generation, extra_metrics=metrics)

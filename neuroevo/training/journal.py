@@ -1,155 +1,127 @@
-"""Episodes that are played once: their outcomes are noted as they come, and known again where a run goes on."""
+"""Play no episode twice: an evaluator that keeps outcomes as they come, and knows them where a run is resumed.
+
+The outcome of an episode depends on the episode alone, so outcomes are kept by the episode's digest.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import struct
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from typing import Protocol
 
 import numpy as np
 
-from neuroevo.core.episode import Batch, Episode, EpisodeResults, Outcomes
-from neuroevo.core.evaluator import Evaluator, Progress
+from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
+from neuroevo.core.evaluator import Evaluator, Progress, Weights, Work
 
-TEST = "test"  # the phase of which neither sums nor behaviors are noted
-_NUMBERS = struct.Struct("<Qq")  # of an episode: its seed and its cut-off
-
-
-@dataclass(frozen=True)
-class Part:
-    """Episodes of a run that belong together.
-
-    Attributes:
-        generation: Their generation's number.
-        phase: "population", "validation" or "test".
-        digest: SHA-256 sum, in hexadecimal digits, of what the episodes are: genomes, seeds, cut-offs and normalizers.
-    """
-
-    generation: int
-    phase: str
-    digest: str
+log = logging.getLogger("neuroevo")
 
 
 class Journal(Protocol):
-    """Keeps outcomes of episodes until a checkpoint has what follows from them."""
+    """Storage of outcomes of episodes until a checkpoint has what follows from them."""
 
-    def known(self, part: Part, problem_of: Callable[[EpisodeResults], str | None]) -> Sequence[EpisodeResults]:
-        """What was noted of a part in an earlier session; ids are indices in the part.
+    def known(self, digests: Sequence[bytes]) -> Sequence[EpisodeResults]:
+        """Take the outcomes that an earlier session has stored.
 
         Args:
-            part: The part.
-            problem_of: Says of what was noted why it cannot be of this part; None: it can. What cannot is left out.
+            digests: Of episodes, [N].
+
+        Returns:
+            What is known; ids are indices in the digests, each at most once.
         """
 
-    def add(self, part: Part, results: EpisodeResults) -> None:
-        """Notes what has come of a part; ids are indices in it."""
+    def add(self, digests: Sequence[bytes], results: EpisodeResults) -> None:
+        """Store outcomes.
+
+        Args:
+            digests: Of the episodes, [E].
+            results: Of the same episodes, in the same order.
+        """
 
 
-def part_of(generation: int, phase: str, episodes: Sequence[Episode]) -> Part:
-    """Names the episodes of a phase.
+class JournaledEvaluator:
+    """An evaluator that stores outcomes in a journal, and plays only what the journal does not know.
 
     Args:
-        generation: Its number.
-        phase: "population", "validation" or "test".
-        episodes: All of the phase, in order.
-    """
-    digest = hashlib.sha256()
-    for normalizer in dict.fromkeys(episode.normalizer for episode in episodes):
-        if normalizer is not None:
-            digest.update(normalizer.mean.tobytes() + normalizer.std.tobytes())
-    for episode in episodes:
-        digest.update(episode.genome.digest + _NUMBERS.pack(episode.seed, episode.max_steps))
-    return Part(generation, phase, digest.hexdigest())
-
-
-class Playing:
-    """Episodes at play, as far as nothing is known of them yet.
-
-    Attributes:
-        batch: All of the episodes.
-        missing: int64 [M], indices of those that were not known and are played.
+        evaluator: Plays the episodes; the caller closes it.
+        journal: Stores their outcomes.
     """
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        episodes: Sequence[Episode],
-        priority: int,
-        known: Sequence[EpisodeResults] = (),
-        journal: Journal | None = None,
-        part: Part | None = None,
-    ):
-        """Submits the episodes of which nothing is known.
+    def __init__(self, evaluator: Evaluator, journal: Journal):
+        self._evaluator, self._journal = evaluator, journal
+        self._missing: dict[Batch, Batch] = {}  # of batches with known episodes: the batch of the others
+        self.frame_skip, self.observation_size = evaluator.frame_skip, evaluator.observation_size
+        self.device = evaluator.device
 
-        Args:
-            evaluator: Plays them.
-            episodes: All of the part.
-            priority: As Evaluator.submit() takes it.
-            known: What is known without the journal.
-            journal: Knows more, and gets what comes; None: there is none.
-            part: What the journal calls them.
-        """
-        self._evaluator, self._journal, self._part = evaluator, journal, part
-        noted = () if journal is None or part is None else journal.known(part, self._problem_of)
-        before = Batch(len(episodes))
-        for results in (*known, *noted):
-            _book_once(before, results)
-        self.missing: np.ndarray = np.flatnonzero(~before.is_over)
-        self._steps_before: int | None = None  # of what was played when it was waited for first
-        if before.over:
-            self.batch = before
-            self._played = evaluator.submit([episodes[i] for i in self.missing], priority, self._book)
-        else:  # one batch is enough: behaviors may take much memory
-            self.batch = self._played = evaluator.submit(episodes, priority, self._note)
+    @property
+    def weights(self) -> Weights:
+        """The weights of its networks."""
+        return self._evaluator.weights
 
-    def wait(self, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
-        """Waits until all are over, or the time is; as Evaluator.wait().
+    def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
+        """Submit the episodes that the journal does not know; see the protocol Evaluator."""
+        digests = [episode.digest for episode in episodes]
 
-        Progress has all episodes that are over, but only the steps since the first time that they were waited for: what
-        was known before, or was played beside something else, took none of this time.
-        """
-        known = len(self.batch.steps) - len(self.missing)
-        if self._steps_before is None:
-            self._steps_before = int(self._played.steps.sum())
-        before = self._steps_before
+        def store(results: EpisodeResults) -> None:
+            self._journal.add([digests[i] for i in results.ids], results)
+            if on_results is not None:
+                on_results(results)
 
-        def tell(finished: int, steps: int) -> None:
+        known = [each for each in self._journal.known(digests) if self._fits(each)]
+        if not known:
+            return self._evaluator.submit(episodes, priority, store)
+        batch = Batch(len(episodes), on_results=on_results)
+        for results in known:
+            batch.book(results)
+        missing = np.flatnonzero(~batch.is_over)
+
+        def book(results: EpisodeResults) -> None:
+            own = replace(results, ids=missing[results.ids])
+            self._journal.add([digests[i] for i in own.ids], own)
+            batch.book(own)
+
+        self._missing[batch] = self._evaluator.submit([episodes[i] for i in missing], priority, book)
+        return batch
+
+    def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
+        """Wait for a batch; the steps that on_progress receives leave out the episodes that the journal knew."""
+        missing = self._missing.get(batch, batch)
+        known = len(batch.steps) - len(missing.steps)
+
+        def report(finished: int, steps: int) -> None:
             if on_progress is not None:
-                on_progress(known + finished, steps - before)
+                on_progress(known + finished, steps)
 
-        self._evaluator.wait(self._played, tell, seconds)
-        return self.batch.outcomes
+        self._evaluator.wait(missing, report, seconds)
+        if not batch.left:
+            self._missing.pop(batch, None)
+        return batch.outcomes
 
-    def _problem_of(self, results: EpisodeResults) -> str | None:
-        """Why results are of another environment or another algorithm, whoever wrote them."""
+    def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
+        """Play episodes: submit(), then wait()."""
+        return self.wait(self.submit(episodes), on_progress)
+
+    def work(self) -> Work:
+        """Return what the evaluator has done; known episodes are not part of it."""
+        return self._evaluator.work()
+
+    def close(self) -> None:
+        """Close the evaluator."""
+        self._evaluator.close()
+
+    def _fits(self, results: EpisodeResults) -> bool:
+        """Return whether outcomes have the form of this evaluator's, and warn if not: the file may be forged."""
         like = self._evaluator.submit([]).behaviors  # [0, B]
-        sums, behaviors = results.observation_sums.shape[1], results.behaviors
+        shape, dtype = (0, results.behaviors.dtype) if like is None else (like.shape[1], like.dtype)
+        sums = results.observation_sums.shape[1]
         most = 1 + 2 * self._evaluator.observation_size
-        if sums not in (0, most):
-            return f"of observations it has {sums} sums, expected {most}, or none"
-        if self._part is not None and self._part.phase == TEST:
-            like = None  # nobody asks for it
-        expected = 0 if like is None else like.shape[1]
-        if behaviors.shape[1] != expected or (like is not None and behaviors.dtype != like.dtype):
-            of = "" if like is None else f" of {like.dtype}"
-            return f"a behavior has {behaviors.shape[1]} numbers of {behaviors.dtype}, expected {expected}{of}"
-        return None
-
-    def _book(self, results: EpisodeResults) -> None:
-        own = replace(results, ids=self.missing[results.ids])
-        self.batch.book(own)
-        self._note(own)
-
-    def _note(self, results: EpisodeResults) -> None:
-        if self._journal is not None and self._part is not None:
-            self._journal.add(self._part, results)
-
-
-def _book_once(batch: Batch, results: EpisodeResults) -> None:
-    """Books the results of episodes of a batch that are not over."""
-    ids, first = np.unique(results.ids, return_index=True)
-    new = first[(ids >= 0) & (ids < len(batch.steps))]
-    batch.book(results.at(new[~batch.is_over[results.ids[new]]]))
+        if sums in (0, most) and results.behaviors.shape[1] == shape and results.behaviors.dtype == dtype:
+            return True
+        log.warning(
+            "the journal has outcomes of another run: %d sums of observations and behaviors of %d numbers of %s, "
+            "expected 0 or %d sums and %d numbers of %s; these episodes are played again",
+            *(sums, results.behaviors.shape[1], results.behaviors.dtype, most, shape, dtype),
+        )
+        return False

@@ -6,18 +6,17 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from neuroevo.algorithms.base import Algorithm
+from neuroevo.algorithms.base import Algorithm, Played
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import Training
+from neuroevo.core.episode import Outcomes
 from neuroevo.core.errors import SimulationError
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
 from neuroevo.training.callback import Callback
 from neuroevo.training.elite_evaluation import EliteEvaluations, episode_priority
-from neuroevo.training.journal import Journal
-from neuroevo.training.member_log import MemberLog, PlayedMembers
-from neuroevo.training.phase import Phase, play_phase, population_seeds, validation_seeds
-from neuroevo.training.record import ARCHIVE, GenerationRecord, Record, checked_metrics, with_retries
+from neuroevo.training.phase import play_phase, played_by, population_seeds, validation_seeds
+from neuroevo.training.record import ARCHIVE, GenerationRecord, PhaseRecord, Record, checked_metrics, with_retries
 from neuroevo.training.state import TrainState, spent, start
 
 
@@ -27,8 +26,6 @@ def train(
     training: Training,
     state: TrainState | None = None,
     callback: Callback | None = None,
-    journal: Journal | None = None,
-    members: MemberLog | None = None,
 ) -> Iterator[tuple[TrainState, list[Record]]]:
     """Run generations until a budget is spent or the target is reached, then wait for all elites' evaluations.
 
@@ -41,9 +38,7 @@ def train(
         evaluator: Plays the episodes. The caller closes it.
         training: Episodes, budgets and the seed.
         state: Where to go on from; None for the start.
-        callback: Hears of each phase and its progress.
-        journal: Knows episodes that were over before the run was resumed, and notes the others; None: there is none.
-        members: Keeps the members of every generation; None: nobody does.
+        callback: Receives each phase, its progress, and each population that has played.
 
     Yields:
         The state after each generation and the records that became complete, oldest first: later than their
@@ -58,7 +53,7 @@ def train(
     state = start(algorithm, training) if state is None else state
     callback = callback or Callback()
     clock = _Clock(state.seconds)
-    evaluations = EliteEvaluations(evaluator, training, state.pending, journal)
+    evaluations = EliteEvaluations(evaluator, training, state.pending)
     announced = -1
 
     def wait(state: TrainState) -> tuple[TrainState, list[Record]]:
@@ -79,7 +74,7 @@ def train(
             state = waited[0]
         if spent(state, training) is not None:
             break
-        state, record = _run_generation(algorithm, evaluator, training, state, callback, clock, journal, members)
+        state, record = _run_generation(algorithm, evaluator, training, state, callback, clock)
         evaluations.submit(record)
         complete = evaluations.take_complete()
         yield (state := _after(state, evaluations, complete, training)), complete
@@ -132,50 +127,46 @@ def _run_generation(
     state: TrainState,
     callback: Callback,
     clock: _Clock,
-    journal: Journal | None,
-    members: MemberLog | None,
 ) -> tuple[TrainState, GenerationRecord]:
-    """Plays population and validation of one generation; returns the state after it and its record."""
+    """Play population and validation of one generation; return the state after it and its record."""
     generation, started, before = state.generation, time.perf_counter(), evaluator.work()
     statistics = state.observation_statistics
     normalizer = None if statistics is None else statistics.normalizer(generation, evaluator.observation_size)
 
-    def play(name: str, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]) -> Phase:
+    def play(
+        name: str, genomes: Sequence[Genome], seeds: Sequence[Sequence[int]]
+    ) -> tuple[Outcomes, PhaseRecord, Played]:
         if any(seeds):
             callback.phase(generation, name, sum(map(len, seeds)))
         limit, priority = state.max_episode_steps, episode_priority(generation)
         try:
-            return play_phase(
-                evaluator, genomes, seeds, limit, normalizer, priority, callback.progress, journal, (generation, name)
-            )
+            outcomes, record = play_phase(evaluator, genomes, seeds, limit, normalizer, priority, callback.progress)
+            return outcomes, record, played_by(genomes, outcomes)
         except SimulationError as error:
             raise SimulationError(f"{name} of generation {generation}: {error}") from None
 
     genomes = algorithm.ask(state.algorithm, evaluator.weights)
-    population = play("population", genomes, population_seeds(training, generation, len(genomes)))
-    played = population.played if algorithm.behavior is not None else replace(population.played, behaviors=None)
-    told = algorithm.tell(state.algorithm, played, evaluator.weights)
+    outcomes, population, played = play("population", genomes, population_seeds(training, generation, len(genomes)))
+    asked = played if algorithm.behavior is not None else replace(played, behaviors=None)
+    told = algorithm.tell(state.algorithm, asked, evaluator.weights)
     candidates = algorithm.candidates(told)
-    validation = play("validation", candidates, validation_seeds(training, generation, len(candidates)))
-    told = algorithm.tell_validation(told, validation.played)
+    seeds = validation_seeds(training, generation, len(candidates))
+    validation_outcomes, validation, validated = play("validation", candidates, seeds)
+    told = algorithm.tell_validation(told, validated)
     elite = algorithm.elite(told)
-    steps = population.played.steps + validation.played.steps
-
-    if members is not None:
-        own_steps = population.outcomes.steps.reshape(len(genomes), -1).sum(axis=1)
-        played, novel = population.played, algorithm.novelties(state.algorithm, population.played)
-        members.add(PlayedMembers(generation, genomes, played.fitness, own_steps, played.behaviors, novel))
+    steps_of_each = outcomes.steps.reshape(len(genomes), -1).sum(axis=1)
+    callback.population(generation, played, steps_of_each, algorithm.novelties(state.algorithm, played))
     seconds, done = time.perf_counter() - started, evaluator.work()
     after = replace(
         state,
         algorithm=told,
         generation=generation + 1,
         max_episode_steps=parse_max_episode_steps(training.max_episode_steps).following(
-            state.max_episode_steps, population.outcomes.steps
+            state.max_episode_steps, outcomes.steps
         ),
-        steps=state.steps + steps,
+        steps=state.steps + played.steps + validated.steps,
         seconds=clock.seconds(),
-        observation_statistics=None if statistics is None else statistics.after(population.outcomes.observation_sums),
+        observation_statistics=None if statistics is None else statistics.after(outcomes.observation_sums),
     )
     metrics = checked_metrics(f"metrics() of {type(algorithm).__name__}", algorithm.metrics(state.algorithm, told))
     archive = algorithm.archive(told)
@@ -185,16 +176,16 @@ def _run_generation(
         generation=generation,
         max_episode_steps=state.max_episode_steps,
         elite=elite,
-        fitness=population.played.fitness,
-        validation_mean=float(validation.played.fitness[candidates.index(elite)]) if elite in candidates else None,
-        population=population.record,
-        validation=validation.record,
+        fitness=played.fitness,
+        validation_mean=float(validated.fitness[candidates.index(elite)]) if elite in candidates else None,
+        population=population,
+        validation=validation,
         steps_total=after.steps,
         frames_total=after.steps * evaluator.frame_skip,
         seconds_total=after.seconds,
         steps_per_s=(done.steps - before.steps) / seconds,
         idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
-        extra_metrics=with_retries(metrics, population.outcomes.retries, validation.outcomes.retries),
+        extra_metrics=with_retries(metrics, outcomes.retries, validation_outcomes.retries),
         normalizer=normalizer,
     )
     return after, record

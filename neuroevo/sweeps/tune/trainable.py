@@ -165,9 +165,7 @@ class Trainable(tune.Trainable):
         self._folder = folder.open(self._command, extra)
         self._test = {}
         self._members = open_members(folder)
-        self._generations = loop.train(
-            config.algorithm, self._evaluator, config.training, folder.state, members=self._members
-        )
+        self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state, self._members)
         log.info("a trial on the %s, from generation %d", known.device, folder.state.generation)
 
     def _make_evaluator(self, config: Config, reference_batch: np.ndarray | None) -> AnyEvaluator:

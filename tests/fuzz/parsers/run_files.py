@@ -19,7 +19,7 @@ from unittest.mock import patch
 import numpy as np
 
 from neuroevo.config.signature import SIGNATURE, Signed, Unsigned, check_signature, write_signature
-from neuroevo.core.episode import EpisodeResults
+from neuroevo.core.episode import DIGEST_BYTES, EpisodeResults
 from neuroevo.core.genome import Genome
 from neuroevo.core.named_code import NamedCode
 from neuroevo.runs.checkpoint import CheckpointError, from_bytes, to_bytes
@@ -34,7 +34,6 @@ from neuroevo.runs.paths import CSV, ELITES, JOURNAL, METRICS
 from neuroevo.system.directory import Directory
 from neuroevo.system.reading import parse_json
 from neuroevo.system.user_key import sign
-from neuroevo.training.journal import Part
 from tests.fuzz.parsers.target import Target
 from tests.runs.test_checkpoint import same
 from tests.support.runs import new_run
@@ -150,7 +149,7 @@ def _journal(data: bytes) -> None:
         records = struct.pack("<II", len(records), zlib.crc32(records)) + records
     with Directory(_FOLDER) as folder:
         journal = RunJournal(folder, {}, None)
-        journal.add(_PART, _RESULTS)  # so that the file has its first line
+        journal.add(_DIGESTS, _RESULTS)  # so that the file has its first line
         journal.close()
         path = _FOLDER / JOURNAL
         head = path.read_bytes().split(b"\n", 1)[0] + b"\n"
@@ -165,26 +164,26 @@ def _journal(data: bytes) -> None:
         path.unlink(missing_ok=True)
     for record in kept:
         try:
-            part, results, seconds = _decode(record)
+            digests, results, seconds = _decode(record)
         except ValueError as error:
             assert str(error)
             continue
-        again, same_results, then = _decode(_encode(part, results, seconds))
-        assert (again, then) == (part, seconds) and same(same_results.ids, results.ids)
+        again, same_results, then = _decode(_encode(digests, results, seconds))
+        assert (again, then) == (digests, seconds) and same(same_results.ids, results.ids)
         assert list(same_results.failures) == list(results.failures) and same(same_results.behaviors, results.behaviors)
 
 
-_PART = Part(3, "population", "0" * 64)
 _RESULTS = EpisodeResults(
     np.arange(3), np.array([1.5, -2, 0]), np.array([4, 5, 6]), ["", "it fell", ""], np.ones((3, 5)), np.ones((3, 2))
 )
+_DIGESTS = [bytes([number] * DIGEST_BYTES) for number in range(len(_RESULTS))]
 
 
 def _journals() -> list[bytes]:
     counted = EpisodeResults(
         np.arange(2), np.zeros(2), np.ones(2, int), ["", ""], np.ones((2, 0)), np.ones((2, 4), np.uint8), np.arange(2)
     )
-    records = [_encode(_PART, results, 2.5) for results in (_RESULTS, counted)]
+    records = [_encode(_DIGESTS[: len(results)], results, 2.5) for results in (_RESULTS, counted)]
     whole = b"".join(struct.pack("<II", len(record), zlib.crc32(record)) + record for record in records)
     return [b"\0" + whole, *(b"\1" + record for record in records)]
 
