@@ -91,13 +91,6 @@ def novelty(behaviors: np.ndarray, archive: Archive, k: int, *, peers: bool) -> 
 
 
 def mean_and_highest(novelties: np.ndarray) -> tuple[float, float]:
-    """Return the mean and the highest of the known novelties, both 0 if none is known.
-
-    Args:
-        novelties: float64 [N], NaN where unknown.
-
-    Returns:
-        The mean and the highest.
-    """
+    """Return the mean and the highest of novelties [N] that are not NaN, both 0 where there are none."""
     found = novelties[~np.isnan(novelties)]
     return (float(found.mean()), float(found.max())) if found.size else (0.0, 0.0)

@@ -116,15 +116,7 @@ def value_at(schedule: Schedule, generation: int, steps: int) -> float:
 
 
 def scale_at(schedule: Schedule, state: State) -> float:
-    """Return the scale of a generation's mutations, a value that float32 represents exactly.
-
-    Args:
-        schedule: The setting, such as sigma.
-        state: The state before the generation.
-
-    Returns:
-        The value at the state's generation and steps.
-    """
+    """Return the value of a setting such as sigma in the generation after a state, as float32 represents it."""
     return float(np.float32(value_at(schedule, state.generation, state.steps)))
 
 

@@ -143,7 +143,7 @@ def test_a_member_of_evolution_strategies_plays_without_its_checkpoint(es):
     with Inspection([es]) as inspection:
         assert not (es / "checkpoints" / "generation-000002.ckpt").exists()
         played = inspection.stage.play(0, Member(2, 3, 0))
-        assert played["same"] is True and played["genome"]["base"].startswith("sha256:")
+        assert played["same"] is True and played["genome"]["root"].startswith("sha256:")
         assert inspection.answer("generation/0/2")["center"] is True
         assert inspection.answer("family/0/2/3")["line"][0]["offspring"] == 0
         assert inspection.answer("ancestors/0/0")["ancestors"] == []
