@@ -381,7 +381,7 @@ def test_the_engines_and_the_lane_runner_play_the_same(name, lanes, slots, threa
 def test_normalizers_are_set_beside_the_lanes(threads, engine):
     name, (network, _) = "InvertedPendulum-v5", TASKS["InvertedPendulum-v5"]
     with LocalEvaluator(name, network, lanes=2, slots=2, threads=2, device="cpu", engine=engine) as evaluator:
-        pool, over = evaluator._pipeline.pool, threading.Event()
+        pool, over = evaluator._parts[0], threading.Event()
 
         def set_others():
             number = 1_000_000
