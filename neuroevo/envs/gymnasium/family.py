@@ -27,15 +27,18 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import CountOrZero, Positive, Threads, settings
+from neuroevo.core.user_module import current_folder
 from neuroevo.envs.family import EnvFamily
 from neuroevo.envs.names import reward_threshold
 from neuroevo.system.cores import usable_cores
+from neuroevo.system.safe_path import safe_variables
 
 _PREFIX = "gymnasium:"
 _ALL_BUT_EQUAL = 0.9999  # how alike names are of which one lacks the prefix
 _START = "import sys; sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
-_SAY_FPS = """import json, sys
+_SAY_FPS = """import sys
 sys.path[:] = sys.argv[3:]
+import json
 import gymnasium
 env = gymnasium.make(sys.argv[1], **json.loads(sys.argv[2]))
 print("", float(env.metadata["render_fps"]), sep="\\n")"""
@@ -143,7 +146,12 @@ class GymnasiumFamily(EnvFamily):
         command = [sys.executable, "-c", _SAY_FPS, *arguments]
         try:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=given.timeout
+                command,
+                env={**os.environ, **safe_variables()},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=given.timeout,
             )
             fps = float(done.stdout.splitlines()[-1])  # the module may print before
         except (subprocess.TimeoutExpired, LookupError, ValueError):
@@ -165,7 +173,7 @@ def registered(env_id: str) -> bool:
 
 def _path(name: str) -> list[str]:
     """Where a process looks for modules: where this one does, and in the current folder if the name has a module."""
-    folder = os.getcwd()
+    folder = current_folder()
     own = [folder] if ":" in name.removeprefix(_PREFIX) else []
     return list(dict.fromkeys([*(entry or folder for entry in sys.path), *own]))
 
