@@ -15,8 +15,10 @@ def python_command(code: str) -> tuple[str, ...]:
     """Return the command of a Python process that does not look for modules in the current folder.
 
     Args:
-        code: What it runs.
+        code: What it runs, in which sys is imported.
     """
+    if sys.version_info >= (3, 11):  # Python 3.13 imports linecache before it runs the code
+        return sys.executable, "-P", "-c", f"import sys; {code}"
     return sys.executable, "-c", f"import sys; sys.path[:] = filter(None, sys.path); {code}"
 
 

@@ -31,12 +31,12 @@ from neuroevo.core.user_module import current_folder
 from neuroevo.envs.family import EnvFamily
 from neuroevo.envs.names import reward_threshold
 from neuroevo.system.cores import usable_cores
-from neuroevo.system.safe_path import safe_variables
+from neuroevo.system.safe_path import python_command, safe_variables
 
 _PREFIX = "gymnasium:"
 _ALL_BUT_EQUAL = 0.9999  # how alike names are of which one lacks the prefix
-_START = "import sys; sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
-_SAY_FPS = """import sys
+_START = "sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
+_SAY_FPS = """
 sys.path[:] = sys.argv[3:]
 import json
 import gymnasium
@@ -105,7 +105,7 @@ class GymnasiumFamily(EnvFamily):
         """The id, its keywords, and the command that starts a worker. UserError: there is no Python."""
         if not sys.executable:
             raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
-        command = [sys.executable, "-c", _START, *_path(name)]
+        command = [*python_command(_START), *_path(name)]
         given = GymnasiumOptions(**options)
         return (
             f"id={name.removeprefix(_PREFIX)}",
@@ -143,7 +143,7 @@ class GymnasiumFamily(EnvFamily):
         """
         given = GymnasiumOptions(**self.render_options(options))
         arguments = [name.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path(name)]
-        command = [sys.executable, "-c", _SAY_FPS, *arguments]
+        command = [*python_command(_SAY_FPS), *arguments]
         try:
             done = subprocess.run(
                 command,
