@@ -29,6 +29,7 @@ from neuroevo.cli import (
 )
 from neuroevo.cli.common import show_whole_summaries
 from neuroevo.core.version import VERSION
+from neuroevo.system.safe_path import safe_variables
 from neuroevo.system.tensorflow_import import be_lean
 
 app = typer.Typer(
@@ -59,6 +60,7 @@ def _options(
 
 def main() -> None:
     """Runs the command line in sys.argv; the entry point of the console script."""
+    os.environ.update(safe_variables())
     be_lean()
     try:
         app()

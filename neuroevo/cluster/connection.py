@@ -13,6 +13,7 @@ from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.job_config import JobConfig
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.settings import host_and_port
@@ -40,6 +41,8 @@ def join(address: str) -> bool:
     if address not in ("local", "auto"):
         _require_a_listener(address)
     options: dict[str, Any] = {"namespace": f"neuroevo-{uuid.uuid4().hex}"}  # of names of actors
+    # Ray puts the driver's current folder first on the workers' path, unless it is told that this is a client's job.
+    options["job_config"] = JobConfig(_client_job=True)
     if address == "local":
         options["include_dashboard"] = False
     try:

@@ -46,6 +46,7 @@ class PlayerSettings:
         engine: What runs the lanes: "auto", "native" or "tensorflow".
         origin: What the driver's machine has, as origin() gives it.
         modules: Modules of the user's own that the driver has from a run's folder, as kept_modules() gives them.
+        folder: Where the driver looks for others, as current_folder() gives it.
     """
 
     env: str
@@ -61,6 +62,7 @@ class PlayerSettings:
     cache_megabytes: int = 600
     origin: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, KeptModule] = field(default_factory=dict)
+    folder: str | None = None
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,7 @@ class Player(Closing):
         fetch: Callable[[Any], tuple[EpisodeTable, Sequence[np.ndarray]]],
     ):
         check_origin(settings.origin)
-        if settings.modules:
-            keep(settings.modules)
+        keep(settings.modules, settings.folder)
         be_lean()
         from neuroevo.envs import registry
         from neuroevo.rollout.evaluator import LocalEvaluator

@@ -12,7 +12,7 @@ from neuroevo.core.behavior import Behavior
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import LowRank
 from neuroevo.core.problems import ConfigError, Problem, refuse
-from neuroevo.core.user_module import kept_modules
+from neuroevo.core.user_module import current_folder, kept_modules
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.journal import open_journal
 from neuroevo.runs.members_log import open_members
@@ -180,6 +180,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         engine=hardware.engine,
         origin=origin(),
         modules=kept_modules(),
+        folder=current_folder(),
     )
 
 

@@ -27,15 +27,18 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import CountOrZero, Positive, Threads, settings
+from neuroevo.core.user_module import current_folder
 from neuroevo.envs.family import EnvFamily
 from neuroevo.envs.names import reward_threshold
 from neuroevo.system.cores import usable_cores
+from neuroevo.system.safe_path import python_command, safe_variables
 
 _PREFIX = "gymnasium:"
 _ALL_BUT_EQUAL = 0.9999  # how alike names are of which one lacks the prefix
-_START = "import sys; sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
-_SAY_FPS = """import json, sys
+_START = "sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
+_SAY_FPS = """
 sys.path[:] = sys.argv[3:]
+import json
 import gymnasium
 env = gymnasium.make(sys.argv[1], **json.loads(sys.argv[2]))
 print("", float(env.metadata["render_fps"]), sep="\\n")"""
@@ -102,7 +105,7 @@ class GymnasiumFamily(EnvFamily):
         """The id, its keywords, and the command that starts a worker. UserError: there is no Python."""
         if not sys.executable:
             raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
-        command = [sys.executable, "-c", _START, *_path(name)]
+        command = [*python_command(_START), *_path(name)]
         given = GymnasiumOptions(**options)
         return (
             f"id={name.removeprefix(_PREFIX)}",
@@ -140,10 +143,15 @@ class GymnasiumFamily(EnvFamily):
         """
         given = GymnasiumOptions(**self.render_options(options))
         arguments = [name.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path(name)]
-        command = [sys.executable, "-c", _SAY_FPS, *arguments]
+        command = [*python_command(_SAY_FPS), *arguments]
         try:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=given.timeout
+                command,
+                env={**os.environ, **safe_variables()},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=given.timeout,
             )
             fps = float(done.stdout.splitlines()[-1])  # the module may print before
         except (subprocess.TimeoutExpired, LookupError, ValueError):
@@ -165,7 +173,7 @@ def registered(env_id: str) -> bool:
 
 def _path(name: str) -> list[str]:
     """Where a process looks for modules: where this one does, and in the current folder if the name has a module."""
-    folder = os.getcwd()
+    folder = current_folder()
     own = [folder] if ":" in name.removeprefix(_PREFIX) else []
     return list(dict.fromkeys([*(entry or folder for entry in sys.path), *own]))
 

@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuroevo.system.safe_path import safe_variables
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -52,6 +54,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
     for variable in _THREADS_OF_LIBRARIES:  # the parallelism is that of the workers
         os.environ.setdefault(variable, "1")
+    os.environ.update(safe_variables())
     connection = _Connection()
     environments: _Environments | None = None
     while (message := connection.receive()) is not None:
