@@ -15,6 +15,7 @@ from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.system.statistics import without_overflow
 from neuroevo.training.journal import Journal, Playing, part_of
 from neuroevo.training.record import PhaseRecord
 
@@ -120,7 +121,7 @@ _NOTHING = Outcomes(np.zeros(0, np.float64), np.zeros(0, np.int64))
 
 def _played(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
     """What genomes achieved, from the outcomes of their episodes, in order. SimulationError: all episodes failed."""
-    fitness = outcomes.counted.reshape(len(genomes), -1).mean(axis=1)
+    fitness = without_overflow(lambda returns: returns.mean(axis=1), outcomes.counted.reshape(len(genomes), -1))
     steps, behaviors = int(np.sum(outcomes.steps)), outcomes.behaviors
     if behaviors is not None:
         behaviors = behaviors.astype(np.float32 if behaviors.dtype == np.uint8 else np.float64)
