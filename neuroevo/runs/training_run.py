@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from neuroevo.algorithms.base import low_rank
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
+from neuroevo.core.errors import shortened
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.core.user_module import kept_modules
@@ -266,5 +267,5 @@ def run(
 
 def _in_one_line(error: BaseException) -> str:
     """Returns an error's type and the first line of its message, for the log; the rest goes to standard error."""
-    reason = str(error).strip().partition("\n")[0]
+    reason = shortened(str(error).strip().partition("\n")[0])
     return f"{type(error).__name__}: {reason}" if reason else repr(error)
