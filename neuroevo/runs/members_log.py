@@ -24,7 +24,10 @@ _FOR_BEHAVIORS = 0.75  # of the budget; parents, a tenth as large, are kept when
 
 
 class MembersLog(MemberLog):
-    """As the protocol neuroevo.training.member_log.MemberLog. What goes wrong with it is logged, and ends no run."""
+    """As the protocol neuroevo.training.member_log.MemberLog.
+
+    A disk that is full is logged and ends no run. A file that something else deletes or changes raises LostFile.
+    """
 
     def __init__(self, folder: Directory, generation: int, budget: int):
         """Opens the file and cuts off what is to be played again.
@@ -51,6 +54,7 @@ class MembersLog(MemberLog):
         if self._file is None:
             return
         try:
+            self._file.check()
             self._reader.refresh()
             record = self._record(members)
             data = pack(record)
@@ -66,7 +70,7 @@ class MembersLog(MemberLog):
                     members.generation,
                     self._budget / 1e6,
                 )
-        except (OSError, DiskError, UserError) as error:
+        except (OSError, UserError) as error:
             self._give_up(error)
 
     def flush(self) -> None:
@@ -74,7 +78,7 @@ class MembersLog(MemberLog):
         try:
             if self._file is not None:
                 self._file.flush()
-        except (OSError, DiskError) as error:
+        except OSError as error:
             self._give_up(error)
 
     def close(self) -> None:

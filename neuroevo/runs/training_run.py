@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.algorithms.base import low_rank
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
-from neuroevo.core.errors import shortened
+from neuroevo.core.errors import DiskError, shortened
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.core.user_module import kept_modules
@@ -247,7 +248,8 @@ def run(
         )  # somebody who asked for it is not warned
         tell("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
         if members is not None:
-            members.flush()
+            with suppress(DiskError):  # it may be what has ended the run
+                members.flush()
         folder.save()
         raise
     else:

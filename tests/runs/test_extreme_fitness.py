@@ -5,7 +5,6 @@ import sys
 import warnings
 from itertools import cycle
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
