@@ -81,7 +81,9 @@ def curve(rows: Iterable[Row], column: str, x: XAxis = "frames") -> Curve:
     """
     own = [row for row in rows if row.get(column) is not None]
     where = X_AXES[x][1]
-    return Curve(np.array([where(row) for row in own], np.float64), drawn(np.array([row[column] for row in own], float)))
+    return Curve(
+        np.array([where(row) for row in own], np.float64), drawn(np.array([row[column] for row in own], float))
+    )
 
 
 def drawn(values: np.ndarray) -> np.ndarray:

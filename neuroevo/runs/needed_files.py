@@ -43,6 +43,6 @@ def write_missing(folder: Directory, config: Config, batch: np.ndarray | None) -
             folder.write(f"{name}.changed", found)
             folder.write(name, content)
             raise LostFile(
-                f"{path} was changed meanwhile; it has the run's own content again, and the other one is in {path}.changed"
+                f"{path} was changed meanwhile; its own content was written again, and the other is in {path}.changed"
             )
     return missing

@@ -129,7 +129,7 @@ class _EventFile:
 def _histogram(tag: str, values: np.ndarray) -> summary.Summary:
     """Count values in evenly spaced bins, in fewer where floats are too few between the lowest and the highest."""
     low, high = values.min(), values.max()
-    edges = without_overflow(lambda ends: np.linspace(*ends, _BINS + 1), np.array([low, high]))
+    edges = without_overflow(lambda of: np.linspace(of.min(), of.max(), _BINS + 1), values)
     limits = np.unique([low, *edges[1:-1], high])  # of each bin the highest value
     counts = np.bincount(np.searchsorted(limits, values))
     with np.errstate(over="ignore"):

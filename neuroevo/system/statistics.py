@@ -12,7 +12,8 @@ import numpy as np
 
 _RESAMPLES = 20_000
 _LARGEST = sys.float_info.max
-_DOWN = 544  # a power of two that makes the squares of all finite numbers so small that a sum of 2**60 is finite
+_LARGE = 480  # the power of two up to which a sum of 2**60 squares is finite
+_DOWN = 1024 - _LARGE  # by which all finite numbers become as small
 
 
 def without_overflow(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> Any:
@@ -23,8 +24,8 @@ def without_overflow(statistic: Callable[[np.ndarray], Any], values: np.ndarray)
         values: float64 [...].
 
     Returns:
-        statistic(values), bit by bit, wherever that is finite or `values` are not. Elsewhere the same of smaller values,
-        made larger again; what is beyond the largest float is that float.
+        statistic(values), bit-identical, where that is finite or `values` are not. Elsewhere it is computed from values
+        divided by a power of two; a number beyond the largest float is that float.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         found = statistic(values)
@@ -91,6 +92,10 @@ def interquartile_mean(samples: Sequence[np.ndarray], confidence: float = 0.95) 
     n = sum(map(len, samples))
     if n == 0:
         return Summary(0, None, None, None, None)
+    if 2.0**_LARGE < np.abs(np.concatenate(samples)).max() < math.inf:
+        smaller = interquartile_mean([np.ldexp(each, -_DOWN) for each in samples], confidence)
+        numbers = (smaller.mean, None, smaller.low, smaller.high)
+        return Summary(n, *(None if each is None else float(np.ldexp(each, _DOWN)) for each in numbers))
     from scipy.stats import bootstrap, trim_mean  # imported here, as it takes half a second
 
     def statistic(*of: np.ndarray, axis: int = -1) -> Any:
@@ -116,7 +121,8 @@ def interval(n: int, mean: float, standard_error: float | None, confidence: floa
         confidence: Level of the interval, in (0, 1).
 
     Returns:
-        The summary, without an interval where there is no standard error. A bound beyond the largest float is that float.
+        The summary, without an interval where there is no standard error. The bounds are finite: one beyond the largest
+        float is that float.
     """
     if standard_error is None or n < 2:
         return Summary(n, mean, standard_error, None, None)

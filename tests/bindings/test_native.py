@@ -41,14 +41,13 @@ def test_a_library_that_was_cut_off_is_named(tmp_path: Path, size: int) -> None:
     made = []
     for spec in ("resolve('hard_maze')", "resolve('frostbite')"):
         command = [sys.executable, "-W", "ignore", "-c", code.format(spec)]
-        made.append(
-            subprocess.run(
-                command, env={**os.environ, "NEUROEVO_LIB_DIR": str(tmp_path)}, capture_output=True, text=True, check=False
-            )
-        )
+        environment = {**os.environ, "NEUROEVO_LIB_DIR": str(tmp_path)}
+        made.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=False))
     assert made[0].returncode == 1
-    assert made[0].stderr.splitlines()[-1].startswith(
-        "neuroevo.core.errors.NativeError: libneuroevo_hard_maze.so cannot be loaded ("
+    assert (
+        made[0]
+        .stderr.splitlines()[-1]
+        .startswith("neuroevo.core.errors.NativeError: libneuroevo_hard_maze.so cannot be loaded (")
     )
     assert made[1].returncode == 0
 
