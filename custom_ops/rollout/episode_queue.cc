@@ -1,6 +1,7 @@
 #include "rollout/episode_queue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -222,6 +223,10 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
     slot.total_reward += rewards[k];
     slot.steps += 1;
     if (!dones[k]) continue;
+    if (!std::isfinite(slot.total_reward)) {  // a sum of rewards that are finite: an environment has no others
+      if (end->failure.empty()) end->failure = Concat("the return is ", slot.total_reward, ", expected a finite number");
+      slot.total_reward = 0;
+    }
     results_.push_back({slot.episode.id, slot.total_reward, slot.steps, std::move(*end++)});
     ended_.notify_all();
     slot.live = false;

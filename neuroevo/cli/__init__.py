@@ -6,6 +6,7 @@ SIGHUP, and 141 if the reader of standard output has closed it.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -62,6 +63,8 @@ def main() -> None:
     """Runs the command line in sys.argv; the entry point of the console script."""
     os.environ.update(safe_variables())
     be_lean()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: a path may have what the encoding lacks
     try:
         app()
     except (SystemExit, KeyboardInterrupt) as end:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from neuroevo.core.named_code import NamedCode
 from neuroevo.core.problems import ConfigError, Problem
+from neuroevo.system.reading import read_regular
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class UserFile:
             ConfigError: It cannot be read.
         """
         try:
-            return hashlib.sha256(self.path.read_bytes()).hexdigest()
+            return hashlib.sha256(read_regular(self.path)).hexdigest()
         except OSError as error:
             reason = f"cannot read {self.path}: {error.strerror}"
             raise ConfigError([Problem(f"env.options.{self.option}", reason)]) from None

@@ -17,6 +17,7 @@ from neuroevo.envs.names import key_of, nearest_of, option_text
 
 TASKS = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}  # name -> its map
 
+LARGEST_MAP = 1 << 20  # bytes; ours have a few hundred
 _MAPS = Path(__file__).parent / "maps"
 
 
@@ -95,7 +96,7 @@ def map_path(chosen: str) -> Path:
         chosen: One of ours by its name, or a path that begins with / . or ~.
 
     Raises:
-        UserError: There is none.
+        UserError: There is none, or it has more than LARGEST_MAP bytes.
     """
     if not chosen.startswith((".", "/", "~")):
         known = sorted(TASKS.values())
@@ -107,11 +108,13 @@ def map_path(chosen: str) -> Path:
         return _MAPS / f"{chosen}.txt"
     try:
         path = Path(chosen).expanduser().resolve()
-        found = path.is_file()
+        size = path.stat().st_size if path.is_file() else None
     except (OSError, RuntimeError, ValueError) as error:  # no permission, no such user's home, no file's name at all
         raise UserError(f"the map cannot be used: {error}") from None
-    if not found:
+    if size is None:
         raise UserError(f"the map cannot be used: there is no {path}")
+    if size > LARGEST_MAP:
+        raise UserError(f"the map cannot be used: {path} has {size:,} bytes, expected at most {LARGEST_MAP:,}")
     return path
 
 

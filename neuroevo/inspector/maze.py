@@ -6,10 +6,9 @@ from typing import Any
 
 from neuroevo.core.errors import UserError
 from neuroevo.envs.environment import Environment
-from neuroevo.envs.hard_maze import TASKS, map_path
+from neuroevo.envs.hard_maze import LARGEST_MAP, TASKS, map_path
 from neuroevo.system.reading import open_regular
 
-_LARGEST = 1 << 20  # bytes of a map
 _KEYS = {"start": 2, "goal": 2, "wall": 4}  # how many numbers a line has
 
 
@@ -28,7 +27,7 @@ def maze(environment: Environment) -> dict[str, Any] | None:
     try:
         path = map_path(environment.values.get("map") or TASKS[environment.name])
         with open_regular(path) as file:
-            lines = file.read(_LARGEST).decode().splitlines()
+            lines = file.read(LARGEST_MAP).decode().splitlines()
         found = [_numbers(line.partition("#")[0].split()) for line in lines]
     except (OSError, ValueError, UserError):
         return None

@@ -17,7 +17,6 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import array
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.runs.elites import newest_elite
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.phase import population_seeds
 
@@ -111,8 +110,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
     steps = int(run.metrics.rows[member.generation]["max_episode_steps"])
     watched, note = Watched(), ""
     batch = reader.reference_batch()
-    elite = newest_elite(run.path, member.generation)[1]
-    player = Player("", genome, None if elite is None else elite.normalizer)
+    player = Player("", genome, reader.normalizer(member.generation))
     made: dict[str, Any] = {}
     try:
         rendered = render(

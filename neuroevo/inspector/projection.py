@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuroevo.analysis.curves import drawn
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.runs.members import Members
 
 _SAMPLED_GENERATIONS, _SAMPLED_MEMBERS = 24, 256  # what the components and the ranges of the axes are taken of
 _MARGIN = 0.05  # of a range, on each side
+_EQUAL = 1e-9  # of the greater: what differs by less is drawn as equal, since a browser's numbers have 53 bits
 _POSITIONS = ("hard_maze", "mujoco")
 
 
@@ -36,15 +38,13 @@ class Projection:
     axes: np.ndarray | None = None
 
     def points(self, members: Members) -> np.ndarray:
-        """Where members are, float32 [N, 2]; NaN where that is not known."""
+        """Where members are, float32 [N, 2], or float64 where one is fitness; NaN where that is not known."""
         if self.kind == "steps":
-            return np.stack([members.steps, members.fitness], axis=1).astype(np.float32)
+            return np.stack([members.steps, drawn(members.fitness)], axis=1)
         if members.behaviors is None:
             return np.full((len(members), 2), np.nan, np.float32)
         points = _place(members.behaviors, self.center, self.axes).astype(np.float32)
-        if self.kind == "track":
-            points[:, 1] = members.fitness
-        return points
+        return np.stack([points[:, 0], drawn(members.fitness)], axis=1) if self.kind == "track" else points
 
 
 def project(run: InspectedRun) -> Projection:
@@ -106,6 +106,8 @@ def _some(values: np.ndarray) -> np.ndarray:
 
 def _range(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Low and high of the axes, float64 [2] each, of points [P, 2]."""
+    points = drawn(points)
     low, high = points.min(axis=0), points.max(axis=0)
-    margin = np.where(high > low, (high - low) * _MARGIN, 1.0)
+    greater = np.maximum(abs(low), abs(high))
+    margin = np.where(high - low > greater * _EQUAL, (high - low) * _MARGIN, np.maximum(greater * _MARGIN, 1.0))
     return low - margin, high + margin

@@ -10,7 +10,7 @@ from gymnasium.error import InvalidAction
 
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.native.ffi import ErrorKind, error_of, ref, strings
-from neuroevo.native.library import call, core
+from neuroevo.native.library import call, core, require_family
 
 
 class _Spec(ctypes.Structure):
@@ -80,6 +80,7 @@ class VectorCore:
             threads: Of a pool of its own; 0: the process's.
         """
         self._handle = ctypes.c_void_p()
+        require_family(env.family)
         options = strings(env.options)
         sizes = len(options), num_envs
         limits = max_steps, threads

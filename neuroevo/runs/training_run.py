@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
+from neuroevo.core.errors import DiskError, shortened
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import LowRank
 from neuroevo.core.problems import ConfigError, Problem, refuse
@@ -253,7 +255,8 @@ def run(
         )  # somebody who asked for it is not warned
         tell("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
         if members is not None:
-            members.flush()
+            with suppress(DiskError):  # it may be what has ended the run
+                members.flush()
         folder.save()
         raise
     else:
@@ -273,5 +276,5 @@ def run(
 
 def _in_one_line(error: BaseException) -> str:
     """Return an error's type and the first line of its message, for the log; the rest goes to standard error."""
-    reason = str(error).strip().partition("\n")[0]
+    reason = shortened(str(error).strip().partition("\n")[0])
     return f"{type(error).__name__}: {reason}" if reason else repr(error)

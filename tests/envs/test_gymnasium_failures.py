@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
     ("what", "raised"),
     [
         ("raise", ["ValueError: the toy broke; grün ?", "Traceback (most recent call last):", "in trouble"]),
+        ("raise at length", ["ValueError: the toy broke", "in trouble", "characters left out"]),
         ("exit", ["SystemExit: 3", "in trouble"]),
         ("wrong shape", ["ValueError: the observation has shape (4,), its space (3,)"]),
         ("no reward", ["TypeError: float() argument must be"]),
@@ -43,6 +44,7 @@ def test_exceptions_reach_the_caller(what, raised, at):
     assert re.match(where, str(failed.value))
     for text in raised:
         assert text in str(failed.value)
+    assert len(str(failed.value)) < 30_000
     with pytest.raises(NativeError, match="slot 3 "):
         pool.step([3], [0])
     if at > 0:  # the worker goes on

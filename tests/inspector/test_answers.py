@@ -158,6 +158,17 @@ def test_a_game_s_actions(atari):
     assert played["actions"]["names"][:3] == ["NOOP", "FIRE", "UP"] and len(played["actions"]["names"]) == 18
 
 
+def test_a_damaged_line_of_the_elites_is_told(maze, tmp_path, caplog):
+    shutil.copytree(maze, tmp_path / "run")
+    elites = tmp_path / "run" / "elites.jsonl"
+    with Inspection([tmp_path / "run"]) as inspection:
+        elites.write_bytes(elites.read_bytes().replace(b'"generation": 2', b'"generation": 7'))
+        played = inspection.stage.play(0, Member(1, 0, 0))
+    assert played["state"] == "failed"
+    assert played["error"].startswith(f"line 3 of {elites} is damaged") and "--resume" in played["error"]
+    assert caplog.records == []
+
+
 def test_who_is_not_there_does_not_play(maze_page):
     for member, said in (
         (Member(6, 0, 0), "generation 6"),

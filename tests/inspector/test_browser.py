@@ -14,9 +14,10 @@ from neuroevo.inspector.serving import served
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
 from tests.inspector.conftest import played
+from tests.runs.test_extreme_fitness import Returns
 from tests.support.browser import CHROMIUM, shown_in, started_browser
 from tests.support.made_up_run import made_up_run
-from tests.support.runs import config
+from tests.support.runs import config, new_run
 
 pytestmark = [
     pytest.mark.slow,
@@ -75,6 +76,19 @@ def test_the_slider_moves_the_cloud(shown, page_of, maze):
     assert shown.value(f"{DRAWN}.x") == pytest.approx(first.behaviors[:, 0].tolist())
     shown.page.keyboard.press("ArrowRight")
     shown.until("document.getElementById('generation-number').textContent === '1'")
+
+
+@pytest.mark.parametrize("returns", [[1.7e308, -1.7e308, 0.5], [1e308], [1e16], [0.6, 0.6000000000000001], [5e-324]])
+def test_fitness_at_the_ends_of_what_floats_are(shown, tmp_path, returns):
+    new_run(tmp_path / "run", Returns(returns))
+    with Inspection([tmp_path / "run"]) as inspection, served(inspection) as address:
+        shown.visit(address)
+        assert "8 members" in text(shown, "#generation-facts")
+        for plot in ("curves", "cloud", "family", "takeover"):
+            assert shown.value(f"document.getElementById('{plot}').data.length") > 0
+        low, high = shown.value("document.getElementById('curves')._fullLayout.yaxis.range")
+        assert low < high
+        assert shown.page.is_hidden("#problem")
 
 
 def place_of(shown, index):

@@ -169,6 +169,8 @@ class ToyTrouble(Toy):
         observation = np.zeros(3, np.float32)
         if self.what == "raise":
             raise ValueError("the toy broke; grün \ud800")
+        if self.what == "raise at length":
+            raise ValueError("the toy broke" + "x" * 5_000_000)
         if self.what == "exit":
             sys.exit(3)
         if self.what == "die":

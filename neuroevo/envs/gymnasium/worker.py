@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuroevo.core.errors import shortened
 from neuroevo.system.safe_path import safe_variables
 
 if TYPE_CHECKING:
@@ -213,11 +214,12 @@ def _text(message: memoryview, at: int) -> tuple[str, int]:
 
 def _error(error: BaseException) -> bytes:
     """The message about an exception: its last line, and its traceback if that tells more."""
-    last = "".join(traceback.format_exception_only(error)).strip()
+    last = shortened("".join(traceback.format_exception_only(error)).strip())
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next
-    where = "".join(traceback.format_exception(type(error), error, frames)).strip()[-_MAX_TRACEBACK:]
+    parts = map(shortened, traceback.format_exception(type(error), error, frames))
+    where = "".join(parts).strip()[-_MAX_TRACEBACK:]
     texts = [text.encode("utf-8", "replace") for text in (last, where if _in_their_code(error) else "")]
     return _with_length(b"".join([bytes([_ERROR]), *(_LENGTH.pack(len(text)) + text for text in texts)]))
 

@@ -180,6 +180,22 @@ TEST(PutAddsUpAndRecords) {
   CHECK_EQ(queue.Results().size(), 0);  // handed out once
 }
 
+TEST(AReturnThatIsNotFiniteIsAFailure) {
+  EpisodeQueue queue(1, 2, 0);
+  const Genome genome = MakeGenome(1);
+  queue.Submit({Episode(70, genome), Episode(71, genome)});
+  TakeNow(&queue, 0);
+  const double rewards[] = {1e308, -1e308};
+  const bool none[] = {false, false}, all[] = {true, true};
+  queue.Put(0, {0, 1}, rewards, none, {});
+  queue.Put(0, {0, 1}, rewards, all, {EpisodeEnd(), {"broke"}});
+  const std::vector<EpisodeResult> results = queue.Results();
+  CHECK_EQ(results[0].total_reward, 0);
+  CHECK_EQ(results[0].end.failure, "the return is inf, expected a finite number");
+  CHECK_EQ(results[1].total_reward, 0);
+  CHECK_EQ(results[1].end.failure, "broke");
+}
+
 TEST(TheRefillFlag) {
   EpisodeQueue queue(1, 2, 0);
   CHECK(PutOnes(&queue, 0, {}, {}).refill);  // nothing is live
