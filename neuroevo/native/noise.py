@@ -1,7 +1,8 @@
-"""Weighted sums of noise, the gradient of evolution strategies, computed by the native core from seeds.
+"""Weighted sums of noise, the gradients of evolution strategies, computed by the native core from seeds.
 
 Salimans et al. 2017 (https://arxiv.org/abs/1703.03864) sum the noise vectors of a generation, weighted by shaped
-returns. Each vector is a pure function of its seed, so only seeds and weights are stored or sent.
+returns; SNES (Schaul et al. 2011, https://doi.org/10.1145/2001576.2001692) also sums what each value says of its
+variance. Each vector is a pure function of its seed, so only seeds and weights are stored or sent.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ _PIECES = {"cpu": (1 << 26, 1 << 9), "gpu": (1 << 35, 1 << 18)}
 _PRODUCTS, _LEAST_SEEDS = 1 << 29, 32
 
 
-def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *, device: str = "cpu") -> np.ndarray:
-    """Computes the sum of weights[i] * noise(seeds[i]), with bit for bit the noise that Population.perturb adds.
+def noise_sum(
+    seeds: Sequence[int], weights: Sequence[float], dimension: int, *, device: str = "cpu", squared: bool = False
+) -> np.ndarray:
+    """Compute the sum of weights[i] * noise(seeds[i]), with bit for bit the noise that Population.perturb adds.
 
     Products are exact. They are added in float64 in the order of the list, and the sum is rounded to float32: the bits
     depend on neither the number of threads nor the instruction set nor the device. Terms of weight 0 cost nothing. The
@@ -33,6 +36,7 @@ def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *,
             returns.
         dimension: Length of the noise vectors, D.
         device: "cpu", with the threads of native.library.set_threads, or "gpu".
+        squared: Sum weights[i] * (noise(seeds[i])**2 - 1) instead, whose terms noise**2 - 1 are rounded to float32.
 
     Returns:
         The sum, float32 [D].
@@ -50,14 +54,14 @@ def noise_sum(seeds: Sequence[int], weights: Sequence[float], dimension: int, *,
     out = np.empty(dimension, np.float32)
     piece = _piece(np.count_nonzero(factors), device)
     for begin in range(0, dimension, piece):
-        _add_up(noise_seeds, factors, begin, out[begin : begin + piece], device)
+        _add_up(noise_seeds, factors, begin, out[begin : begin + piece], device, squared)
     return out
 
 
 def low_rank_noise_sum(
     network: str, rank: int, seeds: Sequence[int], weights: Sequence[float], dimension: int
 ) -> np.ndarray:
-    """Computes the sum of weights[i] * the noise of rank `rank` that Population.perturb gives members of seeds[i].
+    """Compute the sum of weights[i] * the noise of rank `rank` that Population.perturb gives members of seeds[i].
 
     Of a matrix of the network it is the sum of weights[i] / sqrt(rank) * A_i B_i^T, computed as one product of matrices
     over all seeds, on the CPU. Products are added in float64 in the order of the list, and the sum is rounded to
@@ -93,25 +97,25 @@ def low_rank_noise_sum(
 
 
 def _piece(terms: int, device: str) -> int:
-    """Returns the positions for one native call; they are independent of each other, so no bit depends on the split."""
+    """Return the positions for one native call; they are independent of each other, so no bit depends on the split."""
     numbers, least = _PIECES[device]
     return max(numbers // max(terms, 1), least) * (get_threads() if device == "cpu" else 1)
 
 
-def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray, device: str) -> None:
-    """Writes the sums at positions begin ... of one piece into out, a contiguous view."""
-    sizes = len(seeds), begin, len(out)
+def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray, device: str, squared: bool) -> None:
+    """Write the sums at positions begin ... of one piece into out, a contiguous view."""
+    arguments = seeds, weights, len(seeds), begin, len(out), squared, out
     if device != "gpu":
-        call("noise_sum", seeds, weights, *sizes, out)
+        call("noise_sum", *arguments)
         return
     library = cuda()
     if library is None:
         raise NativeError("the native libraries were built without the GPU backend")
-    call("cuda_noise_sum", seeds, weights, *sizes, out, library=library)
+    call("cuda_noise_sum", *arguments, library=library)
 
 
 def _checked_seeds(seeds: Sequence[int]) -> np.ndarray:
-    """Returns the seeds as uint64 [N]. ValueError: the shape is another one."""
+    """Return the seeds as uint64 [N]. ValueError: the shape is another one."""
     noise_seeds = np.ascontiguousarray(seeds, np.uint64)
     if noise_seeds.ndim != 1:
         raise ValueError(f"seeds has shape {list(noise_seeds.shape)}, expected [N]")
@@ -119,7 +123,7 @@ def _checked_seeds(seeds: Sequence[int]) -> np.ndarray:
 
 
 def _checked_weights(values: Sequence[float], shape: tuple[int, ...]) -> np.ndarray:
-    """Returns the weights as float32 [N]. ValueError: the shape is another one, or a weight is not finite."""
+    """Return the weights as float32 [N]. ValueError: the shape is another one, or a weight is not finite."""
     given = np.asarray(values, np.float64)
     if given.shape != shape:
         raise ValueError(f"weights has shape {list(given.shape)}, expected {list(shape)} as seeds")

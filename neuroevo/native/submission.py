@@ -36,6 +36,7 @@ class Submission:
         chain_splits: int64 [G + 1], ascending from 0 to M: where each genome's mutations begin and end.
         chain_seeds: int64 [M].
         chain_scales: float32 [M].
+        chain_spreads: int64 [M], a row of the population that multiplies the scale weight by weight, or -1.
         thetas: float32 [V, max D], zeros after the D of a smaller network.
     """
 
@@ -52,6 +53,7 @@ class Submission:
     chain_splits: np.ndarray
     chain_seeds: np.ndarray
     chain_scales: np.ndarray
+    chain_spreads: np.ndarray
     thetas: np.ndarray
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -137,6 +139,7 @@ def pack(
         chain_splits=np.cumsum([0, *(len(chain) for _, chain in sources)], dtype=np.int64),
         chain_seeds=_int64([seed for seed, _ in mutations]),
         chain_scales=np.array([scale for _, scale in mutations], np.float32),
+        chain_spreads=np.full(len(mutations), -1, np.int64),
         thetas=thetas,
     )
 

@@ -22,7 +22,7 @@ def lane_function(
     prepares: bool,
     recurrent: bool,
 ) -> tf.types.experimental.ConcreteFunction:
-    """The graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
+    """Make the graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
 
     Observations are shown to networks as uint8, or normalized as float32. prepares: whether networks have vbn layers.
     recurrent: whether they have lstm layers; the state of a slot then has its number.
@@ -45,7 +45,12 @@ def lane_function(
                     init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
                 with tf.control_dependencies([init]):
                     perturb = ops.population_perturb(
-                        population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
+                        population,
+                        take.perturb_dst,
+                        take.perturb_src,
+                        take.perturb_seeds,
+                        take.perturb_scales,
+                        take.perturb_spreads,
                     )
             filled = perturb
             if prepares:  # some rows twice, which costs nothing
@@ -73,7 +78,7 @@ def lane_function(
             return put.live_slots, put.live_rows, put.refill
 
         def play(slots: tf.Tensor, rows: tf.Tensor, closed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            """Steps until slots want episodes. A loop of its own: TensorFlow visits every op of a branch not taken."""
+            """Step until slots want episodes. A loop of its own: TensorFlow visits every op of a branch not taken."""
             *_, ended = tf.while_loop(
                 lambda slots, rows, refill: tf.logical_not(refill),
                 step,

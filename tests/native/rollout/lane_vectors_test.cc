@@ -91,8 +91,9 @@ std::vector<QueuedEpisode> Episodes() {
     auto genome = std::make_shared<GenomeRecipe>();
     genome->id = g;
     genome->seed = g;
-    genome->chain = {{100 + g, 0.5f}};
-    if (g % 7 == 3) genome->chain.assign(3, {100 + g, std::numeric_limits<float>::max()});
+    const uint64_t seed = 100 + g;
+    genome->chain = {{seed, 0.5f}};
+    if (g % 7 == 3) genome->chain.assign(3, {seed, std::numeric_limits<float>::max()});
     genomes.push_back(std::move(genome));
   }
   std::vector<QueuedEpisode> episodes;
