@@ -154,8 +154,8 @@ void Population::Read(const std::vector<int64_t>& rows, float* out, int64_t stri
 
 void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
                          const std::vector<uint64_t>& seeds, const std::vector<float>& scale,
-                         const std::vector<int64_t>& spreads) {
-  if (spreads.empty()) return Perturb(dst, src, seeds, scale, std::vector<int64_t>(dst.size(), -1));
+                         std::vector<int64_t> spreads) {
+  if (spreads.empty()) spreads.assign(dst.size(), -1);
   const trace::Scope scope("perturb", static_cast<int64_t>(dst.size()));
   CheckSize("src", src.size(), "dst", dst.size());
   CheckSize("seeds", seeds.size(), "dst", dst.size());

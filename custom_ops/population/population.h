@@ -70,7 +70,7 @@ class Population {
   // Where all dst are members, each becomes the member of src with that seed and scale instead. They must differ, and
   // src hold weights; members have no spreads; members and other rows are filled by different calls.
   void Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<uint64_t>& seeds,
-               const std::vector<float>& scale, const std::vector<int64_t>& spreads = {});
+               const std::vector<float>& scale, std::vector<int64_t> spreads = {});
 
   // The B observations (dtype and shape of the input) whose statistics the vbn layers of all rows take. Once, before
   // any row is prepared and while no other call runs. Copied.

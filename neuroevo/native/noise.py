@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroevo.core.errors import NativeError
-from neuroevo.native.library import call, cuda, get_threads
+from neuroevo.native.library import call, core, cuda, get_threads
 
 # How much one native call computes, since nothing can interrupt it: the number of noise values, which take about a
 # tenth of a second (on the CPU, per thread), and the least number of positions, however many seeds there are.
@@ -45,16 +45,18 @@ def noise_sum(
         ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension or device is invalid.
         NativeError: The GPU cannot be used.
     """
-    noise_seeds = _checked_seeds(seeds)
-    factors = _checked_weights(weights, noise_seeds.shape)
-    if dimension < 0:
-        raise ValueError(f"dimension is {dimension}, expected 0 or more")
+    noise_seeds, factors = _checked_terms(seeds, weights, dimension)
     if device not in _PIECES:
         raise ValueError(f"device is '{device}', expected cpu or gpu")
+    library = cuda() if device == "gpu" else core()
+    if library is None:
+        raise NativeError("the native libraries were built without the GPU backend")
+    function = "cuda_noise_sum" if device == "gpu" else "noise_sum"
     out = np.empty(dimension, np.float32)
     piece = _piece(np.count_nonzero(factors), device)
     for begin in range(0, dimension, piece):
-        _add_up(noise_seeds, factors, begin, out[begin : begin + piece], device, squared)
+        part = out[begin : begin + piece]
+        call(function, noise_seeds, factors, len(factors), begin, len(part), squared, part, library=library)
     return out
 
 
@@ -82,10 +84,7 @@ def low_rank_noise_sum(
         ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension is negative.
         NativeError: The network or the rank is not possible, or it has another dimension.
     """
-    noise_seeds = _checked_seeds(seeds)
-    factors = _checked_weights(weights, noise_seeds.shape)
-    if dimension < 0:
-        raise ValueError(f"dimension is {dimension}, expected 0 or more")
+    noise_seeds, factors = _checked_terms(seeds, weights, dimension)
     sums = np.zeros(dimension, np.float64)
     piece = max(_PRODUCTS // (max(dimension, 1) * max(rank, 1)), _LEAST_SEEDS) * get_threads()
     for begin in range(0, max(len(factors), 1), piece):
@@ -102,33 +101,17 @@ def _piece(terms: int, device: str) -> int:
     return max(numbers // max(terms, 1), least) * (get_threads() if device == "cpu" else 1)
 
 
-def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray, device: str, squared: bool) -> None:
-    """Write the sums at positions begin ... of one piece into out, a contiguous view."""
-    arguments = seeds, weights, len(seeds), begin, len(out), squared, out
-    if device != "gpu":
-        call("noise_sum", *arguments)
-        return
-    library = cuda()
-    if library is None:
-        raise NativeError("the native libraries were built without the GPU backend")
-    call("cuda_noise_sum", *arguments, library=library)
-
-
-def _checked_seeds(seeds: Sequence[int]) -> np.ndarray:
-    """Return the seeds as uint64 [N]. ValueError: the shape is another one."""
-    noise_seeds = np.ascontiguousarray(seeds, np.uint64)
+def _checked_terms(seeds: Sequence[int], weights: Sequence[float], dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return seeds and weights as uint64 and float32 [N]. ValueError: a shape, a weight or the dimension is wrong."""
+    noise_seeds, given = np.ascontiguousarray(seeds, np.uint64), np.asarray(weights, np.float64)
     if noise_seeds.ndim != 1:
         raise ValueError(f"seeds has shape {list(noise_seeds.shape)}, expected [N]")
-    return noise_seeds
-
-
-def _checked_weights(values: Sequence[float], shape: tuple[int, ...]) -> np.ndarray:
-    """Return the weights as float32 [N]. ValueError: the shape is another one, or a weight is not finite."""
-    given = np.asarray(values, np.float64)
-    if given.shape != shape:
-        raise ValueError(f"weights has shape {list(given.shape)}, expected {list(shape)} as seeds")
+    if given.shape != noise_seeds.shape:
+        raise ValueError(f"weights has shape {list(given.shape)}, expected {list(noise_seeds.shape)} as seeds")
     with np.errstate(over="ignore"):
-        weights = np.ascontiguousarray(given, np.float32)
-    for i in np.flatnonzero(~np.isfinite(weights))[:1]:
+        factors = np.ascontiguousarray(given, np.float32)
+    for i in np.flatnonzero(~np.isfinite(factors))[:1]:
         raise ValueError(f"weight {i} is {given[i]}, expected a number that is finite in 32 bits")
-    return weights
+    if dimension < 0:
+        raise ValueError(f"dimension is {dimension}, expected 0 or more")
+    return noise_seeds, factors

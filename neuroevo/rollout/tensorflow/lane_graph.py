@@ -39,19 +39,19 @@ def lane_function(
     def run(lane: tf.Tensor, env_pool: tf.Tensor, population: tf.Tensor, queue: tf.Tensor) -> tf.Tensor:
         def refill() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             take = ops.episode_queue_take(queue, lane)
+            mutations = (
+                take.perturb_dst,
+                take.perturb_src,
+                take.perturb_seeds,
+                take.perturb_scales,
+                take.perturb_spreads,
+            )
             with tf.device(population_device):
                 assign = ops.population_assign(population, take.assign_rows, take.assign_networks, take.assign_thetas)
                 with tf.control_dependencies([assign]):
                     init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
                 with tf.control_dependencies([init]):
-                    perturb = ops.population_perturb(
-                        population,
-                        take.perturb_dst,
-                        take.perturb_src,
-                        take.perturb_seeds,
-                        take.perturb_scales,
-                        take.perturb_spreads,
-                    )
+                    perturb = ops.population_perturb(population, *mutations)
             filled = perturb
             if prepares:  # some rows twice, which costs nothing
                 rows = tf.concat([take.assign_rows, take.init_rows, take.perturb_dst], 0)

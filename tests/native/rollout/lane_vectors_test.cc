@@ -131,7 +131,8 @@ std::map<int64_t, EpisodeResult> PlayInTurn(const char* network, const std::vect
   std::map<int64_t, EpisodeResult> results;
   for (const QueuedEpisode& episode : episodes) {
     population->Init({0}, {0}, {episode.genome->seed});
-    for (const auto& [seed, scale] : episode.genome->chain) population->Perturb({0}, {0}, {seed}, {scale});
+    for (const auto& [seed, scale, spread] : episode.genome->chain)
+      population->Perturb({0}, {0}, {seed}, {scale}, {spread});
     EpisodeResult& result = results[episode.id];
     std::vector<double>& sums = result.end.observation_sums;
     if (episode.normalizer >= 0) sums.resize(1 + 2 * kSize);
