@@ -225,9 +225,11 @@ int neuroevo_population_read(neuroevo_population* population, const int64_t* row
 }
 
 int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
-                                const uint64_t* seeds, const float* scales) {
-  return Guard(
-      [&] { Object(population).Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k)); });
+                                const uint64_t* seeds, const float* scales, const int64_t* spreads) {
+  return Guard([&] {
+    Object(population)
+        .Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k), Optional(spreads, k));
+  });
 }
 
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,

@@ -107,8 +107,9 @@ int neuroevo_population_assign(neuroevo_population* population, const int64_t* r
                                const float* thetas, int64_t stride);
 int neuroevo_population_read(neuroevo_population* population, const int64_t* rows, int64_t k, float* thetas,
                              int64_t stride);
+/* spreads: [K], rows that multiply the scales weight by weight (see population/population.h), or -1; null for none. */
 int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
-                                const uint64_t* seeds, const float* scales);
+                                const uint64_t* seeds, const float* scales, const int64_t* spreads);
 /* states: [K], different (see population/population.h); may be null where no network is recurrent. */
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
                                 const void* observations, float* outputs, const int64_t* states);

@@ -90,6 +90,7 @@ Submission SubmissionOf(const neuroevo_episodes& in) {
   out.chain_splits = in.chain_splits;
   out.chain_seeds = in.chain_seeds;
   out.chain_scales = in.chain_scales;
+  out.chain_spreads = in.chain_spreads;
   out.num_thetas = in.num_thetas;
   out.thetas = in.thetas;
   out.theta_size = in.theta_size;

@@ -34,6 +34,7 @@ typedef struct {
   const int64_t* chain_splits;        /* [G + 1], ascending from 0 to M */
   const uint64_t* chain_seeds;        /* [M] */
   const float* chain_scales;          /* [M] */
+  const int64_t* chain_spreads;       /* [M], row that multiplies a scale weight by weight or -1; null for none */
   int64_t num_thetas;                 /* V */
   const float* thetas;                /* [V, theta_size] */
   int64_t theta_size;                 /* at least D of each network that starts from one */

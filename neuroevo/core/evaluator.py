@@ -104,7 +104,12 @@ class Weights(Protocol):
         """Returns the weights of a genome, float32 [D]."""
 
     def noise_sum(
-        self, seeds: Sequence[int], factors: Sequence[float] | np.ndarray, network: int = 0, kind: Kind = GAUSSIAN
+        self,
+        seeds: Sequence[int],
+        factors: Sequence[float] | np.ndarray,
+        network: int = 0,
+        kind: Kind = GAUSSIAN,
+        squared: bool = False,
     ) -> np.ndarray:
         """Return the sum of factors[i] * noise(seeds[i]), with the noise that mutations with these seeds add.
 
@@ -113,6 +118,7 @@ class Weights(Protocol):
             factors: [N].
             network: Index of the network that is mutated.
             kind: Of the noise; that of a scaled mutation is summed before it is scaled.
+            squared: Whether to sum noise**2 - 1 instead, the gradient with respect to the noise's scale.
 
         Returns:
             float32 [D of the network].

@@ -22,7 +22,7 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation, Scaled
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
@@ -35,7 +35,7 @@ from neuroevo.rollout.engine import Engine, EnginePool, EnginePopulation, Engine
 from neuroevo.rollout.layout import default_layout, default_parent_rows
 from neuroevo.rollout.parts import check_networks, check_reference, done, make_pool
 from neuroevo.rollout.reference_batch import draw_reference_batch
-from neuroevo.rollout.row_cache import RowCache, needed_rows
+from neuroevo.rollout.row_cache import Fill, RowCache, needed_rows
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
 _PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
@@ -234,7 +234,7 @@ class LocalEvaluator(Closing):
         _, population, rollout = self._open()
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
         needed = needed_rows(genomes, self._kind)
-        self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)])
+        self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)], genomes)
         sources = {genome: self._parents.source(genome) for genome in genomes}
         if any(self._parents.row(genome) is None for genome in needed):
             raise UserError(
@@ -251,20 +251,33 @@ class LocalEvaluator(Closing):
             first_id=self._next_id,
             source=sources.__getitem__,
             normalizers=normalizers,
+            spread_row=self._spread_row,
         )
         rows = {row for row, _ in sources.values() if row is not None}
+        rows |= {int(row) for row in submission.chain_spreads if row >= 0}
         numbers = [number for number in normalizers.values() if number >= 0]
         self._playing[self._next_id] = _Playing(batch, rows, numbers)
         self._next_id += len(episodes) + len(genomes)
         rollout.submit(submission, priority)
 
-    def _bring_parents(self, parents: Iterable[Genome]) -> None:
-        """Makes the weights of these genomes, as far as there are rows."""
+    def _bring_parents(self, parents: Sequence[Genome], genomes: Sequence[Genome]) -> None:
+        """Make the weights of parents, as far as there are rows, and before them the spreads of scaled mutations."""
         in_use = frozenset().union(*(playing.rows for playing in list(self._playing.values())))
+        spreads = dict.fromkeys(
+            Genome(mutation.kind.spread, genome.network)
+            for genome in (*parents, *genomes)
+            for mutation in self._parents.source(genome)[1]
+            if isinstance(mutation.kind, Scaled)
+        )
+        for fill in self._parents.require(spreads, in_use):
+            self._fill_from_root(fill.row, fill.genome)
+        in_use |= {row for spread in spreads if (row := self._parents.row(spread)) is not None}
         for fill in self._parents.require(parents, in_use):
             if fill.source is None:
                 self._fill_from_root(fill.row, fill.genome)
-            self._mutate(fill.row, fill.row if fill.source is None else fill.source, fill.mutations)
+            self._mutate(
+                fill.row, fill.row if fill.source is None else fill.source, fill.mutations, fill.genome.network
+            )
 
     def _fill_from_root(self, row: int, genome: Genome) -> None:
         _, population, _ = self._open()
@@ -276,13 +289,27 @@ class LocalEvaluator(Closing):
         else:
             population.init([row], [genome.network], [genome.root])
 
-    def _mutate(self, row: int, source: int, mutations: Sequence[Mutation]) -> None:
-        """Fill a row from another one, or from itself, by mutations; signals are handled between pieces of them."""
-        for start in range(0, len(mutations), _PIECE):
-            piece = mutations[start : start + _PIECE]
-            sources = [row if start else source] + [row] * (len(piece) - 1)
+    def _mutate(self, fill: Fill) -> None:
+        """Fill a row by mutations of its source; signals are handled between pieces of them."""
+        row = fill.row
+        for start in range(0, len(fill.mutations), _PIECE):
+            piece = fill.mutations[start : start + _PIECE]
+            sources = [row if start or fill.source is None else fill.source] + [row] * (len(piece) - 1)
             seeds, scales = [each.seed for each in piece], [each.scale for each in piece]
-            self._open()[1].perturb([row] * len(piece), sources, seeds, scales)
+            spreads = [self._spread_row(each, fill.genome.network) for each in piece]
+            self._open()[1].perturb([row] * len(piece), sources, seeds, scales, spreads)
+
+    def _spread_row(self, mutation: Mutation, network: int) -> int:
+        """Return the row of a scaled mutation's spread; -1 for another mutation."""
+        if not isinstance(mutation.kind, Scaled):
+            return -1
+        row = self._parents.row(Genome(mutation.kind.spread, network))
+        if row is None:
+            raise UserError(
+                f"mutations are scaled by more centers than fit into {self.parent_rows} parent rows, expected fewer, "
+                "or a larger hardware.cache_megabytes"
+            )
+        return row
 
     def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
         """Makes a batch's normalizers known to the environments; their numbers there, which no other batch has."""

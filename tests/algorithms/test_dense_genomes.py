@@ -189,7 +189,7 @@ def test_the_queue_hands_thetas_to_the_rows() -> None:
 
     def submit(theta_of: np.ndarray, sources: np.ndarray, thetas: np.ndarray) -> None:
         genomes = int64(5, 6, 7), np.array([0, 1, 1], np.int32), sources, int64(0, 0, 9), theta_of
-        chains = int64(0, 0, 1, 1), int64(8), np.array([0.5], np.float32)
+        chains = int64(0, 0, 1, 1), int64(8), np.array([0.5], np.float32), int64(-1)
         episodes = int64(0, 1, 2, 3), int64(0, 1, 1, 2), *[int64(0, 0, 0, 0)] * 2, int64(-1, -1, -1, -1)
         load_ops().episode_queue_submit(queue, *episodes, *genomes, *chains, thetas, int64(0)[0])
 

@@ -96,6 +96,7 @@ POPULATION_CALLS = [
     ("perturb", ([0, 1], [0, 1], [5], [1, 1]), "seeds has shape [1], expected [2]"),
     ("perturb", ([0, 1], [0, 1], [5, 6], [1]), "scales has shape [1], expected [2]"),
     ("perturb", ([[0, 1]], [0, 1], [5, 6], [1, 1]), "dst has shape [1, 2], expected [K]"),
+    ("perturb", ([0, 1], [0, 1], [5, 6], [1, 1], [-1]), "spreads has shape [1], expected [2]"),
     ("forward", ([0, 1], zeros(1, 2, 3), 2), "observations has shape [1, 2, 3], expected [2, 2, 3]"),
     ("forward", ([0], zeros(1, 2, 2), 2), "observations has shape [1, 2, 2], expected [1, 2, 3]"),
     ("forward", ([0], zeros(1, 6), 2), "observations has shape [1, 6], expected [1, 2, 3]"),

@@ -103,7 +103,7 @@ def test_wrong_ranks_are_found_when_a_graph_is_built(population):
         (lambda: ops.population_forward(handle, rows, tf.zeros([3])), "must be at least rank 2"),
         (lambda: ops.population_forward(handle, rows, tf.zeros([3, 3])), "Dimensions must be equal, but are 2 and 3"),
         (lambda: ops.population_assign(handle, rows, np.zeros(2, np.int32), tf.zeros([2])), "must be rank 2"),
-        (lambda: ops.population_perturb(handle, rows, rows, tf.zeros([], tf.int64), [1.0]), "must be rank 1"),
+        (lambda: ops.population_perturb(handle, rows, rows, tf.zeros([], tf.int64), [1.0], rows), "must be rank 1"),
         (lambda: ops.population_make(networks=NETWORK, rows=1), "must be rank 1"),
     ):
         with pytest.raises(ValueError, match=message):
