@@ -275,9 +275,7 @@ class LocalEvaluator(Closing):
         for fill in self._parents.require(parents, in_use):
             if fill.source is None:
                 self._fill_from_root(fill.row, fill.genome)
-            self._mutate(
-                fill.row, fill.row if fill.source is None else fill.source, fill.mutations, fill.genome.network
-            )
+            self._mutate(fill)
 
     def _fill_from_root(self, row: int, genome: Genome) -> None:
         _, population, _ = self._open()
