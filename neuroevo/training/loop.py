@@ -165,7 +165,7 @@ def _run_generation(
         own_steps = population.outcomes.steps.reshape(len(genomes), -1).sum(axis=1)
         played, novel = population.played, novelties(algorithm, state.algorithm, population.played)
         members.add(PlayedMembers(generation, genomes, played.fitness, own_steps, played.behaviors, novel))
-    seconds, done = time.perf_counter() - started, evaluator.work()
+    seconds, done = time.perf_counter() - started, evaluator.work() - before
     after = replace(
         state,
         algorithm=told,
@@ -189,8 +189,8 @@ def _run_generation(
         steps_total=after.steps,
         frames_total=after.steps * evaluator.frame_skip,
         seconds_total=after.seconds,
-        steps_per_s=(done.steps - before.steps) / seconds,
-        idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
+        steps_per_s=done.steps / seconds,
+        idle_share=done.idle_share,
         extra_metrics=with_retries(
             checked_metrics(source, algorithm.metrics(state.algorithm, told)),
             population.outcomes.retries,

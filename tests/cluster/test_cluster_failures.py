@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.support.cluster_runs import finish, start, train
+from tests.support.cluster_runs import finish, start, train, wait_until
 from tests.support.runs import count_rows, results
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -32,15 +32,6 @@ def cluster():
     """For all of them: what has died before must not matter to a run."""
     with SimulatedCluster(2) as found:
         yield found
-
-
-def wait_until(what, process):
-    """Waits until what() holds, while the run goes on."""
-    deadline = time.monotonic() + SECONDS
-    while not what():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def on_two(path, cluster, **options):
@@ -76,17 +67,23 @@ def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_player_stops_answering(cluster, expected, tmp_path):
+@pytest.mark.parametrize("most", [1, 2])
+def test_players_stop_answering(cluster, expected, tmp_path, most):
+    """One of two, whose episodes the other plays, or both, which are replaced."""
     process = on_two(tmp_path / "run", cluster)
     wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
-    stopped = cluster.players()[0]
-    os.kill(stopped, signal.SIGSTOP)
+    stopped = cluster.players()[:most]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
     try:
         finish(process)
     finally:
-        with suppress(ProcessLookupError):
-            os.kill(stopped, signal.SIGKILL)
-    assert "does not answer" in (tmp_path / "run" / "log.txt").read_text()
+        for pid in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert "does not answer" in log
+    assert ("played elsewhere" in log) == (most == 1)
     assert results(tmp_path / "run") == expected
 
 
@@ -103,3 +100,15 @@ def test_the_driver_is_killed_and_goes_on_with_more_machines(cluster, expected, 
     cluster.add()
     finish(start(tmp_path / "run", {**LONG, "cluster": {"machines": 3}}, cluster.address, resume=True))
     assert results(tmp_path / "run") == expected
+
+
+@pytest.mark.slow
+def test_the_raylet_of_the_driver_is_killed(tmp_path):
+    """Ray then ends the process, mostly at once; a line says so."""
+    with SimulatedCluster(1) as own:
+        process = start(tmp_path / "run", LONG, own.address)
+        wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
+        os.kill(own.raylets()[0], signal.SIGKILL)
+        output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1
+    assert "raylet" in output and "neuroevo train --resume" in output.splitlines()[-1]
