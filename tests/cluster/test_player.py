@@ -122,6 +122,8 @@ def test_clients_get_their_own_results(make_player):
     for name, outcomes in expected.items():
         assert np.array_equal(found[name].outcomes.returns, outcomes.returns)
         assert player.results(name, 1, 0.0).work.steps == int(outcomes.steps.sum())
+    late = player.results("late", 1, 0.0).work  # which is not charged with what others had done before it came
+    assert late.busy_seconds <= late.thread_seconds < player.results("b", 1, 0.0).work.thread_seconds
     player.forget("a")
     assert player.results("a", 1, 0.0).work.steps == 0
     assert player.results("b", 1, 0.0).work.steps == int(expected["b"].steps.sum())

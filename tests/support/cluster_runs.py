@@ -27,7 +27,7 @@ def start(
     resume: bool = False,
     machine: Machine | None = None,
 ) -> subprocess.Popen[str]:
-    """Starts `neuroevo train` with a configuration of tests.support.runs with changes; machine: on which, if not this."""
+    """Starts `neuroevo train` with a configuration of tests.support.runs with changes."""
     file = path.with_suffix(".toml")
     file.write_text(config(**changes).toml())
     command = [sys.executable, "-m", "neuroevo", "train", str(file), "--resume" if resume else "--out", str(path)]

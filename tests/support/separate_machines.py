@@ -1,8 +1,8 @@
 """A Ray cluster of machines in namespaces of their own, which a network joins that can be cut and slowed.
 
 Each machine has its own network, processes, host name, shared memory and folder of Ray's; other files are those of the
-tests' machine. A pair of virtual interfaces joins each with a bridge in a namespace of its own, so that no packet leaves
-them. The first process of every namespace ends with the tests' process, however that ends, and Linux then ends whatever
+tests' machine. A pair of virtual interfaces joins each with a bridge in a namespace of its own, and no packet leaves
+those. The first process of a namespace ends with the tests' process, however that ends, and Linux then ends whatever
 else is in there.
 """
 
