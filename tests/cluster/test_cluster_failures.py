@@ -8,6 +8,8 @@ from contextlib import suppress
 
 import pytest
 
+from neuroevo.runs.metrics_rows import read_rows
+from neuroevo.runs.paths import JOURNAL
 from tests.support.cluster_runs import finish, start, train, wait_until
 from tests.support.runs import count_rows, results
 from tests.support.simulated_cluster import SimulatedCluster
@@ -67,6 +69,31 @@ def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
 
 
 @pytest.mark.slow
+def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
+    """What it had done before is not charged to the threads that are left."""
+    (pace := tmp_path / "slow").touch()
+    changes = {
+        "env": {
+            "name": "gymnasium:tests.support.gymnasium_toys:ToyPaced-v0",
+            "options": {"kwargs": {"file": str(pace)}},
+        },
+        "network": {"name": "mlp", "hidden": [6]},
+        "algorithm": {"name": "random_search", "population": 16},
+        "training": {"generations": 1, "validation_episodes": 1, "test_episodes": 0},
+        "hardware": {"lanes": 1, "slots": 1},
+        "cluster": {"machines": 2},
+    }
+    process = start(tmp_path / "run", changes, cluster.address)
+    journal = tmp_path / "run" / JOURNAL
+    wait_until(lambda: journal.exists() and journal.stat().st_size > 200, process)
+    cluster.remove(cluster.nodes - 1)
+    cluster.add()
+    finish(process)
+    (row,) = read_rows(tmp_path / "run")
+    assert 0 <= row["idle_share"] <= 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2])
 def test_players_stop_answering(cluster, expected, tmp_path, most):
     """One of two, whose episodes the other plays, or both, which are replaced."""
@@ -102,13 +129,19 @@ def test_the_driver_is_killed_and_goes_on_with_more_machines(cluster, expected, 
     assert results(tmp_path / "run") == expected
 
 
+LOSSES = ["raylet"] + ["gcs_server"] * (os.environ.get("NEUROEVO_TEST_MACHINES") == "all")  # this takes a minute more
+
+
 @pytest.mark.slow
-def test_the_raylet_of_the_driver_is_killed(tmp_path):
-    """Ray then ends the process, mostly at once; a line says so."""
+@pytest.mark.parametrize("lost", LOSSES)
+def test_what_the_driver_cannot_do_without_is_killed(lost, tmp_path):
+    """The driver's raylet, or the head's server: Ray then ends the process, and a line says so."""
+    endless = {**LONG, "training": {**LONG["training"], "generations": 10**6}}
     with SimulatedCluster(1) as own:
-        process = start(tmp_path / "run", LONG, own.address)
+        process = start(tmp_path / "run", endless, own.address)
         wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
-        os.kill(own.raylets()[0], signal.SIGKILL)
+        own.kill_server(lost)
         output, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 1
-    assert "raylet" in output and "neuroevo train --resume" in output.splitlines()[-1]
+    last = output.splitlines()[-1]
+    assert "raylet" in last and "neuroevo train --resume" in last

@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 import neuroevo.core.version
+from neuroevo.runs.metrics_rows import read_rows
 from tests.support import separate_machines
 from tests.support.cluster_runs import finish, start, train, wait_until
 from tests.support.runs import count_rows, results
@@ -156,6 +158,7 @@ def test_the_same_as_on_one_machine(fault, run, expected):
     fault(run)
     run.finish()
     assert results(run.path) == expected
+    assert all(0 <= row["idle_share"] <= 1 for row in read_rows(run.path))
 
 
 @pytest.mark.skipif(not ALL, reason="NEUROEVO_TEST_MACHINES=all tries it")
@@ -170,21 +173,21 @@ def test_a_partition_before_the_first_submission(run, expected):
 
 
 @pytest.fixture
-def other_versions(cluster, tmp_path):
-    """Two of the machines have another neuroevo."""
+def mend(cluster, tmp_path):
+    """Two of the machines have another neuroevo, until this is called."""
     own = Path(neuroevo.core.version.__file__)
     other = tmp_path / "version.py"
     other.write_text(own.read_text().replace(neuroevo.core.version.VERSION, "0.0.99"))
     for machine in cluster.machines[1:]:
         assert machine.start("mount", "--bind", other, own).wait() == 0
-    yield
-    for machine in cluster.machines[1:]:
-        assert machine.start("umount", own).wait() == 0
+    with ExitStack() as mended:
+        for machine in cluster.machines[1:]:
+            mended.callback(lambda machine: machine.start("umount", own).wait(), machine)
+        yield mended.close
 
 
-@pytest.mark.usefixtures("other_versions")
-def test_machines_that_are_refused(run, expected):
-    """The run that waits for three ends and says why, or starts with one of them."""
+def test_machines_that_are_refused(mend, run, expected):
+    """The run that waits for three ends and says why, or starts with one of them; mended ones join it."""
     run.start()
     output, _ = run.process.communicate(timeout=120)
     assert run.process.returncode == 2, output
@@ -193,6 +196,8 @@ def test_machines_that_are_refused(run, expected):
     assert not run.path.exists()
     run.start(on_refusal="continue")
     run.wait_for_rows()
+    mend()
+    wait_until(lambda: "machine3 plays" in (run.path / "log.txt").read_text(), run.process)
     run.finish()
     assert results(run.path) == expected
 

@@ -58,9 +58,10 @@ class SimulatedCluster:
         """The processes of the players, on all nodes."""
         return players_of(self.address)
 
-    def raylets(self) -> list[int]:
-        """The processes of the nodes' raylets, the head's first."""
-        return raylets_of(self.address)
+    def kill_server(self, name: str) -> None:
+        """Kills the first of Ray's own processes of this name: "gcs_server", or "raylet", the head's."""
+        servers = [pid for pid, words in _processes() if words.split(" ")[0].endswith(f"/{name}")]
+        os.kill(next(pid for pid in servers if _parent(pid) == self._process.pid), signal.SIGKILL)
 
     def kill_players(self, sent: signal.Signals = signal.SIGKILL, most: int = 100) -> int:
         """Sends a signal to at most this number of them, the newest first; returns to how many."""
@@ -81,18 +82,9 @@ class SimulatedCluster:
         return line.strip()
 
 
-def raylets_of(address: str) -> list[int]:
-    """The processes of the raylets of the cluster at this address, as far as they are on this machine."""
-    return [
-        pid
-        for pid, words in _processes()
-        if words.split(" ")[0].endswith("/raylet") and f"--gcs-address={address}" in words
-    ]
-
-
 def players_of(address: str) -> list[int]:
     """The processes of the players of the cluster at this address, as far as they are on this machine."""
-    raylets = raylets_of(address)
+    raylets = {pid for pid, words in _processes() if f"--gcs-address={address}" in words}
     return [pid for pid, words in _processes() if "PlayerActor" in words and _parent(pid) in raylets]
 
 
