@@ -6,8 +6,10 @@ import logging
 import os
 import signal
 import socket
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -58,6 +60,20 @@ def join(address: str) -> bool:
 def nodes() -> list[Node]:
     """What Ray knows of the cluster's machines, those that it has lost among them."""
     return list(ray.nodes())  # type: ignore[no-untyped-call]
+
+
+def ask_for_nodes() -> Future[list[Node]]:
+    """As nodes(), in a thread of its own: without the cluster's head, Ray waits for it and lets no signal through."""
+    answer: Future[list[Node]] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(nodes())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="nodes", daemon=True).start()
+    return answer
 
 
 def is_head(node: Node) -> bool:

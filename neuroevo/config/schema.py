@@ -170,6 +170,9 @@ class Cluster:
     is started for the run and has this machine alone. With "none" the run plays on this machine without Ray."""
     machines: Count = 1
     """How many machines to wait for before the first episode. Others may join and leave at any time."""
+    on_refusal: Annotated[str, one_of(("stop", "continue"))] = "stop"
+    """What to do if `machines` have not started because some cannot play, for example with another version of
+    neuroevo: "stop" ends the run with the reasons, "continue" starts with the machines that can."""
     head_plays: bool = True
     """Whether the machine with the cluster's head plays, too."""
     retries: Count = 3

@@ -139,7 +139,7 @@ class LocalEvaluator(Closing):
         self._parents = RowCache(self.parent_rows)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = self._next_normalizer = 0
-        self._busy_before = library.busy_seconds()
+        self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
         self._steps = 0
         rollout = chosen.start(pool, population, self.lanes, self.slots, first_row=self.parent_rows)
         self._parts: tuple[EnginePool, EnginePopulation, EngineRollout] | None = (pool, population, rollout)
@@ -213,7 +213,8 @@ class LocalEvaluator(Closing):
 
     def work(self) -> Work:
         """What has been done so far."""
-        return Work(self._steps, library.busy_seconds() - self._busy_before, self.threads)
+        seconds = time.perf_counter() - self._began
+        return Work(self._steps, library.busy_seconds() - self._busy_before, self.threads * seconds)
 
     def close(self) -> None:
         """Stops the lanes and frees the environments and the population. May be called more than once."""

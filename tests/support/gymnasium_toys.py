@@ -256,10 +256,24 @@ class ToyKiller(Toy):
         return super().reset(seed=seed)
 
 
+class ToyPaced(Toy):
+    """Takes so many seconds to begin an episode, as long as there is a file."""
+
+    def __init__(self, file: str, seconds: float = 1.0):
+        super().__init__()
+        self.file, self.seconds = Path(file), seconds
+
+    def reset(self, *, seed=None, options=None):
+        if self.file.exists():
+            time.sleep(self.seconds)
+        return super().reset(seed=seed)
+
+
 for toy in (ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
     gymnasium.register(f"{toy.__name__}-v0", toy, max_episode_steps=40)
 gymnasium.register("ToyWithoutEnd-v0", ToyWithoutEnd)
 gymnasium.register("ToyUnlucky-v0", ToyUnlucky, max_episode_steps=40, disable_env_checker=True)
+gymnasium.register("ToyPaced-v0", ToyPaced, max_episode_steps=40)
 gymnasium.register("ToyKiller-v0", ToyKiller, max_episode_steps=40)
 gymnasium.register("ToyTired-v0", ToyTired, max_episode_steps=5)
 gymnasium.register("ToyTrouble-v0", ToyTrouble, max_episode_steps=40, disable_env_checker=True)
