@@ -18,6 +18,7 @@ from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.episode import EpisodeResults
 from neuroevo.core.errors import NativeArgumentError, UserError
 from neuroevo.core.problems import ConfigError
+from neuroevo.native import library
 from neuroevo.native.submission import Submission
 from neuroevo.networks.architectures import network_text
 from neuroevo.networks.network import Network, check
@@ -38,8 +39,8 @@ class Pipeline:
         networks: Networks of one dtype, which genomes refer to by index.
         lanes: Number of lanes.
         slots: Slots of each lane.
-        parent_rows: Rows [0, parent_rows) of the population are the caller's; by default as many as 600 MB hold, at
-            least 2.
+        parent_rows: Rows [0, parent_rows) of the population are the caller's; by default as many as 600 MB or a quarter
+            of the free memory hold, at least 2.
         backend: "cpu", "reference", or "cuda" for a GPU.
         engine: What runs the lanes; by default the native core.
         behavior: What to record of each episode; None: nothing.
@@ -238,4 +239,5 @@ def _done(what: str, do: Callable[[], _Made], done: str = "made") -> _Made:
 
 def _default_parent_rows(dimension: int, dtype: str) -> int:
     weight_bytes = 4 if dtype == "float32" else 5  # a parent's float32 weights stay beside its integers
-    return max(2, min(_MAX_PARENT_ROWS, int(_PARENT_BYTES / (weight_bytes * dimension))))
+    fitting = int(min(_PARENT_BYTES, library.free_bytes() / 4) / (weight_bytes * dimension))
+    return max(2, min(_MAX_PARENT_ROWS, fitting))
