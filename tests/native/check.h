@@ -117,6 +117,13 @@ inline int Main() {
       check::Fail(__FILE__, __LINE__, "CHECK_THROWS(" #expr "): '" + check_what + "' lacks '" + check_part + "'"); \
   } while (false)
 
+// ThreadSanitizer takes a new thread of a process with threads that was forked for one of its parent's.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kForksStartThreads = false;
+#else
+inline constexpr bool kForksStartThreads = true;
+#endif
+
 #define SKIP(reason) \
   throw check::Skipped { reason }
 

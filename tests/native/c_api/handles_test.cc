@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -23,13 +24,10 @@
 
 using namespace neuroevo;
 
-// Children of a process with threads start threads of their own.
-extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
-
 namespace {
 
 constexpr int64_t kTime = 60'000;  // ms; what takes milliseconds and takes that long has been lost
-constexpr int64_t kLanes = 2, kSlotsPerLane = 2, kSlots = kLanes * kSlotsPerLane;
+constexpr int64_t kLanes = 2, kSlotsPerLane = 2, kSlots = kLanes * kSlotsPerLane, kLength = 3;
 constexpr unsigned kChildSeconds = 120;  // after which a child that hangs is killed by its alarm
 
 int Rounds() {
@@ -67,7 +65,8 @@ struct Envs {
 // Lanes over environments and networks.
 struct Lanes {
   Lanes() {
-    const char *option = "length=3", *network = "input float32 3; dense 4 1.0; bias";
+    const std::string length = "length=" + std::to_string(kLength);
+    const char *option = length.c_str(), *network = "input float32 3; dense 4 1.0; bias";
     Do(neuroevo_env_pool_make("toy", &option, 1, kSlots, &pool));
     Do(neuroevo_population_make("cpu", &network, 1, kSlots, "float32", -1, &population));
     Do(neuroevo_rollout_start(pool, population, kLanes, kSlotsPerLane, 0, &rollout));
@@ -118,6 +117,28 @@ void Free(Lanes* lanes, int order) {
   if (order % 2 == 1) neuroevo_env_pool_free(lanes->pool);
   if (order % 3 != 0) neuroevo_rollout_free(lanes->rollout);
 }
+
+// Threads that do something again and again, until the end.
+class Threads {
+ public:
+  explicit Threads(const std::vector<std::function<void()>>& works) {
+    for (const auto& work : works) {
+      threads_.emplace_back([this, work] {
+        while (!over_) work();
+      });
+    }
+  }
+  ~Threads() {
+    over_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  std::atomic<bool> over_{false};
+  std::vector<std::thread> threads_;
+};
 
 // Runs body() in a child process, which must return from it and find nothing wrong.
 template <class Body>
@@ -186,18 +207,18 @@ TEST(ARolloutKeepsItsParts) {
 
 TEST(EachResultIsGivenOutOnce) {
   for (int round = 0; round < Rounds(); ++round) {
-    constexpr int64_t kEpisodes = 60;
+    constexpr int64_t kEpisodes = 400;
     Lanes lanes;
-    std::vector<std::vector<int64_t>> given(2);
-    std::atomic<int64_t> left{kEpisodes};
+    std::vector<std::vector<int64_t>> given(3);
     std::vector<std::thread> threads;
     for (std::vector<int64_t>& ids : given) {
       threads.emplace_back([&] {
-        while (left > 0) {
+        for (bool all_ended = false, last = false; !last;) {
           const neuroevo_results* results = nullptr;
-          Do(neuroevo_rollout_results(lanes.rollout, 1, 1, &results));
+          Do(neuroevo_rollout_results(lanes.rollout, 0, 0, &results));
           ids.insert(ids.end(), results->ids, results->ids + results->count);
-          left -= results->count;
+          last = all_ended;
+          all_ended = results->total_steps == kEpisodes * kLength;
           neuroevo_results_free(results);
         }
       });
@@ -205,8 +226,8 @@ TEST(EachResultIsGivenOutOnce) {
     lanes.Submit(kEpisodes / 2);
     lanes.Submit(kEpisodes / 2);
     for (std::thread& thread : threads) thread.join();
-    std::vector<int64_t> all = given[0];
-    all.insert(all.end(), given[1].begin(), given[1].end());
+    std::vector<int64_t> all;
+    for (const std::vector<int64_t>& ids : given) all.insert(all.end(), ids.begin(), ids.end());
     std::sort(all.begin(), all.end());
     std::vector<int64_t> expected(kEpisodes);
     std::iota(expected.begin(), expected.end(), 0);
@@ -253,13 +274,7 @@ TEST(ChildrenFreeWhatTheyInheritAndMakeTheirOwn) {
   Do(neuroevo_set_threads(3));
   Lanes lanes;
   Envs idle, envs;
-  std::atomic<bool> over{false};
-  std::thread stepping([&] {
-    while (!over) Do(envs.Step());
-  });
-  std::thread making([&] {
-    while (!over) neuroevo_vector_free(Envs().handle);
-  });
+  Threads busy({[&] { Do(envs.Step()); }, [] { neuroevo_vector_free(Envs().handle); }});
   for (int round = 0; round < Rounds(); ++round) {
     lanes.Submit(40);
     InChild([&] {
@@ -277,6 +292,7 @@ TEST(ChildrenFreeWhatTheyInheritAndMakeTheirOwn) {
       Free(&lanes, round);
       neuroevo_vector_free(envs.handle);
       neuroevo_vector_free(idle.handle);
+      if (!kForksStartThreads) return;
       CHECK_EQ(neuroevo_get_threads(), 3);
       Envs own;
       for (int step = 0; step < 3; ++step) Do(own.Step());
@@ -291,10 +307,5 @@ TEST(ChildrenFreeWhatTheyInheritAndMakeTheirOwn) {
   int64_t ended = 0;
   while (ended < lanes.submitted) ended += static_cast<int64_t>(lanes.Results(lanes.submitted - ended).size());
   CHECK_EQ(ended, lanes.submitted);
-  over = true;
-  stepping.join();
-  making.join();
   Free(&lanes, 0);
-  neuroevo_vector_free(envs.handle);
-  neuroevo_vector_free(idle.handle);
 }
