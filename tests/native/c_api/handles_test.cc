@@ -207,7 +207,7 @@ TEST(ARolloutKeepsItsParts) {
 
 TEST(EachResultIsGivenOutOnce) {
   for (int round = 0; round < Rounds(); ++round) {
-    constexpr int64_t kEpisodes = 400;
+    constexpr int64_t kEpisodes = 100;
     Lanes lanes;
     std::vector<std::vector<int64_t>> given(3);
     std::vector<std::thread> threads;
