@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <mutex>
 
 #include "core/error.h"
+#include "core/fork.h"
 
 namespace neuroevo {
 namespace {
 
-std::mutex registry_mutex;
+ProcessMutex registry_mutex;
 
 std::map<std::string, EnvFamily>& Registry() {
   static auto* registry = new std::map<std::string, EnvFamily>();
@@ -70,7 +70,7 @@ EnvOptions ParseEnvOptions(const std::vector<std::string>& options) {
 }
 
 bool RegisterEnvFamily(const std::string& name, EnvFamily family) {
-  std::lock_guard<std::mutex> lock(registry_mutex);
+  const ProcessLock lock(registry_mutex);
   Registry()[name] = std::move(family);
   return true;
 }
@@ -78,7 +78,7 @@ bool RegisterEnvFamily(const std::string& name, EnvFamily family) {
 std::unique_ptr<EnvFactory> MakeEnvFactory(const std::string& name, const EnvOptions& options) {
   EnvFamily family;
   {
-    std::lock_guard<std::mutex> lock(registry_mutex);
+    const ProcessLock lock(registry_mutex);
     auto found = Registry().find(name);
     if (found == Registry().end()) {
       std::string known;

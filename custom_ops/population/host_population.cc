@@ -36,6 +36,13 @@ HostPopulation::HostPopulation(std::vector<Network> networks, int64_t rows, std:
   if (recurrent()) states_ = std::make_unique<RowMemory>(rows_, state_size_ * kFloat, state_size_);
 }
 
+int64_t HostPopulation::Bytes(int64_t weight_rows) const {
+  int64_t bytes = memory_->bytes(std::min(weight_rows, members_.weight_rows()));
+  if (member_memory_) bytes += member_memory_->bytes(members_.count());
+  if (states_) bytes += states_->bytes(rows_);
+  return bytes;
+}
+
 RowWeights HostPopulation::WeightsOf(int64_t row) const {
   if (!members_.Is(row)) return {Row(row), Row(row)};
   const Members::Member& member = members_.Of(row);

@@ -17,6 +17,9 @@ class HostPopulation : public FloatPopulation {
  public:
   const float* Theta(int64_t row) const override { return Row(row); }
 
+  // What this many rows of weights and all members and states take once they are written.
+  int64_t Bytes(int64_t weight_rows) const;
+
  protected:
   // Slots of one row, or of one center's members, that a backend evaluates in one task: enough to share weight reads.
   static constexpr int kMaxSlots = 32;

@@ -22,7 +22,7 @@ class Population {
  public:
   // All networks must agree in input dtype, input shape and output size. backend: "cpu", "reference" (slow, written to
   // be read) or one that was registered. rows >= 1. The rows of the first two are allocated lazily by the operating
-  // system: a row never written costs no memory.
+  // system: a row never written costs no memory. Throws where all of them would need more than is free now.
   // dtype: kFloat32, or kInt8 for networks evaluated in integers (networks/int8), one byte a weight. Then only rows
   // [0, float_rows) hold their theta too, for Read and as what Perturb starts from; of the others Perturb can start
   // from what Init or Assign put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold
@@ -35,7 +35,7 @@ class Population {
                                           int rank = 0);
   virtual ~Population() = default;
 
-  // Makes a backend known under a name, before anyone makes a population: libraries do so when they are loaded.
+  // Makes a backend known under a name. Libraries do so when they are loaded.
   using Maker = std::unique_ptr<Population> (*)(std::vector<Network> networks, int64_t rows,
                                                 std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
                                                 std::shared_ptr<MemorySource> memory, int rank);

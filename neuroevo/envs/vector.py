@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -33,6 +34,8 @@ class NativeVectorEnv(VectorEnv):
     start; MuJoCo's tasks have none. An episode whose simulation failed counts as terminated, with reward 0 for its last
     step; infos["failure"] (with same-step autoreset: final_info) then has the reason, for the environments in
     infos["_failure"].
+
+    Several threads may use it, one at a time. A process that was forked from the one that made it can only close it.
 
     Attributes:
         observation_space: A Box [N, *shape], uint8 in [0, 255], or float32 or float64 without bounds.
@@ -73,6 +76,7 @@ class NativeVectorEnv(VectorEnv):
         self._everywhere = np.ones(n, bool)
         self._everywhere.flags.writeable = False
         self._buffers = None if copy else [self._core.new_observations(), self._core.new_observations()]
+        self._process = os.getpid()
         self._executor: ThreadPoolExecutor | None = None
         self._pending: Future | None = None
 
@@ -111,6 +115,7 @@ class NativeVectorEnv(VectorEnv):
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """What the step returns that step_async() began."""
+        self._require_own("step_wait")
         if self._pending is None:
             raise error.NoAsyncCallError("step_wait was called without step_async", "step")
         pending, self._pending = self._pending, None
@@ -130,6 +135,8 @@ class NativeVectorEnv(VectorEnv):
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - Gymnasium's signature
         """Frees the environments; a step that was begun is waited for."""
+        if os.getpid() != self._process:  # a fork has neither the thread of that step nor those of the environments
+            return
         if self._pending is not None:
             with suppress(Exception):  # its outcome is not wanted any more
                 self.step_wait()
@@ -225,7 +232,14 @@ class NativeVectorEnv(VectorEnv):
         with np.errstate(over="ignore"):  # infinity: the core says where
             return np.ascontiguousarray(actions, np.int64 if discrete else np.float32)
 
+    def _require_own(self, what: str) -> None:
+        if os.getpid() != self._process:
+            raise error.ClosedEnvironmentError(
+                f"{what} was called in a fork of the process that made the environments: make them in the fork"
+            )
+
     def _require_idle(self, what: str) -> None:
+        self._require_own(what)
         if self.closed:
             raise error.ClosedEnvironmentError(f"{what} was called after close")
         if self._pending is not None:

@@ -143,6 +143,7 @@ CORE: Mapping[str, tuple] = {
     "last_error": (c_char_p,),
     "set_threads": (c_int, c_int32),
     "get_threads": (c_int,),
+    "free_bytes": (c_int64,),
     "busy_seconds": (c_double,),
     "trace_start": (c_int, c_int64),
     "trace_stop": (None,),

@@ -216,6 +216,11 @@ def gpu() -> Gpu:
     return Gpu("", library.neuroevo_cuda_name().decode())
 
 
+def free_bytes() -> int:
+    """Of memory that this process may still use: what the machine has, or what the limits of its control groups leave."""
+    return core().neuroevo_free_bytes()
+
+
 def gpu_free_bytes() -> int:
     """Of the GPU's memory now; 0 where none can be used."""
     library = cuda() if gpu().usable else None

@@ -48,10 +48,12 @@ def default_parent_rows(dimension: int, dtype: str, megabytes: int) -> int:
     Args:
         dimension: D of the largest network.
         dtype: What networks are evaluated in; a parent's float32 weights stay beside its integers.
-        megabytes: Memory for these rows.
+        megabytes: Memory for these rows, of which at most a quarter of the free memory is taken.
 
     Returns:
         The rows, at least 2.
     """
     weight_bytes = 4 if dtype == "float32" else 5
-    return max(2, min(_MAX_PARENT_ROWS, int(megabytes * 1e6 / (weight_bytes * dimension))))
+    return max(
+        2, min(_MAX_PARENT_ROWS, int(min(megabytes * 1e6, library.free_bytes() / 4) / (weight_bytes * dimension)))
+    )

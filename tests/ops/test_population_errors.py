@@ -1,6 +1,8 @@
 """Bad input to the population ops: a Python exception that names the value and the legal range, and rows that keep what
 they held."""
 
+import resource
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -177,8 +179,12 @@ def test_bad_sizes_and_backends():
     ):
         with pytest.raises(ERRORS, match=message):
             OpPopulation(**{"networks": [NETWORK], "rows": 1, **arguments})
-    # Rows that are never written take no memory: this is 4 TiB.
-    assert OpPopulation(["input uint8 1024; dense 1024 1.0"], 2**20).dimensions == [2**20]
+    with pytest.raises(ERRORS, match=r"1048576 rows of networks need 44\d\d.* GB of memory, and .* GB are free"):
+        OpPopulation(["input uint8 1024; dense 1024 1.0"], 2**20)
+    # Rows that are never written take no memory: this is 1 GiB.
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert OpPopulation(["input uint8 1024; dense 1024 1.0"], 2**8).dimensions == [2**20]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 2**17  # KiB
 
 
 def test_a_perturbed_row_takes_over_the_network_of_its_source():

@@ -231,6 +231,7 @@ class AtariFactory : public EnvFactory {
     spec_.behavior_dtype = DType::kUint8;
     spec_.behavior_shape = {AtariEmulator::kRamBytes};
     spec_.render_shape = {game_->height, kScreenWidth, 3};
+    spec_.memory = 370'000 + spec_.observation_bytes();
   }
 
   const EnvSpec& spec() const override { return spec_; }

@@ -16,13 +16,13 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/text.h"
 #include "envs/env.h"
 #include "envs/episode_info.h"
@@ -66,13 +66,13 @@ class GymnasiumWorkers {
     GymnasiumSpec read = ReadGymnasiumSpec(&description);
     spec_ = std::move(read.spec);
     max_steps_ = read.max_steps == 0 ? kMaxSteps : std::numeric_limits<int64_t>::max();
-    std::lock_guard<std::mutex> lock(AllMutex());
+    const ProcessLock lock(AllMutex());
     All().insert(this);
   }
 
   ~GymnasiumWorkers() {
     {
-      std::lock_guard<std::mutex> lock(AllMutex());
+      const ProcessLock lock(AllMutex());
       All().erase(this);
     }
     for (auto& place : places_) place->Leave();  // so that they end at the same time
@@ -89,14 +89,14 @@ class GymnasiumWorkers {
     const int64_t index = slot % limit_;
     if (index == static_cast<int64_t>(places_.size())) {
       auto started = std::make_unique<WorkerPlace>(settings_, index);
-      std::lock_guard<std::mutex> lock(AllMutex());
+      const ProcessLock lock(AllMutex());
       places_.push_back(std::move(started));
     }
     return places_[index].get();
   }
 
   static void EndStuck(std::chrono::milliseconds time) {
-    std::lock_guard<std::mutex> lock(AllMutex());
+    const ProcessLock lock(AllMutex());
     for (GymnasiumWorkers* workers : All()) {
       for (auto& place : workers->places_) place->EndIfStuck(time);
     }
@@ -108,8 +108,8 @@ class GymnasiumWorkers {
     static auto* all = new std::set<GymnasiumWorkers*>();
     return *all;
   }
-  static std::mutex& AllMutex() {
-    static auto* mutex = new std::mutex();
+  static ProcessMutex& AllMutex() {
+    static auto* mutex = new ProcessMutex();
     return *mutex;
   }
 

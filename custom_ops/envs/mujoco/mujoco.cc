@@ -189,6 +189,7 @@ class MujocoFactory : public EnvFactory {
     spec_.state_size = model.nq + model.nv;
     spec_.steps_per_task = model.nv <= 5 ? 4 : 1;  // the pendulums', reacher's and swimmer's take 5 to 10 microseconds
     spec_.observations_per_task = 32;
+    spec_.memory = 200'000;  // of the humanoid, the largest
   }
 
   const EnvSpec& spec() const override { return spec_; }

@@ -415,6 +415,9 @@ TEST(WhatKeepsNoThetaSaysSo) {
   rows.Init({2}, {0}, {9});
   rows.Perturb({2}, {2}, {1}, {1.0f});
   CHECK_THROWS(Rows("cpu", {"input uint8 4; dense 3 1"}, 4, 5), "float_rows is 5, expected -1 or one in [0, 4]");
+  // Rows that keep no float32 weights need a quarter.
+  CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20, 0), "1048576 rows of networks need 10");
+  CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20), "1048576 rows of networks need 52");
 }
 
 TEST(RefusedNetworks) {

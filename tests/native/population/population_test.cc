@@ -403,6 +403,8 @@ TEST(MakeErrors) {
   CHECK_THROWS(Rows("cpu", {a}, 0), "rows is 0, expected 1 to 16777216");
   CHECK_THROWS(Rows("cpu", {a}, 16777217), "rows is 16777217");
   CHECK_THROWS(Rows("cpu", {"input uint8 9999; dense 99999 1"}, 16777216), "cannot map");
+  CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20), "1048576 rows of networks need 4190.");
+  CHECK_THROWS(Rows("reference", {"input uint8 999; dense 999 1"}, 1 << 20), " GB of memory, and ");
   CHECK_THROWS(Rows("cpu", {a, "input uint8 4; dense 3 1"}, 2),
                "network 1 has input uint8 4, but network 0 has input float32 4");
   CHECK_THROWS(Rows("cpu", {a, "input float32 2 2; dense 3 1"}, 2), "network 1 has input float32 2 2");
