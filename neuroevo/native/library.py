@@ -217,7 +217,7 @@ def gpu() -> Gpu:
 
 
 def free_bytes() -> int:
-    """Of memory that this process may still use: what the machine has, or what the limits of its control groups leave."""
+    """Return the bytes of memory that this process may still use, by the machine and by its control groups."""
     return core().neuroevo_free_bytes()
 
 

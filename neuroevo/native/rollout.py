@@ -68,7 +68,7 @@ class Rollout:
         call("rollout_submit", self._handle, ref(submission.for_c()), priority)
 
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
-        """The results of the episodes that have ended since the last call. Each is given to one of the threads that ask.
+        """Return the episodes that have ended since the last call, each to one of the threads that ask.
 
         Waits until there are `count` of them or the time is over; no signal is handled meanwhile.
 
