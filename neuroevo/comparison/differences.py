@@ -36,7 +36,7 @@ def differences(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     theirs = facts(experiment.task, experiment.backend)
     section = environment("native", experiment, Path())
     played = registry.find(section["name"], section["options"])
-    options = {**vars(played.family.options_type(played.name)()), **played.values}
+    options = vars(played.options)
     model = mujoco.MjModel.from_xml_path(str(model_path(options["xml_file"])))
     pool = EnvPool(played.spec, 1)
     own_steps, own_time = options["frame_skip"], float(model.opt.timestep)

@@ -114,7 +114,7 @@ def _check(given: Translation, source: str) -> Config:
 
 def _solved_return(environment: Environment, source: str) -> float:
     """The mean return at which an environment counts as solved. ConfigError: that is not known."""
-    known = environment.solved_return()
+    known = environment.solved_return
     if known is None:
         reason = f"what counts as solved is not known of {environment.given_name} with these options, expected a number"
         refuse([Problem("training.target", reason, "solved")], source)

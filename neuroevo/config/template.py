@@ -33,8 +33,8 @@ def start(overrides: Sequence[str] = ()) -> Config:
     for override in overrides:
         apply(tables, override)
     env, options = tables["env"].get("name"), tables["env"].get("options")
-    known = registry.family_of(env) if isinstance(env, str) else None
-    if known is not None and known[0].image_observations(options if isinstance(options, dict) else {}) is False:
+    known = registry.check(env, options if isinstance(options, dict) else {})[0] if isinstance(env, str) else None
+    if known is not None and known.image_observations is False:
         tables.setdefault("network", {}).setdefault("name", "mlp")
     return make_config(tables)
 

@@ -10,7 +10,7 @@ from neuroevo.core.settings import settings, whole
 
 
 def _range(value: object) -> tuple[float, float]:
-    """A pair of numbers, of which either may be infinite."""
+    """Return a pair of numbers, of which either may be infinite."""
     given = value if isinstance(value, (list, tuple)) else ()
     numbers = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in given)
     try:

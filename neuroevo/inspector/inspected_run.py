@@ -80,11 +80,6 @@ class InspectedRun:
         return None if self.reader is None else self.reader.config
 
     @property
-    def family(self) -> str:
-        """The family of its environment; "" where the configuration may not be used."""
-        return "" if self.config is None else self.config.environment.family.name
-
-    @property
     def generations(self) -> int:
         """How many the page has a slider over: those with metrics, and those of which members are kept."""
         return max(len(self.metrics.fitness), self.members.generations)

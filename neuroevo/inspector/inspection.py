@@ -25,7 +25,6 @@ import numpy as np
 from neuroevo.core.errors import UserError
 from neuroevo.inspector import about, ancestry, learning
 from neuroevo.inspector.inspected_run import InspectedRun
-from neuroevo.inspector.maze import maze
 from neuroevo.inspector.payload import array
 from neuroevo.inspector.playing import Member
 from neuroevo.inspector.projection import Projection, project
@@ -183,7 +182,7 @@ class Inspection:
 
     def _cloud(self, number: int) -> dict[str, Any]:
         run, projection = self._run(number), self._projection(number)
-        drawn = None if run.config is None or projection.kind != "position" else maze(run.config.environment)
+        drawn = None if run.config is None or projection.kind != "position" else run.config.environment.walls
         low = np.array([row["fitness_min"] for row in run.metrics.rows] or [0.0], np.float64)
         high = np.array([row["fitness_max"] for row in run.metrics.rows] or [1.0], np.float64)
         return {

@@ -11,7 +11,6 @@ from neuroevo.runs.members import Members
 
 _SAMPLED_GENERATIONS, _SAMPLED_MEMBERS = 24, 256  # what the components and the ranges of the axes are taken of
 _MARGIN = 0.05  # of a range, on each side
-_POSITIONS = ("hard_maze", "mujoco")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def _of_behaviors(run: InspectedRun, sample: np.ndarray, scores: np.ndarray) -> 
     """Of positions, of which a trajectory's last is taken, or of principal components."""
     finite = np.isfinite(sample).all(axis=1)
     known = sample[finite] if finite.any() else np.zeros((1, sample.shape[1]))
-    if run.family in _POSITIONS or sample.shape[1] == 2:
+    if (run.config is not None and run.config.environment.positions) or sample.shape[1] == 2:
         places = _place(known, None, None)
         if np.ptp(places[:, 1]) == 0 and len(places) == finite.sum() > 1:  # a robot on rails
             return Projection("track", ("x", "fitness"), *_range(np.stack([places[:, 0], scores[finite]], axis=1)))

@@ -50,11 +50,11 @@ def check(config: Config, source: str, trust: bool = False) -> None:
 
 def _try_environment(config: Config) -> None:
     """Makes the environment once. UserError: the native code refuses an option."""
-    family = config.environment.family
-    if family.accelerated:
+    environment = config.environment
+    if environment.accelerated:
         return
-    spec = config.environment.spec
-    if not family.tried_at_preflight:
+    spec = environment.spec
+    if not environment.tried_at_preflight:
         return
     try:
         EnvPool(spec, 1)

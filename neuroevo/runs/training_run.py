@@ -65,7 +65,7 @@ def make_evaluator(
         ...     outcomes = evaluator.evaluate(episodes)
         >>> outcomes.returns.mean()
     """
-    if config.environment.family.accelerated:
+    if config.environment.accelerated:
         return _accelerated_evaluator(config)
     if config.cluster.address != "none":
         return _cluster_evaluator(config, reference_batch)

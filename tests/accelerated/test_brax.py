@@ -58,9 +58,9 @@ def own_functions():
     import jax
     from brax.envs.inverted_pendulum import InvertedPendulum
 
-    from neuroevo.accelerated.start import brax_environment
+    from neuroevo.accelerated.start import make_simulator
 
-    environment = brax_environment(config().environment)  # some of which JAX has traced
+    environment = make_simulator(config().environment).environment  # some of which JAX has traced
     assert type(environment) is InvertedPendulum and environment.backend == "mjx"
     return jax.jit(environment.reset), jax.jit(environment.step)
 

@@ -12,7 +12,7 @@ import jax
 from brax import envs
 from brax.envs.base import Wrapper
 
-from neuroevo.accelerated.start import shared_simulator
+from neuroevo.accelerated.brax_simulator import shared_simulator
 
 
 class CompiledEnvironment(Wrapper):  # type: ignore[misc] # Brax has no types

@@ -17,11 +17,11 @@ from evosax.problems import BraxProblem
 from evosax.problems.networks import MLP, tanh_output_fn
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from neuroevo.accelerated.brax_simulator import shared_simulator
 from neuroevo.accelerated.compile_clock import CompileClock
 from neuroevo.accelerated.peers.compiled_environment import registered
 from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
 from neuroevo.accelerated.peers.same_network import kernel_initializer
-from neuroevo.accelerated.start import shared_simulator
 
 Player = Callable[[jax.Array, Any, Any], Any]
 """See player()."""

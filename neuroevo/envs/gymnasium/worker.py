@@ -44,7 +44,7 @@ _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 
 
 def main() -> None:
-    """Serves until the caller closes the connection, or dies."""
+    """Serve until the caller closes the connection or dies."""
     for number in (signal.SIGINT, signal.SIGHUP):  # a terminal's are for the caller, who then ends this process
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -82,7 +82,7 @@ class _Connection:
         self._buffer = memoryview(bytearray(1 << 16))
 
     def receive(self) -> memoryview | None:
-        """The next message without its length, valid until the next call; None: there will be no more."""
+        """Return the next message without its length, valid until the next call; None after the last one."""
         have, expected = 0, _LENGTH.size
         while have < expected:
             try:
@@ -101,7 +101,7 @@ class _Connection:
         return self._buffer[_LENGTH.size : expected]
 
     def send(self, message: bytes) -> bool:
-        """Sends a message with its length; False: the caller is gone."""
+        """Send a message with its length; return False if the caller is gone."""
         try:
             self._socket.sendall(message)
         except OSError:
@@ -135,7 +135,7 @@ class _Environments:
             self._screen = screen.shape
 
     def describe(self) -> bytes:
-        """The message about the spaces."""
+        """Return the message about the spaces."""
         observations, actions = self._observations, self._actions
         shape = observations.shape
         parts = [
@@ -150,7 +150,7 @@ class _Environments:
         return _with_length(b"".join(parts))
 
     def reset(self, message: memoryview) -> bytes:
-        """Starts an episode of a slot."""
+        """Start an episode of a slot."""
         _, slot, seed = _RESET_FIELDS.unpack(message)
         if slot not in self._slots:
             self._slots[slot], self._spare = self._spare or self._make(), None
@@ -160,7 +160,7 @@ class _Environments:
         return self._result(0.0, 0, observation)
 
     def step(self, message: memoryview) -> bytes:
-        """A step of a slot."""
+        """Step a slot."""
         _, slot = _STEP_BEGIN.unpack_from(message)
         given: np.ndarray = self._frombuffer(message, self._actions.dtype, -1, _STEP_BEGIN.size)
         action = self._actions.decode(given)
@@ -168,7 +168,7 @@ class _Environments:
         return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation)
 
     def render(self, message: memoryview) -> bytes:
-        """The screen of a slot."""
+        """Return the screen of a slot."""
         _, slot = _RENDER_FIELDS.unpack(message)
         screen = self._asarray(self._slots[slot].render())
         if screen.dtype != "uint8" or screen.shape != self._screen:
@@ -177,7 +177,7 @@ class _Environments:
         return _with_length(bytes([_SCREEN]) + screen.tobytes())
 
     def close(self) -> None:
-        """Closes all, whatever some may raise."""
+        """Close all environments, whatever some of them raise."""
         for env in [*self._slots.values(), *([self._spare] if self._spare else [])]:
             with suppress(Exception):
                 env.close()
@@ -189,7 +189,7 @@ class _Environments:
 
 
 def _greet(message: memoryview) -> tuple[_Environments, bytes]:
-    """The environments that the first message asks for, and the answer."""
+    """Make the environments that the first message describes, and the answer."""
     kind, version, caller = _HELLO_BEGIN.unpack_from(message)
     if (kind, version) != (_HELLO, _VERSION):
         raise ValueError(f"the first message is of kind {kind}, version {version}, expected {_HELLO}, {_VERSION}")
@@ -202,14 +202,14 @@ def _greet(message: memoryview) -> tuple[_Environments, bytes]:
 
 
 def _text(message: memoryview, at: int) -> tuple[str, int]:
-    """The text at a place of a message, and the place behind it."""
+    """Return the text at an offset of a message, and the offset behind it."""
     (length,) = _LENGTH.unpack_from(message, at)
     begin = at + _LENGTH.size
     return bytes(message[begin : begin + length]).decode(), begin + length
 
 
 def _error(error: BaseException) -> bytes:
-    """The message about an exception: its last line, and its traceback if that tells more."""
+    """Write the message about an exception: its last line, and its traceback if that says more."""
     last = "".join(traceback.format_exception_only(error)).strip()
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
