@@ -225,7 +225,7 @@ class Config:
     def recorded_behavior(self) -> Behavior | None:
         """What is recorded of each episode: what the algorithm asks for, or else for members.bin where it ends."""
         asked: Behavior | None = self.algorithm.behavior
-        kept = self.logging.members_megabytes and self.environment.behaviors
+        kept = self.logging.members_megabytes and self.environment.measures
         return asked or (Behavior() if kept else None)
 
     def on_this_machine(self) -> Config:

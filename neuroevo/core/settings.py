@@ -61,6 +61,18 @@ def whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def listed(value: object) -> object:
+    """Convert a list to a tuple, so that TOML's lists may be given for tuples.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        The tuple, or the value unchanged.
+    """
+    return tuple(value) if isinstance(value, list) else value
+
+
 class OneOf:
     """Accepts only known words; documentation lists them.
 

@@ -38,7 +38,6 @@ class AcceleratedEnvironment(Environment):
 
     continuous_actions = True
     tried_at_preflight = False  # it takes JAX and seconds
-    behaviors = False
     image_observations = False
     options_type: type = AcceleratedOptions
 

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Strict
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem
-from neuroevo.core.settings import settings, whole
+from neuroevo.core.settings import listed, settings, whole
 from neuroevo.envs.environment import Environment
 from neuroevo.envs.names import key_of, option_text
 
@@ -26,6 +27,7 @@ _REGISTERED = re.compile(r"((?:ALE|neuroevo)/)?(.*?)(NoFrameskip|Deterministic)?
 _STICKY = {0: 0.25, 4: 0.0, 5: 0.25}  # by the version
 
 _MAX_INT = 2**31 - 1
+_RAM_BYTES = 128
 _Whole = Annotated[int, BeforeValidator(whole)]
 _SCREEN_OF_2018 = {"stack": 4, "screen_size": 84, "grayscale": True}
 _PROTOCOLS = {"uber": "of arXiv 1712.06567", "gymnasium": "of Gymnasium's AtariPreprocessing"}
@@ -64,6 +66,8 @@ class AtariOptions:
     channels_first: bool = False
     """Whether an observation is [channels, height, width], as PyTorch's networks take it; networks of this package take
     [height, width, channels]."""
+    behavior: Annotated[tuple[Annotated[_Whole, Field(ge=0, lt=_RAM_BYTES)], ...], BeforeValidator(listed)] = ()
+    """The bytes of RAM, numbered from 0 to 127, that are the behavior of an episode; empty: all of them."""
 
 
 class AtariGame(Environment):
@@ -120,6 +124,11 @@ class AtariGame(Environment):
             if value != field.default and field.name not in ("protocol", "repeat_action_probability", "frame_skip"):
                 texts.append(f"{field.name} = {option_text(value)}")
         return ", ".join(texts)
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """Bytes of RAM."""
+        return [Measure(f"RAM {byte}", 0, 255) for byte in self.options.behavior or range(_RAM_BYTES)]
 
     def check(self) -> list[Problem]:
         """Report a version that Gymnasium lacks or that is not supported, and a missing or damaged ROM."""

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.named_code import NamedCode
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean, nearest, problems_of, refuse
@@ -70,8 +71,6 @@ class Environment(ABC):
         retries: Whether an episode may be played again, as EnvSpec.retries has it.
         tried_at_preflight: Whether an environment is made once before a run starts, to find out that it can be; only
             where that takes well below a second.
-        behaviors: Whether the end of an episode is recorded, as core.behavior says; novelty search needs it.
-        positions: Whether what is recorded is a position, x and y.
         simulator: The module that simulates the family on the accelerator, together with the networks, by
             make_simulator(environment): "neuroevo.accelerated.brax_simulator". "" if the native core plays it.
         screen_scale: Magnification at which a screen is large enough to watch.
@@ -93,8 +92,6 @@ class Environment(ABC):
     free_options: ClassVar[Sequence[str]] = ()
     retries: ClassVar[bool] = False
     tried_at_preflight: ClassVar[bool] = True
-    behaviors: ClassVar[bool] = True
-    positions: ClassVar[bool] = False
     simulator: ClassVar[str] = ""
     screen_scale: ClassVar[int] = 2
 
@@ -217,6 +214,11 @@ class Environment(ABC):
     def image_observations(self) -> bool | None:
         """Whether observations are uint8 images, not vectors of numbers; None if unknown before one is made."""
         return None
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The numbers that describe the current state for novelty search and archives, in order; () if it has none."""
+        return ()
 
     @property
     def solved_return(self) -> float | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem, did_you_mean
 from neuroevo.core.settings import Name, settings, whole
@@ -45,7 +46,6 @@ class Maze(Environment):
     noun = "mazes"
     continuous_actions = True
     file_option = "map"
-    positions = True
     screen_scale = 1
     options_type = HardMazeOptions
     options: HardMazeOptions
@@ -69,6 +69,15 @@ class Maze(Environment):
     def image_observations(self) -> bool:
         """Only if the options ask for the maze from above."""
         return self.options.observation == "image"
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The robot's position, within the outer walls."""
+        plan = self.walls
+        if plan is None:
+            return [Measure("x"), Measure("y")]
+        x, y = ([wall[at] for wall in plan["walls"] for at in (axis, axis + 2)] for axis in (0, 1))
+        return [Measure("x", min(x), max(x)), Measure("y", min(y), max(y))]
 
     @property
     def walls(self) -> dict[str, Any] | None:

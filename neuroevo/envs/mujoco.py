@@ -10,11 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.named_code import NamedCode, named_model
 from neuroevo.core.problems import Problem
 from neuroevo.envs.environment import Environment
-from neuroevo.envs.mujoco_options import TASKS
+from neuroevo.envs.mujoco_options import FEET, TASKS
 from neuroevo.envs.names import reward_threshold
 
 
@@ -25,7 +26,6 @@ class MujocoTask(Environment):
     noun = "tasks"
     continuous_actions = True
     file_option = "xml_file"
-    positions = True
     image_observations = False
 
     @classmethod
@@ -52,6 +52,12 @@ class MujocoTask(Environment):
         return model_path(self.options.xml_file)
 
     @property
+    def measures(self) -> Sequence[Measure]:
+        """The position of the robot, or how large a share of the steps each foot touches the ground."""
+        feet = [Measure(f"contact of {foot.removesuffix('_geom').replace('_', ' ')}", 0, 1) for foot in self._feet()]
+        return feet or [Measure("x"), Measure("y")]
+
+    @property
     def solved_return(self) -> float | None:
         """The threshold of Gymnasium's registry, where all options have their defaults."""
         return None if self.values else reward_threshold(self.name)
@@ -66,8 +72,13 @@ class MujocoTask(Environment):
 
     def native_options(self) -> Mapping[str, Any]:
         """Add the task and the model's path. UserError: the model is missing."""
-        given = {key: value for key, value in self.values.items() if key != "xml_file"}
-        return {"task": self.name.removesuffix("-v5"), "model": self.robot_model, **given}
+        given = {key: value for key, value in self.values.items() if key not in ("xml_file", "behavior")}
+        feet = {"feet": "\n".join(self._feet())} if self._feet() else {}
+        return {"task": self.name.removesuffix("-v5"), "model": self.robot_model, **given, **feet}
+
+    def _feet(self) -> Sequence[str]:
+        """Return the geoms whose contact with the ground is the behavior; () if that is the position."""
+        return FEET[self.name.removesuffix("-v5")] if self.values.get("behavior") == "contact" else ()
 
 
 def model_path(xml_file: str) -> Path:

@@ -193,7 +193,8 @@ class Inspection:
             "maze": drawn,
             "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
             "kept": run.members.generations,
-            "archive": any("archive" in row for row in run.metrics.rows[-1:]) and projection.kind == "position",
+            "archive": any("archive" in row for row in run.metrics.rows[-1:])
+            and projection.kind in ("position", "measures"),
         }
 
     def _generation(self, number: int, generation: int) -> dict[str, Any]:

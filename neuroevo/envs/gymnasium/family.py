@@ -17,16 +17,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.problems import Problem
-from neuroevo.core.settings import CountOrZero, Positive, Threads, settings
+from neuroevo.core.settings import CountOrZero, Positive, Threads, listed, settings
 from neuroevo.envs.environment import Environment
 from neuroevo.envs.names import reward_threshold
 from neuroevo.system.cores import usable_cores
@@ -51,6 +52,9 @@ class GymnasiumOptions:
     kwargs: dict[str, Any] = field(default_factory=dict)
     """Keywords for gymnasium.make: max_episode_steps and the like, and the environment's own. Videos are made with
     render_mode "rgb_array"."""
+    behavior: Annotated[tuple[Annotated[str, Field(pattern=r"^[^\n]+$")], ...], BeforeValidator(listed)] = ()
+    """Keys of the environment's `info` whose numbers are the behavior of an episode, for novelty search; each step must
+    have them. Empty: nothing is recorded."""
     workers: Threads | None = None
     """Processes that run the environments; one per core, but not more than slots, if it is left out."""
     timeout: Annotated[Positive, Field(le=1e6)] = 300.0
@@ -70,7 +74,6 @@ class GymnasiumEnvironment(Environment):
     prefix = _PREFIX
     free_options = ("workers", "timeout", "retries")
     retries = True
-    behaviors = False
     tried_at_preflight = False  # it takes processes and seconds
     screen_scale = 1
     options_type = GymnasiumOptions
@@ -103,6 +106,11 @@ class GymnasiumEnvironment(Environment):
     def env_id(self) -> str:
         """The argument of gymnasium.make."""
         return self.name.removeprefix(_PREFIX)
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The keys of `info` that the options name."""
+        return [Measure(key) for key in self.options.behavior]
 
     @property
     def solved_return(self) -> float | None:
@@ -146,6 +154,7 @@ class GymnasiumEnvironment(Environment):
         return {
             "id": self.env_id,
             "keywords": json.dumps(self.options.kwargs),
+            "behavior": "\n".join(self.options.behavior),
             "command": "\n".join([sys.executable, "-c", _START, *self._path()]),
             "workers": self.options.workers or usable_cores(),
             "timeout": self.options.timeout,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import json
+import math
 import os
 import random
 import signal
@@ -21,12 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import gymnasium
     import numpy as np
 
-_VERSION = 1
+_VERSION = 2
 _HELLO, _RESET, _STEP, _RENDER, _SPEC, _RESULT, _SCREEN, _ERROR = range(1, 9)  # kinds of messages
 _DTYPES = ("uint8", "float32", "float64")
 _LENGTH = struct.Struct("<I")
@@ -34,7 +35,7 @@ _HELLO_BEGIN = struct.Struct("<BIQ")  # kind, version, process id of the caller
 _RESET_FIELDS = struct.Struct("<BIQ")  # kind, slot, seed
 _STEP_BEGIN = struct.Struct("<BI")  # kind, slot; then the action
 _RENDER_FIELDS = struct.Struct("<BI")  # kind, slot
-_RESULT_BEGIN = struct.Struct("<IBdB")  # length, kind, reward, ended; then the observation
+_RESULT_BEGIN = struct.Struct("<IBdB")  # length, kind, reward, ended; then behavior and observation
 _SEEDS = 2**31  # what fits an int of every library that an environment may seed
 _MAX_TRACEBACK = 20_000  # characters, of which the last count
 _THREADS_OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -112,13 +113,14 @@ class _Connection:
 class _Environments:
     """The environments of this process's slots, made when they are first reset."""
 
-    def __init__(self, env_id: str, kwargs: dict[str, Any]) -> None:
+    def __init__(self, env_id: str, kwargs: dict[str, Any], behavior: Sequence[str]) -> None:
         import gymnasium
         import numpy as np
 
         from neuroevo.envs.gymnasium import spaces
 
         self._asarray, self._frombuffer, self._seed_numpy = np.asarray, np.frombuffer, np.random.seed
+        self._behavior, self._numbers = behavior, struct.Struct(f"<{len(behavior)}d")
         self._make: Callable[[], gymnasium.Env] = lambda: gymnasium.make(env_id, **kwargs)
         env = self._make()
         self._spare: gymnasium.Env | None = env  # the first slot's
@@ -156,16 +158,21 @@ class _Environments:
             self._slots[slot], self._spare = self._spare or self._make(), None
         random.seed(seed % _SEEDS)
         self._seed_numpy(seed % _SEEDS)
-        observation, _ = self._slots[slot].reset(seed=seed % _SEEDS)
-        return self._result(0.0, 0, observation)
+        observation, info = self._slots[slot].reset(seed=seed % _SEEDS)
+        return self._result(0.0, 0, observation, [float(info.get(key, math.nan)) for key in self._behavior])
 
     def step(self, message: memoryview) -> bytes:
         """Step a slot."""
         _, slot = _STEP_BEGIN.unpack_from(message)
         given: np.ndarray = self._frombuffer(message, self._actions.dtype, -1, _STEP_BEGIN.size)
         action = self._actions.decode(given)
-        observation, reward, terminated, truncated, _ = self._slots[slot].step(action)
-        return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation)
+        observation, reward, terminated, truncated, info = self._slots[slot].step(action)
+        missing = [key for key in self._behavior if key not in info]
+        if missing:
+            has = ", ".join(map(str, info)) or "nothing"
+            raise ValueError(f"info has no {missing[0]!r}, which env.options.behavior names; it has {has}")
+        behavior = [float(info[key]) for key in self._behavior]
+        return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation, behavior)
 
     def render(self, message: memoryview) -> bytes:
         """Return the screen of a slot."""
@@ -182,8 +189,8 @@ class _Environments:
             with suppress(Exception):
                 env.close()
 
-    def _result(self, reward: float, ended: int, observation: object) -> bytes:
-        encoded = self._observations.encode(observation)
+    def _result(self, reward: float, ended: int, observation: object, behavior: Sequence[float]) -> bytes:
+        encoded = self._numbers.pack(*behavior) + self._observations.encode(observation)
         length = _RESULT_BEGIN.size - _LENGTH.size + len(encoded)
         return _RESULT_BEGIN.pack(length, _RESULT, reward, ended) + encoded
 
@@ -196,8 +203,9 @@ def _greet(message: memoryview) -> tuple[_Environments, bytes]:
     if os.getppid() != caller:  # it died before this process asked to be signaled
         sys.exit()
     env_id, at = _text(message, _HELLO_BEGIN.size)
-    kwargs, _ = _text(message, at)
-    environments = _Environments(env_id, json.loads(kwargs))
+    kwargs, at = _text(message, at)
+    behavior, _ = _text(message, at)
+    environments = _Environments(env_id, json.loads(kwargs), behavior.split("\n") if behavior else [])
     return environments, environments.describe()
 
 
