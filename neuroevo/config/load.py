@@ -101,6 +101,9 @@ def _check(given: Translation, source: str) -> Config:
     if "network" in made and "algorithm" in made and low_rank(made["algorithm"]) and made["network"].dtype != "float32":
         reason = f"{algorithm_name} mutates with low rank, which is for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
+    if environment is not None and "algorithm" in made and made["algorithm"].behavior and not environment.measures:
+        reason = f"{environment.given_name} has no behavior with these options, expected an algorithm that needs none"
+        found.append(Problem("algorithm.name", reason, algorithm_name))
     found = [problem.renamed(given.names) for problem in found]
     reported = {problem.key for problem in given.problems}
     problems = given.problems + [problem for problem in found if problem.key not in reported]

@@ -104,9 +104,6 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.cluster.address != "none":
         reason = "Ray's players have no accelerator yet, expected none"
         problems.append(Problem("cluster.address", reason, config.cluster.address))
-    if config.algorithm.behavior is not None:
-        reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
-        problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     if low_rank(config.algorithm):
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))

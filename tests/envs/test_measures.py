@@ -8,7 +8,8 @@ import pytest
 
 from neuroevo.config.load import make_config
 from neuroevo.core.behavior import Measure
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import EnvironmentFailure
+from neuroevo.core.problems import ConfigError
 from neuroevo.envs import registry
 from neuroevo.envs.mujoco_options import FEET
 from neuroevo.native.env_pool import EnvPool
@@ -49,9 +50,11 @@ def test_every_number_has_a_name_and_stays_within_its_bounds(name, options):
     low, high = (np.array([getattr(each, end) for each in measures], np.float64) for end in ("low", "high"))
     pool.reset([0], [3], [0])
     for _, action in zip(range(STEPS), random_actions(pool), strict=False):
-        pool.step([0], [action])
+        _, (done,) = pool.step([0], [action])
         behavior = pool.behavior([0])[0]
         assert (behavior >= low).all() and (behavior <= high).all()
+        if done:
+            break
 
 
 def test_names_and_bounds():
@@ -129,7 +132,7 @@ def test_a_key_that_cannot_be_a_behavior(toy, key, message):
     options = {"behavior": [key], "workers": 1, "retries": 0}
     pool = EnvPool(registry.resolve(f"gymnasium:{TOYS}{toy}", options), 1)
     pool.reset([0], [0], [0])
-    with pytest.raises(UserError, match=re.escape(message)):
+    with pytest.raises(EnvironmentFailure, match=re.escape(message)):
         pool.step([0], [0])
 
 
@@ -162,5 +165,10 @@ def test_a_run_records_what_the_options_choose():
     tables = {"env": {"name": "pong", "options": {"behavior": [49, 54]}}, "training": {"generations": 1}}
     config = make_config(tables)
     assert config.recorded_behavior is not None and config.tables()["env"]["options"] == {"behavior": [49, 54]}
-    tables["env"] = {"name": "gymnasium:CartPole-v1"}
-    assert make_config({**tables, "network": {"name": "mlp"}}).recorded_behavior is None
+    tables |= {"env": {"name": "gymnasium:CartPole-v1"}, "network": {"name": "mlp"}}
+    assert make_config(tables).recorded_behavior is None
+    with pytest.raises(ConfigError) as caught:
+        make_config({**tables, "algorithm": {"name": "ga_ns"}})
+    assert [problem.key for problem in caught.value.problems] == ["algorithm.name"]
+    tables["env"]["options"] = {"behavior": ["x"]}
+    assert make_config({**tables, "algorithm": {"name": "ga_ns"}}).recorded_behavior is not None
