@@ -72,7 +72,7 @@ def test_names_and_bounds():
 
 
 def test_bytes_of_memory_are_those_of_ale_py():
-    chosen = [70, 0, 127, 20]
+    chosen = [107, 0, 127, 2]
     pool, game = EnvPool(registry.resolve("frostbite", {"behavior": chosen}), 1), ReferenceEnv("frostbite")
     pool.reset([0], [5], [4 * STEPS])
     game.reset(5, 4 * STEPS)
@@ -82,7 +82,7 @@ def test_bytes_of_memory_are_those_of_ale_py():
         game.step(action)
         seen.append(pool.behavior([0])[0])
         assert seen[-1].dtype == np.uint8 and np.array_equal(seen[-1], game.ale.getRAM()[chosen])
-    assert len(np.unique(seen, axis=0)) > 2
+    assert len(np.unique(seen, axis=0)) > 20
 
 
 @pytest.mark.parametrize("task", FEET)

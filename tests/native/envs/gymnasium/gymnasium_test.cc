@@ -68,7 +68,7 @@ TEST(Specification) {
 }
 
 TEST(MalformedSpecifications) {
-  CHECK_THROWS(ReadDescription(Description(true, 4, 2)), "version 2, expected 1");
+  CHECK_THROWS(ReadDescription(Description(true, 4, 3)), "version 3, expected 2");
   CHECK_THROWS(ReadDescription(Description(true, 0)), "number of actions 0, expected 1 to");
   CHECK_THROWS(ReadDescription(Description(true, std::numeric_limits<int64_t>::max())), "number of actions 9223");
   CHECK_THROWS(ReadDescription(Result(1)), "kind 6, expected 5");
@@ -177,7 +177,7 @@ TEST(BadStarts) {
   CHECK_THROWS(Pool("exit 3"), "): the worker ended with exit code 3");
   CHECK_THROWS(Pool("kill -15 $$"), "): the worker was killed by signal 15");
   CHECK_THROWS(Pool(Say(Result(1))), "kind 6, expected 5");
-  CHECK_THROWS(Pool(Say(Description(true, 4, 77))), "version 77, expected 1");
+  CHECK_THROWS(Pool(Say(Description(true, 4, 77))), "version 77, expected 2");
   CHECK_THROWS(Pool(Say(std::string(4, '\0'))), "it sent a message of 0 bytes");
   CHECK_THROWS(Pool(Say(std::string(4, '\xff')) + "exec sleep 60"), "it sent a message of 4294967295 bytes");
   CHECK_THROWS(Pool(Say(Description().substr(0, 20)) + "exit 0"), "the worker ended with exit code 0");
