@@ -43,7 +43,7 @@ class Transfer:
 
 
 def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
-    """Takes an elite to another environment.
+    """Take an elite to another environment.
 
     Args:
         config: The run's.
@@ -112,7 +112,7 @@ def _note(before: int, after: int, same: int) -> str:
 
 
 def _with_inputs(text: str, theta: np.ndarray, inputs: int, same: int) -> np.ndarray:
-    """The weights of the network with other inputs, of which the first ones are the same.
+    """Return the weights of the network with other inputs, of which the first ones are the same.
 
     UserError: its first layers mix the inputs in another way than by weights.
     """

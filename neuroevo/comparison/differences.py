@@ -23,7 +23,7 @@ _SAME = ("frame_skip", "xml_file", "max_episode_steps", "main_body")  # options 
 
 
 def differences(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
-    """Compares a task.
+    """Compare a task.
 
     Args:
         experiment: Its task, backend and episode length count.

@@ -35,7 +35,7 @@ class InspectedRun:
     """
 
     def __init__(self, path: Path, name: str, trust: bool):
-        """Reads the configuration and the metrics.
+        """Read the configuration and the metrics.
 
         Args:
             path: The folder.
@@ -65,7 +65,7 @@ class InspectedRun:
         self.reader, self.why_not = None, reason
 
     def to_play(self) -> RunReader:
-        """What replays members, checked anew: only the modules of the run that was read last are found.
+        """Return a reader that replays members; only the modules of the run that was read last are found.
 
         Raises:
             UserError: The configuration cannot or may not be used.
@@ -85,7 +85,7 @@ class InspectedRun:
         return max(len(self.metrics.fitness), self.members.generations)
 
     def refresh(self) -> None:
-        """Reads what the run has added.
+        """Read what the run has added.
 
         Raises:
             UserError: The folder is gone, or the members' file cannot be read.
@@ -96,7 +96,7 @@ class InspectedRun:
         self.members.refresh()
 
     def read(self, generation: int, behaviors: bool = True) -> Members | None:
-        """Reads a generation's members.
+        """Read a generation's members.
 
         Args:
             generation: Its number.
@@ -118,18 +118,18 @@ class InspectedRun:
         return len(self.metrics.fitness[generation]) if members is None else len(members)
 
     def settings(self) -> dict[str, Any]:
-        """The tables of its config.toml as they are written; nothing where it is no TOML."""
+        """Return the tables of its config.toml as they are written; none if it is not TOML."""
         try:
             return parse_toml(read_regular(self.path / CONFIG).decode())
         except (OSError, ValueError):
             return {}
 
     def info(self) -> dict[str, Any]:
-        """What info.json says of where the run was made; nothing if it is missing or damaged."""
+        """Return what info.json says of where the run was made; nothing if it is missing or damaged."""
         return read_info(self.path)
 
     def log(self) -> list[str]:
-        """The last lines of log.txt."""
+        """Return the last lines of log.txt."""
         try:
             with open_regular(self.path / LOG) as file:
                 size = file.seek(0, os.SEEK_END)

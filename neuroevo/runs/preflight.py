@@ -35,7 +35,7 @@ def problems(config: Config, from_start: bool = True, trust: bool = False) -> li
 
 
 def check(config: Config, source: str, trust: bool = False) -> None:
-    """Tries what a run of a configuration would begin with.
+    """Try what a run of a configuration starts with.
 
     Args:
         config: The configuration.
@@ -49,7 +49,7 @@ def check(config: Config, source: str, trust: bool = False) -> None:
 
 
 def _try_environment(config: Config) -> None:
-    """Makes the environment once. UserError: the native code refuses an option."""
+    """Make the environment once. UserError: the native code refuses an option."""
     environment = config.environment
     if environment.accelerated:
         return

@@ -28,7 +28,7 @@ Player = Callable[[jax.Array, Any, Any], Any]
 
 
 def evolve(experiment: Experiment, report: Report) -> None:
-    """Runs an experiment.
+    """Run an experiment.
 
     Args:
         experiment: What is evolved.
@@ -65,7 +65,7 @@ def evolve(experiment: Experiment, report: Report) -> None:
 
 @lru_cache(maxsize=1)
 def _problems(experiment: Experiment) -> tuple[BraxProblem, Player, Player]:
-    """What is played for training, who plays it, and who plays the test; the same for all seeds, compiled once."""
+    """Return the training problem, its player and the test's player; the same for all seeds, compiled once."""
     sizes = shared_simulator(experiment.task, experiment.backend)
     network = MLP(
         layer_sizes=(*experiment.hidden, sizes.action_size),

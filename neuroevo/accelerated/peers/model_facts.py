@@ -8,7 +8,7 @@ from neuroevo.accelerated.brax_simulator import shared_simulator
 
 
 def facts(task: str, backend: str) -> dict[str, Any]:
-    """Reads a task.
+    """Read a task.
 
     Args:
         task: Brax's name of it.

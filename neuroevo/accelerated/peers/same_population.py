@@ -27,7 +27,7 @@ class SamePopulation:
     """Plays an episode of each genome, as often as it is asked to."""
 
     def __init__(self, experiment: Experiment, lanes: int):
-        """Makes both; what they run is compiled when they are first asked.
+        """Make both; their programs are compiled at their first use.
 
         Args:
             experiment: Its task, backend, network, episode length and devices count.
