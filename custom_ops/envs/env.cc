@@ -153,6 +153,20 @@ double OptionReader::Double(const std::string& key, double fallback) {
   return *value;
 }
 
+std::vector<int64_t> OptionReader::Ints(const std::string& key, int64_t low, int64_t high) {
+  const std::string text = Take(key).value_or("");
+  std::vector<int64_t> values;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const auto value = Parse<int64_t>(text.substr(begin, end - begin));
+    if (!value || *value < low || *value > high)
+      Reject(key, text, "integers in [", low, ", ", high, "] between commas");
+    values.push_back(*value);
+    begin = end + 1;
+  }
+  return values;
+}
+
 OptionReader::Range OptionReader::ReadRange(const std::string& key, Range fallback) {
   const std::optional<std::string> text = Take(key);
   if (!text) return fallback;

@@ -110,7 +110,8 @@ class OptionReader {
   int64_t Int(const std::string& key, int64_t fallback, int64_t low, int64_t high);    // throws outside [low, high]
   std::optional<int64_t> OptionalInt(const std::string& key, int64_t low, int64_t high);
   double Double(const std::string& key, double fallback, double low, double high);
-  double Double(const std::string& key, double fallback);  // any finite number
+  double Double(const std::string& key, double fallback);                        // any finite number
+  std::vector<int64_t> Ints(const std::string& key, int64_t low, int64_t high);  // "1,2,3"; none where it is not given
 
   struct Range {
     double low, high;

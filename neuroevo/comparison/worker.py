@@ -92,9 +92,9 @@ def _throughput(job: Job, models: Path) -> Iterator[dict[str, Any]]:
 
 
 def _accelerated_rate(job: Job, width: int, devices: int) -> float:
+    from neuroevo.accelerated.brax_simulator import shared_simulator
     from neuroevo.accelerated.peers import rates
     from neuroevo.accelerated.peers.same_network import network_of
-    from neuroevo.accelerated.start import shared_simulator
 
     simulator = shared_simulator(job.experiment.task, job.experiment.backend)
     if job.contender == "bare":

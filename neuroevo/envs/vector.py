@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from gymnasium.vector.utils import batch_space
 from neuroevo.core.bounds import MAX_SLOTS
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.envs.gymnasium_ids import spec_of
-from neuroevo.envs.registry import family_of, find
+from neuroevo.envs.registry import check, find
 from neuroevo.envs.spaces import spaces_of
 from neuroevo.native.vector_env import VectorCore
 
@@ -102,7 +101,7 @@ class NativeVectorEnv(VectorEnv):
         return observations, self._named(np.where(mask, self._core.infos, 0), mask.copy())
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Steps all environments with actions [N] or [N, A]. InvalidAction: they are others than the space has."""
+        """Step all environments with actions [N] or [N, A]. InvalidAction: the space does not contain them."""
         self._require_idle("step")
         return self._step(self._checked(actions))
 
@@ -114,7 +113,7 @@ class NativeVectorEnv(VectorEnv):
         self._pending = self._executor.submit(self._step, self._checked(actions).copy())
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """What the step returns that step_async() began."""
+        """Return the result of the step that step_async() started."""
         self._require_own("step_wait")
         if self._pending is None:
             raise error.NoAsyncCallError("step_wait was called without step_async", "step")
@@ -122,7 +121,7 @@ class NativeVectorEnv(VectorEnv):
         return pending.result()
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """The current screens, uint8 [height, width, 3] each; None without render_mode="rgb_array"."""
+        """Return the screens, uint8 [height, width, 3] each; None without render_mode="rgb_array"."""
         self._require_idle("render")
         if self.render_mode is None:
             return None
@@ -155,7 +154,7 @@ class NativeVectorEnv(VectorEnv):
         return observations, core.rewards.copy(), core.terminations.copy(), core.truncations.copy(), infos
 
     def _add_finals(self, infos: dict[str, Any]) -> None:
-        """What was to be seen of the episodes that ended before the next ones began."""
+        """Add the last observations and infos of the episodes that have ended."""
         ended = self._core.terminations | self._core.truncations
         if not ended.any():
             return
@@ -188,7 +187,7 @@ class NativeVectorEnv(VectorEnv):
         return self._buffers[0]
 
     def _mask(self, options: dict[str, Any]) -> np.ndarray:
-        """The environments to reset. It stays in the options, where wrappers look for it. ValueError: it is no mask."""
+        """Return the mask of options, which stays there for wrappers. ValueError: it is not a valid mask."""
         for key in options:
             if key != "reset_mask":
                 raise ValueError(f"options has the key {key!r}, expected 'reset_mask' or nothing")
@@ -220,7 +219,7 @@ class NativeVectorEnv(VectorEnv):
         return seeds, seeded
 
     def _checked(self, actions: np.ndarray) -> np.ndarray:
-        """The actions as the core takes them; it looks at their values itself."""
+        """Convert actions to the dtype of the core, which checks their values."""
         discrete = self._core.discrete
         actions = np.asarray(actions)
         if actions.dtype.kind not in ("iu" if discrete else "fiu"):
@@ -276,8 +275,8 @@ def make_vec(
         UserError: The name or an option is unknown, or wrong; it is a ValueError.
     """
     given = {"max_episode_steps": max_episode_steps, **options}
-    known = family_of(name)
-    if known is not None and "max_episode_steps" in (field.name for field in fields(known[0].options_type(known[1]))):
+    known, _ = check(name, {})
+    if known is not None and hasattr(known.options, "max_episode_steps"):
         options["max_episode_steps"], max_episode_steps = max_episode_steps, None
     environment = find(name, options)
     env = NativeVectorEnv(

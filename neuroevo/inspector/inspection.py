@@ -26,7 +26,6 @@ from neuroevo.analysis.curves import drawn
 from neuroevo.core.errors import UserError
 from neuroevo.inspector import about, ancestry, learning
 from neuroevo.inspector.inspected_run import InspectedRun
-from neuroevo.inspector.maze import maze
 from neuroevo.inspector.payload import array
 from neuroevo.inspector.playing import Member
 from neuroevo.inspector.projection import Projection, project
@@ -185,7 +184,7 @@ class Inspection:
 
     def _cloud(self, number: int) -> dict[str, Any]:
         run, projection = self._run(number), self._projection(number)
-        walls = None if run.config is None or projection.kind != "position" else maze(run.config.environment)
+        walls = None if run.config is None or projection.kind != "position" else run.config.environment.walls
         low = drawn(np.array([row["fitness_min"] for row in run.metrics.rows] or [0.0], np.float64))
         high = drawn(np.array([row["fitness_max"] for row in run.metrics.rows] or [1.0], np.float64))
         return {
@@ -196,7 +195,8 @@ class Inspection:
             "maze": walls,
             "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
             "kept": run.members.generations,
-            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:]) and projection.kind == "position",
+            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:])
+            and projection.kind in ("position", "measures"),
         }
 
     def _generation(self, number: int, generation: int) -> dict[str, Any]:

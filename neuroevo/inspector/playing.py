@@ -21,7 +21,6 @@ from neuroevo.runs.reader import RunReader
 from neuroevo.training.phase import population_seeds
 
 _SHOWN_MUTATIONS = 5
-_LARGE_SCREENS = ("hard_maze", "gymnasium")  # which need no magnifying glass
 _POSITION = 2  # numbers of a behavior that is a position
 
 
@@ -92,7 +91,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
         UserError: There is no such member, it is not known any more, or it cannot be played here.
     """
     reader = run.to_play()
-    if reader.config.environment.family.accelerated:
+    if reader.config.environment.accelerated:
         raise UserError(
             f"{reader.config.env.name} is played on the accelerator: neuroevo render makes a page of its elite"
         )
@@ -119,7 +118,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
             [seed],
             video,
             max_episode_steps=steps,
-            scale=1 if reader.config.environment.family.name in _LARGE_SCREENS else 2,
+            scale=reader.config.environment.screen_scale,
             captions=False,
             reference_batch=batch,
             on_progress=lambda episodes, step: on_step(step),

@@ -68,7 +68,7 @@ def make_evaluator(
         ...     outcomes = evaluator.evaluate(episodes)
         >>> outcomes.returns.mean()
     """
-    if config.environment.family.accelerated:
+    if config.environment.accelerated:
         return _accelerated_evaluator(config)
     if config.cluster.address != "none":
         return _cluster_evaluator(config, reference_batch)
@@ -108,9 +108,6 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.cluster.address != "none":
         reason = "Ray's players have no accelerator yet, expected none"
         problems.append(Problem("cluster.address", reason, config.cluster.address))
-    if config.algorithm.behavior is not None:
-        reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
-        problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     if isinstance(config.algorithm.mutation_kind, LowRank):
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))

@@ -122,8 +122,8 @@ def test_the_folder_need_not_be_on_the_path(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("name", "fps"), [("CartPole-v1", 50), ("Acrobot-v1", 15), (f"{TOYS}ToyImage-v0", 30)])
 def test_real_time(name, fps):
     """Steps in a second, as their sources have it: CartPole's tau is 0.02 s, for example."""
-    assert registry.find(f"gymnasium:{name}", {"workers": 1}).frames_per_s() == fps
-    assert registry.find("frostbite").frames_per_s() is None
+    assert registry.find(f"gymnasium:{name}", {"workers": 1}).frames_per_s == fps
+    assert registry.find("frostbite").frames_per_s is None
 
 
 def test_rendering():

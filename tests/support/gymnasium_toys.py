@@ -43,6 +43,18 @@ class Toy(gymnasium.Env):
         return self.observation_space.sample()
 
 
+class ToyInfo(Toy):
+    """Has an info, of which one number is not finite from the second step on."""
+
+    def step(self, action):
+        self.height = 1.0 if self.height == 0 else np.nan
+        return self.observe(), 1.0, False, False, {"height": self.height, "name": "toy"}
+
+    def reset(self, *, seed=None, options=None):
+        self.height = 0.0
+        return super().reset(seed=seed)
+
+
 class ToyDict(Toy):
     """Parts of three kinds, of which flatten() makes float64."""
 
@@ -269,7 +281,7 @@ class ToyPaced(Toy):
         return super().reset(seed=seed)
 
 
-for toy in (ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
+for toy in (ToyInfo, ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
     gymnasium.register(f"{toy.__name__}-v0", toy, max_episode_steps=40)
 gymnasium.register("ToyWithoutEnd-v0", ToyWithoutEnd)
 gymnasium.register("ToyUnlucky-v0", ToyUnlucky, max_episode_steps=40, disable_env_checker=True)
