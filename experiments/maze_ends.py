@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from neuroevo.inspector.maze import maze
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
 
@@ -47,7 +46,7 @@ def main() -> None:
     panels = figure.subplots(1, len(options.runs), sharex=True, sharey=True, squeeze=False)[0]
     for axes, path in zip(panels, options.runs, strict=True):
         config = RunReader(path).config
-        plan = maze(config.environment)
+        plan = config.environment.walls
         if plan is None:
             parser.error(f"{path} is a run on {config.env.name}, expected one in a maze")
         corners = np.array(plan["walls"]).reshape(-1, 2)

@@ -19,8 +19,8 @@ int neuroevo_population_make_low_rank(const char* backend, const char* const* ne
     for (const char* network : neuroevo::Vector(networks, n)) parsed.push_back(neuroevo::Network::Parse(network));
     neuroevo::low_rank::CheckRank(rank);
     *population =
-        new neuroevo_population{neuroevo::Population::Make(backend, std::move(parsed), rows, neuroevo::ProcessPool(),
-                                                           neuroevo::DType::kFloat32, float_rows, nullptr, rank)};
+        neuroevo::populations.Add(neuroevo::Population::Make(backend, std::move(parsed), rows, neuroevo::ProcessPool(),
+                                                             neuroevo::DType::kFloat32, float_rows, nullptr, rank));
   });
 }
 

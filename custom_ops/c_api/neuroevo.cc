@@ -1,6 +1,7 @@
 #include "c_api/neuroevo.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "c_api/guard.h"
 #include "c_api/handles.h"
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/thread_pool.h"
 #include "core/trace.h"
 
@@ -23,12 +25,24 @@ DType WeightDType(const std::string& name) {
 }
 
 }  // namespace
+
+uintptr_t NextHandle() {
+  static std::atomic<uintptr_t> last{0};
+  return ++last;
+}
+
+Handles<neuroevo_env_pool, EnvPool>& env_pools = *new Handles<neuroevo_env_pool, EnvPool>("env pool");
+Handles<neuroevo_population, Population>& populations = *new Handles<neuroevo_population, Population>("population");
+
 }  // namespace neuroevo
 
 using neuroevo::CheckArray;
+using neuroevo::env_pools;
+using neuroevo::EnvPool;
 using neuroevo::Guard;
 using neuroevo::Object;
 using neuroevo::Optional;
+using neuroevo::populations;
 using neuroevo::Vector;
 
 extern "C" {
@@ -43,6 +57,12 @@ int neuroevo_get_threads(void) {
   int threads = 0;
   Guard([&] { threads = neuroevo::ProcessPool()->threads(); });
   return threads;
+}
+
+int64_t neuroevo_free_bytes(void) {
+  int64_t bytes = -1;
+  Guard([&] { bytes = neuroevo::FreeMemory(); });
+  return bytes;
 }
 
 double neuroevo_busy_seconds(void) {
@@ -80,16 +100,17 @@ int neuroevo_env_pool_make(const char* family, const char* const* options, int64
                            neuroevo_env_pool** pool) {
   return Guard([&] {
     const auto texts = Vector(options, n);
-    *pool = new neuroevo_env_pool{neuroevo::EnvPool(family, neuroevo::ParseEnvOptions({texts.begin(), texts.end()}),
-                                                    slots, neuroevo::ProcessPool())};
+    const auto parsed = neuroevo::ParseEnvOptions({texts.begin(), texts.end()});
+    *pool = env_pools.Add(std::make_shared<EnvPool>(family, parsed, slots, neuroevo::ProcessPool()));
   });
 }
 
-void neuroevo_env_pool_free(neuroevo_env_pool* pool) { delete pool; }
+void neuroevo_env_pool_free(neuroevo_env_pool* pool) { env_pools.Take(pool); }
 
 int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
   return Guard([&] {
-    const neuroevo::EnvSpec& own = Object(pool).spec();
+    const auto object = Object(pool);
+    const neuroevo::EnvSpec& own = object->spec();
     *spec = {neuroevo::NameOf(own.observation_dtype),
              own.observation_shape.data(),
              static_cast<int64_t>(own.observation_shape.size()),
@@ -110,15 +131,16 @@ int neuroevo_env_pool_spec(neuroevo_env_pool* pool, neuroevo_env_spec* spec) {
 
 int neuroevo_env_reset(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, const uint64_t* seeds,
                        const int64_t* max_frames, const int64_t* normalizers) {
-  return Guard(
-      [&] { Object(pool).Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(normalizers, k)); });
+  return Guard([&] {
+    Object(pool)->Reset(Vector(slots, k), Vector(seeds, k), Vector(max_frames, k), Optional(normalizers, k));
+  });
 }
 
 int neuroevo_env_actions(neuroevo_env_pool* pool, const float* outputs, int64_t k, int64_t width, void* actions) {
   return Guard([&] {
     CheckArray("outputs", outputs, k);
     CheckArray("actions", actions, k);
-    Object(pool).Actions(outputs, k, width, actions);
+    Object(pool)->Actions(outputs, k, width, actions);
   });
 }
 
@@ -129,62 +151,62 @@ int neuroevo_env_step(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, 
     CheckArray("actions", actions, k);
     CheckArray("rewards", rewards, k);
     CheckArray("dones", dones, k);
-    Object(pool).Step(Vector(slots, k), actions, rewards, reinterpret_cast<bool*>(dones));
+    Object(pool)->Step(Vector(slots, k), actions, rewards, reinterpret_cast<bool*>(dones));
   });
 }
 
 int neuroevo_env_observe(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* observations) {
   return Guard([&] {
     CheckArray("observations", observations, k);
-    Object(pool).Observe(Vector(slots, k), observations);
+    Object(pool)->Observe(Vector(slots, k), observations);
   });
 }
 
 int neuroevo_env_observe_normalized(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, float* observations) {
   return Guard([&] {
     CheckArray("observations", observations, k);
-    Object(pool).ObserveNormalized(Vector(slots, k), observations);
+    Object(pool)->ObserveNormalized(Vector(slots, k), observations);
   });
 }
 
 int neuroevo_env_set_normalizer(neuroevo_env_pool* pool, int64_t number, const double* mean, const double* std,
                                 int64_t n) {
-  return Guard([&] { Object(pool).SetNormalizer(number, Vector(mean, n), Vector(std, n)); });
+  return Guard([&] { Object(pool)->SetNormalizer(number, Vector(mean, n), Vector(std, n)); });
 }
 
 int neuroevo_env_drop_normalizers(neuroevo_env_pool* pool, const int64_t* numbers, int64_t n) {
-  return Guard([&] { Object(pool).DropNormalizers(Vector(numbers, n)); });
+  return Guard([&] { Object(pool)->DropNormalizers(Vector(numbers, n)); });
 }
 
 int neuroevo_env_record_behaviors(neuroevo_env_pool* pool, int64_t every, int64_t samples) {
-  return Guard([&] { Object(pool).RecordBehaviors(every, samples); });
+  return Guard([&] { Object(pool)->RecordBehaviors(every, samples); });
 }
 
 int neuroevo_env_behavior(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, void* behaviors) {
   return Guard([&] {
     CheckArray("behaviors", behaviors, k);
-    Object(pool).Behavior(Vector(slots, k), behaviors);
+    Object(pool)->Behavior(Vector(slots, k), behaviors);
   });
 }
 
 int neuroevo_env_render(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, uint8_t* screens) {
   return Guard([&] {
     CheckArray("screens", screens, k);
-    Object(pool).Render(Vector(slots, k), screens);
+    Object(pool)->Render(Vector(slots, k), screens);
   });
 }
 
 int neuroevo_env_state(neuroevo_env_pool* pool, const int64_t* slots, int64_t k, double* states) {
   return Guard([&] {
     CheckArray("states", states, k);
-    Object(pool).State(Vector(slots, k), states);
+    Object(pool)->State(Vector(slots, k), states);
   });
 }
 
 int neuroevo_env_failure(neuroevo_env_pool* pool, int64_t slot, const char** failure) {
   return Guard([&] {
     thread_local std::string text;
-    text = Object(pool).Failure(slot);
+    text = Object(pool)->Failure(slot);
     *failure = text.c_str();
   });
 }
@@ -194,16 +216,17 @@ int neuroevo_population_make(const char* backend, const char* const* networks, i
   return Guard([&] {
     std::vector<neuroevo::Network> parsed;
     for (const char* network : Vector(networks, n)) parsed.push_back(neuroevo::Network::Parse(network));
-    *population = new neuroevo_population{neuroevo::Population::Make(
-        backend, std::move(parsed), rows, neuroevo::ProcessPool(), neuroevo::WeightDType(dtype), float_rows)};
+    *population = populations.Add(neuroevo::Population::Make(backend, std::move(parsed), rows, neuroevo::ProcessPool(),
+                                                             neuroevo::WeightDType(dtype), float_rows));
   });
 }
 
-void neuroevo_population_free(neuroevo_population* population) { delete population; }
+void neuroevo_population_free(neuroevo_population* population) { populations.Take(population); }
 
 int neuroevo_population_dimension(neuroevo_population* population, int64_t network, int64_t* dimension) {
   return Guard([&] {
-    const auto& networks = Object(population).networks();
+    const auto object = Object(population);
+    const auto& networks = object->networks();
     neuroevo::CheckIndex("network", network, static_cast<int64_t>(networks.size()));
     *dimension = networks[network].dimension();
   });
@@ -211,40 +234,42 @@ int neuroevo_population_dimension(neuroevo_population* population, int64_t netwo
 
 int neuroevo_population_init(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
                              const uint64_t* seeds) {
-  return Guard([&] { Object(population).Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k)); });
+  return Guard([&] { Object(population)->Init(Vector(rows, k), Vector(networks, k), Vector(seeds, k)); });
 }
 
 int neuroevo_population_assign(neuroevo_population* population, const int64_t* rows, int64_t k, const int32_t* networks,
                                const float* thetas, int64_t stride) {
-  return Guard([&] { Object(population).Assign(Vector(rows, k), Vector(networks, k), thetas, stride); });
+  return Guard([&] { Object(population)->Assign(Vector(rows, k), Vector(networks, k), thetas, stride); });
 }
 
 int neuroevo_population_read(neuroevo_population* population, const int64_t* rows, int64_t k, float* thetas,
                              int64_t stride) {
-  return Guard([&] { Object(population).Read(Vector(rows, k), thetas, stride); });
+  return Guard([&] { Object(population)->Read(Vector(rows, k), thetas, stride); });
 }
 
 int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
-                                const uint64_t* seeds, const float* scales) {
-  return Guard(
-      [&] { Object(population).Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k)); });
+                                const uint64_t* seeds, const float* scales, const int64_t* spreads) {
+  return Guard([&] {
+    Object(population)
+        ->Perturb(Vector(dst, k), Vector(src, k), Vector(seeds, k), Vector(scales, k), Optional(spreads, k));
+  });
 }
 
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
                                 const void* observations, float* outputs, const int64_t* states) {
   return Guard([&] {
     Object(population)
-        .Forward(Vector(rows, k), observations, outputs,
-                 states == nullptr ? std::vector<int64_t>() : Vector(states, k));
+        ->Forward(Vector(rows, k), observations, outputs,
+                  states == nullptr ? std::vector<int64_t>() : Vector(states, k));
   });
 }
 
 int neuroevo_population_clear_states(neuroevo_population* population, const int64_t* states, int64_t k) {
-  return Guard([&] { Object(population).ClearStates(Vector(states, k)); });
+  return Guard([&] { Object(population)->ClearStates(Vector(states, k)); });
 }
 
 int neuroevo_population_recurrent(neuroevo_population* population, int* recurrent) {
-  return Guard([&] { *recurrent = Object(population).recurrent(); });
+  return Guard([&] { *recurrent = Object(population)->recurrent(); });
 }
 
 }  // extern "C"

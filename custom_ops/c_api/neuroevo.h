@@ -3,10 +3,15 @@
  * Every function that can fail returns a neuroevo_code, NEUROEVO_OK = 0 on success; neuroevo_last_error() then tells
  * why, per thread. Handles are freed by the _free functions, which take null; elsewhere a null handle is an error, and
  * so is a null array where there is something to be read or written. Calls wait until their work is done.
- * Where there is no memory for a call it fails with NEUROEVO_INTERNAL and the message "out of memory", in whichever
- * thread that was: of environments that were to be reset or stepped some may have been and have to be reset, rows that
- * were to be filled are empty, states have to be cleared, and a rollout whose lane it was has ended. Another call is as
- * good as ever. Shapes: S slots, K slots or rows of a call, A actions.
+ * All functions may be called by any number of threads at once. Objects share ownership: one that is freed while calls
+ * on it are in progress, or while a rollout uses it, is destroyed when the last of these ends, so that handles may be
+ * freed in any order. A call with a freed handle is an error. In a child process of fork() the objects of its parent
+ * are out of reach: calls with their handles are errors, but _free, rollout_close and rollout_wait_for_end return and
+ * leave them alone. New objects of the child have threads of their own. Where there is no memory for a call it fails
+ * with NEUROEVO_INTERNAL and the message "out of memory", in whichever thread that was: of environments that were to be
+ * reset or stepped some may have been and have to be reset, rows that were to be filled are empty, states have to be
+ * cleared, and a rollout whose lane it was has ended. Another call is as good as ever. Shapes: S slots, K slots or rows
+ * of a call, A actions.
  */
 #ifndef NEUROEVO_C_API_NEUROEVO_H_
 #define NEUROEVO_C_API_NEUROEVO_H_
@@ -35,6 +40,8 @@ const char* neuroevo_last_error(void);
 /* How many tasks run at once in the pools made from now on. get: 0 on failure. */
 int neuroevo_set_threads(int32_t threads);
 int neuroevo_get_threads(void);
+/* Bytes that this process may still use; the largest number where that is unknown (core/memory.h). -1 on failure. */
+int64_t neuroevo_free_bytes(void);
 /* Time that this pool has spent in tasks so far, summed over its threads; -1 on failure. */
 double neuroevo_busy_seconds(void);
 
@@ -107,8 +114,9 @@ int neuroevo_population_assign(neuroevo_population* population, const int64_t* r
                                const float* thetas, int64_t stride);
 int neuroevo_population_read(neuroevo_population* population, const int64_t* rows, int64_t k, float* thetas,
                              int64_t stride);
+/* spreads: [K], rows that multiply the scales weight by weight (see population/population.h), or -1; null for none. */
 int neuroevo_population_perturb(neuroevo_population* population, const int64_t* dst, const int64_t* src, int64_t k,
-                                const uint64_t* seeds, const float* scales);
+                                const uint64_t* seeds, const float* scales, const int64_t* spreads);
 /* states: [K], different (see population/population.h); may be null where no network is recurrent. */
 int neuroevo_population_forward(neuroevo_population* population, const int64_t* rows, int64_t k,
                                 const void* observations, float* outputs, const int64_t* states);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -11,19 +13,40 @@
 #include "rollout/lane_runner.h"
 #include "rollout/submission.h"
 
-struct neuroevo_rollout {
-  neuroevo_rollout(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes, int64_t slots_per_lane,
-                   int64_t first_row)
-      : queue(lanes, slots_per_lane, first_row),
-        runner(&neuroevo::Object(pool), &neuroevo::Object(population), &queue) {}
-
-  neuroevo::EpisodeQueue queue;
-  neuroevo::LaneRunner runner;
-  std::vector<neuroevo::EpisodeResult> ended;  // that a call took from the queue and found no memory to give out
-};
-
 namespace neuroevo {
 namespace {
+
+using Results = std::list<std::vector<EpisodeResult>>;  // of calls; lists need no memory to pass them on
+
+struct Rollout {
+  Rollout(std::shared_ptr<EnvPool> env_pool, std::shared_ptr<Population> networks, int64_t lanes,
+          int64_t slots_per_lane, int64_t first_row)
+      : pool(std::move(env_pool)),
+        population(std::move(networks)),
+        queue(lanes, slots_per_lane, first_row),
+        runner(pool.get(), population.get(), &queue) {}
+
+  // Results of one call that could not give them out; empty where there are none.
+  Results TakeKept() {
+    Results taken;
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!kept.empty()) taken.splice(taken.begin(), kept, kept.begin());
+    return taken;
+  }
+  void Keep(Results* taken) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    kept.splice(kept.end(), *taken);
+  }
+
+  const std::shared_ptr<EnvPool> pool;
+  const std::shared_ptr<Population> population;
+  EpisodeQueue queue;
+  LaneRunner runner;
+  std::mutex mutex;
+  Results kept;  // those that a call took from the queue and could not give out; by the mutex
+};
+
+auto& rollouts = *new Handles<neuroevo_rollout, Rollout>("rollout");
 
 constexpr int64_t kLongestWait = 60'000;  // milliseconds, far from where a clock's numbers end
 
@@ -90,6 +113,7 @@ Submission SubmissionOf(const neuroevo_episodes& in) {
   out.chain_splits = in.chain_splits;
   out.chain_seeds = in.chain_seeds;
   out.chain_scales = in.chain_scales;
+  out.chain_spreads = in.chain_spreads;
   out.num_thetas = in.num_thetas;
   out.thetas = in.thetas;
   out.theta_size = in.theta_size;
@@ -99,22 +123,30 @@ Submission SubmissionOf(const neuroevo_episodes& in) {
 }  // namespace
 }  // namespace neuroevo
 
+using neuroevo::Guard;
+using neuroevo::Object;
+using neuroevo::Rollout;
+using neuroevo::rollouts;
+
 extern "C" {
 
 int neuroevo_rollout_start(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes,
                            int64_t slots_per_lane, int64_t first_row, neuroevo_rollout** rollout) {
-  return neuroevo::Guard([&] { *rollout = new neuroevo_rollout(pool, population, lanes, slots_per_lane, first_row); });
+  return Guard([&] {
+    *rollout =
+        rollouts.Add(std::make_shared<Rollout>(Object(pool), Object(population), lanes, slots_per_lane, first_row));
+  });
 }
 
 int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* episodes, int64_t priority) {
-  return neuroevo::Guard([&] {
+  return Guard([&] {
     neuroevo::CheckArray("episodes", episodes, 1);
-    neuroevo_rollout& given = neuroevo::Given(rollout, "rollout");
-    given.runner.RethrowFailure();
+    const auto given = rollouts.Get(rollout);
+    given->runner.RethrowFailure();
     try {
-      given.queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)), priority);
+      given->queue.Submit(neuroevo::BuildEpisodes(neuroevo::SubmissionOf(*episodes)), priority);
     } catch (...) {  // of a lane that fails meanwhile the reason is of use, and not that it has closed the queue
-      given.runner.RethrowFailure();
+      given->runner.RethrowFailure();
       throw;
     }
   });
@@ -122,12 +154,19 @@ int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* 
 
 int neuroevo_rollout_results(neuroevo_rollout* rollout, int64_t count, int64_t milliseconds,
                              const neuroevo_results** results) {
-  return neuroevo::Guard([&] {
-    neuroevo_rollout& given = neuroevo::Given(rollout, "rollout");
-    std::vector<neuroevo::EpisodeResult>& ended = given.ended;
-    if (ended.empty()) ended = given.queue.Results(count, neuroevo::Milliseconds(milliseconds));
-    given.runner.RethrowFailure();
-    *results = new neuroevo::OwnedResults(&ended, given.queue.TotalSteps());
+  return Guard([&] {
+    const auto given = rollouts.Get(rollout);
+    neuroevo::Results taken = given->TakeKept();
+    if (taken.empty()) taken.push_back({});
+    std::vector<neuroevo::EpisodeResult>& ended = taken.front();
+    try {
+      if (ended.empty()) ended = given->queue.Results(count, neuroevo::Milliseconds(milliseconds));
+      given->runner.RethrowFailure();
+      *results = new neuroevo::OwnedResults(&ended, given->queue.TotalSteps());
+    } catch (...) {
+      if (!ended.empty()) given->Keep(&taken);
+      throw;
+    }
   });
 }
 
@@ -136,15 +175,20 @@ void neuroevo_results_free(const neuroevo_results* results) {
 }
 
 int neuroevo_rollout_close(neuroevo_rollout* rollout) {
-  return neuroevo::Guard([&] { neuroevo::Given(rollout, "rollout").queue.Close(); });
-}
-
-int neuroevo_rollout_wait_for_end(neuroevo_rollout* rollout, int64_t milliseconds, int* ended) {
-  return neuroevo::Guard([&] {
-    *ended = neuroevo::Given(rollout, "rollout").runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0;
+  return Guard([&] {
+    if (const auto given = rollouts.Find(rollout)) given->queue.Close();
   });
 }
 
-void neuroevo_rollout_free(neuroevo_rollout* rollout) { delete rollout; }
+int neuroevo_rollout_wait_for_end(neuroevo_rollout* rollout, int64_t milliseconds, int* ended) {
+  return Guard([&] {
+    const auto given = rollouts.Find(rollout);
+    *ended = given == nullptr || given->runner.WaitForEnd(neuroevo::Milliseconds(milliseconds)) ? 1 : 0;
+  });
+}
+
+void neuroevo_rollout_free(neuroevo_rollout* rollout) {
+  if (const auto given = rollouts.Take(rollout)) given->queue.Close();  // calls that wait for results return
+}
 
 }  // extern "C"

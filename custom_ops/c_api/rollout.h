@@ -34,6 +34,7 @@ typedef struct {
   const int64_t* chain_splits;        /* [G + 1], ascending from 0 to M */
   const uint64_t* chain_seeds;        /* [M] */
   const float* chain_scales;          /* [M] */
+  const int64_t* chain_spreads;       /* [M], row that multiplies a scale weight by weight or -1; null for none */
   int64_t num_thetas;                 /* V */
   const float* thetas;                /* [V, theta_size] */
   int64_t theta_size;                 /* at least D of each network that starts from one */
@@ -55,14 +56,15 @@ typedef struct {
 } neuroevo_results;
 
 /* Starts lanes * slots_per_lane slots, which wait for episodes; rows from first_row on are the lanes'. Networks with
- * vbn need their reference batch (vbn.h) before. The pool and the population must outlive the rollout. */
+ * vbn need their reference batch (vbn.h) before. The rollout keeps the pool and the population as long as it lives. */
 int neuroevo_rollout_start(neuroevo_env_pool* pool, neuroevo_population* population, int64_t lanes,
                            int64_t slots_per_lane, int64_t first_row, neuroevo_rollout** rollout);
 /* Appends episodes. Those of a lower priority number are played first. Fails of what a lane has failed of. */
 int neuroevo_rollout_submit(neuroevo_rollout* rollout, const neuroevo_episodes* episodes, int64_t priority);
 /* The results since the last call. Waits until there are `count` of them, the rollout is closed, or the time is over.
- * Fails of what a lane has failed of. After another failure the next call returns what there was, without waiting. One
- * thread at a time may call it. The results are freed by _free, which takes null. */
+ * Fails of what a lane has failed of. After another failure the next call returns what there was, without waiting.
+ * Several threads may call it: each result is given to one of them. The results are freed by _free, which takes null.
+ */
 int neuroevo_rollout_results(neuroevo_rollout* rollout, int64_t count, int64_t milliseconds,
                              const neuroevo_results** results);
 void neuroevo_results_free(const neuroevo_results* results);
@@ -70,7 +72,7 @@ void neuroevo_results_free(const neuroevo_results* results);
 int neuroevo_rollout_close(neuroevo_rollout* rollout);
 /* Waits for a closed rollout's lanes; ended is 0 if they have not ended after this time. */
 int neuroevo_rollout_wait_for_end(neuroevo_rollout* rollout, int64_t milliseconds, int* ended);
-/* Closes it and waits for its lanes. */
+/* Closes it and waits for its lanes, or leaves that to the last of the calls on it that are in progress. */
 void neuroevo_rollout_free(neuroevo_rollout* rollout);
 
 #ifdef __cplusplus

@@ -10,13 +10,15 @@
 #include "core/error.h"
 #include "envs/vector_env.h"
 
-struct neuroevo_vector_env {
-  neuroevo::VectorEnv object;
+namespace neuroevo {
+namespace {
+
+struct NamedVectorEnv {
+  VectorEnv object;
   std::vector<const char*> info_names;
 };
 
-namespace neuroevo {
-namespace {
+auto& vector_envs = *new Handles<neuroevo_vector_env, NamedVectorEnv>("vector environment");
 
 VectorEnv::Autoreset ParseAutoreset(const std::string& name) {
   if (name == "NextStep") return VectorEnv::Autoreset::kNextStep;
@@ -24,8 +26,6 @@ VectorEnv::Autoreset ParseAutoreset(const std::string& name) {
   if (name == "Disabled") return VectorEnv::Autoreset::kDisabled;
   ThrowInvalid("autoreset is '", name, "', expected NextStep, SameStep or Disabled");
 }
-
-VectorEnv& ObjectOf(neuroevo_vector_env* env) { return Given(env, "vector environment").object; }
 
 bool* Bools(uint8_t* bytes) { return reinterpret_cast<bool*>(bytes); }
 static_assert(sizeof(bool) == 1, "flags are bytes");
@@ -62,6 +62,7 @@ VectorEnv::Output Output(VectorEnv* env, const neuroevo_vector_output* given) {
 }  // namespace neuroevo
 
 using neuroevo::Guard;
+using neuroevo::vector_envs;
 
 extern "C" {
 
@@ -71,20 +72,21 @@ int neuroevo_vector_make(const char* family, const char* const* options, int64_t
     if (n < 0) neuroevo::ThrowInvalid("number of options is ", n, ", expected 0 or more");
     auto pool = threads == 0 ? neuroevo::ProcessPool() : std::make_shared<neuroevo::ThreadPool>(threads);
     neuroevo::CheckArray("options", options, n);
-    std::unique_ptr<neuroevo_vector_env> made(
-        new neuroevo_vector_env{{family, neuroevo::ParseEnvOptions({options, options + n}), num_envs,
-                                 neuroevo::ParseAutoreset(autoreset), max_steps, std::move(pool)},
-                                {}});
+    std::shared_ptr<neuroevo::NamedVectorEnv> made(
+        new neuroevo::NamedVectorEnv{{family, neuroevo::ParseEnvOptions({options, options + n}), num_envs,
+                                      neuroevo::ParseAutoreset(autoreset), max_steps, std::move(pool)},
+                                     {}});
     for (const std::string& name : made->object.info_names()) made->info_names.push_back(name.c_str());
-    *env = made.release();
+    *env = vector_envs.Add(std::move(made));
   });
 }
 
-void neuroevo_vector_free(neuroevo_vector_env* env) { delete env; }
+void neuroevo_vector_free(neuroevo_vector_env* env) { vector_envs.Take(env); }
 
 int neuroevo_vector_get_spec(neuroevo_vector_env* env, neuroevo_vector_spec* spec) {
   return Guard([&] {
-    const neuroevo::EnvSpec& own = neuroevo::ObjectOf(env).spec();
+    const auto named = vector_envs.Get(env);
+    const neuroevo::EnvSpec& own = named->object.spec();
     *spec = {neuroevo::NameOf(own.observation_dtype),
              own.observation_shape.data(),
              static_cast<int64_t>(own.observation_shape.size()),
@@ -95,15 +97,16 @@ int neuroevo_vector_get_spec(neuroevo_vector_env* env, neuroevo_vector_spec* spe
              own.frame_skip,
              own.render_shape.data(),
              static_cast<int64_t>(own.render_shape.size()),
-             env->info_names.data(),
-             static_cast<int64_t>(env->info_names.size())};
+             named->info_names.data(),
+             static_cast<int64_t>(named->info_names.size())};
   });
 }
 
 int neuroevo_vector_reset(neuroevo_vector_env* env, const uint8_t* mask, const uint8_t* seeded, const uint64_t* seeds,
                           const neuroevo_vector_output* output) {
   return Guard([&] {
-    neuroevo::VectorEnv& object = neuroevo::ObjectOf(env);
+    const auto named = vector_envs.Get(env);
+    neuroevo::VectorEnv& object = named->object;
     neuroevo::CheckArray("seeds", seeds, object.num_envs());
     auto masked = neuroevo::Flags("mask", mask, object.num_envs());
     auto has_seed = neuroevo::Flags("seeded", seeded, object.num_envs());
@@ -114,7 +117,8 @@ int neuroevo_vector_reset(neuroevo_vector_env* env, const uint8_t* mask, const u
 
 int neuroevo_vector_step(neuroevo_vector_env* env, const void* actions, const neuroevo_vector_output* output) {
   return Guard([&] {
-    neuroevo::VectorEnv& object = neuroevo::ObjectOf(env);
+    const auto named = vector_envs.Get(env);
+    neuroevo::VectorEnv& object = named->object;
     neuroevo::CheckArray("actions", actions, object.num_envs());
     object.Step(actions, neuroevo::Output(&object, output));
   });
@@ -122,7 +126,8 @@ int neuroevo_vector_step(neuroevo_vector_env* env, const void* actions, const ne
 
 int neuroevo_vector_render(neuroevo_vector_env* env, uint8_t* screens) {
   return Guard([&] {
-    neuroevo::VectorEnv& object = neuroevo::ObjectOf(env);
+    const auto named = vector_envs.Get(env);
+    neuroevo::VectorEnv& object = named->object;
     neuroevo::CheckArray("screens", screens, object.num_envs());
     object.Render(screens);
   });
@@ -131,7 +136,7 @@ int neuroevo_vector_render(neuroevo_vector_env* env, uint8_t* screens) {
 int neuroevo_vector_failure(neuroevo_vector_env* env, int64_t index, const char** failure) {
   return Guard([&] {
     thread_local std::string text;
-    text = neuroevo::ObjectOf(env).Failure(index);
+    text = vector_envs.Get(env)->object.Failure(index);
     *failure = text.c_str();
   });
 }

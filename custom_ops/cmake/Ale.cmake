@@ -55,7 +55,7 @@ endforeach()
 include(cmake/AleEdits.cmake)
 # Our processor and television chip, which are compiled and profiled with it.
 file(GLOB console_sources CONFIGURE_DEPENDS envs/atari/console/*.cc)
-list(APPEND emulator_sources ${console_sources})
+list(APPEND emulator_sources ${console_sources} core/fork.cc)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # The processor's handlers are told apart by their distances, which need one section.
   set_source_files_properties(envs/atari/console/cpu.cc PROPERTIES COMPILE_OPTIONS -fno-reorder-blocks-and-partition)

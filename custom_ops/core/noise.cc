@@ -102,6 +102,41 @@ void ForEachBlock(uint64_t seed, int64_t begin, int64_t count, Full full, Partia
   }
 }
 
+// What noise is multiplied with: the same at all positions, or something else at each.
+struct OneScale {
+  float scale;
+  Floats scales = Floats(scale);
+
+  Floats Lanes(int64_t) const { return scales; }
+  float At(int64_t) const { return scale; }
+};
+
+struct SpreadScale {
+  float scale;
+  const float* spread;
+  Floats scales = Floats(scale);
+
+  Floats Lanes(int64_t i) const { return Mul(scales, Floats::Load(spread + i)); }
+  float At(int64_t i) const { return Mul(scale, spread[i]); }
+};
+
+template <class Scale>
+void AddNoiseTimes(uint64_t seed, int64_t begin, int64_t count, Scale scale, const float* in, float* out) {
+  ForEachBlock(
+      seed, begin, count,
+      [=](int64_t i, const NormalPair<Floats>& block) {
+        for (int64_t line = 0; line < kBlock; line += kLine) {
+          __builtin_prefetch(in + i + line + kAhead);
+          __builtin_prefetch(out + i + line + kAhead, 1);
+        }
+        Fma(scale.Lanes(i), block.first, Floats::Load(in + i)).Store(out + i);
+        Fma(scale.Lanes(i + kLanes), block.second, Floats::Load(in + i + kLanes)).Store(out + i + kLanes);
+      },
+      [=](int64_t i, const float* values, int64_t n) {
+        for (int64_t j = 0; j < n; ++j) out[i + j] = Fma(scale.At(i + j), values[j], in[i + j]);
+      });
+}
+
 // sums[i] += weights * lane i.
 inline void AddProducts(RawDoubles weights, Floats lanes, double* sums) {
   constexpr int kHalf = kLanes / 2;
@@ -126,9 +161,14 @@ void FillNoise(uint64_t seed, int64_t begin, int64_t count, float* out) {
       [=](int64_t i, const float* values, int64_t n) { memcpy(out + i, values, n * sizeof(float)); });
 }
 
-void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) {
-  const Floats scales(scale);
-  if (in == nullptr) {
+void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out,
+              const float* spread) {
+  if (spread != nullptr) {
+    AddNoiseTimes(seed, begin, count, SpreadScale{scale, spread}, in, out);
+  } else if (in != nullptr) {
+    AddNoiseTimes(seed, begin, count, OneScale{scale}, in, out);
+  } else {
+    const Floats scales(scale);
     ForEachBlock(
         seed, begin, count,
         [=](int64_t i, const NormalPair<Floats>& block) {
@@ -138,34 +178,27 @@ void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const fl
         [=](int64_t i, const float* values, int64_t n) {
           for (int64_t j = 0; j < n; ++j) out[i + j] = Fma(scale, values[j], 0.0f);
         });
-  } else {
-    ForEachBlock(
-        seed, begin, count,
-        [=](int64_t i, const NormalPair<Floats>& block) {
-          for (int64_t line = 0; line < kBlock; line += kLine) {
-            __builtin_prefetch(in + i + line + kAhead);
-            __builtin_prefetch(out + i + line + kAhead, 1);
-          }
-          Fma(scales, block.first, Floats::Load(in + i)).Store(out + i);
-          Fma(scales, block.second, Floats::Load(in + i + kLanes)).Store(out + i + kLanes);
-        },
-        [=](int64_t i, const float* values, int64_t n) {
-          for (int64_t j = 0; j < n; ++j) out[i + j] = Fma(scale, values[j], in[i + j]);
-        });
   }
 }
 
-void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums) {
+void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums, bool squared) {
   const RawDoubles weights = RawDoubles{} + double{weight};
-  ForEachBlock(
-      seed, begin, count,
-      [=](int64_t i, const NormalPair<Floats>& block) {
-        AddProducts(weights, block.first, sums + i);
-        AddProducts(weights, block.second, sums + i + kLanes);
-      },
-      [=](int64_t i, const float* values, int64_t n) {
-        for (int64_t j = 0; j < n; ++j) sums[i + j] += double{weight} * double{values[j]};
-      });
+  const auto add = [=](auto term) {
+    ForEachBlock(
+        seed, begin, count,
+        [=](int64_t i, const NormalPair<Floats>& block) {
+          AddProducts(weights, term(block.first), sums + i);
+          AddProducts(weights, term(block.second), sums + i + kLanes);
+        },
+        [=](int64_t i, const float* values, int64_t n) {
+          for (int64_t j = 0; j < n; ++j) sums[i + j] += double{weight} * double{term(values[j])};
+        });
+  };
+  if (squared) {
+    add([](auto z) { return SquareTerm(z); });
+  } else {
+    add([](auto z) { return z; });
+  }
 }
 
 }  // namespace neuroevo

@@ -44,15 +44,24 @@ NEUROEVO_HD inline float Noise(uint64_t seed, uint64_t position) {
   return NormalsAt(seed, position / 4).value[position % 4];
 }
 
+// z^2 - 1, rounded once: what a standard normal z says of its own variance.
+template <class F>
+NEUROEVO_HD inline F SquareTerm(F z) {
+  return Fma(z, z, F(-1.0f));
+}
+
 // Host only, vectorized, the same bits. For i in [0, count), the noise being that at position begin + i:
 // out[i] = noise.
 void FillNoise(uint64_t seed, int64_t begin, int64_t count, float* out);
 
 // out[i] = in[i] + scale * noise, by one fused multiply-add; in == nullptr stands for zeros, in == out is allowed.
-void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out);
+// spread: null, or with an `in` what multiplies the scale at each position: scale * spread[i], rounded once.
+void AddNoise(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out,
+              const float* spread = nullptr);
 
 // sums[i] += weight * noise in double, where the product of two floats is exact: each addition rounds once.
-void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums);
+// squared: with SquareTerm of the noise in its place.
+void AccumulateNoise(uint64_t seed, int64_t begin, int64_t count, float weight, double* sums, bool squared = false);
 
 }  // namespace neuroevo
 

@@ -38,12 +38,12 @@ struct ThreadPool::Job {
 ThreadPool::ThreadPool(int threads) : threads_(threads) {
   if (threads < 1 || threads > kMaxThreads) ThrowInvalid("threads is ", threads, ", expected 1 to ", kMaxThreads);
   const int workers = threads - 1;  // whoever brings a job is the other one
-  workers_.reserve(workers);
+  workers_->threads.reserve(workers);
   left_.reserve(threads);
   try {
-    for (int i = 0; i < workers; ++i) workers_.emplace_back([this] { Help(); });
+    for (int i = 0; i < workers; ++i) workers_->threads.emplace_back([this] { Help(); });
   } catch (const std::system_error& e) {
-    const size_t started = workers_.size();
+    const size_t started = workers_->threads.size();
     Stop();  // a std::thread that is destroyed unjoined would end the process
     throw Error(Error::Kind::kInternal, Concat("cannot start thread ", started + 1, " of ", workers, ": ", e.what()));
   } catch (...) {
@@ -52,15 +52,21 @@ ThreadPool::ThreadPool(int threads) : threads_(threads) {
   }
 }
 
-ThreadPool::~ThreadPool() { Stop(); }
+ThreadPool::~ThreadPool() {
+  if (mine()) {
+    Stop();
+  } else {
+    (void)workers_.release();  // destroying these would wait for threads that this process does not have
+  }
+}
 
 void ThreadPool::Stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
   }
-  wake_workers_.notify_all();
-  for (auto& worker : workers_) worker.join();
+  workers_->wake.notify_all();
+  for (auto& worker : workers_->threads) worker.join();
 }
 
 void ThreadPool::Help() {
@@ -69,7 +75,7 @@ void ThreadPool::Help() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     ++waiting_workers_;
-    wake_workers_.wait(lock, [&] { return stop_ || (!jobs_.empty() && running_ < threads_); });
+    workers_->wake.wait(lock, [&] { return stop_ || (!jobs_.empty() && running_ < threads_); });
     --waiting_workers_;
     if (stop_) return;
     ++running_;
@@ -96,7 +102,7 @@ void ThreadPool::LeavePlace() {
 void ThreadPool::WakeHelpers(int64_t tasks) {
   if (tasks <= 0 || waiting_workers_ == 0 || running_ == threads_) return;
   for (int64_t helpers = std::min<int64_t>({tasks, waiting_workers_, FreePlaces()}); helpers > 0; --helpers) {
-    wake_workers_.notify_one();
+    workers_->wake.notify_one();
   }
 }
 
@@ -137,6 +143,7 @@ void ThreadPool::RunTask(Job* job, std::unique_lock<std::mutex>* lock) {
 
 void ThreadPool::ParallelFor(int64_t n, const std::function<void(int64_t)>& body) {
   if (n <= 0) return;
+  if (!mine()) ThrowInvalid("the thread pool belongs to the process that this one was forked from");
   Job job(n, body);
   std::unique_lock<std::mutex> lock(mutex_);
   // All the memory first: once others know of the job, this must not end before it is over.
@@ -200,7 +207,7 @@ int AvailableCores() {
   return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-std::mutex process_mutex;
+ProcessMutex process_mutex;
 
 std::shared_ptr<ThreadPool>& ProcessPoolSlot() {
   // Never destroyed: at exit, workers may still be stepping an environment whose library is being unloaded.
@@ -211,17 +218,18 @@ std::shared_ptr<ThreadPool>& ProcessPoolSlot() {
 }  // namespace
 
 std::shared_ptr<ThreadPool> ProcessPool() {
-  std::lock_guard<std::mutex> lock(process_mutex);
+  const ProcessLock lock(process_mutex);
   auto& pool = ProcessPoolSlot();
-  if (!pool) pool = std::make_shared<ThreadPool>(AvailableCores());
+  if (!pool || !pool->mine()) pool = std::make_shared<ThreadPool>(pool ? pool->threads() : AvailableCores());
   return pool;
 }
 
 void SetProcessThreads(int threads) {
   auto pool = std::make_shared<ThreadPool>(threads);
-  std::lock_guard<std::mutex> lock(process_mutex);
-  if (ProcessPoolSlot() && ProcessPoolSlot()->threads() == threads) return;
-  ProcessPoolSlot().swap(pool);
+  const ProcessLock lock(process_mutex);
+  auto& current = ProcessPoolSlot();
+  if (current && current->mine() && current->threads() == threads) return;
+  current.swap(pool);
 }
 
 }  // namespace neuroevo

@@ -17,8 +17,12 @@
 #include <thread>
 #include <vector>
 
+#include "core/fork.h"
+
 namespace neuroevo {
 
+// In a child process of fork() the pools of the parent have no threads: they take no jobs there, and destroying one
+// leaves its threads alone.
 class ThreadPool {
  public:
   static constexpr int kMaxThreads = 4096;  // what a typing error would ask for, the machine would not survive
@@ -33,7 +37,7 @@ class ThreadPool {
 
   // Runs body(0) ... body(n - 1), some of them on this thread, and returns when all are over. Rethrows the first
   // exception of a task; tasks that have not started by then are skipped. Must not be called from a task. Without
-  // memory for the job std::bad_alloc is thrown before any task.
+  // memory for the job std::bad_alloc is thrown before any task. Throws unless the pool is this process's.
   void ParallelFor(int64_t n, const std::function<void(int64_t)>& body);
 
   // The same with tasks of up to per_task (1 or more) numbers each, as even as can be and one after another. After an
@@ -47,8 +51,15 @@ class ThreadPool {
   // Time spent in tasks so far, summed over the threads.
   double BusySeconds();
 
+  // Whether this process made it, and not one that it was forked from.
+  bool mine() const { return forks_ == Forks(); }
+
  private:
   struct Job;
+  struct Workers {
+    std::condition_variable wake;
+    std::vector<std::thread> threads;
+  };
   void Help();
   // Places that are neither taken nor those of callers that are expected back. The lock is held.
   int64_t FreePlaces();
@@ -63,8 +74,8 @@ class ThreadPool {
   void Stop();
 
   const int threads_;
+  const int64_t forks_ = Forks();  // when it was made
   std::mutex mutex_;
-  std::condition_variable wake_workers_;
   std::vector<Job*> jobs_;  // with tasks that no thread has taken yet, oldest first; a job belongs to its ParallelFor
   std::vector<Job*> waiting_callers_;  // for a place, oldest first; empty while there is one
   int running_ = 0;                    // threads at work, at most threads_
@@ -73,11 +84,12 @@ class ThreadPool {
       left_;  // when callers left that are not back yet, in ns, oldest first; the last threads_ of them
   int64_t busy_ns_ = 0;
   bool stop_ = false;
-  std::vector<std::thread> workers_;
+  std::unique_ptr<Workers> workers_ = std::make_unique<Workers>();
 };
 
 // The process's pool, made at first use with one thread per core that this process may run on. Whoever holds it keeps
-// it; SetProcessThreads replaces it for those who ask later. Throws for threads outside [1, kMaxThreads].
+// it; SetProcessThreads replaces it for those who ask later. A child process of fork() has one of its own, with as many
+// threads as its parent's. Throws for threads outside [1, kMaxThreads].
 std::shared_ptr<ThreadPool> ProcessPool();
 void SetProcessThreads(int threads);
 

@@ -2,10 +2,10 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <new>
 
 #include "core/error.h"
+#include "core/fork.h"
 
 namespace neuroevo::trace {
 
@@ -32,7 +32,7 @@ struct Buffer {
 };
 
 struct Recorder {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::vector<std::shared_ptr<Buffer>> buffers;
   int64_t capacity = 0;
 };
@@ -50,7 +50,7 @@ thread_local const char* current = "";
 Buffer& OwnBuffer() {
   if (own_buffer == nullptr || own_buffer->recording != Recording()) {
     Recorder& recorder = TheRecorder();
-    const std::lock_guard<std::mutex> lock(recorder.mutex);
+    const ProcessLock lock(recorder.mutex);
     const auto thread = static_cast<int32_t>(recorder.buffers.size());
     recorder.buffers.push_back(std::make_shared<Buffer>(recorder.capacity, Recording(), thread));
     own_buffer = recorder.buffers.back();
@@ -65,7 +65,7 @@ void Start(int64_t spans_per_thread) {
     ThrowInvalid("spans per thread is ", spans_per_thread, ", expected 1 to ", kMaxSpans);
   }
   Recorder& recorder = TheRecorder();
-  const std::lock_guard<std::mutex> lock(recorder.mutex);
+  const ProcessLock lock(recorder.mutex);
   recorder.buffers.clear();
   recorder.capacity = spans_per_thread;
   without_buffer = 0;
@@ -77,7 +77,7 @@ void Stop() { internal::enabled = false; }
 
 Recorded Read() {
   Recorder& recorder = TheRecorder();
-  const std::lock_guard<std::mutex> lock(recorder.mutex);
+  const ProcessLock lock(recorder.mutex);
   Recorded recorded;
   recorded.dropped = without_buffer;
   for (const std::shared_ptr<Buffer>& buffer : recorder.buffers) {

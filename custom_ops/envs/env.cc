@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <mutex>
 
 #include "core/error.h"
+#include "core/fork.h"
 
 namespace neuroevo {
 namespace {
 
-std::mutex registry_mutex;
+ProcessMutex registry_mutex;
 
 std::map<std::string, EnvFamily>& Registry() {
   static auto* registry = new std::map<std::string, EnvFamily>();
@@ -70,7 +70,7 @@ EnvOptions ParseEnvOptions(const std::vector<std::string>& options) {
 }
 
 bool RegisterEnvFamily(const std::string& name, EnvFamily family) {
-  std::lock_guard<std::mutex> lock(registry_mutex);
+  const ProcessLock lock(registry_mutex);
   Registry()[name] = std::move(family);
   return true;
 }
@@ -78,7 +78,7 @@ bool RegisterEnvFamily(const std::string& name, EnvFamily family) {
 std::unique_ptr<EnvFactory> MakeEnvFactory(const std::string& name, const EnvOptions& options) {
   EnvFamily family;
   {
-    std::lock_guard<std::mutex> lock(registry_mutex);
+    const ProcessLock lock(registry_mutex);
     auto found = Registry().find(name);
     if (found == Registry().end()) {
       std::string known;
@@ -151,6 +151,20 @@ double OptionReader::Double(const std::string& key, double fallback) {
   const auto value = Parse<double>(*text);
   if (!value || !std::isfinite(*value)) Reject(key, *text, "a finite number");
   return *value;
+}
+
+std::vector<int64_t> OptionReader::Ints(const std::string& key, int64_t low, int64_t high) {
+  const std::string text = Take(key).value_or("");
+  std::vector<int64_t> values;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const auto value = Parse<int64_t>(text.substr(begin, end - begin));
+    if (!value || *value < low || *value > high)
+      Reject(key, text, "integers in [", low, ", ", high, "] between commas");
+    values.push_back(*value);
+    begin = end + 1;
+  }
+  return values;
 }
 
 OptionReader::Range OptionReader::ReadRange(const std::string& key, Range fallback) {

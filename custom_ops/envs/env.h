@@ -28,6 +28,8 @@ struct EnvSpec {
   std::vector<int64_t> render_shape;    // [height, width, 3]; empty: it cannot be rendered
   int64_t state_size = 0;               // numbers of a state; 0: the environment has none
 
+  int64_t memory = 0;  // bytes that an environment takes, about; 0: few, or unknown
+
   // How many environments a task of the thread pool steps or resets, and how many it observes: as many as take some
   // tens of microseconds at most. To hand a task over takes half a microsecond, or several where a thread is to be
   // woken for it.
@@ -108,7 +110,8 @@ class OptionReader {
   int64_t Int(const std::string& key, int64_t fallback, int64_t low, int64_t high);    // throws outside [low, high]
   std::optional<int64_t> OptionalInt(const std::string& key, int64_t low, int64_t high);
   double Double(const std::string& key, double fallback, double low, double high);
-  double Double(const std::string& key, double fallback);  // any finite number
+  double Double(const std::string& key, double fallback);                        // any finite number
+  std::vector<int64_t> Ints(const std::string& key, int64_t low, int64_t high);  // "1,2,3"; none where it is not given
 
   struct Range {
     double low, high;

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/floating_point.h"
+#include "core/memory.h"
 #include "core/trace.h"
 #include "envs/actions.h"
 
@@ -31,6 +32,7 @@ EnvPool::EnvPool(const std::string& family, const EnvOptions& options, int64_t s
     if (spec().discrete() || static_cast<int64_t>(bounds.size()) == spec().num_actions) continue;
     ThrowInvalid("family '", family, "' has ", bounds.size(), " bounds of actions, expected ", spec().num_actions);
   }
+  CheckMemory(Concat(slots, " environments of family '", family, "'"), slots * spec().memory);
   slots_ = std::vector<Slot>(slots);
   for (Slot& slot : slots_) slot.env = factory_->Make();
 }

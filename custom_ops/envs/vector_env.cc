@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/memory.h"
 #include "core/philox.h"
 #include "core/trace.h"
 #include "envs/env_pool.h"
@@ -22,6 +23,7 @@ VectorEnv::VectorEnv(const std::string& family, const EnvOptions& options, int64
   }
   factory_ = MakeEnvFactory(family, options);
   max_frames_ = max_steps * spec().frame_skip;
+  CheckMemory(Concat(num_envs, " environments of family '", family, "'"), num_envs * spec().memory);
   slots_ = std::vector<Slot>(num_envs);
   for (Slot& slot : slots_) {
     slot.env = factory_->Make();

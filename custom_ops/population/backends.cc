@@ -1,8 +1,11 @@
 // Which backends there are, and how they are made.
 #include <map>
+#include <string>
 #include <utility>
 
 #include "core/error.h"
+#include "core/fork.h"
+#include "core/memory.h"
 #include "population/host_population.h"
 #include "population/int8/host_population.h"
 
@@ -10,14 +13,22 @@ namespace neuroevo {
 
 namespace {
 
-std::map<std::string, Population::Maker>& Makers() {
-  static std::map<std::string, Population::Maker> makers;
-  return makers;
+struct Registry {
+  ProcessMutex mutex;
+  std::map<std::string, Population::Maker> makers;
+};
+
+Registry& Backends() {
+  static auto* registry = new Registry();  // never destroyed: threads may make populations while the process exits
+  return *registry;
 }
 
 }  // namespace
 
-Population::Register::Register(const char* backend, Maker maker) { Makers()[backend] = maker; }
+Population::Register::Register(const char* backend, Maker maker) {
+  const ProcessLock lock(Backends().mutex);
+  Backends().makers[backend] = maker;
+}
 
 std::unique_ptr<Population> Population::Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
                                              std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
@@ -26,22 +37,32 @@ std::unique_ptr<Population> Population::Make(const std::string& backend, std::ve
     ThrowInvalid("dtype is ", NameOf(dtype), ", expected float32 or int8");
   }
   if (rank != 0 && dtype == DType::kInt8) ThrowInvalid("rank is ", rank, " with dtype int8, expected dtype float32");
-  const auto registered = Makers().find(backend);
-  if (registered != Makers().end()) {
-    return registered->second(std::move(networks), rows, std::move(pool), dtype, float_rows, std::move(memory), rank);
+  Maker registered = nullptr;
+  std::string others;
+  {
+    const ProcessLock lock(Backends().mutex);
+    for (const auto& [name, maker] : Backends().makers) {
+      if (name == backend) registered = maker;
+      others += " or '" + name + "'";
+    }
+  }
+  if (registered != nullptr) {
+    return registered(std::move(networks), rows, std::move(pool), dtype, float_rows, std::move(memory), rank);
   }
   const bool cpu = backend == "cpu";
-  if (!cpu && backend != "reference") {
-    std::string others;
-    for (const auto& [name, maker] : Makers()) others += " or '" + name + "'";
-    ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'", others);
-  }
+  if (!cpu && backend != "reference") ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'", others);
   const auto make = cpu ? MakeCpuPopulation : MakeReferencePopulation;
   std::unique_ptr<HostPopulation> floats =
       make(std::move(networks), rows, std::move(pool), rank, rank == 0 ? -1 : float_rows);
-  if (dtype == DType::kFloat32) return floats;
-  return std::make_unique<Int8HostPopulation>(
+  if (dtype == DType::kFloat32) {
+    CheckMemory(Concat(rows, " rows of networks"), floats->Bytes(rows));
+    return floats;
+  }
+  const int64_t bytes = floats->Bytes(Int8Population::FloatRows(float_rows, rows));
+  auto integers = std::make_unique<Int8HostPopulation>(
       std::move(floats), cpu ? MakeInt8CpuBackend() : MakeInt8ReferenceBackend(), rows, float_rows);
+  CheckMemory(Concat(rows, " rows of networks"), bytes + integers->Bytes());
+  return integers;
 }
 
 }  // namespace neuroevo

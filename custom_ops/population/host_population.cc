@@ -36,6 +36,13 @@ HostPopulation::HostPopulation(std::vector<Network> networks, int64_t rows, std:
   if (recurrent()) states_ = std::make_unique<RowMemory>(rows_, state_size_ * kFloat, state_size_);
 }
 
+int64_t HostPopulation::Bytes(int64_t weight_rows) const {
+  int64_t bytes = memory_->bytes(std::min(weight_rows, members_.weight_rows()));
+  if (member_memory_) bytes += member_memory_->bytes(members_.count());
+  if (states_) bytes += states_->bytes(rows_);
+  return bytes;
+}
+
 RowWeights HostPopulation::WeightsOf(int64_t row) const {
   if (!members_.Is(row)) return {Row(row), Row(row)};
   const Members::Member& member = members_.Of(row);
@@ -49,7 +56,7 @@ void HostPopulation::InitChunk(int64_t row, uint64_t seed, int64_t begin, int64_
     if (layer.init_scale == 0) {
       std::fill(Row(row) + from, Row(row) + to, 0.0f);
     } else {
-      AddNoiseTo(seed, from, to - from, layer.init_scale, nullptr, Row(row) + from);
+      AddNoiseTo(seed, from, to - from, layer.init_scale, nullptr, Row(row) + from, nullptr);
     }
   }
 }
@@ -88,7 +95,7 @@ void HostPopulation::DoRead(const std::vector<int64_t>& rows, float* out, int64_
 
 void HostPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
                                const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds,
-                               const std::vector<float>& scale) {
+                               const std::vector<float>& scale, const std::vector<int64_t>& spreads) {
   const std::vector<std::vector<int32_t>> chains = PerturbChains(dst, src);
   const int64_t tasks = chunks_ * static_cast<int64_t>(chains.size());
   // A weight of a row depends on the same weight of other rows only, so a task takes one chunk of positions through a
@@ -98,7 +105,9 @@ void HostPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
     const int64_t begin = task / static_cast<int64_t>(chains.size()) * kChunk;
     for (int32_t i : chain) {
       const int64_t count = std::min(kChunk, networks_[network[i]].dimension() - begin);
-      if (count > 0) AddNoiseTo(seeds[i], begin, count, scale[i], Row(src[i]) + begin, Row(dst[i]) + begin);
+      if (count <= 0) continue;
+      const float* spread = spreads[i] < 0 ? nullptr : Row(spreads[i]) + begin;
+      AddNoiseTo(seeds[i], begin, count, scale[i], Row(src[i]) + begin, Row(dst[i]) + begin, spread);
     }
   });
 }
@@ -113,10 +122,10 @@ void HostPopulation::DoPerturbMembers(const std::vector<int64_t>& rows, const st
       const Layer& layer = layers[l];
       if (layer.matrix()) {
         const int64_t count = layer.rank * (layer.inputs() + layer.out[2]);
-        AddNoiseTo(seeds[i], layer.factors, count, 1.0f, nullptr, values + layer.factors);
+        AddNoiseTo(seeds[i], layer.factors, count, 1.0f, nullptr, values + layer.factors, nullptr);
       } else if (layer.weights > 0) {
         AddNoiseTo(seeds[i], layer.offset, layer.weights, member.scale, center + NetworkOf(rows[i]).layers()[l].offset,
-                   values + layer.offset);
+                   values + layer.offset, nullptr);
       }
     }
   });

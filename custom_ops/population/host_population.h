@@ -17,6 +17,9 @@ class HostPopulation : public FloatPopulation {
  public:
   const float* Theta(int64_t row) const override { return Row(row); }
 
+  // What this many rows of weights and all members and states take once they are written.
+  int64_t Bytes(int64_t weight_rows) const;
+
  protected:
   // Slots of one row, or of one center's members, that a backend evaluates in one task: enough to share weight reads.
   static constexpr int kMaxSlots = 32;
@@ -25,8 +28,9 @@ class HostPopulation : public FloatPopulation {
   HostPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank,
                  int64_t float_rows);
 
-  // out[i] = in[i] + scale * noise(seed, begin + i) for i in [0, count); in == nullptr stands for zeros.
-  virtual void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) = 0;
+  // As AddNoise in core/noise.h.
+  virtual void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out,
+                          const float* spread) = 0;
 
   // What it keeps of a slot; null for a backend that keeps nothing.
   virtual std::unique_ptr<SlotMemory> MakeSlotMemory() const { return nullptr; }
@@ -57,7 +61,8 @@ class HostPopulation : public FloatPopulation {
   void DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) override;
   void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
   void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
-                 const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
+                 const std::vector<uint64_t>& seeds, const std::vector<float>& scale,
+                 const std::vector<int64_t>& spreads) override;
   void DoPerturbMembers(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;
   void DoReadStatistics(int64_t row, float* out, int64_t n) override;
   void DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,

@@ -42,7 +42,7 @@ void CheckPositions(int64_t begin, int64_t count) {
   }
 }
 
-void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, float* out) {
+void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, float* out, bool squared) {
   CheckPositions(begin, count);
   const int64_t chunk = ChunkFor(count, pool->threads());
   pool->ParallelFor((count + chunk - 1) / chunk, [&](int64_t task) {
@@ -50,7 +50,7 @@ void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool*
     alignas(64) double sums[kMaxChunk];
     std::fill_n(sums, n, 0.0);
     for (size_t i = 0; i < terms.seeds.size(); ++i) {
-      AccumulateNoise(terms.seeds[i], begin + first, n, terms.weights[i], sums);
+      AccumulateNoise(terms.seeds[i], begin + first, n, terms.weights[i], sums, squared);
     }
     for (int64_t i = 0; i < n; ++i) out[first + i] = static_cast<float>(sums[i]);
   });

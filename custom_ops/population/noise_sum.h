@@ -1,5 +1,5 @@
-// The gradient of evolution strategies (Salimans et al. 2017): a weighted sum of noise vectors, made anew from their
-// seeds instead of being kept.
+// The gradients of evolution strategies: weighted sums of noise vectors (Salimans et al. 2017), made anew from their
+// seeds instead of being kept, and of what each value says of its variance (Wierstra et al. 2014).
 #ifndef NEUROEVO_POPULATION_NOISE_SUM_H_
 #define NEUROEVO_POPULATION_NOISE_SUM_H_
 
@@ -22,11 +22,13 @@ NoiseTerms NonZeroTerms(const uint64_t* seeds, const float* weights, int64_t n);
 // Throws unless [begin, begin + count) are positions.
 void CheckPositions(int64_t begin, int64_t count);
 
-// out[i] = sum over the terms of weight * noise(seed, begin + i), for i in [0, count).
+// out[i] = sum over the terms of weight * z, z = noise(seed, begin + i), for i in [0, count). squared: of weight *
+// (z^2 - 1), z^2 - 1 rounded to float once, as SquareTerm in core/noise.h.
 //
 // Products are exact and added up in double, in the order of the terms, and the sum is rounded to float: the bits are
 // those of this description whatever the number of threads, the vectors' width and the split into calls.
-void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, float* out);
+void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, float* out,
+              bool squared = false);
 
 }  // namespace neuroevo
 

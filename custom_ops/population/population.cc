@@ -153,11 +153,14 @@ void Population::Read(const std::vector<int64_t>& rows, float* out, int64_t stri
 }
 
 void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
-                         const std::vector<uint64_t>& seeds, const std::vector<float>& scale) {
+                         const std::vector<uint64_t>& seeds, const std::vector<float>& scale,
+                         std::vector<int64_t> spreads) {
+  if (spreads.empty()) spreads.assign(dst.size(), -1);
   const trace::Scope scope("perturb", static_cast<int64_t>(dst.size()));
   CheckSize("src", src.size(), "dst", dst.size());
   CheckSize("seeds", seeds.size(), "dst", dst.size());
   CheckSize("scale", scale.size(), "dst", dst.size());
+  CheckSize("spreads", spreads.size(), "dst", dst.size());
   std::vector<int32_t> network(dst.size());
   std::unordered_map<int64_t, int32_t> filled;  // networks of the rows written by earlier entries
   const bool members = !dst.empty() && members_.Is(dst[0]);
@@ -179,11 +182,32 @@ void Population::Perturb(const std::vector<int64_t>& dst, const std::vector<int6
       ThrowInvalid("member ", dst[i], " is given twice, expected different ones");
     filled[dst[i]] = network[i];
   }
+  for (size_t i = 0; i < dst.size(); ++i) {
+    if (spreads[i] != -1) CheckSpread(spreads[i], dst[i], network[i], filled);
+  }
   CheckChains(dst, src);
   for (const auto& [row, index] : filled) SetNetwork(row, index);
-  if (!members) return WriteRows(dst, [&] { DoPerturb(dst, src, network, seeds, scale); });
+  if (!members) return WriteRows(dst, [&] { DoPerturb(dst, src, network, seeds, scale, spreads); });
   for (size_t i = 0; i < dst.size(); ++i) members_.Set(dst[i], {src[i], content_[src[i]], scale[i]});
   WriteRows(dst, [&] { DoPerturbMembers(dst, seeds); });
+}
+
+void Population::CheckSpread(int64_t row, int64_t dst, int32_t network,
+                             const std::unordered_map<int64_t, int32_t>& filled) const {
+  CheckRow("spread row", row);
+  members_.CheckHoldsWeights("spread row", row);
+  if (members_.Is(dst)) {
+    ThrowInvalid("member ", dst, " has spread row ", row,
+                 ", expected -1: noise of low rank is not scaled weight by weight");
+  }
+  if (filled.count(row) > 0) {
+    ThrowInvalid("spread row ", row, " is written by the same call, expected one that stays as it is");
+  }
+  CheckFilled(row);
+  CheckTheta(row, false);
+  if (row_network_[row] != network) {
+    ThrowInvalid("spread row ", row, " is of network ", row_network_[row], ", expected ", network, " as dst row ", dst);
+  }
 }
 
 void Population::DoPerturbMembers(const std::vector<int64_t>&, const std::vector<uint64_t>&) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/thread_pool.h"
@@ -21,7 +22,7 @@ class Population {
  public:
   // All networks must agree in input dtype, input shape and output size. backend: "cpu", "reference" (slow, written to
   // be read) or one that was registered. rows >= 1. The rows of the first two are allocated lazily by the operating
-  // system: a row never written costs no memory.
+  // system: a row never written costs no memory. Throws where all of them would need more than is free now.
   // dtype: kFloat32, or kInt8 for networks evaluated in integers (networks/int8), one byte a weight. Then only rows
   // [0, float_rows) hold their theta too, for Read and as what Perturb starts from; of the others Perturb can start
   // from what Init or Assign put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold
@@ -34,7 +35,7 @@ class Population {
                                           int rank = 0);
   virtual ~Population() = default;
 
-  // Makes a backend known under a name, before anyone makes a population: libraries do so when they are loaded.
+  // Makes a backend known under a name. Libraries do so when they are loaded.
   using Maker = std::unique_ptr<Population> (*)(std::vector<Network> networks, int64_t rows,
                                                 std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
                                                 std::shared_ptr<MemorySource> memory, int rank);
@@ -64,10 +65,12 @@ class Population {
   // In list order: theta of dst[i] = theta of src[i] + scale[i] * noise(seeds[i]), by one fused multiply-add a weight.
   // dst[i] == src[i] is allowed, and so is a later entry that reads or writes an earlier entry's dst: a chain is
   // (dst, src), (dst, dst), (dst, dst) ... Different chains run in parallel and long vectors are split over threads.
+  // spreads[i]: -1, or a row of the same network whose theta multiplies scale[i] weight by weight, each product rounded
+  // once; it holds float32 weights, and no entry writes it. Empty: all -1.
   // Where all dst are members, each becomes the member of src with that seed and scale instead. They must differ, and
-  // src hold weights; members and other rows are filled by different calls.
+  // src hold weights; members have no spreads; members and other rows are filled by different calls.
   void Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<uint64_t>& seeds,
-               const std::vector<float>& scale);
+               const std::vector<float>& scale, std::vector<int64_t> spreads = {});
 
   // The B observations (dtype and shape of the input) whose statistics the vbn layers of all rows take. Once, before
   // any row is prepared and while no other call runs. Copied.
@@ -110,7 +113,7 @@ class Population {
   // network[i] is the network of src[i], and from then on of dst[i], at that point of the list.
   virtual void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
                          const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds,
-                         const std::vector<float>& scale) = 0;
+                         const std::vector<float>& scale, const std::vector<int64_t>& spreads) = 0;
   // rows: different members, whose centers and scales are in members_.
   virtual void DoPerturbMembers(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds);
   // reference_ has been set.
@@ -159,6 +162,8 @@ class Population {
   void CheckFilled(int64_t row) const;
   void CheckUsable(int64_t row) const;
   void CheckPrepared(int64_t row) const;
+  // Of an entry that makes dst, a row of that network. filled: the rows that the call writes.
+  void CheckSpread(int64_t row, int64_t dst, int32_t network, const std::unordered_map<int64_t, int32_t>& filled) const;
   void CheckFill(const std::vector<int64_t>& rows, const std::vector<int32_t>& network) const;
   void SetNetwork(int64_t row, int32_t network);
   // Runs body(), which writes what these rows hold; where it throws they hold nothing.

@@ -18,6 +18,7 @@ class RowMemory {
   RowMemory& operator=(const RowMemory&) = delete;
 
   char* Row(int64_t row) const { return memory_ + row * pitch_; }
+  int64_t bytes(int64_t rows) const { return rows * pitch_; }  // that rows take once they are written
 
  private:
   int64_t rows_;

@@ -1,6 +1,7 @@
 #include "rollout/episode_queue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -92,11 +93,12 @@ void EpisodeQueue::StartEpisode(int64_t lane_index, int64_t slot_index, Refill* 
     refill->init_seeds.push_back(genome.seed);
     source = slot.row;
   }
-  for (const auto& [seed, scale] : genome.chain) {
+  for (const auto& [seed, scale, spread] : genome.chain) {
     refill->perturb_dst.push_back(slot.row);
     refill->perturb_src.push_back(source);
     refill->perturb_seeds.push_back(seed);
     refill->perturb_scales.push_back(scale);
+    refill->perturb_spreads.push_back(spread);
     source = slot.row;
   }
 }
@@ -136,10 +138,13 @@ void EpisodeQueue::CheckGenome(const QueuedEpisode& episode) const {
   if (episode.id < 0) ThrowInvalid("episode id is ", episode.id, ", expected 0 or more");
   const GenomeRecipe& genome = *episode.genome;
   if (genome.id < 0) ThrowInvalid("genome id is ", genome.id, ", expected 0 or more");  // an empty row has id -1
-  if (genome.source_row < -1 || genome.source_row >= first_row_) {
-    throw Error(Error::Kind::kOutOfRange, Concat("source row ", genome.source_row, " of genome ", genome.id,
-                                                 " is out of range [-1, ", first_row_, ")"));
-  }
+  const auto check_row = [&](const char* what, int64_t row) {
+    if (row >= -1 && row < first_row_) return;
+    throw Error(Error::Kind::kOutOfRange,
+                Concat(what, " row ", row, " of genome ", genome.id, " is out of range [-1, ", first_row_, ")"));
+  };
+  check_row("source", genome.source_row);
+  for (const ChainLink& link : genome.chain) check_row("spread", link.spread);
   if (genome.theta && genome.source_row != -1) {
     ThrowInvalid("genome ", genome.id, " has a theta and source row ", genome.source_row, ", expected one of them");
   }
@@ -222,6 +227,10 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
     slot.total_reward += rewards[k];
     slot.steps += 1;
     if (!dones[k]) continue;
+    if (!std::isfinite(slot.total_reward)) {  // a sum of rewards that are finite: an environment has no others
+      if (end->failure.empty()) end->failure = Concat("the return is ", slot.total_reward, ", expected a finite number");
+      slot.total_reward = 0;
+    }
     results_.push_back({slot.episode.id, slot.total_reward, slot.steps, std::move(*end++)});
     ended_.notify_all();
     slot.live = false;

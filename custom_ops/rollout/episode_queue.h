@@ -16,7 +16,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "rollout/episode_result.h"
@@ -25,14 +24,21 @@ namespace neuroevo {
 
 using Theta = std::shared_ptr<const std::vector<float>>;  // at least D weights of a network; shared by many genomes
 
+// As Population::Perturb takes it. spread: one of the caller's rows, or -1.
+struct ChainLink {
+  uint64_t seed;
+  float scale;
+  int64_t spread = -1;
+};
+
 // How to put a genome into a row: theta if there is one, or the weights of source_row if it is not negative, else
-// init(seed) of the network; then the chain of (seed, scale). A source_row with an empty chain is played where it is.
+// init(seed) of the network; then the mutations of the chain. A source_row with an empty chain is played where it is.
 struct GenomeRecipe {
   int64_t id;  // equal ids mean equal weights, for the life of the queue
   int64_t source_row = -1;
   int32_t network = 0;
   uint64_t seed = 0;
-  std::vector<std::pair<uint64_t, float>> chain;
+  std::vector<ChainLink> chain;
   Theta theta = nullptr;  // with source_row = -1
 };
 
@@ -70,6 +76,7 @@ struct Refill {
   std::vector<int64_t> perturb_dst, perturb_src;
   std::vector<uint64_t> perturb_seeds;
   std::vector<float> perturb_scales;
+  std::vector<int64_t> perturb_spreads;
 };
 
 class EpisodeQueue {
@@ -82,8 +89,8 @@ class EpisodeQueue {
 
   // Appends episodes. Those of a lower priority number are played first, those of the same in the order in which they
   // came: work with a high number fills the slots that nothing else wants. Throws, appending none, if the queue is
-  // closed, an episode's or a genome's id is negative, a source_row is not one of the caller's rows, a genome starts
-  // from two things, or there is no memory.
+  // closed, an episode's or a genome's id is negative, a source_row or a spread is not one of the caller's rows, a
+  // genome starts from two things, or there is no memory.
   void Submit(std::vector<QueuedEpisode> episodes, int64_t priority = 0);
 
   // Gives the lane's free slots their next episodes. Calls done from here, unless the lane has nothing live and there

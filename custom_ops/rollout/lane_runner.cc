@@ -73,7 +73,8 @@ class Lane {
                           static_cast<int64_t>(theta.size()));
     }
     population_->Init(refill.init_rows, refill.init_networks, refill.init_seeds);
-    population_->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales);
+    population_->Perturb(refill.perturb_dst, refill.perturb_src, refill.perturb_seeds, refill.perturb_scales,
+                         refill.perturb_spreads);
     population_->Prepare(refill.assign_rows);  // what vbn layers take of the reference batch; others cost nothing
     population_->Prepare(refill.init_rows);
     population_->Prepare(refill.perturb_dst);

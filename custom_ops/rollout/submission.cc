@@ -82,7 +82,8 @@ std::vector<std::shared_ptr<const GenomeRecipe>> Genomes(const Submission& in) {
     }
     genome->chain.reserve(in.chain_splits[g + 1] - in.chain_splits[g]);
     for (int64_t m = in.chain_splits[g]; m < in.chain_splits[g + 1]; ++m) {
-      genome->chain.emplace_back(in.chain_seeds[m], in.chain_scales[m]);
+      const int64_t spread = in.chain_spreads == nullptr ? -1 : in.chain_spreads[m];
+      genome->chain.push_back({in.chain_seeds[m], in.chain_scales[m], spread});
     }
     genomes.push_back(std::move(genome));
   }

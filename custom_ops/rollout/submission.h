@@ -29,10 +29,11 @@ struct Submission {
   const uint64_t* genome_seeds = nullptr;    // [G], of the initial weights, without source and theta
   const int64_t* genome_thetas = nullptr;    // [G], index in [0, V) of a theta to start from, or -1; null: all -1
 
-  int64_t num_mutations = 0;              // M
-  const int64_t* chain_splits = nullptr;  // [G + 1], 0 ... M: genome g has mutations [splits[g], splits[g + 1])
-  const uint64_t* chain_seeds = nullptr;  // [M]
-  const float* chain_scales = nullptr;    // [M]
+  int64_t num_mutations = 0;               // M
+  const int64_t* chain_splits = nullptr;   // [G + 1], 0 ... M: genome g has mutations [splits[g], splits[g + 1])
+  const uint64_t* chain_seeds = nullptr;   // [M]
+  const float* chain_scales = nullptr;     // [M]
+  const int64_t* chain_spreads = nullptr;  // [M], a row of the population, or -1; null: all -1
 
   int64_t num_thetas = 0;         // V
   const float* thetas = nullptr;  // [V, theta_size]

@@ -159,9 +159,10 @@ class PopulationPerturbOp : public OpKernel {
       const auto src = Values<int64_t>(ctx, "src", k);
       const auto seeds = Values<int64_t, uint64_t>(ctx, "seeds", k);
       const auto scales = Values<float>(ctx, "scales", k);
+      const auto spreads = Values<int64_t>(ctx, "spreads", k);
       Population& population = LookupPopulation(ctx);
       WaitForStream(ctx);
-      population.Perturb(dst, src, seeds, scales);
+      population.Perturb(dst, src, seeds, scales, spreads);
     });
   }
 };
@@ -278,9 +279,13 @@ REGISTER_KERNEL_BUILDER(ON_GPU("PopulationInit").HostMemory("rows").HostMemory("
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationAssign").HostMemory("rows").HostMemory("networks").HostMemory("thetas"),
                         PopulationAssignOp);
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationRead").HostMemory("rows").HostMemory("thetas"), PopulationReadOp);
-REGISTER_KERNEL_BUILDER(
-    ON_GPU("PopulationPerturb").HostMemory("dst").HostMemory("src").HostMemory("seeds").HostMemory("scales"),
-    PopulationPerturbOp);
+REGISTER_KERNEL_BUILDER(ON_GPU("PopulationPerturb")
+                            .HostMemory("dst")
+                            .HostMemory("src")
+                            .HostMemory("seeds")
+                            .HostMemory("scales")
+                            .HostMemory("spreads"),
+                        PopulationPerturbOp);
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationSetReference").HostMemory("observations"), PopulationSetReferenceOp);
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationPrepare").HostMemory("rows"), PopulationPrepareOp);
 REGISTER_KERNEL_BUILDER(ON_GPU("PopulationForward").HostMemory("rows"), PopulationForwardGpuOp<false>);

@@ -124,6 +124,7 @@ REGISTER_OP("PopulationPerturb")
     .Input("src: int64")
     .Input("seeds: int64")
     .Input("scales: float")
+    .Input("spreads: int64")
     .SetIsStateful()
     .SetShapeFn(VectorsIn)
     .Doc(R"doc(
@@ -132,6 +133,7 @@ Where all of dst are members, they become members of src, which must stay as it 
 
 dst, src: [K], in [0, R).
 seeds, scales: [K].
+spreads: [K], rows in [0, R) that multiply the scales weight by weight, which no entry writes; or -1.
 )doc");
 
 REGISTER_OP("PopulationSetReference")

@@ -59,6 +59,7 @@ class EpisodeQueueSubmitOp : public OpKernel {
       in.chain_splits = Data<int64_t>(ctx, "chain_splits", in.num_genomes + 1);
       in.chain_seeds = Seeds(ctx, "chain_seeds", in.num_mutations);
       in.chain_scales = Data<float>(ctx, "chain_scales", in.num_mutations);
+      in.chain_spreads = Data<int64_t>(ctx, "chain_spreads", in.num_mutations);
       const tensorflow::Tensor& thetas = Input(ctx, "thetas");
       if (thetas.dims() != 2) {
         ThrowInvalid("input 'thetas' has shape ", thetas.shape().DebugString(), ", expected [V, W]");
@@ -139,6 +140,7 @@ class EpisodeQueueTakeOp : public AsyncOpKernel {
     SetVector<int64_t>(ctx, 14, refill.perturb_src);
     SetVector<int64_t>(ctx, 15, refill.perturb_seeds);
     SetVector<float>(ctx, 16, refill.perturb_scales);
+    SetVector<int64_t>(ctx, 17, refill.perturb_spreads);
   }
 
   // [A, W], W the length of the longest; zeros after a shorter one.

@@ -43,6 +43,7 @@ REGISTER_OP("EpisodeQueueSubmit")
     .Input("chain_splits: int64")
     .Input("chain_seeds: int64")
     .Input("chain_scales: float")
+    .Input("chain_spreads: int64")
     .Input("thetas: float")
     .Input("priority: int64")
     .SetIsStateful()
@@ -58,7 +59,8 @@ genome_ids: [G]; equal ids mean equal weights for the life of the queue.
 genome_networks: [G].
 genome_sources: [G], a row of the population to start from, or -1 for the initial weights of genome_seeds.
 genome_thetas: [G], index in [0, V) of the weights to start from instead, with source -1; or -1.
-chain_splits: [G + 1], ascending from 0 to M: the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales.
+chain_splits: [G + 1], ascending from 0 to M: the mutations of genome g are [chain_splits[g], chain_splits[g + 1]) of chain_seeds, chain_scales, chain_spreads.
+chain_seeds, chain_scales, chain_spreads: [M], as PopulationPerturb takes them; spreads are rows before first_row, or -1.
 thetas: [V, W], weights; W is max D, as PopulationAssign takes them.
 priority: episodes of a lower number are played first, those of the same number in the order in which they came.
 )doc");
@@ -83,6 +85,7 @@ REGISTER_OP("EpisodeQueueTake")
     .Output("perturb_src: int64")
     .Output("perturb_seeds: int64")
     .Output("perturb_scales: float")
+    .Output("perturb_spreads: int64")
     .SetIsStateful()
     .SetShapeFn([](InferenceContext* c) {
       TF_RETURN_IF_ERROR(VectorsOut(c));

@@ -18,7 +18,7 @@ from neuroevo.comparison.settings import CONTENDERS, CompareSettings, TaskSettin
 from neuroevo.config import sources
 from neuroevo.config.schema import SECTIONS
 from neuroevo.envs import registry
-from neuroevo.envs.atari import AtariOptions, names
+from neuroevo.envs.atari import AtariGame, AtariOptions
 from neuroevo.envs.brax import BraxOptions
 from neuroevo.envs.gymnasium.family import GymnasiumOptions
 from neuroevo.envs.hard_maze import HardMazeOptions
@@ -78,10 +78,10 @@ def _keys(name: str) -> str:
 
 
 def _mujoco(task: str) -> type:
-    found = registry.family_of(task)
-    if found is None or found[0].name != "mujoco":
+    found, _ = registry.check(task, {})
+    if found is None or found.family != "mujoco":
         raise KeyError(f"generated: keys env.options mujoco {task}: expected a task of MuJoCo, such as Ant-v5")
-    return found[0].options_type(found[1])
+    return found.options_type
 
 
 def _presets(_: str) -> str:
@@ -126,7 +126,8 @@ def _commands(_: str) -> str:
 
 
 def _games(_: str) -> str:
-    return f"{len(names())} games: " + ", ".join(code(name) for name in names()) + "."
+    names = AtariGame.names()
+    return f"{len(names)} games: {', '.join(map(code, names))}."
 
 
 def _columns(_: str) -> str:

@@ -24,9 +24,10 @@ def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     """Brax's robots on MJX. Raw: steps/s of our lanes, with resets and new networks as episodes end, against bare loops
     of Brax's step, without and with networks, which never reset. Useful steps/s: one population of Hoppers, an episode
     of each genome, by our lanes and by evosax."""
-    from neuroevo.accelerated.start import shared_simulator, start_jax
+    from neuroevo.accelerated.start import start_jax
 
     start_jax(threads)  # before anything of Brax is imported
+    from neuroevo.accelerated.brax_simulator import shared_simulator
     from neuroevo.accelerated.peers import rates
     from neuroevo.accelerated.peers.same_network import network_of
     from neuroevo.accelerated.peers.same_population import SamePopulation

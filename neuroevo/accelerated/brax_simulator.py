@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+from functools import lru_cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from brax import envs
 from brax.base import System, Transform
-from brax.envs import Env
 from jax import lax
+
+from neuroevo.accelerated.simulator import quiet
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import ConfigError, Problem
+from neuroevo.envs.brax import BraxEnvironment
 
 
 class BraxSimulator:
@@ -21,11 +28,11 @@ class BraxSimulator:
         action_size: How many numbers an action has.
     """
 
-    def __init__(self, environment: Env):
-        """Looks at the environment's shapes.
+    def __init__(self, environment: envs.Env):
+        """Trace the environment for its shapes.
 
         Args:
-            environment: One of Brax, or with the same functions.
+            environment: One of Brax, or one with the same functions.
         """
         self.environment = environment
         # Functions that are compiled by themselves are traced once in a process, not in each program that calls them;
@@ -38,30 +45,68 @@ class BraxSimulator:
         self.action_size = self.environment.action_size
 
     def reset(self, key: jax.Array) -> Any:
-        """See Simulator."""
+        """Reset as Simulator describes."""
         return self._strong(self._reset(key))
 
     def observation(self, state: Any) -> jax.Array:
-        """See Simulator."""
+        """Observe as Simulator describes."""
         return state.obs
 
     def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
-        """See Simulator."""
+        """Step as Simulator describes."""
         after = self._strong(self._step(state, action))
         return after, after.reward, after.done > 0
 
     def bodies(self, state: Any) -> Transform:
-        """Where a robot's bodies are, and how they are turned."""
+        """Return positions and rotations of a robot's bodies."""
         return state.pipeline_state.x
 
     def system(self) -> System:
-        """The robot's model, for Brax's viewer."""
+        """Return the robot's model, for Brax's viewer."""
         return self.environment.sys
 
     def _strong(self, state: Any) -> Any:
-        """The same with the dtypes of self.state, none of which JAX calls weak."""
+        """Convert a state to the dtypes of self.state, none of which JAX calls weak."""
         return jax.tree.map(lambda leaf, like: lax.convert_element_type(leaf, like.dtype), state, self.state)
 
 
 def _strong_shape(leaf: Any) -> Any:
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)  # type: ignore[no-untyped-call]
+
+
+@lru_cache(maxsize=4)
+def shared_simulator(task: str, backend: str) -> BraxSimulator:
+    """Return the simulator of one of Brax's environments, the same object each time, so that JAX compiles it once.
+
+    Args:
+        task: Brax's name of it.
+        backend: Its physics.
+
+    Raises:
+        KeyError: Brax has none of that name.
+    """
+    with quiet():
+        return BraxSimulator(envs.get_environment(task, backend=backend))
+
+
+def make_simulator(env: BraxEnvironment) -> BraxSimulator:
+    """Return the simulator of an environment, after importing the module that registers it.
+
+    Args:
+        env: The environment.
+
+    Raises:
+        UserError: The module cannot be imported.
+        ConfigError: There is no such environment.
+    """
+    module, task = env.module_and_task
+    if module:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise UserError(f"cannot import the module '{module}' of {env.given_name!r}: {error}") from error
+    try:
+        return shared_simulator(task, env.options.backend)
+    except KeyError:
+        reason = f"{module or 'Brax'} registers no environment '{task}'"
+        raise ConfigError([Problem("env.name", reason, env.given_name)]) from None

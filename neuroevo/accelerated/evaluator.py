@@ -99,7 +99,7 @@ class AcceleratedEvaluator(Closing):
         self._queue: deque[_Queued] = deque()
         self._group: _Group | None = None
         self._steps = self.lane_steps = 0
-        self._busy = 0.0
+        self._busy, self._began = 0.0, time.perf_counter()
 
     @property
     def useful_share(self) -> float:
@@ -145,7 +145,8 @@ class AcceleratedEvaluator(Closing):
 
     def work(self) -> Work:
         """See the Evaluator protocol; each device counts as a thread, which works as far as its lanes have episodes."""
-        return Work(self._steps, self._busy * self._programs.devices, self._programs.devices)
+        devices = self._programs.devices
+        return Work(self._steps, self._busy * devices, (time.perf_counter() - self._began) * devices)
 
     def close(self) -> None:
         """Forgets what is queued."""

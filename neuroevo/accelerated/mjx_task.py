@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 import jax
@@ -13,9 +15,11 @@ import numpy as np
 from brax.envs.base import PipelineEnv, State
 from brax.io import mjcf
 
+from neuroevo.accelerated.brax_simulator import BraxSimulator
+from neuroevo.accelerated.simulator import quiet
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
-from neuroevo.envs.mjx import MjxOptions
+from neuroevo.envs.mjx import MjxOptions, MjxRobot
 
 
 class MjxTask(PipelineEnv):  # type: ignore[misc] # Brax has no types
@@ -30,7 +34,7 @@ class MjxTask(PipelineEnv):  # type: ignore[misc] # Brax has no types
     """
 
     def __init__(self, options: MjxOptions):
-        """Loads the model.
+        """Load the model.
 
         Args:
             options: Its file, and the task's.
@@ -63,7 +67,7 @@ class MjxTask(PipelineEnv):  # type: ignore[misc] # Brax has no types
         self._middle, self._half = ((high + low) / 2).astype(np.float32), ((high - low) / 2).astype(np.float32)
 
     def reset(self, rng: jax.Array) -> State:
-        """The model's initial state with noise; see Brax's Env."""
+        """Return the model's initial state with noise, as Brax's Env describes."""
         keys = jax.random.split(rng)
         noise = self._options.reset_noise_scale
         sizes = self.sys.q_size(), self.sys.qd_size()
@@ -75,7 +79,7 @@ class MjxTask(PipelineEnv):  # type: ignore[misc] # Brax has no types
         return State(physics, self._observation(physics), nothing, nothing, {})
 
     def step(self, state: State, action: jax.Array) -> State:
-        """Steps `frame_skip` times; see Brax's Env."""
+        """Step `frame_skip` times, as Brax's Env describes."""
         options, before = self._options, state.pipeline_state
         control = self._middle + self._half * action
         after = self.pipeline_step(before, control)
@@ -125,3 +129,24 @@ def _index(model: mujoco.MjModel, kind: mujoco.mjtObj, name: str, key: str) -> i
 def _names(model: mujoco.MjModel, kind: mujoco.mjtObj) -> Iterable[str]:
     count = model.nbody if kind == mujoco.mjtObj.mjOBJ_BODY else model.nsensor
     return filter(None, (mujoco.mj_id2name(model, kind, index) for index in range(count)))
+
+
+def make_simulator(env: MjxRobot) -> BraxSimulator:
+    """Return the simulator of a robot, the same object as long as options and the model's file are the same.
+
+    Args:
+        env: The robot.
+
+    Raises:
+        UserError: The model cannot be read or simulated.
+        ConfigError: The model lacks a body or a sensor that the options name.
+    """
+    file = env.file
+    assert file is not None  # its name has one
+    return _simulator(replace(env.options, xml_file=str(file.path)), file.sha256())
+
+
+@lru_cache(maxsize=4)
+def _simulator(options: MjxOptions, sha256: str) -> BraxSimulator:
+    with quiet():
+        return BraxSimulator(MjxTask(options))

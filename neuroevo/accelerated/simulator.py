@@ -1,7 +1,11 @@
-"""A simulator as the lanes need it: pure functions of arrays, of one episode at a time."""
+"""The protocol of a simulator, pure functions of the arrays of one episode, which the lanes vectorize."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import warnings
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import jax
@@ -21,22 +25,30 @@ class Simulator(Protocol):
     action_size: int
 
     def reset(self, key: jax.Array) -> Any:
-        """The state at an episode's start.
+        """Return the state at the start of an episode.
 
         Args:
-            key: What all that is random follows from, uint32 [2].
+            key: uint32 [2], from which everything random follows.
         """
 
     def observation(self, state: Any) -> jax.Array:
-        """What a network sees of states [...], float32 [..., n]."""
+        """Return the observations of states [...], float32 [..., n]."""
 
     def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
-        """One decision later.
+        """Return what follows from an action.
 
         Args:
-            state: Before it.
+            state: The state before it.
             action: float32 [action_size], in [-1, 1].
 
         Returns:
             The state, the reward, float32, and whether the episode is over, bool.
         """
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Suppress MJX's output about optional packages, and the warning that Brax is not maintained (docs/brax.md)."""
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

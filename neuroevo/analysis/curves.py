@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _STYLES = ("-", "--", "-.", ":")  # the next one for each round through the colors
 _COLUMNS = 3
+_LARGEST = 1e300  # of what is drawn: plots compute with sums and multiples of it
 _WIDTH = 56  # characters of a legend's line, so that a panel is as wide
 
 XAxis: TypeAlias = Literal["frames", "steps", "time", "generations"]
@@ -80,7 +81,18 @@ def curve(rows: Iterable[Row], column: str, x: XAxis = "frames") -> Curve:
     """
     own = [row for row in rows if row.get(column) is not None]
     where = X_AXES[x][1]
-    return Curve(np.array([where(row) for row in own], np.float64), np.array([row[column] for row in own], np.float64))
+    return Curve(
+        np.array([where(row) for row in own], np.float64), drawn(np.array([row[column] for row in own], float))
+    )
+
+
+def drawn(values: np.ndarray) -> np.ndarray:
+    """Return numbers as plots show them: what is beyond 1e300 or -1e300 is drawn there.
+
+    Args:
+        values: Floats of any shape.
+    """
+    return np.clip(values, -_LARGEST, _LARGEST)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from neuroevo.core.randomness import Purpose, draw_seeds, held_out_seeds
 from neuroevo.runs.elites import Elite
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
-from neuroevo.system.statistics import Summary, summarize
+from neuroevo.system.statistics import Summary, summarize, without_overflow
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Evaluation:
             "confidence_low": summary.low,
             "confidence_high": summary.high,
             "min": float(np.min(returns)),
-            "median": float(np.median(returns)),
+            "median": float(without_overflow(np.median, returns)),
             "max": float(np.max(returns)),
             "failures": {str(index): failure for index, failure in sorted(self.outcomes.failures.items())},
             "steps_total": self.steps,

@@ -78,7 +78,7 @@ def elite_network(config: Config, elite: Elite, name: str, reference_batch: np.n
     Raises:
         UserError: There is no such environment.
     """
-    if config.environment.family.accelerated:
+    if config.environment.accelerated:
         return _accelerated_network(config, elite, name)
     replay = Replay(config, [elite.genome], reference_batch=reference_batch)
     vector = replay.pool.action_dtype == np.float32

@@ -103,7 +103,7 @@ def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | N
 def _behaviors(reader: RunReader, population: Population, state: TrainState, behavior: Behavior) -> np.ndarray:
     """The members' behaviors [N, B], from the same episodes as in the run. UserError: they are not the same here."""
     config, generation = reader.config, population.generation
-    if config.environment.family.accelerated:
+    if config.environment.accelerated:
         raise UserError(f"behaviors of {config.env.name} are not recorded, expected an environment on the CPU")
     seeds = population_seeds(config.training, generation, len(population.genomes))
     statistics = state.observation_statistics

@@ -145,8 +145,8 @@ def render(
 def _view(config: Config, pool: EnvPool, scale: int, every_step: bool) -> View:
     """What there is to see. UserError: there is nothing, or no graphics library that draws it."""
     if pool.render_shape:
-        return Screens(pool, scale, config.environment.frames_per_s())
-    model = config.environment.robot_model()
+        return Screens(pool, scale, config.environment.frames_per_s)
+    model = config.environment.robot_model
     if model is None:
         raise UserError(f"env.name: {config.env.name} has no screens, of which a video could be made")
     return Robots(pool, model, scale, every_step)

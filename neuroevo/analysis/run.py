@@ -110,7 +110,7 @@ class Run(RunReader):
         from neuroevo.system.files import written_aside
 
         out, seeds = Path(path), episode_seeds(episodes, seed)
-        if self.config.environment.family.accelerated:
+        if self.config.environment.accelerated:
             from neuroevo.analysis.web_page import check_name, write_page
 
             chosen = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "captions": not captions}

@@ -43,7 +43,7 @@ class Transfer:
 
 
 def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
-    """Takes an elite to another environment.
+    """Take an elite to another environment.
 
     Args:
         config: The run's.
@@ -54,7 +54,7 @@ def transfer(config: Config, elite: Elite, env: Env) -> Transfer:
         UserError: There is no such environment, or it is not known to be the same robot with the same actions.
     """
     there = replace(config, env=env).on_this_machine()
-    if there.environment.family.accelerated != config.environment.family.accelerated:
+    if there.environment.accelerated != config.environment.accelerated:
         there = replace(there, hardware=Hardware(config.hardware.device))  # the rest is of the run's own simulator
     alike = _alike(config.environment, there.environment)
     with make_evaluator(config.on_this_machine()) as home:
@@ -100,7 +100,7 @@ def _alike(here: Environment, there: Environment) -> int | None:
 
 
 def _is_users_own(env: Environment) -> bool:
-    return env.family.name == "mjx"
+    return env.family == "mjx"
 
 
 def _note(before: int, after: int, same: int) -> str:
@@ -112,7 +112,7 @@ def _note(before: int, after: int, same: int) -> str:
 
 
 def _with_inputs(text: str, theta: np.ndarray, inputs: int, same: int) -> np.ndarray:
-    """The weights of the network with other inputs, of which the first ones are the same.
+    """Return the weights of the network with other inputs, of which the first ones are the same.
 
     UserError: its first layers mix the inputs in another way than by weights.
     """

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import GAUSSIAN, Genome, Kind, LowRank
-from neuroevo.core.problems import ConfigError, did_you_mean
+from neuroevo.core.problems import did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
-from neuroevo.native.submission import Source, pack
-from neuroevo.networks.network import DTYPES, check, named
-from neuroevo.rollout.engine import chosen_engine, make_engine
-from neuroevo.rollout.evaluator import default_layout
-from neuroevo.rollout.pipeline import Pipeline
+from neuroevo.networks.network import DTYPES, named
+from neuroevo.rollout.engine import chosen_engine
+from neuroevo.rollout.evaluator import LocalEvaluator
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -111,88 +109,67 @@ class Rollout:
             if value not in known:
                 expected = f"expected one of {', '.join(known)}"
                 raise UserError(f"{what} '{value}' is unknown{did_you_mean(value, known)}, {expected}")
-        played = replace(named(network), dtype=dtype)
         environment = registry.find(game, env_options)
-        images, continuous = environment.image_observations, environment.continuous_actions
-        for problem in check(played, environment.name, images, continuous):
-            raise ConfigError([problem])
-        chosen = library.choose_device(device)
-        if threads is not None:
-            library.set_threads(threads)
-        self.threads = library.get_threads()
-        low_rank = genomes == "low_rank"
-        self._kind: Kind = LowRank(rank) if low_rank else GAUSSIAN
-        default_lanes, default_slots = default_layout(self.threads, chosen, images is False, members=low_rank)
-        self.lanes, self.slots = lanes or default_lanes, slots or default_slots
+        self._kind: Kind = LowRank(rank) if genomes == "low_rank" else GAUSSIAN
+        self._evaluator = LocalEvaluator(
+            environment,
+            replace(named(network), dtype=dtype),
+            threads=threads,
+            lanes=lanes,
+            slots=slots,
+            parent_rows=1,
+            device=device,
+            backend=backend,
+            engine=engine,
+            kind=self._kind,
+        )
+        own = self._evaluator
+        self.threads, self.lanes, self.slots, self.frame_skip = own.threads, own.lanes, own.slots, own.frame_skip
         self.setup = {
             "game": environment.name,
             "network": network,
             "dtype": dtype,
             "genomes": genomes,
-            "device": chosen,
-            "engine": chosen_engine(engine, chosen),
+            "device": own.device,
+            "engine": chosen_engine(engine, own.device),
             "threads": self.threads,
             "lanes": self.lanes,
             "slots": self.slots,
         }
-        self._pipeline = Pipeline(
-            environment.spec,
-            [played],
-            lanes=self.lanes,
-            slots=self.slots,
-            parent_rows=1,
-            backend=backend or library.BACKENDS[chosen],
-            engine=make_engine(engine, chosen, self.lanes),
-            kind=self._kind,
-        )
-        self.frame_skip = self._pipeline.frame_skip
-        self._seed, self._submitted = seed, 0
-        self._genomes = genomes
-        if genomes != "random":  # row 0 holds the center, or what all play
-            self._pipeline.init_row(0, 0, seed)
-            self._pipeline.prepare_rows([0])
-        self._pipeline.start()
+        self._genomes, self._center = genomes, Genome(seed)
+        self._next_seed, self._left = seed, 0
 
     def play(self, seconds: float) -> tuple[int, float]:
-        """Keeps the queue filled for a while.
+        """Keep the queue filled for a while.
 
         Args:
             seconds: Wall time to play.
 
         Returns:
-            The steps taken since the pipeline started, and the time now, of time.perf_counter().
+            The steps taken since the lanes started, and the time now, of time.perf_counter().
         """
-        end = time.perf_counter() + seconds
+        end, piece = time.perf_counter() + seconds, self.lanes * self.slots
         while time.perf_counter() < end:
-            ended = self._pipeline.results(1, _WAIT_SECONDS)
-            wanted = len(ended) if self._submitted else 2 * self.lanes * self.slots
-            seeds = range(self._seed + self._submitted, self._seed + self._submitted + wanted)
-            episodes = [Episode(self._genome(seed), seed, _MAX_EPISODE_STEPS) for seed in seeds]
-            if wanted:
-                skip, dimensions = self.frame_skip, self._pipeline.dimensions
-                first_id = 2 * self._submitted  # episodes and genomes have ids: two for each seed
-                packed = pack(episodes, frame_skip=skip, dimensions=dimensions, first_id=first_id, source=self._source)
-                self._pipeline.submit(packed)
-            self._submitted += wanted
-        self._pipeline.results()
-        return self._pipeline.total_steps, time.perf_counter()
+            while self._left < 2 * piece:
+                seeds = range(self._next_seed, self._next_seed + piece)
+                episodes = [Episode(self._genome(seed), seed, _MAX_EPISODE_STEPS) for seed in seeds]
+                self._evaluator.submit(episodes, parents=[] if self._genomes == "random" else [self._center])
+                self._next_seed, self._left = self._next_seed + piece, self._left + piece
+            self._left -= sum(len(results) for _, results in self._evaluator.results(1, _WAIT_SECONDS))
+        self._evaluator.results(0, 0)
+        return self._evaluator.work().steps, time.perf_counter()
 
     def _genome(self, seed: int) -> Genome:
-        """What the episode of this seed plays."""
+        """Return what the episode of this seed plays."""
         if self._genomes == "random":
             return Genome(seed)
-        one = Genome(self._seed)
-        return one if self._genomes == "same" else one.child(seed, _SIGMA, self._kind)
-
-    def _source(self, genome: Genome) -> Source:
-        """Where its weights come from."""
-        return None if self._genomes == "random" else 0, genome.mutations
+        return self._center if self._genomes == "same" else self._center.child(seed, _SIGMA, self._kind)
 
     def __enter__(self) -> Rollout:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pipeline.close()
+        self._evaluator.close()
 
 
 def rollout(game: str, network: str, seconds: float, **options: Unpack[RolloutOptions]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ SIGHUP, and 141 if the reader of standard output has closed it.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -29,6 +30,7 @@ from neuroevo.cli import (
 )
 from neuroevo.cli.common import show_whole_summaries
 from neuroevo.core.version import VERSION
+from neuroevo.system.safe_path import safe_variables
 from neuroevo.system.tensorflow_import import be_lean
 
 app = typer.Typer(
@@ -59,7 +61,10 @@ def _options(
 
 def main() -> None:
     """Runs the command line in sys.argv; the entry point of the console script."""
+    os.environ.update(safe_variables())
     be_lean()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: a path may have what the encoding lacks
     try:
         app()
     except (SystemExit, KeyboardInterrupt) as end:

@@ -1,7 +1,7 @@
-"""Run the command neuroevo as a child that does not outlive its parent: `python -m neuroevo.cli.child PID ...`.
+"""Run the command neuroevo as a child that does not outlive its parent.
 
-When the parent, process PID, ends for any reason, Linux sends the child SIGTERM, and the child writes a checkpoint and
-ends. Other systems offer nothing like it, and there the child runs on.
+When the parent ends for any reason, Linux sends the child SIGTERM, and the child writes a checkpoint and ends. Other
+systems offer nothing like it, and there the child runs on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,3 @@ def run(arguments: list[str]) -> None:
     end_with(int(arguments[0]))
     sys.argv = ["neuroevo", *arguments[1:]]
     main()
-
-
-if __name__ == "__main__":
-    run(sys.argv[1:])

@@ -13,10 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
-from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError
+from neuroevo.core.errors import DiskError, EnvironmentFailure, UserError, shortened
 from neuroevo.core.user_module import users_frames
 from neuroevo.system.console import mute, output_is_unread
 
+_LONGEST_MESSAGE = 40_000  # characters: all problems of a configuration, or a traceback of an environment's
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one line that is a JSON object.")]
 Trust = Annotated[
@@ -90,7 +91,7 @@ def reported_errors(debug: bool = False) -> Iterator[None]:
     else:
         return
     with suppress(OSError):  # its reader has closed it, or the terminal is closed
-        print(f"neuroevo: {message}", file=sys.stderr, flush=True)
+        print(f"neuroevo: {shortened(message, _LONGEST_MESSAGE)}", file=sys.stderr, flush=True)
     raise typer.Exit(code)
 
 

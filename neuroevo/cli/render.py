@@ -77,7 +77,7 @@ def render(
         from neuroevo.system.files import written_aside
 
         reader = RunReader(run, trust=trust)
-        if reader.config.environment.family.accelerated:
+        if reader.config.environment.accelerated:
             given = {"members": members > 1, "scale": scale != 2, "fps": fps is not None, "no-captions": not captions}
             for option in (option for option, chosen in given.items() if chosen):
                 raise UserError(f"--{option} is for videos; of a run on Brax a page with the elite alone is made")

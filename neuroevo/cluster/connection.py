@@ -6,13 +6,16 @@ import logging
 import os
 import signal
 import socket
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.job_config import JobConfig
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.settings import host_and_port
@@ -40,6 +43,8 @@ def join(address: str) -> bool:
     if address not in ("local", "auto"):
         _require_a_listener(address)
     options: dict[str, Any] = {"namespace": f"neuroevo-{uuid.uuid4().hex}"}  # of names of actors
+    # Ray puts the driver's current folder first on the workers' path, unless it is told that this is a client's job.
+    options["job_config"] = JobConfig(_client_job=True)
     if address == "local":
         options["include_dashboard"] = False
     try:
@@ -55,6 +60,20 @@ def join(address: str) -> bool:
 def nodes() -> list[Node]:
     """What Ray knows of the cluster's machines, those that it has lost among them."""
     return list(ray.nodes())  # type: ignore[no-untyped-call]
+
+
+def ask_for_nodes() -> Future[list[Node]]:
+    """As nodes(), in a thread of its own: without the cluster's head, Ray waits for it and lets no signal through."""
+    answer: Future[list[Node]] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(nodes())
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, name="nodes", daemon=True).start()
+    return answer
 
 
 def is_head(node: Node) -> bool:

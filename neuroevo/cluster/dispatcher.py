@@ -13,6 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError, RayTaskError
 
+from neuroevo.cluster.actor import kill
 from neuroevo.cluster.connection import reason_of
 from neuroevo.cluster.machines import Machine, Machines
 from neuroevo.cluster.player import PlayerFacts, Report
@@ -79,7 +80,7 @@ class Dispatcher:
         self._batches: dict[int, Sent] = {}
         self._players: dict[int, _Player] = {}
         self._calls: dict[Any, int] = {}  # the player's number, by Ray's reference to its answer
-        self._gone = Work(0, 0.0, 0)  # of players that are lost
+        self._gone = Work()  # of players that are lost
         self._reported = time.monotonic()  # when the user was last told of machines that are missing
         self.calls = 0
 
@@ -87,16 +88,26 @@ class Dispatcher:
         """Waits until enough machines play, and returns what is known of one of them.
 
         Raises:
-            UserError: No machine can play.
+            UserError: No machine can play, or some cannot and the run is to stop then.
         """
-        while len(self._players) < self._cluster.machines:
+        wanted = self._cluster.machines
+        while len(self._players) < wanted:
             with deferred_signals():
                 self._welcome()
-            failures = self._machines.failures()
-            if failures and not self._machines.starting and not self._players:
+            play, starting, failures = len(self._players), self._machines.starting, self._machines.failures()
+            if failures and not starting and not play:
                 raise UserError(f"no machine of the cluster can play: {failures[0]}")
-            wanted, more = self._cluster.machines, self._machines.starting
-            self._tell(f"{len(self._players)} of {wanted} machines play, {more} more are starting")
+            refusals = self._machines.refusals()
+            if refusals and not starting and play < wanted:
+                if self._cluster.on_refusal == "continue":
+                    break
+                raise UserError(
+                    f"{play} of {wanted} machines play, others cannot: {'; '.join(refusals)}. Mend those, lower "
+                    "cluster.machines, or start with the machines that can, by --set cluster.on_refusal=continue"
+                )
+            missing = wanted - play - starting
+            hint = f"; waiting for {missing} to join the cluster, or lower cluster.machines" if missing > 0 else ""
+            self._tell(f"{play} of {wanted} machines play, {starting} more are starting{hint}")
             time.sleep(_START_SECONDS)
         return next(iter(self._players.values())).machine.facts
 
@@ -148,12 +159,7 @@ class Dispatcher:
 
     def work(self) -> Work:
         """What has been done so far, by players that are lost, too."""
-        machines = [player.machine for player in self._players.values()]
-        return Work(
-            self._gone.steps + sum(machine.steps for machine in machines),
-            self._gone.busy_seconds + sum(machine.busy_seconds for machine in machines),
-            max(1, sum(machine.facts.threads for machine in machines)),
-        )
+        return sum((player.machine.work for player in self._players.values()), self._gone)
 
     def _welcome(self) -> bool:
         """Lets players that have become ready take part; whether there were any."""
@@ -208,7 +214,7 @@ class Dispatcher:
     def _book(self, number: int, report: Report) -> None:
         player, now = self._players[number], time.monotonic()
         player.asked, player.silent = None, False
-        player.machine.steps, player.machine.busy_seconds = report.steps, report.busy_seconds
+        player.machine.work = report.work
         for whose, results in report.results:
             places = self._schedule.finish(number, whose, results.ids.tolist(), now)
             if len(places):  # otherwise others were first
@@ -222,7 +228,7 @@ class Dispatcher:
 
     def _lose(self, number: int, why: str) -> None:
         machine = self._players.pop(number).machine
-        self._gone = Work(self._gone.steps + machine.steps, self._gone.busy_seconds + machine.busy_seconds, 0)
+        self._gone += machine.work
         self._calls = {call: whose for call, whose in self._calls.items() if whose != number}
         self._machines.lost(machine, why)
         try:
@@ -235,15 +241,24 @@ class Dispatcher:
             ) from None
 
     def _give_up_on_the_silent(self) -> bool:
-        """Lets others play the episodes of players that have fallen silent, too; whether there are new ones."""
+        """Lets others play the episodes of players that have fallen silent, too; whether there are new ones.
+
+        Where no other is left, they are replaced: a process that was stopped, or hangs, would not come back.
+        """
         now, patience = time.monotonic(), self._report_seconds + self._cluster.hedge
         silent = [
             (number, player)
             for number, player in self._players.items()
             if not player.silent and player.asked is not None and now - player.asked > patience
         ]
-        for number, player in silent:
+        for _, player in silent:
             player.silent = True
+        if all(player.silent for player in self._players.values()):
+            for number, player in list(self._players.items()):
+                kill(player.machine.actor)
+                self._lose(number, "it does not answer, nor does any other")
+            return bool(silent)
+        for number, player in silent:
             log.warning("%s does not answer; its episodes are played elsewhere, too", player.machine.facts.host)
             self._schedule.give_up_on(number)
         return bool(silent)

@@ -22,10 +22,15 @@ from neuroevo.core.episode import Batch, Episode, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
 from neuroevo.core.genome import Center
 from neuroevo.native.weights import NativeWeights
+from neuroevo.system.last_words import LastWords
 from neuroevo.system.signals import deferred_signals
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
 _CENTERS = 8  # references that are kept for later batches
+_ENDED_BY_RAY = (
+    "neuroevo: this process has been ended from outside: by a signal, or by Ray, which ends it when the raylet of this "
+    "machine or the cluster's head is lost; go on with: neuroevo train --resume RUN"
+)
 
 
 class ClusterEvaluator(Closing):
@@ -50,6 +55,7 @@ class ClusterEvaluator(Closing):
         self._centers: dict[str, Any] = {}  # Ray's references to the last few, by name
         self._next_batch = 0
         self._leaves, self._closed = join(cluster.address), False
+        self._last_words = LastWords(_ENDED_BY_RAY) if self._leaves else None
         atexit.register(self.close)
         with self._closed_on_failure():
             facts = self._dispatcher.wait_for_machines()
@@ -123,6 +129,8 @@ class ClusterEvaluator(Closing):
         self._machines.close()
         if self._leaves:
             leave()
+        if self._last_words is not None:
+            self._last_words.withdraw()
 
     def _reference(self, center: Center) -> Any:
         """Ray's reference to a center's vector, which is sent once even if several batches need it."""

@@ -10,6 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,8 +19,10 @@ import ray
 from ray.exceptions import RayActorError, RayError
 
 from neuroevo.cluster.actor import kill, make_player
-from neuroevo.cluster.connection import Node, is_head, nodes, reason_of
+from neuroevo.cluster.connection import Node, ask_for_nodes, is_head, reason_of
 from neuroevo.cluster.player import PlayerFacts, PlayerSettings
+from neuroevo.core.errors import EnvironmentFailure
+from neuroevo.core.evaluator import Work
 
 log = logging.getLogger("neuroevo")
 _POLL_SECONDS = 2.0  # between looks at which machines are alive
@@ -36,8 +39,7 @@ class Machine:
         actor: Ray's handle of the player.
         facts: What is known of it.
         client: What the player knows this process by.
-        steps: Steps of all episodes that it has played so far.
-        busy_seconds: What its worker threads have spent on them.
+        work: What it has done so far, as its last report has it.
     """
 
     number: int
@@ -45,8 +47,7 @@ class Machine:
     actor: Any
     facts: PlayerFacts
     client: str = field(default_factory=lambda: uuid.uuid4().hex)
-    steps: int = 0
-    busy_seconds: float = 0.0
+    work: Work = Work()
 
 
 @dataclass
@@ -56,6 +57,7 @@ class _Waiting:
     at: float = 0.0
     back_off: float = _FIRST_BACK_OFF
     failure: str = ""
+    died: bool = False  # its process was ended from outside, which says nothing about the next one
 
 
 @dataclass(eq=False)
@@ -88,15 +90,19 @@ class Machines:
         self._starting: dict[str, _Starting] = {}
         self._waiting: dict[str, _Waiting] = {}
         self._polled = -_POLL_SECONDS
+        self._asked: Future[list[Node]] | None = None
         self._number = 0
         self._device: str | None = None  # of all players: outcomes in float32 differ between the CPU and the GPU
 
     def poll(self) -> list[Machine]:
         """Starts players where there is none, and returns those that have become ready to play since the last call."""
         now = time.monotonic()
-        if now - self._polled >= _POLL_SECONDS:
-            self._polled = now
-            for node in self._able(nodes()):
+        if self._asked is None and now - self._polled >= _POLL_SECONDS:
+            self._asked, self._polled = ask_for_nodes(), now
+        if self._asked is not None and self._asked.done():
+            known, self._asked = self._asked.result(), None
+            self._require_own(known)
+            for node in self._able(known):
                 self._start(node, now)
         return [machine for each in list(self._starting.values()) if (machine := self._ready(each)) is not None]
 
@@ -112,6 +118,10 @@ class Machines:
         """Why players could not start, on machines that have none."""
         return [waiting.failure for waiting in self._waiting.values() if waiting.failure]
 
+    def refusals(self) -> list[str]:
+        """Those of them that have to be mended by somebody before another try can succeed."""
+        return [waiting.failure for waiting in self._waiting.values() if waiting.failure and not waiting.died]
+
     @property
     def starting(self) -> int:
         """How many players are on their way."""
@@ -124,6 +134,12 @@ class Machines:
         for starting in self._starting.values():
             self._let_go(starting.actor)
         self._playing, self._starting = {}, {}
+
+    def _require_own(self, known: Iterable[Node]) -> None:
+        """Raises EnvironmentFailure if Ray has lost this process's own machine, without which it serves nobody."""
+        own = ray.get_runtime_context().get_node_id()
+        if any(node["NodeID"] == own and not node["Alive"] for node in known):
+            raise EnvironmentFailure("Ray has lost this machine: its raylet has died, or was cut off for too long")
 
     def _able(self, known: Iterable[Node]) -> list[Node]:
         """The machines that should have a player."""
@@ -174,11 +190,10 @@ class Machines:
         return machine
 
     def _failed(self, starting: _Starting, failure: str, died: bool = False) -> None:
-        """died: its process was ended from outside, which says nothing about the next one."""
         waiting = self._waiting.setdefault(starting.node, _Waiting())
         if failure != waiting.failure:
             log.warning("no player on machine %s: %s", starting.node[:12], failure)
-        waiting.failure, waiting.at = failure, time.monotonic() + waiting.back_off
+        waiting.failure, waiting.died, waiting.at = failure, died, time.monotonic() + waiting.back_off
         if not died:
             waiting.back_off = min(2 * waiting.back_off, _LAST_BACK_OFF)
         kill(starting.actor)

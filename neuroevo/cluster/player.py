@@ -22,6 +22,7 @@ from neuroevo.core.behavior import Behavior
 from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, EpisodeResults
 from neuroevo.core.errors import UserError
+from neuroevo.core.evaluator import Work
 from neuroevo.core.genome import GAUSSIAN, Center, Kind
 from neuroevo.core.user_module import KeptModule, keep
 from neuroevo.networks.network import Network
@@ -46,6 +47,7 @@ class PlayerSettings:
         engine: What runs the lanes: "auto", "native" or "tensorflow".
         origin: What the driver's machine has, as origin() gives it.
         modules: Modules of the user's own that the driver has from a run's folder, as kept_modules() gives them.
+        folder: Where the driver looks for others, as current_folder() gives it.
     """
 
     env: str
@@ -61,6 +63,7 @@ class PlayerSettings:
     cache_megabytes: int = 600
     origin: Mapping[str, str] = field(default_factory=dict)
     modules: Mapping[str, KeptModule] = field(default_factory=dict)
+    folder: str | None = None
 
 
 @dataclass(frozen=True)
@@ -98,13 +101,12 @@ class Report:
 
     Attributes:
         results: Of each batch, its number and the results; ids are indices in the batch.
-        steps: Steps of all episodes of the client that are over.
-        busy_seconds: Time that the player's worker threads have spent working for all clients, summed over the threads.
+        work: Since the client's first call: steps of its episodes that are over, and the time of the player's worker
+            threads, in which they have worked for all clients.
     """
 
     results: Sequence[tuple[int, EpisodeResults]]
-    steps: int
-    busy_seconds: float
+    work: Work
 
 
 class Player(Closing):
@@ -128,8 +130,7 @@ class Player(Closing):
         fetch: Callable[[Any], tuple[EpisodeTable, Sequence[np.ndarray]]],
     ):
         check_origin(settings.origin)
-        if settings.modules:
-            keep(settings.modules)
+        keep(settings.modules, settings.folder)
         be_lean()
         from neuroevo.envs import registry
         from neuroevo.rollout.evaluator import LocalEvaluator
@@ -187,7 +188,7 @@ class Player(Closing):
             new: What fetch() takes, by the number of each batch of which these are the first pieces.
             over: Batches of which nothing more will come.
         """
-        own = self._clients.setdefault(client, _Client())
+        own = self._client(client)
         for number, where in new.items():
             table, vectors = self._fetch(where)
             own.readers[number] = TableReader(table, [Center(vector) for vector in vectors])
@@ -212,13 +213,13 @@ class Player(Closing):
             EnvironmentFailure: An environment failed; the player plays nothing more.
         """
         with self._news:
-            own = self._clients.setdefault(client, _Client())
+            own = self._client(client)
             own.waits_for = at_least
             self._news.wait_for(lambda: own.new >= at_least or self._failure is not None, seconds)
             own.waits_for = None
             self.check()
             results, own.results, own.new = own.results, [], 0
-        return Report(results, own.steps, self._evaluator.work().busy_seconds)
+            return Report(results, replace(self._evaluator.work() - own.before, steps=own.steps))
 
     def forget(self, client: str) -> None:
         """Drops what it has of a client that is gone, once its episodes are over.
@@ -238,6 +239,9 @@ class Player(Closing):
         atexit.unregister(self.close)
         self._evaluator.close()
         self._collector.join()
+
+    def _client(self, name: str) -> _Client:
+        return self._clients.get(name) or self._clients.setdefault(name, _Client(self._evaluator.work()))
 
     def _collect(self) -> None:
         """Sorts the evaluator's results by client, as long as the process lives."""
@@ -269,6 +273,7 @@ class Player(Closing):
 class _Client:
     """Whose episodes are played, and what of them is over."""
 
+    before: Work  # of the player, when it came
     readers: dict[int, TableReader] = field(default_factory=dict)  # by the number of the batch
     results: list[tuple[int, EpisodeResults]] = field(default_factory=list)  # since its last report
     new: int = 0  # episodes among them

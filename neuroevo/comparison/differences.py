@@ -23,7 +23,7 @@ _SAME = ("frame_skip", "xml_file", "max_episode_steps", "main_body")  # options 
 
 
 def differences(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
-    """Compares a task.
+    """Compare a task.
 
     Args:
         experiment: Its task, backend and episode length count.
@@ -36,7 +36,7 @@ def differences(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     theirs = facts(experiment.task, experiment.backend)
     section = environment("native", experiment, Path())
     played = registry.find(section["name"], section["options"])
-    options = {**vars(played.family.options_type(played.name)()), **played.values}
+    options = vars(played.options)
     model = mujoco.MjModel.from_xml_path(str(model_path(options["xml_file"])))
     pool = EnvPool(played.spec, 1)
     own_steps, own_time = options["frame_skip"], float(model.opt.timestep)

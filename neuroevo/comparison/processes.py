@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from neuroevo.comparison.settings import Job
 from neuroevo.system.files import write_atomically
+from neuroevo.system.safe_path import python_command, safe_variables
 
-WORKER = (sys.executable, "-m", "neuroevo.comparison.worker")
+WORKER = python_command("from neuroevo.comparison.worker import main; main(int(sys.argv[1]))")
 _STOP_SECONDS = 10
 _LAST_LINES = 5
 
@@ -44,7 +44,7 @@ class Processes:
         """
         self._jobs = out / "jobs"
         # What JAX compiles is there for the next process, and nothing that was compiled before the comparison.
-        self._env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str((out / "jax").absolute())}
+        self._env = {**os.environ, **safe_variables(), "JAX_COMPILATION_CACHE_DIR": str((out / "jax").absolute())}
         self._running: dict[tuple[str, str], tuple[subprocess.Popen[bytes], Path]] = {}
 
     def do(self, job: Job, rows: Path) -> float:

@@ -1,4 +1,4 @@
-"""A process of a comparison: `python -m neuroevo.comparison.worker PARENT`.
+"""A process of a comparison.
 
 It reads a line of JSON for each job, [JOB, ROWS]: a file with a Job as JSON, and a file to make, which gets a line of
 JSON for each generation, batch size or fact as soon as it is known. When the job is done it writes a line, too. It ends
@@ -92,9 +92,9 @@ def _throughput(job: Job, models: Path) -> Iterator[dict[str, Any]]:
 
 
 def _accelerated_rate(job: Job, width: int, devices: int) -> float:
+    from neuroevo.accelerated.brax_simulator import shared_simulator
     from neuroevo.accelerated.peers import rates
     from neuroevo.accelerated.peers.same_network import network_of
-    from neuroevo.accelerated.start import shared_simulator
 
     simulator = shared_simulator(job.experiment.task, job.experiment.backend)
     if job.contender == "bare":
@@ -109,7 +109,3 @@ def _differences(job: Job) -> Iterator[dict[str, Any]]:
 
     for what, own, theirs in differences(job.experiment):
         yield {"what": what, "neuroevo": own, "brax": theirs}
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

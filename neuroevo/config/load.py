@@ -103,6 +103,9 @@ def _check(given: Translation, source: str) -> Config:
     if low_rank and "network" in made and made["network"].dtype != "float32":
         reason = f"{algorithm_name} mutates with low rank, which is for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
+    if environment is not None and "algorithm" in made and made["algorithm"].behavior and not environment.measures:
+        reason = f"{environment.given_name} has no behavior with these options, expected an algorithm that needs none"
+        found.append(Problem("algorithm.name", reason, algorithm_name))
     found = [problem.renamed(given.names) for problem in found]
     reported = {problem.key for problem in given.problems}
     problems = given.problems + [problem for problem in found if problem.key not in reported]
@@ -116,7 +119,7 @@ def _check(given: Translation, source: str) -> Config:
 
 def _solved_return(environment: Environment, source: str) -> float:
     """Return the mean return at which an environment counts as solved. ConfigError: it is not known."""
-    known = environment.solved_return()
+    known = environment.solved_return
     if known is None:
         reason = f"what counts as solved is not known of {environment.given_name} with these options, expected a number"
         refuse([Problem("training.target", reason, "solved")], source)

@@ -9,7 +9,7 @@ from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.user_module import names
 from neuroevo.envs import registry
 
-_OURS = ("none", "local", "auto")  # no address of a cluster's
+_OURS = ("none", "local")  # which join no cluster
 
 
 def named_code(tables: Mapping[str, Any]) -> list[NamedCode]:
@@ -45,11 +45,12 @@ def _of_modules(tables: Mapping[str, Any]) -> list[NamedCode]:
 
 
 def _of_cluster(cluster: Mapping[str, Any]) -> list[NamedCode]:
-    """A cluster at an address: its machines send pickles, which run whatever they say."""
+    """A cluster that is there already: its machines send pickles, which run whatever they say."""
     address = cluster.get("address", "none")
     if address in _OURS:
         return []
-    return [NamedCode("cluster.address", f"joins the Ray cluster at {address}", when_training=True)]
+    where = "that RAY_ADDRESS names or that runs on this machine" if address == "auto" else f"at {address}"
+    return [NamedCode("cluster.address", f"joins the Ray cluster {where}", when_training=True)]
 
 
 def _table(tables: Mapping[str, Any], name: str) -> Mapping[str, Any]:

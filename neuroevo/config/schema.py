@@ -76,7 +76,7 @@ class Env:
     @classmethod
     def of(cls, environment: Environment) -> Env:
         """The section that names an environment, which is then not looked for again."""
-        made = cls(environment.given_name, dict(environment.options))
+        made = cls(environment.given_name, dict(environment.given))
         object.__setattr__(made, "environment", environment)
         return made
 
@@ -170,6 +170,9 @@ class Cluster:
     is started for the run and has this machine alone. With "none" the run plays on this machine without Ray."""
     machines: Count = 1
     """How many machines to wait for before the first episode. Others may join and leave at any time."""
+    on_refusal: Annotated[str, one_of(("stop", "continue"))] = "stop"
+    """What to do if `machines` have not started because some cannot play, for example with another version of
+    neuroevo: "stop" ends the run with the reasons, "continue" starts with the machines that can."""
     head_plays: bool = True
     """Whether the machine with the cluster's head plays, too."""
     retries: Count = 3
@@ -227,7 +230,7 @@ class Config:
     def recorded_behavior(self) -> Behavior | None:
         """What is recorded of each episode: what the algorithm asks for, or else for members.bin where it ends."""
         asked: Behavior | None = self.algorithm.behavior
-        kept = self.logging.members_megabytes and self.environment.family.behaviors
+        kept = self.logging.members_megabytes and self.environment.measures
         return asked or (Behavior() if kept else None)
 
     def on_this_machine(self) -> Config:
@@ -256,7 +259,7 @@ class Config:
         tables = self.tables()
         training = {key: value for key, value in tables["training"].items() if key not in BUDGETS}
         return {
-            "env": _as_json({**tables["env"], **self.environment.deciding()}),
+            "env": _as_json({**tables["env"], **self.environment.result_options()}),
             "network": tables["network"],
             "algorithm": tables["algorithm"],
             "training": training,

@@ -10,7 +10,7 @@ from neuroevo.config import uber2018
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import inline, nearest
 from neuroevo.system.files import nearest_file
-from neuroevo.system.reading import parse_json, parse_toml
+from neuroevo.system.reading import parse_json, parse_toml, read_text
 
 
 def read(path: Path | str, overrides: Sequence[str] | Mapping[str, Any] = ()) -> uber2018.Translation:
@@ -157,7 +157,7 @@ def text_of(path: Path | str) -> str:
     named = presets()
     file = named[str(path)] if str(path) in named and not Path(path).is_file() else Path(path)
     try:
-        return file.read_text(encoding="utf-8-sig")
+        return read_text(file)
     except FileNotFoundError:
         near = nearest(file.stem, named)
         hint = nearest_file(file, (".toml", ".json")) or (f"; did you mean the preset {near}?" if near else "")

@@ -15,7 +15,7 @@ from neuroevo.envs import registry
 
 
 def start(overrides: Sequence[str] = ()) -> Config:
-    """Returns a configuration to begin with: the defaults, with overrides.
+    """Return a configuration to begin with: the defaults, with overrides.
 
     The keys without a default get the game Frostbite and the paper's budget of 250 million steps. The network is mlp
     where the environment is known to be observed as numbers instead of screens.
@@ -33,14 +33,14 @@ def start(overrides: Sequence[str] = ()) -> Config:
     for override in overrides:
         apply(tables, override)
     env, options = tables["env"].get("name"), tables["env"].get("options")
-    known = registry.family_of(env) if isinstance(env, str) else None
-    if known is not None and known[0].image_observations(options if isinstance(options, dict) else {}) is False:
+    known = registry.check(env, options if isinstance(options, dict) else {})[0] if isinstance(env, str) else None
+    if known is not None and known.image_observations is False:
         tables.setdefault("network", {}).setdefault("name", "mlp")
     return make_config(tables)
 
 
 def documented(config: Config) -> str:
-    """Writes a configuration with every key and its documentation.
+    """Write a configuration with every key and its documentation.
 
     Args:
         config: The configuration to write.
@@ -65,7 +65,7 @@ def documented(config: Config) -> str:
 
 
 def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
-    """Yields the lines of some keys.
+    """Yield the lines of some keys.
 
     Args:
         settings: An object of the class that declares the keys; keys that `table` lacks show its values.
@@ -82,11 +82,11 @@ def _keys(settings: Any, table: Mapping[str, Any], keys: Sequence[str]) -> Itera
 
 
 def _description(kind: type, key: str) -> str | None:
-    """Finds a key's documentation, which pydantic keeps with the class that declares it, not with those derived."""
+    """Find a key's documentation, which pydantic keeps with the class that declares it, not with those derived."""
     declared = [vars(each).get("__pydantic_fields__", {}).get(key) for each in kind.__mro__]
     return next((field.description for field in declared if field is not None and field.description), None)
 
 
 def _comment(text: str | None) -> list[str]:
-    """Turns text into comment lines; None, from an algorithm of the user's own without documentation, into none."""
+    """Turn text into comment lines; None, from a user's algorithm without documentation, into none."""
     return ["# " + line for line in inspect.cleandoc(text or "").splitlines()]

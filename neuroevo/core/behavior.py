@@ -1,15 +1,31 @@
-"""What characterizes an episode for novelty search: where it ended, or its trajectory."""
+"""The behavior of an episode, for novelty search and archives: the numbers that describe it, and when."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from neuroevo.core.problems import Problem, refuse
 
 
 @dataclass(frozen=True)
+class Measure:
+    """One number of a behavior, which an environment names; an axis of an archive.
+
+    Attributes:
+        name: Its name, for labels: "x".
+        low: Its lowest possible value; minus infinity if that is unknown.
+        high: Its highest possible value; infinity if that is unknown.
+    """
+
+    name: str
+    low: float = -math.inf
+    high: float = math.inf
+
+
+@dataclass(frozen=True)
 class Behavior:
-    """What is recorded of an episode: samples of the RAM in Atari, of the position of a robot or in a maze.
+    """When an episode's behavior is sampled; Environment.measures says which numbers a sample has.
 
     Attributes:
         every: Steps between samples: a trajectory has those after steps every, 2 * every, and so on. 0: one sample, at
@@ -22,7 +38,7 @@ class Behavior:
 
 
 def trajectory(every: int, samples: int) -> Behavior:
-    """Makes the behavior that the settings trajectory_every and trajectory_samples describe.
+    """Make the behavior that the settings trajectory_every and trajectory_samples describe.
 
     Args:
         every: The setting trajectory_every.

@@ -36,6 +36,19 @@ class SimulationError(RuntimeError):
     """All episodes that something had to be chosen by failed, so that there is nothing to go on from (exit code 1)."""
 
 
+def shortened(text: str, most: int = 4_000) -> str:
+    """Return a text, without its middle where it is too long for a message.
+
+    Args:
+        text: The text.
+        most: Characters that it may have.
+    """
+    left_out, half = len(text) - most, most // 2
+    if left_out <= 0:
+        return text
+    return f"{text[:half]} ... ({left_out:,} characters left out) ... {text[-half:]}"
+
+
 def cannot_write(what: str, error: OSError) -> Exception:
     """What to raise when writing failed: DiskError if the disk is full or broken, UserError if it is not allowed there.
 

@@ -20,12 +20,29 @@ class Work:
     Attributes:
         steps: Steps of all episodes, including unfinished ones.
         busy_seconds: Time that the worker threads spent working, in seconds, summed over the threads.
-        threads: Number of worker threads.
+        thread_seconds: Time that the worker threads have existed, in seconds, summed over the threads.
     """
 
-    steps: int
-    busy_seconds: float
-    threads: int
+    steps: int = 0
+    busy_seconds: float = 0.0
+    thread_seconds: float = 0.0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(
+            self.steps + other.steps,
+            self.busy_seconds + other.busy_seconds,
+            self.thread_seconds + other.thread_seconds,
+        )
+
+    def __sub__(self, other: Work) -> Work:
+        return self + Work(-other.steps, -other.busy_seconds, -other.thread_seconds)
+
+    @property
+    def idle_share(self) -> float:
+        """Share of the threads' time without work, in [0, 1]; 1 where there were no threads."""
+        if self.thread_seconds <= 0:
+            return 1.0
+        return max(0.0, 1 - self.busy_seconds / self.thread_seconds)  # a task counts as work when it ends
 
 
 Progress = Callable[[int, int], None]  # (episodes finished, steps taken by them), called a few times a second
@@ -104,7 +121,12 @@ class Weights(Protocol):
         """Returns the weights of a genome, float32 [D]."""
 
     def noise_sum(
-        self, seeds: Sequence[int], factors: Sequence[float] | np.ndarray, network: int = 0, kind: Kind = GAUSSIAN
+        self,
+        seeds: Sequence[int],
+        factors: Sequence[float] | np.ndarray,
+        network: int = 0,
+        kind: Kind = GAUSSIAN,
+        squared: bool = False,
     ) -> np.ndarray:
         """Return the sum of factors[i] * noise(seeds[i]), with the noise that mutations with these seeds add.
 
@@ -113,6 +135,7 @@ class Weights(Protocol):
             factors: [N].
             network: Index of the network that is mutated.
             kind: Of the noise; that of a scaled mutation is summed before it is scaled.
+            squared: Whether to sum noise**2 - 1 instead, the gradient with respect to the noise's scale.
 
         Returns:
             float32 [D of the network].

@@ -25,7 +25,7 @@ _Class = TypeVar("_Class")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclass_field, Field))
 def settings(kind: type[_Class]) -> type[_Class]:
-    """Decorates a class of settings: a frozen pydantic dataclass that rejects unknown keys and wrong types.
+    """Decorate a class of settings: a frozen pydantic dataclass that rejects unknown keys and wrong types.
 
     Args:
         kind: A class with annotated fields, each followed by its documentation as a string.
@@ -38,7 +38,7 @@ def settings(kind: type[_Class]) -> type[_Class]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclass_field, Field))
 def nested_settings(kind: type[_Class]) -> type[_Class]:
-    """Decorates a class of settings that, as the field of another, may be given as a table; otherwise as settings().
+    """Decorate a class of settings that, as the field of another, may be given as a table; otherwise as settings().
 
     Args:
         kind: A class with annotated fields.
@@ -50,7 +50,7 @@ def nested_settings(kind: type[_Class]) -> type[_Class]:
 
 
 def whole(value: object) -> object:
-    """Converts a float without a fractional part to int, so that steps may be written as 1e9.
+    """Convert a float without a fractional part to int, so that steps may be written as 1e9.
 
     Args:
         value: Any value.
@@ -59,6 +59,18 @@ def whole(value: object) -> object:
         The integer, or the value unchanged.
     """
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def listed(value: object) -> object:
+    """Convert a list to a tuple, so that TOML's lists may be given for tuples.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        The tuple, or the value unchanged.
+    """
+    return tuple(value) if isinstance(value, list) else value
 
 
 class OneOf:
@@ -72,14 +84,14 @@ class OneOf:
         self.known = tuple(known)
 
     def __call__(self, value: str) -> str:
-        """Returns the value. ValueError: it is none of the words."""
+        """Return the value. ValueError: it is not one of the words."""
         if value not in self.known:
             raise ValueError(f"expected one of {', '.join(self.known)}{did_you_mean(value, self.known)}")
         return value
 
 
 def one_of(known: Collection[str]) -> AfterValidator:
-    """Makes the validator of a text field that accepts only known words.
+    """Make the validator of a text field that accepts only known words.
 
     Args:
         known: The words.
@@ -91,7 +103,7 @@ def one_of(known: Collection[str]) -> AfterValidator:
 
 
 def host_and_port(address: str) -> tuple[str, int] | None:
-    """Reads the address of a cluster's head.
+    """Read the address of a cluster's head.
 
     Args:
         address: HOST:PORT.
@@ -104,7 +116,7 @@ def host_and_port(address: str) -> tuple[str, int] | None:
 
 
 def cluster_address(*words: str) -> AfterValidator:
-    """Makes the validator of a text field that accepts words and HOST:PORT.
+    """Make the validator of a text field that accepts words and HOST:PORT.
 
     Args:
         words: The words.

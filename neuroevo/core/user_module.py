@@ -56,14 +56,23 @@ class KeptModule:
 
 
 _kept: dict[str, KeptModule] = {}  # of the last run that was looked at
+_folder: str | None = None  # of the process that this one plays for
 
 
-def keep(modules: Mapping[str, KeptModule]) -> None:
+def current_folder() -> str:
+    """Return the folder in which modules of the user's own are looked for, after Python's path."""
+    return _folder or os.getcwd()
+
+
+def keep(modules: Mapping[str, KeptModule], folder: str | None = None) -> None:
     """Has these modules imported as a run has kept them, where they are nowhere else, and no other run's.
 
     Args:
         modules: By their names.
+        folder: What current_folder() returns from then on; None: this process's own.
     """
+    global _folder
+    _folder = folder
     _kept.clear()
     _kept.update(modules)
     for finder in _FINDERS:
@@ -102,7 +111,7 @@ def located(name: str) -> Path | None:
         return None if file is None else Path(file)
     parts = name.split(".")
     try:
-        spec = find_spec(parts[0]) or PathFinder.find_spec(parts[0], [os.getcwd()])
+        spec = find_spec(parts[0]) or PathFinder.find_spec(parts[0], [current_folder()])
         for part in parts[1:]:
             places = None if spec is None else spec.submodule_search_locations
             if places is None:
@@ -195,7 +204,7 @@ def imported(name: str) -> ModuleType:
     allowed = _may.get()
     if allowed is not None and name not in allowed and name.partition(".")[0] != __package__.partition(".")[0]:
         raise UserError(f"the module {name} is not imported, since it is not named where a run names its modules")
-    folder = os.getcwd()
+    folder = current_folder()
     first = name in _kept and _kept[name].first
     if not first and not {"", folder} & set(sys.path):
         sys.path.append(folder)

@@ -1,4 +1,4 @@
-"""What families of environments have in common whose simulators run on the accelerator, together with the networks.
+"""The base class of environments whose simulators run on the accelerator, together with the networks.
 
 Nothing of JAX is imported here; neuroevo/accelerated does that when episodes are played.
 """
@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import settings, whole
-from neuroevo.envs.family import EnvFamily
+from neuroevo.envs.environment import Environment
 
 _EXTRA = "`pip install neuroevo[accelerated]` installs it"
 
@@ -33,43 +33,24 @@ class AcceleratedOptions:
     lanes."""
 
 
-class AcceleratedFamily(EnvFamily):
-    """A family of such environments; EnvFamily says what the methods mean.
-
-    Attributes:
-        prefix: What its names begin with.
-    """
-
-    prefix: str
+class AcceleratedEnvironment(Environment):
+    """An environment whose simulator runs on the accelerator."""
 
     continuous_actions = True
     tried_at_preflight = False  # it takes JAX and seconds
-    accelerated = True
-    behaviors = False
+    image_observations = False
+    options_type: type = AcceleratedOptions
 
-    def find(self, given_name: str) -> str | None:
-        """The name itself where it has the prefix; whether there is such an environment is a problem's."""
-        return given_name.strip() if given_name.strip().startswith(self.prefix) else None
-
-    def options_type(self, name: str) -> type:  # noqa: ARG002 - those of a family's environments are the same
-        """The class of the options."""
-        return AcceleratedOptions
-
-    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG002
-        """There may be no Brax, or lanes that devices cannot share."""
+    def check(self) -> list[Problem]:
+        """Report that Brax is not installed, and lanes that devices cannot share."""
         found: list[Problem] = []
         if importlib.util.find_spec("brax") is None:
-            found.append(Problem("env.name", f"Brax is not installed; {_EXTRA}", given_name))
-        lanes = options.get("lanes", AcceleratedOptions.lanes)
-        devices = options.get("devices", AcceleratedOptions.devices)
+            found.append(Problem("env.name", f"Brax is not installed; {_EXTRA}", self.given_name))
+        lanes, devices = self.options.lanes, self.options.devices
         if lanes % devices:
             found.append(Problem("env.options.lanes", f"expected a multiple of {devices}, as devices is", lanes))
         return found
 
-    def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:  # noqa: ARG002
+    def native_options(self) -> Mapping[str, Any]:
         """UserError: the native core does not play it."""
-        raise UserError(f"{name} is simulated on the accelerator; the native core, which this is for, does not play it")
-
-    def image_observations(self, options: Mapping[str, Any]) -> bool:  # noqa: ARG002
-        """Never."""
-        return False
+        raise UserError(f"{self.name} is simulated on the accelerator, not supported by the native core")

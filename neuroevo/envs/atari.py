@@ -1,4 +1,4 @@
-"""The Atari games: their names, their options, and the ROMs that ale-py brings for them."""
+"""The Atari games: their names, their options, and the ROMs that ale-py ships for them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import contextlib
 import functools
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Strict
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem
-from neuroevo.core.settings import settings, whole
-from neuroevo.envs.family import EnvFamily
-from neuroevo.envs.names import key_of, nearest_of, option_text
+from neuroevo.core.settings import listed, settings, whole
+from neuroevo.envs.environment import Environment
+from neuroevo.envs.names import key_of, option_text
 
 # ALE has ROMs of these but no single-player mode.
 _MULTIPLAYER_ONLY = frozenset({"combat", "joust", "maze_craze", "warlords"})
@@ -26,6 +27,7 @@ _REGISTERED = re.compile(r"((?:ALE|neuroevo)/)?(.*?)(NoFrameskip|Deterministic)?
 _STICKY = {0: 0.25, 4: 0.0, 5: 0.25}  # by the version
 
 _MAX_INT = 2**31 - 1
+_RAM_BYTES = 128
 _Whole = Annotated[int, BeforeValidator(whole)]
 _SCREEN_OF_2018 = {"stack": 4, "screen_size": 84, "grayscale": True}
 _PROTOCOLS = {"uber": "of arXiv 1712.06567", "gymnasium": "of Gymnasium's AtariPreprocessing"}
@@ -64,66 +66,57 @@ class AtariOptions:
     channels_first: bool = False
     """Whether an observation is [channels, height, width], as PyTorch's networks take it; networks of this package take
     [height, width, channels]."""
+    behavior: Annotated[tuple[Annotated[_Whole, Field(ge=0, lt=_RAM_BYTES)], ...], BeforeValidator(listed)] = ()
+    """The bytes of RAM, numbered from 0 to 127, that are the behavior of an episode; empty: all of them."""
 
 
-@functools.cache
-def names() -> list[str]:
-    """The single-player games that the ale-py wheel has a ROM for, in snake case, sorted."""
-    from ale_py import roms
+class AtariGame(Environment):
+    """An Atari game, which custom_ops/envs/atari plays."""
 
-    return sorted(rom for rom in roms.get_all_rom_ids() if rom not in _MULTIPLAYER_ONLY)
-
-
-class AtariFamily(EnvFamily):
-    """The Atari games, which custom_ops/envs/atari plays; EnvFamily says what the methods mean."""
-
-    name = "atari"
+    family = "atari"
+    noun = "games"
     continuous_actions = False
     free_options = ("emulator",)
+    image_observations = True
+    options_type = AtariOptions
+    options: AtariOptions
 
-    def find(self, given_name: str) -> str | None:
-        """The game of that name in snake case; any of its usual names: Frostbite, ALE/Frostbite-v5, ..."""
-        return _games_by_key().get(_bare_key(given_name))
+    @classmethod
+    @functools.cache
+    def names(cls) -> Sequence[str]:
+        """Return the single-player games for which the ale-py wheel has a ROM, in snake case, sorted."""
+        from ale_py import roms
 
-    def named_options(self, given_name: str) -> Mapping[str, Any]:
-        """The settings that Gymnasium registers under the name; frostbite alone is the protocol of 2018."""
-        sticky = _sticky_of(given_name)
+        return tuple(sorted(rom for rom in roms.get_all_rom_ids() if rom not in _MULTIPLAYER_ONLY))
+
+    @classmethod
+    def key(cls, given_name: str) -> str:
+        """Return the key of a name without what Gymnasium puts around it."""
+        return key_of(_parts(given_name)[1])
+
+    @classmethod
+    def find(cls, given_name: str) -> str | None:
+        """Return a game whatever its version, which check() judges: Frostbite, ALE/Frostbite-v5, ..."""
+        return cls._by_key().get(cls.key(given_name))
+
+    @classmethod
+    def gymnasium_ids(cls) -> Mapping[str, str]:
+        """Return ALE's names, which imply its settings: Frostbite-v5."""
+        return {f"{_title(game)}-v5": f"ALE/{_title(game)}-v5" for game in cls.names()}
+
+    @classmethod
+    def named_options(cls, given_name: str) -> Mapping[str, Any]:
+        """Return the settings that Gymnasium registers under the name; frostbite alone is the protocol of 2018."""
+        prefix, _, suffix, version = _parts(given_name)
+        if not (prefix or suffix or version):
+            return {}
+        sticky = _STICKY.get(int(version or 5))
         return {} if sticky is None else {"protocol": "gymnasium", "repeat_action_probability": sticky}
 
-    def nearest(self, given_name: str) -> tuple[float, str] | None:
-        """The game whose name is most like it, whatever the version."""
-        return nearest_of(_bare_key(given_name), _games_by_key())
-
-    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all games are the same
-        """The class of the game's options."""
-        return AtariOptions
-
-    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG002
-        """Gymnasium may have no such version, or one that is not offered; the ROM may be missing or damaged."""
-        wrong = _wrong_version(given_name)
-        if wrong is None:
-            try:
-                _rom_path(name)
-            except UserError as error:
-                wrong = str(error)
-        found = [] if wrong is None else [Problem("env.name", wrong, given_name)]
-        for key, value in _SCREEN_OF_2018.items() if options.get("protocol", "uber") == "uber" else ():
-            if options.get(key, value) != value:
-                expected = f'the protocol "uber" has {option_text(value)}; expected that, or protocol = "gymnasium"'
-                found.append(Problem(f"env.options.{key}", expected, options[key]))
-        return found
-
-    def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-        """The ROM's path and the options. UserError: the ROM is missing or damaged."""
-        return (f"rom={_rom_path(name)}", *(f"{key}={option_text(value)}" for key, value in options.items()))
-
-    def image_observations(self, options: Mapping[str, Any]) -> bool:  # noqa: ARG002
-        """What a network sees of a game is always its screen."""
-        return True
-
-    def rules(self, name: str, options: Mapping[str, Any]) -> str:  # noqa: ARG002 - those of all games are alike
+    @property
+    def rules(self) -> str:
         """The protocol, sticky actions, and what else differs from the defaults."""
-        chosen = AtariOptions(**options)
+        chosen = self.options
         sticky = f"sticky actions {chosen.repeat_action_probability:g}"
         texts = [f"the protocol {_PROTOCOLS[chosen.protocol]}", sticky, f"frame skip {chosen.frame_skip}"]
         for field in fields(AtariOptions):
@@ -132,60 +125,56 @@ class AtariFamily(EnvFamily):
                 texts.append(f"{field.name} = {option_text(value)}")
         return ", ".join(texts)
 
-    def listing(self) -> str:
-        """The games."""
-        return f"games ({len(names())}): {', '.join(names())}"
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """Bytes of RAM."""
+        return [Measure(f"RAM {byte}", 0, 255) for byte in self.options.behavior or range(_RAM_BYTES)]
 
-    def gymnasium_ids(self) -> Mapping[str, str]:
-        """As ALE has them, with ALE's settings: Frostbite-v5."""
-        return {f"{_title(game)}-v5": f"ALE/{_title(game)}-v5" for game in names()}
+    def check(self) -> list[Problem]:
+        """Report a version that Gymnasium lacks or that is not supported, and a missing or damaged ROM."""
+        wrong = self._wrong_version()
+        if wrong is None:
+            try:
+                _rom_path(self.name)
+            except UserError as error:
+                wrong = str(error)
+        found = [] if wrong is None else [Problem("env.name", wrong, self.given_name)]
+        for key, value in _SCREEN_OF_2018.items() if self.options.protocol == "uber" else ():
+            if getattr(self.options, key) != value:
+                expected = f'the protocol "uber" has {option_text(value)}; expected that, or protocol = "gymnasium"'
+                found.append(Problem(f"env.options.{key}", expected, getattr(self.options, key)))
+        return found
 
+    def native_options(self) -> Mapping[str, Any]:
+        """Add the ROM's path. UserError: it is missing or damaged."""
+        return {"rom": _rom_path(self.name), **self.values}
 
-@functools.cache
-def _games_by_key() -> dict[str, str]:
-    return {key_of(game): game for game in names()}
-
-
-def _bare_key(name: str) -> str:
-    """The key of a name without what Gymnasium puts around it."""
-    return key_of(_parts(name)[1])
+    def _wrong_version(self) -> str | None:
+        """Return why a name with a version or the like cannot be played as Gymnasium would; None: it can."""
+        prefix, _, suffix, version = _parts(self.given_name)
+        number, kind = int(version or 5), suffix.lower()
+        if (number == 5 and not kind) or (number in (0, 4) and kind == "noframeskip" and not prefix):
+            return None
+        known = f"ALE/{_title(self.name)}-v5, {_title(self.name)}NoFrameskip-v4, {_title(self.name)}NoFrameskip-v0"
+        expected = f"expected {known}, or {self.name} for the protocol of 2018"
+        if number in (0, 4) and not kind and not prefix:
+            return f"Gymnasium's environment of that name skips 2 to 4 frames, drawn anew in each step; {expected}"
+        return f"Gymnasium has no environment of that name; {expected}"
 
 
 def _parts(name: str) -> tuple[str, str, str, str]:
-    """What of a name is before the game, the game, what is after it, and the version; what there is not is empty."""
+    """Split a name into (prefix, game, suffix, version), of which those that it lacks are ""."""
     found = _REGISTERED.fullmatch(name.strip())
     return ("", name, "", "") if found is None else (found[1] or "", found[2], found[3] or "", found[4] or "")
 
 
-def _sticky_of(given_name: str) -> float | None:
-    """The sticky actions of a name that Gymnasium has; None for one that is ours, with the protocol of 2018."""
-    before, _, after, version = _parts(given_name)
-    return _STICKY.get(int(version or 5)) if before or after or version else None
-
-
-def _wrong_version(given_name: str) -> str | None:
-    """Why a name with a version or the like cannot be played as Gymnasium would; None: it can."""
-    before, game, after, version = _parts(given_name)
-    number, kind = int(version or 5), after.lower()
-    if (number == 5 and not kind) or (number in (0, 4) and kind == "noframeskip" and not before):
-        return None
-    name = _games_by_key()[key_of(game)]
-    title = _title(name)
-    expected = (
-        f"expected ALE/{title}-v5, {title}NoFrameskip-v4, {title}NoFrameskip-v0, or {name} for the protocol of 2018"
-    )
-    if number in (0, 4) and not kind and not before:
-        return f"Gymnasium's environment of that name skips 2 to 4 frames, drawn anew in each step; {expected}"
-    return f"Gymnasium has no environment of that name; {expected}"
-
-
 def _title(game: str) -> str:
-    """A game as Gymnasium's names have it: MsPacman."""
+    """Write a game as Gymnasium's names do: MsPacman."""
     return game.title().replace("_", "")
 
 
 def _rom_path(game: str) -> str:
-    """The file of the game's ROM. UserError: it is missing or damaged."""
+    """Return the path of a game's ROM. UserError: it is missing or damaged."""
     from ale_py import roms
 
     try:

@@ -6,14 +6,14 @@ environment, which a module registers with brax.envs.register_environment, is `b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.problems import Problem, did_you_mean
 from neuroevo.core.settings import settings
-from neuroevo.envs.accelerated import AcceleratedFamily, AcceleratedOptions
+from neuroevo.envs.accelerated import AcceleratedEnvironment, AcceleratedOptions
 
 TASKS = (
     "ant",
@@ -28,7 +28,7 @@ TASKS = (
     "swimmer",
     "walker2d",
 )
-PREFIX = "brax:"
+_PREFIX = "brax:"
 
 
 @dataclass(frozen=True)
@@ -69,30 +69,36 @@ class BraxOptions(AcceleratedOptions):
     """Which physics: mjx is MuJoCo's own on the accelerator, which Brax's authors recommend; the others are Brax's."""
 
 
-class BraxFamily(AcceleratedFamily):
-    """Brax's environments; EnvFamily says what the methods mean."""
+class BraxEnvironment(AcceleratedEnvironment):
+    """An environment of Brax."""
 
-    name = "brax"
-    prefix = PREFIX
+    family = "brax"
+    noun = "on the accelerator"
+    prefix = _PREFIX
+    simulator = "neuroevo.accelerated.brax_simulator"
+    options_type = BraxOptions
 
-    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all environments are the same
-        """The class of the options."""
-        return BraxOptions
+    @classmethod
+    def names(cls) -> Sequence[str]:
+        """Return Brax's own environments, without those that users register."""
+        return [_PREFIX + task for task in TASKS]
 
-    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:
-        """There may be no such environment, too."""
-        task = name.removeprefix(PREFIX)
-        if ":" not in task and task not in TASKS:
-            known = ", ".join(TASKS)
-            reason = f"Brax has no environment '{task}'{did_you_mean(task, TASKS)} (it has {known})"
-            return [Problem("env.name", reason, given_name), *super().problems(name, given_name, options)]
-        return super().problems(name, given_name, options)
+    @classmethod
+    def named_code(cls, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
+        """Return the module of the name."""
+        module = given_name.strip().removeprefix(_PREFIX).partition(":")
+        return named_module("env.name", module[0]) if module[1] else []
 
-    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:  # noqa: ARG002
-        """The module that the name has."""
-        task = given_name.strip().removeprefix(PREFIX)
-        return named_module("env.name", task.partition(":")[0]) if ":" in task else []
+    @property
+    def module_and_task(self) -> tuple[str, str]:
+        """The module that registers the environment, "" for Brax's own, and Brax's name of it."""
+        module, _, task = self.name.removeprefix(_PREFIX).rpartition(":")
+        return module, task
 
-    def listing(self) -> str:
-        """How they are named."""
-        return f"on the accelerator ({len(TASKS)}): {', '.join(PREFIX + task for task in TASKS)}"
+    def check(self) -> list[Problem]:
+        """Report a name that Brax does not have, too."""
+        module, task = self.module_and_task
+        if module or task in TASKS:
+            return super().check()
+        reason = f"Brax has no environment '{task}'{did_you_mean(task, TASKS)} (it has {', '.join(TASKS)})"
+        return [Problem("env.name", reason, self.given_name), *super().check()]

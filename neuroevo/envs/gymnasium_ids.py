@@ -19,18 +19,17 @@ _MAKE_VEC = "neuroevo.envs.vector:make_vec"
 
 
 def spec_of(environment: Environment, keywords: Mapping[str, Any]) -> EnvSpec:
-    """What gymnasium.make_vec makes an environment of that make_vec() has made.
+    """Return the specification from which gymnasium.make_vec makes the same as make_vec().
 
     Args:
-        environment: It.
-        keywords: What make_vec() was given, its name and num_envs too; one that is None counts as left out.
+        environment: The environment.
+        keywords: Keywords of make_vec(), name and num_envs included; one that is None counts as left out.
     """
-    family = environment.family
-    meant = family.named_options(environment.given_name)
+    meant = environment.named_options(environment.given_name)
     ids = {  # not that of the same game under other rules
-        family.find(known): env_id
-        for env_id, known in family.gymnasium_ids().items()
-        if family.named_options(known) == meant
+        environment.find(known): env_id
+        for env_id, known in environment.gymnasium_ids().items()
+        if environment.named_options(known) == meant
     }
     given = {key: value for key, value in keywords.items() if value is not None}
     return EnvSpec(

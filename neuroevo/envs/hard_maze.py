@@ -1,23 +1,25 @@
-"""The mazes of Lehman and Stanley (2011), on which novelty search is tried: their names, options and maps."""
+"""The mazes of Lehman and Stanley (2011), a benchmark of novelty search: their names, options and maps."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem, did_you_mean
 from neuroevo.core.settings import Name, settings, whole
-from neuroevo.envs.family import EnvFamily
-from neuroevo.envs.names import key_of, nearest_of, option_text
+from neuroevo.envs.environment import Environment
+from neuroevo.system.reading import open_regular
 
 TASKS = {"HardMaze-v0": "hard", "MediumMaze-v0": "medium"}  # name -> its map
 
+LARGEST_MAP = 1 << 20  # bytes; ours have a few hundred
 _MAPS = Path(__file__).parent / "maps"
+_NUMBERS = {"start": 2, "goal": 2, "wall": 4}  # of a line of a map
 
 
 @settings
@@ -37,65 +39,79 @@ class HardMazeOptions:
     """Steps after which an episode is cut off."""
 
 
-class HardMazeFamily(EnvFamily):
-    """The mazes, which custom_ops/envs/hard_maze plays; EnvFamily says what the methods mean."""
+class Maze(Environment):
+    """A maze, which custom_ops/envs/hard_maze plays."""
 
-    name = "hard_maze"
+    family = "hard_maze"
+    noun = "mazes"
     continuous_actions = True
     file_option = "map"
+    screen_scale = 1
+    options_type = HardMazeOptions
+    options: HardMazeOptions
 
-    def find(self, given_name: str) -> str | None:
-        """The maze of that name: HardMaze-v0, HardMaze, hard_maze, hardmaze."""
-        return _tasks_by_key().get(_bare_key(given_name))
+    @classmethod
+    def names(cls) -> Sequence[str]:
+        """Return the two mazes."""
+        return list(TASKS)
 
-    def nearest(self, given_name: str) -> tuple[float, str] | None:
-        """The maze whose name is most like it."""
-        return nearest_of(_bare_key(given_name), _tasks_by_key())
+    @property
+    def map(self) -> str:
+        """The map that the options name, or the maze's own."""
+        return self.options.map or TASKS[self.name]
 
-    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all mazes are the same
-        """The class of the maze's options."""
-        return HardMazeOptions
-
-    def solved_return(self, name: str, options: Mapping[str, Any]) -> float | None:  # noqa: ARG002
+    @property
+    def solved_return(self) -> float | None:
         """Within 5 units of the goal, where episodes of the paper's protocol end; the return is minus the distance."""
-        return -5.0 if HardMazeOptions(**options).protocol == "lehman" else None
+        return -5.0 if self.options.protocol == "lehman" else None
 
-    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG002
-        """The map may be missing."""
-        chosen = options.get("map") or TASKS[name]
+    @property
+    def image_observations(self) -> bool:
+        """Only if the options ask for the maze from above."""
+        return self.options.observation == "image"
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The robot's position, within the outer walls."""
+        plan = self.walls
+        if plan is None:
+            return [Measure("x"), Measure("y")]
+        x, y = ([wall[at] for wall in plan["walls"] for at in (axis, axis + 2)] for axis in (0, 1))
+        return [Measure("x", min(x), max(x)), Measure("y", min(y), max(y))]
+
+    @property
+    def walls(self) -> dict[str, Any] | None:
+        """The numbers of the map's file, which the native code reads to play; None if it is not a map."""
         try:
-            map_path(chosen)
+            with open_regular(map_path(self.map)) as file:
+                lines = file.read(LARGEST_MAP).decode().splitlines()
+            found = [_numbers(line.partition("#")[0].split()) for line in lines]
+        except (OSError, ValueError, UserError):
+            return None
+        of = {key: [numbers for name, numbers in found if name == key] for key in _NUMBERS}
+        return {"start": of["start"][0], "goal": of["goal"][0], "walls": of["wall"]} if all(of.values()) else None
+
+    def check(self) -> list[Problem]:
+        """Report a missing map."""
+        try:
+            map_path(self.map)
         except UserError as error:
-            return [Problem("env.options.map", str(error), chosen)]
+            return [Problem("env.options.map", str(error), self.map)]
         return []
 
-    def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-        """The map's path and the options. UserError: the map is missing."""
-        given = {key: value for key, value in options.items() if key != "map"}
-        texts = (f"{key}={option_text(value)}" for key, value in given.items())
-        return (f"map={map_path(options.get('map') or TASKS[name])}", *texts)
-
-    def image_observations(self, options: Mapping[str, Any]) -> bool:
-        """Only where the options ask for the maze from above."""
-        return options.get("observation") == "image"
-
-    def listing(self) -> str:
-        """The mazes."""
-        return f"mazes ({len(TASKS)}): {', '.join(TASKS)}"
-
-    def gymnasium_ids(self) -> Mapping[str, str]:
-        """Their own names: HardMaze-v0."""
-        return {name: name for name in TASKS}
+    def native_options(self) -> Mapping[str, Any]:
+        """Name the map by its path. UserError: it is missing."""
+        return {**self.values, "map": map_path(self.map)}
 
 
 def map_path(chosen: str) -> Path:
-    """The file of a map.
+    """Return the file of a map.
 
     Args:
-        chosen: One of ours by its name, or a path that begins with / . or ~.
+        chosen: The name of one in neuroevo/envs/maps, or a path that starts with / . or ~.
 
     Raises:
-        UserError: There is none.
+        UserError: There is none, or it has more than LARGEST_MAP bytes.
     """
     if not chosen.startswith((".", "/", "~")):
         known = sorted(TASKS.values())
@@ -107,18 +123,21 @@ def map_path(chosen: str) -> Path:
         return _MAPS / f"{chosen}.txt"
     try:
         path = Path(chosen).expanduser().resolve()
-        found = path.is_file()
+        size = path.stat().st_size if path.is_file() else None
     except (OSError, RuntimeError, ValueError) as error:  # no permission, no such user's home, no file's name at all
         raise UserError(f"the map cannot be used: {error}") from None
-    if not found:
+    if size is None:
         raise UserError(f"the map cannot be used: there is no {path}")
+    if size > LARGEST_MAP:
+        raise UserError(f"the map cannot be used: {path} has {size:,} bytes, expected at most {LARGEST_MAP:,}")
     return path
 
 
-def _tasks_by_key() -> dict[str, str]:
-    return {_bare_key(task): task for task in TASKS}
-
-
-def _bare_key(name: str) -> str:
-    """The key of a name without its version."""
-    return key_of(re.sub(r"-v0$", "", name.strip()))
+def _numbers(words: list[str]) -> tuple[str, list[float]]:
+    """Return the name and the numbers of a map's line; ValueError: there are too few or too many."""
+    if not words or words[0] not in _NUMBERS:
+        return "", []
+    numbers = [float(word) for word in words[1:]]
+    if len(numbers) != _NUMBERS[words[0]]:
+        raise ValueError(words)
+    return words[0], numbers

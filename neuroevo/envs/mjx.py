@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, Strict
 from neuroevo.core.named_code import NamedCode, named_model
 from neuroevo.core.problems import Problem
 from neuroevo.core.settings import settings, whole
-from neuroevo.envs.accelerated import AcceleratedFamily, AcceleratedOptions
+from neuroevo.envs.accelerated import AcceleratedEnvironment, AcceleratedOptions
 from neuroevo.envs.mujoco_options import HealthyRange
 
 _PREFIX = "mjx:"
@@ -23,7 +23,7 @@ _FILE = "xml_file"
 
 
 def _weights(value: object) -> tuple[tuple[str, float], ...]:
-    """A table of numbers as pairs, in order of their names; such pairs are left as they are."""
+    """Convert a table of numbers to pairs, sorted by their names; leave such pairs as they are."""
     if isinstance(value, tuple):
         return value
     if isinstance(value, Mapping):
@@ -61,41 +61,42 @@ class MjxOptions(AcceleratedOptions):
     or those of the first joints that slide along the ground without limits."""
 
 
-class MjxFamily(AcceleratedFamily):
-    """Robots of the user's own on MJX; EnvFamily says what the methods mean."""
+class MjxRobot(AcceleratedEnvironment):
+    """A user's robot on MJX."""
 
-    name = "mjx"
+    family = "mjx"
     prefix = _PREFIX
     file_option = _FILE
+    simulator = "neuroevo.accelerated.mjx_task"
+    options_type = MjxOptions
+    options: MjxOptions
 
-    def named_options(self, given_name: str) -> Mapping[str, Any]:
-        """The file that the name has."""
+    @classmethod
+    def listing(cls) -> str:
+        """Return the form of their names."""
+        return "on the accelerator: mjx:PATH.xml, a MuJoCo model of one's own"
+
+    @classmethod
+    def named_options(cls, given_name: str) -> Mapping[str, Any]:
+        """Return the file of the name."""
         path = given_name.strip().removeprefix(_PREFIX)
         return {_FILE: path if path.startswith(("/", ".", "~")) else f"./{path}"}
 
-    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all robots are the same
-        """The class of the options."""
-        return MjxOptions
-
-    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:
-        """The file may be missing, too."""
-        found = super().problems(name, given_name, options)
-        if _FILE in options:
-            file = self.user_file(options)
-            if file is None:
-                reason = "expected the path of a MuJoCo model, beginning with / . or ~"
-                found.append(Problem(f"env.options.{_FILE}", reason, options[_FILE]))
-            elif not os.path.isfile(file.path):  # Path.is_file() raises where a name is too long
-                found.append(Problem("env.name", f"there is no file {file.path}", given_name))
-        return found
-
-    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
-        """The model, which is always a file of somebody's own."""
+    @classmethod
+    def named_code(cls, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
+        """Return the model, which is always a user's file."""
         option = options.get(_FILE)
         if isinstance(option, str):
             return named_model(f"env.options.{_FILE}", option)
-        return named_model("env.name", self.named_options(given_name)[_FILE])
+        return named_model("env.name", cls.named_options(given_name)[_FILE])
 
-    def listing(self) -> str:
-        """How they are named."""
-        return "on the accelerator: mjx:PATH.xml, a MuJoCo model of one's own"
+    def check(self) -> list[Problem]:
+        """Report a missing file, too."""
+        found = super().check()
+        if self.options.xml_file is not None:
+            if self.file is None:
+                reason = "expected the path of a MuJoCo model, beginning with / . or ~"
+                found.append(Problem(f"env.options.{_FILE}", reason, self.options.xml_file))
+            elif not os.path.isfile(self.file.path):  # Path.is_file() raises where a name is too long
+                found.append(Problem("env.name", f"there is no file {self.file.path}", self.given_name))
+        return found

@@ -1,104 +1,94 @@
-"""The MuJoCo tasks: their names, and the models that Gymnasium brings for them.
+"""The MuJoCo tasks: their names, and the models that Gymnasium ships for them.
 
 The tasks are version v5 of Gymnasium 1.3's, and their options its keywords.
 """
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.named_code import NamedCode, named_model
 from neuroevo.core.problems import Problem
-from neuroevo.envs.family import EnvFamily
-from neuroevo.envs.mujoco_options import TASKS
-from neuroevo.envs.names import key_of, nearest_of, option_text, reward_threshold
+from neuroevo.envs.environment import Environment
+from neuroevo.envs.mujoco_options import FEET, TASKS
+from neuroevo.envs.names import reward_threshold
 
 
-class MujocoFamily(EnvFamily):
-    """The MuJoCo tasks, which custom_ops/envs/mujoco plays; EnvFamily says what the methods mean."""
+class MujocoTask(Environment):
+    """A MuJoCo task, which custom_ops/envs/mujoco plays. Other versions than v5 are other tasks."""
 
-    name = "mujoco"
+    family = "mujoco"
+    noun = "tasks"
     continuous_actions = True
     file_option = "xml_file"
+    image_observations = False
 
-    def find(self, given_name: str) -> str | None:
-        """The task of that name: HalfCheetah-v5, HalfCheetah, half_cheetah. Other versions are other tasks."""
-        return _tasks_by_key().get(key_of(re.sub(r"-v5$", "", given_name.strip())))
+    @classmethod
+    def names(cls) -> Sequence[str]:
+        """Return Gymnasium's names, with the version."""
+        return [f"{task}-v5" for task in TASKS]
 
-    def nearest(self, given_name: str) -> tuple[float, str] | None:
-        """The task whose name is most like it, whatever the version."""
-        return nearest_of(key_of(re.sub(r"-v\d+$", "", given_name.strip())), _tasks_by_key())
-
-    def options_type(self, name: str) -> type:
-        """The class of the task's options."""
-        return TASKS[name.removesuffix("-v5")]
-
-    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:  # noqa: ARG002
-        """The robot's model may be missing."""
-        xml_file = self._model(name, options)
-        try:
-            model_path(xml_file)
-        except UserError as error:
-            return [Problem("env.options.xml_file", str(error), xml_file)]
-        return []
-
-    def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-        """The task, the model's path and the options. UserError: the model is missing."""
-        given = {key: value for key, value in options.items() if key != "xml_file"}
-        texts = (f"{key}={option_text(value)}" for key, value in given.items())
-        return (f"task={name.removesuffix('-v5')}", f"model={model_path(self._model(name, options))}", *texts)
-
-    def robot_model(self, name: str, options: Mapping[str, Any]) -> Path:
-        """The task's model, or that of the user's own."""
-        return model_path(self._model(name, options))
-
-    def solved_return(self, name: str, options: Mapping[str, Any]) -> float | None:
-        """What Gymnasium's registry demands of the task as it is there, without options."""
-        return None if options else reward_threshold(name)
-
-    def image_observations(self, options: Mapping[str, Any]) -> bool:  # noqa: ARG002
-        """What a network sees are always numbers."""
-        return False
-
-    def listing(self) -> str:
-        """The tasks."""
-        return f"tasks ({len(TASKS)}): {', '.join(f'{task}-v5' for task in TASKS)}"
-
-    def gymnasium_ids(self) -> Mapping[str, str]:
-        """As Gymnasium has them: HalfCheetah-v5."""
-        return {f"{task}-v5": f"{task}-v5" for task in TASKS}
-
-    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:  # noqa: ARG002
-        """A model that is not one of Gymnasium's: any that is not a file's bare name."""
+    @classmethod
+    def named_code(cls, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
+        """Return a model that is not one of Gymnasium's: any that is not a file's bare name."""
         model = options.get("xml_file")
         if not isinstance(model, str) or (Path(model).name == model and not model.startswith(("~", "."))):
             return []
         return named_model("env.options.xml_file", model)
 
-    def _model(self, name: str, options: Mapping[str, Any]) -> str:
-        """The model that options name, or the task's own."""
-        return options.get("xml_file", self.options_type(name)().xml_file)
+    @property
+    def options_type(self) -> type:
+        """The class of the task's options."""
+        return TASKS[self.name.removesuffix("-v5")]
 
+    @property
+    def robot_model(self) -> Path:
+        """The task's model, or the user's."""
+        return model_path(self.options.xml_file)
 
-@functools.cache
-def _tasks_by_key() -> dict[str, str]:
-    return {key_of(task): f"{task}-v5" for task in TASKS}
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The position of the robot, or how large a share of the steps each foot touches the ground."""
+        feet = [Measure(f"contact of {foot.removesuffix('_geom').replace('_', ' ')}", 0, 1) for foot in self._feet()]
+        return feet or [Measure("x"), Measure("y")]
+
+    @property
+    def solved_return(self) -> float | None:
+        """The threshold of Gymnasium's registry, where all options have their defaults."""
+        return None if self.values else reward_threshold(self.name)
+
+    def check(self) -> list[Problem]:
+        """Report a missing model of the robot."""
+        try:
+            model_path(self.options.xml_file)
+        except UserError as error:
+            return [Problem("env.options.xml_file", str(error), self.options.xml_file)]
+        return []
+
+    def native_options(self) -> Mapping[str, Any]:
+        """Add the task and the model's path. UserError: the model is missing."""
+        given = {key: value for key, value in self.values.items() if key not in ("xml_file", "behavior")}
+        feet = {"feet": "\n".join(self._feet())} if self._feet() else {}
+        return {"task": self.name.removesuffix("-v5"), "model": self.robot_model, **given, **feet}
+
+    def _feet(self) -> Sequence[str]:
+        """Return the geoms whose contact with the ground is the behavior; () if that is the position."""
+        return FEET[self.name.removesuffix("-v5")] if self.values.get("behavior") == "contact" else ()
 
 
 def model_path(xml_file: str) -> Path:
-    """The file of a robot's model, found as Gymnasium does.
+    """Find the file of a robot's model as Gymnasium does.
 
     Args:
-        xml_file: The name of one of Gymnasium's own, or a path that begins with / . or ~.
+        xml_file: The name of one of Gymnasium's own, or a path that starts with / . or ~.
 
     Raises:
-        UserError: There is none.
+        UserError: There is no such model.
     """
     try:
         path = Path(xml_file).expanduser().resolve() if xml_file.startswith((".", "/", "~")) else _asset(xml_file)
@@ -111,7 +101,7 @@ def model_path(xml_file: str) -> Path:
 
 
 def _asset(name: str) -> Path:
-    """Where Gymnasium would keep a model of that name. UserError: there is no Gymnasium."""
+    """Return the path at which Gymnasium has a model of that name. UserError: Gymnasium is not installed."""
     gymnasium = find_spec("gymnasium")
     folders = gymnasium.submodule_search_locations if gymnasium is not None else None
     if not folders:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, Strict
 
@@ -10,7 +10,7 @@ from neuroevo.core.settings import settings, whole
 
 
 def _range(value: object) -> tuple[float, float]:
-    """A pair of numbers, of which either may be infinite."""
+    """Return a pair of numbers, of which either may be infinite."""
     given = value if isinstance(value, (list, tuple)) else ()
     numbers = all(isinstance(each, (int, float)) and not isinstance(each, bool) for each in given)
     try:
@@ -48,6 +48,14 @@ _ForceRange = Annotated[_Range, Field(description="Contact forces are cut off at
 _CostRange = Annotated[_Range, Field(description="The cost of contacts is cut off at these ends.")]
 _Body = Annotated[int | str, PlainValidator(_body), Field(description="The body whose speed counts: name or number.")]
 
+_Behavior = Annotated[
+    Literal["position", "contact"],
+    Field(
+        description="What the behavior of an episode is: the robot's position at the end, x and y, or the share of the "
+        "steps after which each foot touched the ground."
+    ),
+]
+
 
 @settings
 class HalfCheetahOptions:
@@ -60,6 +68,7 @@ class HalfCheetahOptions:
     ctrl_cost_weight: _Control = 0.1
     reset_noise_scale: _Noise = 0.1
     exclude_current_positions_from_observation: _Exclude = True
+    behavior: _Behavior = "position"
 
 
 @settings
@@ -91,6 +100,7 @@ class HopperOptions:
     healthy_angle_range: HealthyRange = (-0.2, 0.2)
     reset_noise_scale: _Noise = 5e-3
     exclude_current_positions_from_observation: _Exclude = True
+    behavior: _Behavior = "position"
 
 
 @settings
@@ -108,6 +118,7 @@ class Walker2dOptions:
     healthy_angle_range: HealthyRange = (-1.0, 1.0)
     reset_noise_scale: _Noise = 5e-3
     exclude_current_positions_from_observation: _Exclude = True
+    behavior: _Behavior = "position"
 
 
 @settings
@@ -128,6 +139,7 @@ class AntOptions:
     reset_noise_scale: _Noise = 0.1
     exclude_current_positions_from_observation: _Exclude = True
     include_cfrc_ext_in_observation: _Include = True
+    behavior: _Behavior = "position"
 
 
 @settings
@@ -150,6 +162,7 @@ class HumanoidOptions:
     include_cvel_in_observation: _Include = True
     include_qfrc_actuator_in_observation: _Include = True
     include_cfrc_ext_in_observation: _Include = True
+    behavior: _Behavior = "position"
 
 
 @settings
@@ -223,4 +236,12 @@ TASKS: dict[str, type] = {  # name without version -> its options
         *(HalfCheetahOptions, AntOptions, HopperOptions, HumanoidOptions, InvertedPendulumOptions, Walker2dOptions),
         *(SwimmerOptions, InvertedDoublePendulumOptions, HumanoidStandupOptions, ReacherOptions, PusherOptions),
     )
+}
+
+FEET = {  # tasks whose behavior may be the contact of their feet -> the geoms of these
+    "HalfCheetah": ("bfoot", "ffoot"),
+    "Hopper": ("foot_geom",),
+    "Walker2d": ("foot_geom", "foot_left_geom"),
+    "Ant": ("left_ankle_geom", "right_ankle_geom", "third_ankle_geom", "fourth_ankle_geom"),
+    "Humanoid": ("right_foot", "left_foot"),
 }

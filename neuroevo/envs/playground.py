@@ -6,30 +6,35 @@ Nothing of it is imported here; neuroevo/accelerated does that when episodes are
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
-from typing import Any
 
 from neuroevo.core.problems import Problem
-from neuroevo.envs.accelerated import AcceleratedFamily
+from neuroevo.envs.accelerated import AcceleratedEnvironment
 
-PREFIX = "playground:"
+_PREFIX = "playground:"
 _SOME = ("CartpoleBalance", "CheetahRun", "HopperHop", "HumanoidWalk", "ReacherEasy", "WalkerRun")
 _EXTRA = "`pip install neuroevo[playground]` installs it"
 
 
-class PlaygroundFamily(AcceleratedFamily):
-    """Playground's tasks, of which a name that there is not is found when it is made; see EnvFamily."""
+class PlaygroundTask(AcceleratedEnvironment):
+    """A task of Playground. An unknown name is found out when the task is made."""
 
-    name = "playground"
-    prefix = PREFIX
+    family = "playground"
+    prefix = _PREFIX
+    simulator = "neuroevo.accelerated.playground_simulator"
 
-    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:
-        """There may be no Playground, too."""
-        found = super().problems(name, given_name, options)
+    @classmethod
+    def listing(cls) -> str:
+        """Return some of them."""
+        return f"on the accelerator, of MuJoCo Playground: {', '.join(_PREFIX + task for task in _SOME)} ..."
+
+    @property
+    def task(self) -> str:
+        """Playground's name of it."""
+        return self.name.removeprefix(_PREFIX)
+
+    def check(self) -> list[Problem]:
+        """Report that Playground is not installed, too."""
+        found = super().check()
         if importlib.util.find_spec("mujoco_playground") is None:
-            found.append(Problem("env.name", f"MuJoCo Playground is not installed; {_EXTRA}", given_name))
+            found.append(Problem("env.name", f"MuJoCo Playground is not installed; {_EXTRA}", self.given_name))
         return found
-
-    def listing(self) -> str:
-        """How they are named."""
-        return f"on the accelerator, of MuJoCo Playground: {', '.join(PREFIX + task for task in _SOME)} ..."

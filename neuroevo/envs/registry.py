@@ -8,30 +8,24 @@ from typing import Any
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import Problem, refuse
-from neuroevo.envs.atari import AtariFamily, AtariOptions
-from neuroevo.envs.brax import BraxFamily
-from neuroevo.envs.environment import Environment, check_options
-from neuroevo.envs.family import EnvFamily
-from neuroevo.envs.gymnasium.family import GymnasiumFamily
-from neuroevo.envs.hard_maze import HardMazeFamily
-from neuroevo.envs.mjx import MjxFamily
-from neuroevo.envs.mujoco import MujocoFamily
-from neuroevo.envs.playground import PlaygroundFamily
+from neuroevo.envs.atari import AtariGame
+from neuroevo.envs.brax import BraxEnvironment
+from neuroevo.envs.environment import Environment
+from neuroevo.envs.gymnasium.family import GymnasiumEnvironment
+from neuroevo.envs.hard_maze import Maze
+from neuroevo.envs.mjx import MjxRobot
+from neuroevo.envs.mujoco import MujocoTask
+from neuroevo.envs.playground import PlaygroundTask
 
 # The first that finds a name has it; those with the most environments, which are listed first, are asked last.
-FAMILIES: tuple[EnvFamily, ...] = (
-    BraxFamily(),
-    MjxFamily(),
-    PlaygroundFamily(),
-    GymnasiumFamily(),
-    HardMazeFamily(),
-    MujocoFamily(),
-    AtariFamily(),
+FAMILIES: tuple[type[Environment], ...] = (
+    *(BraxEnvironment, MjxRobot, PlaygroundTask, GymnasiumEnvironment),
+    *(Maze, MujocoTask, AtariGame),
 )
 
 
-def family_of(name: str) -> tuple[EnvFamily, str] | None:
-    """The family that has an environment of that name, and the environment's full name; None: there is none."""
+def family_of(name: str) -> tuple[type[Environment], str] | None:
+    """Return the family that has an environment of that name, and the full name; None if no family has it."""
     for family in FAMILIES:
         found = family.find(name)
         if found is not None:
@@ -40,27 +34,33 @@ def family_of(name: str) -> tuple[EnvFamily, str] | None:
 
 
 def check(name: str, options: Mapping[str, Any]) -> tuple[Environment | None, list[Problem]]:
-    """The environment of a configuration, and all that is wrong with its name and options.
+    """Return the environment of a configuration, and all that is wrong with its name and options.
 
     Native code is not loaded for it; so a mode or a difficulty may still be one that the game lacks.
 
     Args:
-        name: What [env] has as its name.
-        options: What [env.options] has.
+        name: The name in [env].
+        options: The table [env.options].
 
     Returns:
-        The environment, as Environment.checked() says, or None where the name is unknown; and the problems.
+        The environment, or None if the name is unknown; and the problems. Options of an unknown name are those of the
+        nearest one.
     """
     known = family_of(name)
     if known is None:
-        unknown = Problem("env.name", f"there is no such environment{_hint(name)}", name)
-        return None, [unknown, *check_options(AtariOptions, options)[1]]  # most environments are Atari games
+        meant = _nearest(name)
+        problems = [Problem("env.name", f"there is no such environment{_hint(meant)}", name)]
+        if meant is not None:
+            family, found = meant
+            problems += [each for each in family(found, found, options).problems if each.key != "env.name"]
+        return None, problems
     family, found = known
-    return Environment.checked(family, found, name, options)
+    environment = family(found, name, options)
+    return environment, environment.problems
 
 
 def find(name: str, options: Mapping[str, Any] | None = None) -> Environment:
-    """The environment of that name.
+    """Return the environment of a name.
 
     Args:
         name: Any usual name: of a game frostbite, Frostbite, ALE/Frostbite-v5 or FrostbiteNoFrameskip-v4; of a MuJoCo
@@ -70,25 +70,32 @@ def find(name: str, options: Mapping[str, Any] | None = None) -> Environment:
         options: Its options by name; one that is None counts as left out.
 
     Raises:
-        UserError: There is none; the message has the nearest name.
+        UserError: The name is unknown; the message has the nearest one.
         ConfigError: Options are wrong, or the ROM, the model or the like is missing; with all problems.
     """
     known = family_of(name)
     if known is None:
-        raise UserError(f"environment '{name}' is unknown{_hint(name)}")
+        raise UserError(f"environment '{name}' is unknown{_hint(_nearest(name))}")
     family, found = known
-    given = {key: value for key, value in (options or {}).items() if value is not None}
-    environment, problems = Environment.checked(family, found, name, given)
-    refuse(problems)
+    environment = family(found, name, {key: value for key, value in (options or {}).items() if value is not None})
+    refuse(environment.problems)
     return environment
 
 
 def resolve(name: str, options: Mapping[str, Any] | None = None) -> EnvSpec:
-    """What the native core makes an environment of, for those who ask nothing else: find(...).spec."""
+    """Return the specification of an environment for the native core: find(...).spec."""
     return find(name, options).spec
 
 
-def _hint(name: str) -> str:
-    """The name that was probably meant, and where all are listed."""
-    _, meant = max((near for family in FAMILIES if (near := family.nearest(name))), default=(0.0, ""))
-    return f"{f'; did you mean {meant}?' if meant else ''} (`neuroevo info --games` lists the environments)"
+def _nearest(name: str) -> tuple[type[Environment], str] | None:
+    """Return the family and the full name of the environment that was probably meant by an unknown name."""
+    found = [(*near, family) for family in FAMILIES if (near := family.nearest(name)) is not None]
+    if not found:
+        return None
+    _, meant, family = max(found, key=lambda each: each[0])
+    return family, meant
+
+
+def _hint(meant: tuple[type[Environment], str] | None) -> str:
+    """Write what was probably meant, and how all are listed."""
+    return f"{f'; did you mean {meant[1]}?' if meant else ''} (`neuroevo info --games` lists the environments)"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_space
 from neuroevo.core.bounds import MAX_SLOTS
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.envs.gymnasium_ids import spec_of
-from neuroevo.envs.registry import family_of, find
+from neuroevo.envs.registry import check, find
 from neuroevo.envs.spaces import spaces_of
 from neuroevo.native.vector_env import VectorCore
 
@@ -33,6 +33,8 @@ class NativeVectorEnv(VectorEnv):
     start; MuJoCo's tasks have none. An episode whose simulation failed counts as terminated, with reward 0 for its last
     step; infos["failure"] (with same-step autoreset: final_info) then has the reason, for the environments in
     infos["_failure"].
+
+    Several threads may use it, one at a time. A process that was forked from the one that made it can only close it.
 
     Attributes:
         observation_space: A Box [N, *shape], uint8 in [0, 255], or float32 or float64 without bounds.
@@ -73,6 +75,7 @@ class NativeVectorEnv(VectorEnv):
         self._everywhere = np.ones(n, bool)
         self._everywhere.flags.writeable = False
         self._buffers = None if copy else [self._core.new_observations(), self._core.new_observations()]
+        self._process = os.getpid()
         self._executor: ThreadPoolExecutor | None = None
         self._pending: Future | None = None
 
@@ -98,7 +101,7 @@ class NativeVectorEnv(VectorEnv):
         return observations, self._named(np.where(mask, self._core.infos, 0), mask.copy())
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Steps all environments with actions [N] or [N, A]. InvalidAction: they are others than the space has."""
+        """Step all environments with actions [N] or [N, A]. InvalidAction: the space does not contain them."""
         self._require_idle("step")
         return self._step(self._checked(actions))
 
@@ -110,14 +113,15 @@ class NativeVectorEnv(VectorEnv):
         self._pending = self._executor.submit(self._step, self._checked(actions).copy())
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """What the step returns that step_async() began."""
+        """Return the result of the step that step_async() started."""
+        self._require_own("step_wait")
         if self._pending is None:
             raise error.NoAsyncCallError("step_wait was called without step_async", "step")
         pending, self._pending = self._pending, None
         return pending.result()
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """The current screens, uint8 [height, width, 3] each; None without render_mode="rgb_array"."""
+        """Return the screens, uint8 [height, width, 3] each; None without render_mode="rgb_array"."""
         self._require_idle("render")
         if self.render_mode is None:
             return None
@@ -130,6 +134,8 @@ class NativeVectorEnv(VectorEnv):
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - Gymnasium's signature
         """Frees the environments; a step that was begun is waited for."""
+        if os.getpid() != self._process:  # a fork has neither the thread of that step nor those of the environments
+            return
         if self._pending is not None:
             with suppress(Exception):  # its outcome is not wanted any more
                 self.step_wait()
@@ -148,7 +154,7 @@ class NativeVectorEnv(VectorEnv):
         return observations, core.rewards.copy(), core.terminations.copy(), core.truncations.copy(), infos
 
     def _add_finals(self, infos: dict[str, Any]) -> None:
-        """What was to be seen of the episodes that ended before the next ones began."""
+        """Add the last observations and infos of the episodes that have ended."""
         ended = self._core.terminations | self._core.truncations
         if not ended.any():
             return
@@ -181,7 +187,7 @@ class NativeVectorEnv(VectorEnv):
         return self._buffers[0]
 
     def _mask(self, options: dict[str, Any]) -> np.ndarray:
-        """The environments to reset. It stays in the options, where wrappers look for it. ValueError: it is no mask."""
+        """Return the mask of options, which stays there for wrappers. ValueError: it is not a valid mask."""
         for key in options:
             if key != "reset_mask":
                 raise ValueError(f"options has the key {key!r}, expected 'reset_mask' or nothing")
@@ -213,7 +219,7 @@ class NativeVectorEnv(VectorEnv):
         return seeds, seeded
 
     def _checked(self, actions: np.ndarray) -> np.ndarray:
-        """The actions as the core takes them; it looks at their values itself."""
+        """Convert actions to the dtype of the core, which checks their values."""
         discrete = self._core.discrete
         actions = np.asarray(actions)
         if actions.dtype.kind not in ("iu" if discrete else "fiu"):
@@ -225,7 +231,14 @@ class NativeVectorEnv(VectorEnv):
         with np.errstate(over="ignore"):  # infinity: the core says where
             return np.ascontiguousarray(actions, np.int64 if discrete else np.float32)
 
+    def _require_own(self, what: str) -> None:
+        if os.getpid() != self._process:
+            raise error.ClosedEnvironmentError(
+                f"{what} was called in a fork of the process that made the environments: make them in the fork"
+            )
+
     def _require_idle(self, what: str) -> None:
+        self._require_own(what)
         if self.closed:
             raise error.ClosedEnvironmentError(f"{what} was called after close")
         if self._pending is not None:
@@ -262,8 +275,8 @@ def make_vec(
         UserError: The name or an option is unknown, or wrong; it is a ValueError.
     """
     given = {"max_episode_steps": max_episode_steps, **options}
-    known = family_of(name)
-    if known is not None and "max_episode_steps" in (field.name for field in fields(known[0].options_type(known[1]))):
+    known, _ = check(name, {})
+    if known is not None and hasattr(known.options, "max_episode_steps"):
         options["max_episode_steps"], max_episode_steps = max_episode_steps, None
     environment = find(name, options)
     env = NativeVectorEnv(

@@ -68,8 +68,8 @@ def family(survey: Survey, generation: int, index: int) -> dict[str, Any]:
             }
         )
     shown = relatives[:: max(len(relatives) // _MOST_RELATIVES, 1)]
-    ends = np.array([(later, value) for later, value, _ in shown], np.float32)
-    begins = np.array([(line[of][0], float(records[of]["fitness"])) for _, _, of in shown], np.float32)
+    ends = np.array([(later, value) for later, value, _ in shown], np.float64)
+    begins = np.array([(line[of][0], float(records[of]["fitness"])) for _, _, of in shown], np.float64)
     drawn = {"parents": array(begins), "children": array(ends)}
     return {"line": records, "relatives": drawn, "all": len(relatives)}
 

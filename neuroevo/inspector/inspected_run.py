@@ -35,7 +35,7 @@ class InspectedRun:
     """
 
     def __init__(self, path: Path, name: str, trust: bool):
-        """Reads the configuration and the metrics.
+        """Read the configuration and the metrics.
 
         Args:
             path: The folder.
@@ -65,7 +65,7 @@ class InspectedRun:
         self.reader, self.why_not = None, reason
 
     def to_play(self) -> RunReader:
-        """What replays members, checked anew: only the modules of the run that was read last are found.
+        """Return a reader that replays members; only the modules of the run that was read last are found.
 
         Raises:
             UserError: The configuration cannot or may not be used.
@@ -80,17 +80,12 @@ class InspectedRun:
         return None if self.reader is None else self.reader.config
 
     @property
-    def family(self) -> str:
-        """The family of its environment; "" where the configuration may not be used."""
-        return "" if self.config is None else self.config.environment.family.name
-
-    @property
     def generations(self) -> int:
         """How many the page has a slider over: those with metrics, and those of which members are kept."""
         return max(len(self.metrics.fitness), self.members.generations)
 
     def refresh(self) -> None:
-        """Reads what the run has added.
+        """Read what the run has added.
 
         Raises:
             UserError: The folder is gone, or the members' file cannot be read.
@@ -101,7 +96,7 @@ class InspectedRun:
         self.members.refresh()
 
     def read(self, generation: int, behaviors: bool = True) -> Members | None:
-        """Reads a generation's members.
+        """Read a generation's members.
 
         Args:
             generation: Its number.
@@ -123,18 +118,18 @@ class InspectedRun:
         return len(self.metrics.fitness[generation]) if members is None else len(members)
 
     def settings(self) -> dict[str, Any]:
-        """The tables of its config.toml as they are written; nothing where it is no TOML."""
+        """Return the tables of its config.toml as they are written; none if it is not TOML."""
         try:
             return parse_toml(read_regular(self.path / CONFIG).decode())
         except (OSError, ValueError):
             return {}
 
     def info(self) -> dict[str, Any]:
-        """What info.json says of where the run was made; nothing if it is missing or damaged."""
+        """Return what info.json says of where the run was made; nothing if it is missing or damaged."""
         return read_info(self.path)
 
     def log(self) -> list[str]:
-        """The last lines of log.txt."""
+        """Return the last lines of log.txt."""
         try:
             with open_regular(self.path / LOG) as file:
                 size = file.seek(0, os.SEEK_END)

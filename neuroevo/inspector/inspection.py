@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from neuroevo.analysis.curves import drawn
 from neuroevo.core.errors import UserError
 from neuroevo.inspector import about, ancestry, learning
 from neuroevo.inspector.inspected_run import InspectedRun
-from neuroevo.inspector.maze import maze
 from neuroevo.inspector.payload import array
 from neuroevo.inspector.playing import Member
 from neuroevo.inspector.projection import Projection, project
@@ -184,18 +184,19 @@ class Inspection:
 
     def _cloud(self, number: int) -> dict[str, Any]:
         run, projection = self._run(number), self._projection(number)
-        drawn = None if run.config is None or projection.kind != "position" else maze(run.config.environment)
-        low = np.array([row["fitness_min"] for row in run.metrics.rows] or [0.0], np.float64)
-        high = np.array([row["fitness_max"] for row in run.metrics.rows] or [1.0], np.float64)
+        walls = None if run.config is None or projection.kind != "position" else run.config.environment.walls
+        low = drawn(np.array([row["fitness_min"] for row in run.metrics.rows] or [0.0], np.float64))
+        high = drawn(np.array([row["fitness_max"] for row in run.metrics.rows] or [1.0], np.float64))
         return {
             "kind": projection.kind,
             "titles": list(projection.titles),
             "low": [float(each) for each in projection.low],
             "high": [float(each) for each in projection.high],
-            "maze": drawn,
+            "maze": walls,
             "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
             "kept": run.members.generations,
-            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:]) and projection.kind == "position",
+            "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:])
+            and projection.kind in ("position", "measures"),
         }
 
     def _generation(self, number: int, generation: int) -> dict[str, Any]:
@@ -204,7 +205,7 @@ class Inspection:
         if members is None:
             fitness = run.metrics.fitness[generation]
             places = np.arange(len(fitness)) if projection.kind == "index" else np.full(len(fitness), np.nan)
-            points = np.stack([places, fitness], axis=1).astype(np.float32)
+            points = np.stack([places, drawn(fitness)], axis=1)
             return {"generation": generation, "size": len(fitness), "x": array(points[:, 0]), "y": array(points[:, 1]),
                     "fitness": array(fitness)}  # fmt: skip
         points = projection.points(members)
@@ -223,7 +224,7 @@ class Inspection:
 
     def _way(self, number: int) -> dict[str, Any]:
         survey = self._survey(number)
-        way = {name: np.array(getattr(survey, name), np.float32).reshape(-1, 2) for name in ("mean", "best")}
+        way = {name: np.array(getattr(survey, name), np.float64).reshape(-1, 2) for name in ("mean", "best")}
         return {name: {"x": array(points[:, 0]), "y": array(points[:, 1])} for name, points in way.items()}
 
     def _archive(self, number: int) -> dict[str, Any]:

@@ -17,12 +17,10 @@ from neuroevo.core.genome import Center, Genome
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import array
 from neuroevo.native.env_pool import EnvPool
-from neuroevo.runs.elites import newest_elite
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.phase import population_seeds
 
 _SHOWN_MUTATIONS = 5
-_LARGE_SCREENS = ("hard_maze", "gymnasium")  # which need no magnifying glass
 _POSITION = 2  # numbers of a behavior that is a position
 
 
@@ -93,7 +91,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
         UserError: There is no such member, it is not known any more, or it cannot be played here.
     """
     reader = run.to_play()
-    if reader.config.environment.family.accelerated:
+    if reader.config.environment.accelerated:
         raise UserError(
             f"{reader.config.env.name} is played on the accelerator: neuroevo render makes a page of its elite"
         )
@@ -111,8 +109,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
     steps = int(run.metrics.rows[member.generation]["max_episode_steps"])
     watched, note = Watched(), ""
     batch = reader.reference_batch()
-    elite = newest_elite(run.path, member.generation)[1]
-    player = Player("", genome, None if elite is None else elite.normalizer)
+    player = Player("", genome, reader.normalizer(member.generation))
     made: dict[str, Any] = {}
     try:
         rendered = render(
@@ -121,7 +118,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
             [seed],
             video,
             max_episode_steps=steps,
-            scale=1 if reader.config.environment.family.name in _LARGE_SCREENS else 2,
+            scale=reader.config.environment.screen_scale,
             captions=False,
             reference_batch=batch,
             on_progress=lambda episodes, step: on_step(step),

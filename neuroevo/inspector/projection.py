@@ -1,4 +1,4 @@
-"""Where the cloud of a population puts its members: positions, principal components of a memory, or scores."""
+"""The points at which the cloud of a population shows its members: behaviors, their components, or fitness."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuroevo.analysis.curves import drawn
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.runs.members import Members
 
 _SAMPLED_GENERATIONS, _SAMPLED_MEMBERS = 24, 256  # what the components and the ranges of the axes are taken of
 _MARGIN = 0.05  # of a range, on each side
-_POSITIONS = ("hard_maze", "mujoco")
+_EQUAL = 1e-9  # of the greater: what differs by less is drawn as equal, since a browser's numbers have 53 bits
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,15 @@ class Projection:
     """How members become points; the same for all generations, so that the cloud can be seen to move.
 
     Attributes:
-        kind: "position"; "track": fitness against x, where y is the same for all; "components"; "steps": fitness
-            against steps; or "index": fitness against the place in the population.
+        kind: "position": x and y; "measures": the two numbers of another behavior; "track": fitness against the first
+            or only number; "components"; "steps": fitness against steps; or "index": fitness against the place in the
+            population.
         titles: Of the axes x and y.
         low: Of the axes, float64 [2].
         high: Likewise.
         center: What components are taken of, float64 [B]; None of other kinds.
         axes: The components, float64 [B, 2]; None of other kinds.
+        measures: How many numbers a sample of a behavior has, for positions, measures and tracks.
     """
 
     kind: str
@@ -34,21 +37,21 @@ class Projection:
     high: np.ndarray
     center: np.ndarray | None = None
     axes: np.ndarray | None = None
+    measures: int = 2
 
     def points(self, members: Members) -> np.ndarray:
-        """Where members are, float32 [N, 2]; NaN where that is not known."""
+        """Return the points of members, float32 [N, 2], or float64 where one is fitness; NaN where they are unknown."""
         if self.kind == "steps":
-            return np.stack([members.steps, members.fitness], axis=1).astype(np.float32)
+            return np.stack([members.steps, drawn(members.fitness)], axis=1)
         if members.behaviors is None:
             return np.full((len(members), 2), np.nan, np.float32)
-        points = _place(members.behaviors, self.center, self.axes).astype(np.float32)
         if self.kind == "track":
-            points[:, 1] = members.fitness
-        return points
+            return np.stack([members.behaviors[:, -self.measures], drawn(members.fitness)], axis=1)
+        return _place(members.behaviors, self.center, self.axes).astype(np.float32)
 
 
 def project(run: InspectedRun) -> Projection:
-    """Chooses what the cloud of a run shows, and fits it.
+    """Choose what the cloud of a run shows, and fit it.
 
     Args:
         run: The run, as it is now.
@@ -62,7 +65,7 @@ def project(run: InspectedRun) -> Projection:
     )
     sample = [members for number in chosen if (members := run.read(number)) is not None]
     placed = [(_some(each.behaviors), _some(each.fitness)) for each in sample if each.behaviors is not None]
-    if placed and len({behaviors.shape[1] for behaviors, _ in placed}) == 1 and placed[0][0].shape[1] >= 2:
+    if placed and len({behaviors.shape[1] for behaviors, _ in placed}) == 1:
         behaviors, scores = (np.concatenate(each).astype(np.float64) for each in zip(*placed, strict=True))
         return _of_behaviors(run, behaviors, scores)
     if sample:
@@ -76,14 +79,18 @@ def project(run: InspectedRun) -> Projection:
 
 
 def _of_behaviors(run: InspectedRun, sample: np.ndarray, scores: np.ndarray) -> Projection:
-    """Of positions, of which a trajectory's last is taken, or of principal components."""
+    """Fit a projection of behaviors [P, B] with fitness [P]: of the last sample of a trajectory, or of components."""
     finite = np.isfinite(sample).all(axis=1)
     known = sample[finite] if finite.any() else np.zeros((1, sample.shape[1]))
-    if run.family in _POSITIONS or sample.shape[1] == 2:
-        places = _place(known, None, None)
-        if np.ptp(places[:, 1]) == 0 and len(places) == finite.sum() > 1:  # a robot on rails
-            return Projection("track", ("x", "fitness"), *_range(np.stack([places[:, 0], scores[finite]], axis=1)))
-        return Projection("position", ("x", "y"), *_range(places))
+    names = [each.name for each in run.config.environment.measures] if run.config is not None else []
+    names = names or {1: ["behavior"], 2: ["x", "y"]}.get(sample.shape[1], [])  # of a run that is not trusted
+    if len(names) in (1, 2):
+        places = known[:, -len(names) :]
+        if len(names) == 1 or (np.ptp(places[:, 1]) == 0 and len(places) == finite.sum() > 1):  # a robot on rails
+            track = np.stack([places[:, 0], scores[finite] if finite.any() else [0.0]], axis=1)
+            return Projection("track", (names[0], "fitness"), *_range(track), measures=len(names))
+        kind = "position" if names == ["x", "y"] else "measures"
+        return Projection(kind, (names[0], names[1]), *_range(places))
     center = known.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov((known - center).T))
     axes = vectors[:, ::-1][:, :2]
@@ -106,6 +113,8 @@ def _some(values: np.ndarray) -> np.ndarray:
 
 def _range(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Low and high of the axes, float64 [2] each, of points [P, 2]."""
+    points = drawn(points)
     low, high = points.min(axis=0), points.max(axis=0)
-    margin = np.where(high > low, (high - low) * _MARGIN, 1.0)
+    greater = np.maximum(abs(low), abs(high))
+    margin = np.where(high - low > greater * _EQUAL, (high - low) * _MARGIN, np.maximum(greater * _MARGIN, 1.0))
     return low - margin, high + margin

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
+import shutil
 import tempfile
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +19,12 @@ from neuroevo.core.errors import DiskError, EnvironmentFailure, NativeError, Use
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import plain
 from neuroevo.inspector.playing import Member, play
+from neuroevo.system.directory import Directory
 
 log = logging.getLogger("neuroevo")
 _KEPT = 200  # videos
+_FOLDER = "neuroevo-inspect-"  # what the names of folders of videos start with
+_NEW = 60.0  # seconds in which a folder has been locked
 Key = tuple[int, Member]
 
 
@@ -42,7 +50,11 @@ class Stage:
         self._thread = threading.Thread(target=self._work, name="stage", daemon=True)
 
     def __enter__(self) -> Stage:
-        self._folder = tempfile.TemporaryDirectory(prefix="neuroevo-inspect-")
+        _delete_abandoned()
+        self._folder = tempfile.TemporaryDirectory(prefix=_FOLDER)
+        self._lock = Directory(Path(self._folder.name))
+        with suppress(OSError):  # of a file system without locks, where nothing is deleted either
+            fcntl.flock(self._lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._thread.start()
         return self
 
@@ -52,6 +64,7 @@ class Stage:
             self._change.notify_all()
         self._thread.join()
         self._folder.cleanup()
+        self._lock.close()
 
     def state(self, run: int, member: Member) -> dict[str, Any]:
         """How it stands with a member, who is to play next if not yet; the newest wish comes first.
@@ -130,3 +143,14 @@ class Stage:
             log.exception("member %d of generation %d did not play", member.index, member.generation)
             return {"state": "failed", "error": f"{type(error).__name__}: {error}"}
         return {"state": "done", **plain(played), **({"file": name} if played["video"] else {})}
+
+
+def _delete_abandoned() -> None:
+    """Delete this user's folders of videos that no process has locked, as one that was killed has left them."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        with suppress(OSError):
+            found = path.lstat()
+            if found.st_uid == os.getuid() and time.time() - found.st_mtime > _NEW:
+                with Directory(path) as folder:
+                    fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path)

@@ -18,7 +18,7 @@ class Survey:
         run: Whose generations.
         projection: Where its members are.
         parents: Of each generation, int32 [N, 2], (-1, -1) without a parent; None of one that is not kept.
-        fitness: Of each generation, float32 [N]; None likewise.
+        fitness: Of each generation, float64 [N]; None likewise.
         mean: Where each population was on average, [x, y]; NaN where that is not known.
         best: Where the fittest of each was, likewise.
     """
@@ -51,6 +51,6 @@ class Survey:
             points = self.projection.points(members)
             known = points[np.isfinite(points).all(axis=1)]
             self.parents.append(members.parents.astype(np.int32))
-            self.fitness.append(members.fitness.astype(np.float32))
+            self.fitness.append(members.fitness)
             self.mean.append(known.mean(axis=0, dtype=np.float64) if len(known) else nowhere)
             self.best.append(points[int(members.fitness.argmax())].astype(np.float64))

@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroevo.core import env_spec
 from neuroevo.native.ffi import EnvSpec, indices, ref, shaped, sized, strings
-from neuroevo.native.library import call, core
+from neuroevo.native.library import call, core, require_family
 
 
 class EnvPool:
@@ -48,6 +48,7 @@ class EnvPool:
             NativeError: There is no such family or option.
         """
         self._handle, self._free = ctypes.c_void_p(), core().neuroevo_env_pool_free
+        require_family(env.family)
         options = strings(env.options)
         call("env_pool_make", env.family.encode(), options, len(options), slots, ref(self._handle))
         spec = EnvSpec()

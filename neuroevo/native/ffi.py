@@ -30,7 +30,7 @@ class ErrorKind(IntEnum):
 
 
 def error_of(kind: ErrorKind, words: str) -> NativeError:
-    """What to raise of an error of the core.
+    """Make the exception of an error of the core.
 
     Args:
         kind: What went wrong.
@@ -92,6 +92,7 @@ class Episodes(ctypes.Structure):
         ("chain_splits", c_void_p),
         ("chain_seeds", c_void_p),
         ("chain_scales", c_void_p),
+        ("chain_spreads", c_void_p),
         ("num_thetas", c_int64),
         ("thetas", c_void_p),
         ("theta_size", c_int64),
@@ -117,7 +118,7 @@ class Results(ctypes.Structure):
 
 
 def address(value: object) -> object:
-    """What is passed for an argument that points to something.
+    """Return what is passed for an argument that points to something.
 
     Called before the function, not by ctypes as from_param(): ctypes makes an ArgumentError of whatever is raised
     there, a Ctrl-C too.
@@ -142,6 +143,7 @@ CORE: Mapping[str, tuple] = {
     "last_error": (c_char_p,),
     "set_threads": (c_int, c_int32),
     "get_threads": (c_int,),
+    "free_bytes": (c_int64,),
     "busy_seconds": (c_double,),
     "trace_start": (c_int, c_int64),
     "trace_stop": (None,),
@@ -167,7 +169,7 @@ CORE: Mapping[str, tuple] = {
     "population_init": (c_int, *_SLOTS, Pointer, Pointer),
     "population_assign": (c_int, *_SLOTS, Pointer, Pointer, c_int64),
     "population_read": (c_int, *_SLOTS, Pointer, c_int64),
-    "population_perturb": (c_int, c_void_p, Pointer, Pointer, c_int64, Pointer, Pointer),
+    "population_perturb": (c_int, c_void_p, Pointer, Pointer, c_int64, Pointer, Pointer, Pointer),
     "population_forward": (c_int, *_SLOTS, Pointer, Pointer, Pointer),
     "population_clear_states": (c_int, *_SLOTS),
     "population_recurrent": (c_int, c_void_p, Pointer),
@@ -181,7 +183,7 @@ CORE: Mapping[str, tuple] = {
     "rollout_close": (c_int, c_void_p),
     "rollout_wait_for_end": (c_int, c_void_p, c_int64, Pointer),
     "rollout_free": (None, c_void_p),
-    "noise_sum": (c_int, Pointer, Pointer, c_int64, c_int64, c_int64, Pointer),
+    "noise_sum": (c_int, Pointer, Pointer, c_int64, c_int64, c_int64, c_int32, Pointer),
     "population_make_low_rank": (c_int, c_char_p, Pointer, c_int64, c_int64, c_int64, c_int32, Pointer),
     "low_rank_sum": (c_int, c_char_p, c_int32, Pointer, Pointer, c_int64, c_int64, Pointer),
     "vector_make": (c_int, c_char_p, Pointer, c_int64, c_int64, c_char_p, c_int64, c_int32, Pointer),
@@ -237,7 +239,7 @@ def indices(name: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
 
 
 def shaped(name: str, values: Sequence | np.ndarray, dtype: np.dtype | type, shape: tuple[int, ...]) -> np.ndarray:
-    """The values as an array.
+    """Return the values as an array.
 
     Args:
         name: What to call them in an error.
@@ -258,7 +260,7 @@ def shaped(name: str, values: Sequence | np.ndarray, dtype: np.dtype | type, sha
 
 
 def sized(rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """An array and its length, two arguments that go together.
+    """Return an array and its length, two arguments that go together.
 
     Args:
         rows: [K, ...].

@@ -10,6 +10,7 @@ import ctypes
 import functools
 import json
 import os
+import struct
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from neuroevo.core.bounds import MAX_THREADS
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import NativeError, UserError
 from neuroevo.core.problems import did_you_mean
 from neuroevo.native import cpu, ffi
 from neuroevo.native.ffi import ErrorKind, error_of
@@ -94,17 +95,48 @@ def core() -> ctypes.CDLL:
     Raises:
         FileNotFoundError: The core is not built.
     """
-    library = ffi.bind(ctypes.CDLL(str(library_path("libneuroevo_core.so"))), ffi.CORE)
+    library = ffi.bind(_load(library_path("libneuroevo_core.so")), ffi.CORE)
     for family in str(build_info().get("families", "")).split():
         name = f"libneuroevo_{family}.so"
         if path := _find(name):
             try:
                 if family == "mujoco":
                     _load_mujoco()
-                ctypes.CDLL(str(path))
+                _load(path)
             except OSError as error:
                 warnings.warn(f"{name} cannot be loaded ({error}); `make build` makes it anew", stacklevel=2)
     return library
+
+
+def require_family(family: str) -> None:
+    """Check that the library of a family is loaded.
+
+    Args:
+        family: The family's name in the native code; one that was not built is left to that.
+
+    Raises:
+        FileNotFoundError: The library was built and is gone.
+        NativeError: It cannot be loaded.
+    """
+    core()
+    if family not in str(build_info().get("families", "")).split():
+        return
+    path = library_path(f"libneuroevo_{family}.so")
+    try:
+        _load(path)
+    except OSError as error:
+        raise NativeError(f"{path.name} cannot be loaded ({error}); `make build` makes it anew") from None
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    """Loads a library. OSError: it cannot be loaded, or is cut off, of which the process would die."""
+    with path.open("rb") as file:
+        header = file.read(64)
+    if header.startswith(b"\x7fELF\2") and len(header) == 64:  # the table of sections is its end
+        (begin,), (size, count) = struct.unpack_from("<Q", header, 40), struct.unpack_from("<HH", header, 58)
+        if (end := begin + size * count) > path.stat().st_size:
+            raise OSError(f"{path} has {path.stat().st_size:,} bytes, expected {end:,}")
+    return ctypes.CDLL(str(path))
 
 
 def _load_mujoco() -> None:
@@ -164,7 +196,7 @@ def load_cuda(path: Path) -> ctypes.CDLL:
     Raises:
         OSError: It cannot be loaded.
     """
-    return ffi.bind(ctypes.CDLL(str(path)), ffi.CUDA)
+    return ffi.bind(_load(path), ffi.CUDA)
 
 
 @functools.cache
@@ -182,6 +214,11 @@ def gpu() -> Gpu:
     if why_not is not None:
         return Gpu(why_not.decode())
     return Gpu("", library.neuroevo_cuda_name().decode())
+
+
+def free_bytes() -> int:
+    """Return the bytes of memory that this process may still use, by the machine and by its control groups."""
+    return core().neuroevo_free_bytes()
 
 
 def gpu_free_bytes() -> int:
@@ -256,7 +293,7 @@ def end_stuck_environments(seconds: float) -> None:
 
 @functools.cache
 def _gymnasium(path: Path) -> ctypes.CDLL:
-    return ffi.bind(ctypes.CDLL(str(path)), ffi.GYMNASIUM)
+    return ffi.bind(_load(path), ffi.GYMNASIUM)
 
 
 def build_info() -> dict[str, object]:

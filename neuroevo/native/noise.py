@@ -1,7 +1,8 @@
-"""Weighted sums of noise, the gradient of evolution strategies, computed by the native core from seeds.
+"""Weighted sums of noise, the gradients of evolution strategies, computed by the native core from seeds.
 
 Salimans et al. 2017 (https://arxiv.org/abs/1703.03864) sum the noise vectors of a generation, weighted by shaped
-returns. Each vector is a pure function of its seed, so only seeds and weights are stored or sent.
+returns; SNES (Schaul et al. 2011, https://doi.org/10.1145/2001576.2001692) also sums what each value says of its
+variance. Each vector is a pure function of its seed, so only seeds and weights are stored or sent.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroevo.core.errors import NativeError
-from neuroevo.native.library import call, cuda, get_threads
+from neuroevo.native.library import call, core, cuda, get_threads
 
 # How much one native call computes, since nothing can interrupt it: the number of noise values, which take about a
 # tenth of a second (on the CPU, per thread), and the least number of positions, however many seeds there are.
@@ -21,9 +22,14 @@ _PRODUCTS, _LEAST_SEEDS = 1 << 29, 32
 
 
 def noise_sum(
-    seeds: Sequence[int], weights: Sequence[float] | np.ndarray, dimension: int, *, device: str = "cpu"
+    seeds: Sequence[int],
+    weights: Sequence[float] | np.ndarray,
+    dimension: int,
+    *,
+    device: str = "cpu",
+    squared: bool = False,
 ) -> np.ndarray:
-    """Computes the sum of weights[i] * noise(seeds[i]), with bit for bit the noise that Population.perturb adds.
+    """Compute the sum of weights[i] * noise(seeds[i]), with bit for bit the noise that Population.perturb adds.
 
     Products are exact. They are added in float64 in the order of the list, and the sum is rounded to float32: the bits
     depend on neither the number of threads nor the instruction set nor the device. Terms of weight 0 cost nothing. The
@@ -35,6 +41,7 @@ def noise_sum(
             returns.
         dimension: Length of the noise vectors, D.
         device: "cpu", with the threads of native.library.set_threads, or "gpu".
+        squared: Sum weights[i] * (noise(seeds[i])**2 - 1) instead, whose terms noise**2 - 1 are rounded to float32.
 
     Returns:
         The sum, float32 [D].
@@ -43,23 +50,25 @@ def noise_sum(
         ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension or device is invalid.
         NativeError: The GPU cannot be used.
     """
-    noise_seeds = _checked_seeds(seeds)
-    factors = _checked_weights(weights, noise_seeds.shape)
-    if dimension < 0:
-        raise ValueError(f"dimension is {dimension}, expected 0 or more")
+    noise_seeds, factors = _checked_terms(seeds, weights, dimension)
     if device not in _PIECES:
         raise ValueError(f"device is '{device}', expected cpu or gpu")
+    library = cuda() if device == "gpu" else core()
+    if library is None:
+        raise NativeError("the native libraries were built without the GPU backend")
+    function = "cuda_noise_sum" if device == "gpu" else "noise_sum"
     out = np.empty(dimension, np.float32)
     piece = _piece(np.count_nonzero(factors), device)
     for begin in range(0, dimension, piece):
-        _add_up(noise_seeds, factors, begin, out[begin : begin + piece], device)
+        part = out[begin : begin + piece]
+        call(function, noise_seeds, factors, len(factors), begin, len(part), squared, part, library=library)
     return out
 
 
 def low_rank_noise_sum(
     network: str, rank: int, seeds: Sequence[int], weights: Sequence[float] | np.ndarray, dimension: int
 ) -> np.ndarray:
-    """Computes the sum of weights[i] * the noise of rank `rank` that Population.perturb gives members of seeds[i].
+    """Compute the sum of weights[i] * the noise of rank `rank` that Population.perturb gives members of seeds[i].
 
     Of a matrix of the network it is the sum of weights[i] / sqrt(rank) * A_i B_i^T, computed as one product of matrices
     over all seeds, on the CPU. Products are added in float64 in the order of the list, and the sum is rounded to
@@ -80,10 +89,7 @@ def low_rank_noise_sum(
         ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension is negative.
         NativeError: The network or the rank is not possible, or it has another dimension.
     """
-    noise_seeds = _checked_seeds(seeds)
-    factors = _checked_weights(weights, noise_seeds.shape)
-    if dimension < 0:
-        raise ValueError(f"dimension is {dimension}, expected 0 or more")
+    noise_seeds, factors = _checked_terms(seeds, weights, dimension)
     sums = np.zeros(dimension, np.float64)
     piece = max(_PRODUCTS // (max(dimension, 1) * max(rank, 1)), _LEAST_SEEDS) * get_threads()
     for begin in range(0, max(len(factors), 1), piece):
@@ -95,38 +101,24 @@ def low_rank_noise_sum(
 
 
 def _piece(terms: int, device: str) -> int:
-    """Returns the positions for one native call; they are independent of each other, so no bit depends on the split."""
+    """Return the positions for one native call; they are independent of each other, so no bit depends on the split."""
     numbers, least = _PIECES[device]
     return max(numbers // max(terms, 1), least) * (get_threads() if device == "cpu" else 1)
 
 
-def _add_up(seeds: np.ndarray, weights: np.ndarray, begin: int, out: np.ndarray, device: str) -> None:
-    """Writes the sums at positions begin ... of one piece into out, a contiguous view."""
-    sizes = len(seeds), begin, len(out)
-    if device != "gpu":
-        call("noise_sum", seeds, weights, *sizes, out)
-        return
-    library = cuda()
-    if library is None:
-        raise NativeError("the native libraries were built without the GPU backend")
-    call("cuda_noise_sum", seeds, weights, *sizes, out, library=library)
-
-
-def _checked_seeds(seeds: Sequence[int]) -> np.ndarray:
-    """Returns the seeds as uint64 [N]. ValueError: the shape is another one."""
-    noise_seeds = np.ascontiguousarray(seeds, np.uint64)
+def _checked_terms(
+    seeds: Sequence[int], weights: Sequence[float] | np.ndarray, dimension: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return seeds and weights as uint64 and float32 [N]. ValueError: a shape, a weight or the dimension is wrong."""
+    noise_seeds, given = np.ascontiguousarray(seeds, np.uint64), np.asarray(weights, np.float64)
     if noise_seeds.ndim != 1:
         raise ValueError(f"seeds has shape {list(noise_seeds.shape)}, expected [N]")
-    return noise_seeds
-
-
-def _checked_weights(values: Sequence[float] | np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Returns the weights as float32 [N]. ValueError: the shape is another one, or a weight is not finite."""
-    given = np.asarray(values, np.float64)
-    if given.shape != shape:
-        raise ValueError(f"weights has shape {list(given.shape)}, expected {list(shape)} as seeds")
+    if given.shape != noise_seeds.shape:
+        raise ValueError(f"weights has shape {list(given.shape)}, expected {list(noise_seeds.shape)} as seeds")
     with np.errstate(over="ignore"):
-        weights = np.ascontiguousarray(given, np.float32)
-    for i in np.flatnonzero(~np.isfinite(weights))[:1]:
+        factors = np.ascontiguousarray(given, np.float32)
+    for i in np.flatnonzero(~np.isfinite(factors))[:1]:
         raise ValueError(f"weight {i} is {given[i]}, expected a number that is finite in 32 bits")
-    return weights
+    if dimension < 0:
+        raise ValueError(f"dimension is {dimension}, expected 0 or more")
+    return noise_seeds, factors

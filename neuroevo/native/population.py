@@ -42,7 +42,7 @@ class Population:
         float_rows: int | None = None,
         kind: Kind = GAUSSIAN,
     ):
-        """Makes the rows, which hold nothing yet.
+        """Make the rows, which hold nothing yet.
 
         Args:
             networks: Layer lists in text form.
@@ -93,7 +93,7 @@ class Population:
         return dimension.value
 
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
-        """Puts initial weights into rows.
+        """Put initial weights into rows.
 
         Args:
             rows: [K].
@@ -106,7 +106,7 @@ class Population:
         call("population_init", self._handle, *sized(rows), networks, seeds)
 
     def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
-        """Puts given weights into rows.
+        """Put given weights into rows.
 
         Args:
             rows: [K].
@@ -119,7 +119,7 @@ class Population:
         call("population_assign", self._handle, *sized(rows), networks, thetas, thetas.shape[1])
 
     def read(self, rows: Ints) -> np.ndarray:
-        """The weights of rows.
+        """Return the weights of rows.
 
         Args:
             rows: [K]. A member's weights are its center's and the products of its factors, rounded; forward computes
@@ -133,20 +133,26 @@ class Population:
         call("population_read", self._handle, *sized(rows), out, out.shape[1])
         return out
 
-    def perturb(self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray) -> None:
-        """In order: theta of dst = theta of src + scale * noise(seed).
+    def perturb(
+        self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray, spreads: Ints | None = None
+    ) -> None:
+        """Add noise, in order: theta of dst = theta of src + scale * spread * noise(seed).
 
         Args:
             dst: Rows [K]; if they are members, with noise of their rank.
             src: Rows [K]; of members the centers, which must stay as they are as long as the members are used.
             seeds: [K].
             scales: [K].
+            spreads: Rows [K] of float32 weights that multiply the scale, weight by weight, each product rounded to
+                float32; no entry writes them, and members have none. -1 stands for ones; None: all are -1.
         """
         dst = indices("dst", dst)
         src = shaped("src", src, np.int64, dst.shape)
         seeds = shaped("seeds", seeds, np.uint64, dst.shape)
         scales = shaped("scales", scales, np.float32, dst.shape)
-        call("population_perturb", self._handle, dst, src, len(dst), seeds, scales)
+        if spreads is not None:
+            spreads = shaped("spreads", spreads, np.int64, dst.shape)
+        call("population_perturb", self._handle, dst, src, len(dst), seeds, scales, spreads)
 
     def set_reference(self, observations: np.ndarray) -> None:
         """Says what vbn layers take their statistics of, once.
@@ -166,7 +172,7 @@ class Population:
         call("population_set_reference", self._handle, *sized(observations))
 
     def prepare(self, rows: Ints) -> None:
-        """Makes the statistics of rows' vbn layers: after each time that a row was filled, before it is played.
+        """Make the statistics of rows' vbn layers: after each time that a row was filled, before it is played.
 
         Args:
             rows: [K].
@@ -189,7 +195,7 @@ class Population:
         return out
 
     def clear_states(self, states: Ints) -> None:
-        """Makes recurrent networks forget what they have seen, as they must when an episode begins.
+        """Make recurrent networks forget what they have seen, as they must when an episode begins.
 
         Args:
             states: Numbers of states, [K].
@@ -197,7 +203,7 @@ class Population:
         call("population_clear_states", self._handle, *sized(indices("states", states)))
 
     def forward(self, rows: Ints, observations: np.ndarray, outputs: int, states: Ints | None = None) -> np.ndarray:
-        """What the rows' networks make of observations.
+        """Return what the rows' networks make of observations.
 
         Args:
             rows: [K].

@@ -25,6 +25,9 @@ _WAIT_SECONDS = 0.05  # how long run_episodes() waits without a look at signals
 class Rollout:
     """Lanes of slots that play what is submitted, until close(). Several threads may use it.
 
+    It keeps the native environments and networks as long as it lives. In a child process of fork() it has no lanes:
+    close() returns, and the other methods raise NativeError.
+
     Attributes:
         total_steps: Steps of all lanes so far, unfinished episodes included; as of the last results().
     """
@@ -43,7 +46,7 @@ class Rollout:
             NativeError: These do not fit each other.
         """
         self._handle, self._free = ctypes.c_void_p(), core().neuroevo_rollout_free
-        self._pool, self._population = pool, population  # which must live as long
+        self._pool = pool
         call("rollout_start", pool.handle, population.handle, lanes, slots, first_row, ref(self._handle))
         self.total_steps = 0
 
@@ -65,7 +68,7 @@ class Rollout:
         call("rollout_submit", self._handle, ref(submission.for_c()), priority)
 
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
-        """The results of the episodes that have ended since the last call.
+        """Return the episodes that have ended since the last call, each to one of the threads that ask.
 
         Waits until there are `count` of them or the time is over; no signal is handled meanwhile.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Genome, LowRank, Mutation
+from neuroevo.core.genome import Genome, LowRank, Mutation, Scaled
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.ffi import Episodes, shaped
 from neuroevo.native.weights import root_seed, thetas_of
@@ -36,6 +36,7 @@ class Submission:
         chain_splits: int64 [G + 1], ascending from 0 to M: where each genome's mutations begin and end.
         chain_seeds: int64 [M].
         chain_scales: float32 [M].
+        chain_spreads: int64 [M], a row of the population that multiplies the scale weight by weight, or -1.
         thetas: float32 [V, max D], zeros after the D of a smaller network.
     """
 
@@ -52,6 +53,7 @@ class Submission:
     chain_splits: np.ndarray
     chain_seeds: np.ndarray
     chain_scales: np.ndarray
+    chain_spreads: np.ndarray
     thetas: np.ndarray
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -90,6 +92,18 @@ def _from_its_root(genome: Genome) -> Source:
     return None, genome.mutations
 
 
+def no_spread(mutation: Mutation, network: int) -> int:
+    """Return -1: a mutation has no spread. UserError: it is scaled.
+
+    Args:
+        mutation: The mutation.
+        network: Index of the mutated network.
+    """
+    if isinstance(mutation.kind, Scaled):
+        raise UserError("a scaled mutation has no row of its spread, expected an evaluator to bring it")
+    return -1
+
+
 def pack(
     episodes: Sequence[Episode],
     *,
@@ -98,6 +112,7 @@ def pack(
     first_id: int = 0,
     source: Callable[[Genome], Source] = _from_its_root,
     normalizers: Mapping[Normalizer | None, int] | None = None,
+    spread_row: Callable[[Mutation, int], int] = no_spread,
 ) -> Submission:
     """Episodes as arrays. Those of equal genomes share one.
 
@@ -109,6 +124,7 @@ def pack(
             genomes, so that no two have the same.
         source: Where the weights of a genome come from; by default from its root, by all its mutations.
         normalizers: Numbers in the env pool of those that the episodes have; None: they have none.
+        spread_row: Returns the row of a mutation's spread for a network, or -1 if the mutation is not scaled.
 
     Raises:
         UserError: A genome's center does not fit its network, or a mutation of low rank has no row to start from.
@@ -121,7 +137,7 @@ def pack(
             raise UserError(f"a mutation of rank {chain[-1].kind.rank} has no row of its parent to start from")
     dense = [genome if row is None else None for genome, (row, _) in zip(places, sources, strict=True)]
     genome_thetas, thetas = thetas_of(dense, dimensions)
-    mutations = [mutation for _, chain in sources for mutation in chain]
+    mutations = [(genome.network, each) for genome, (_, chain) in zip(places, sources, strict=True) for each in chain]
     first_genome = first_id + len(episodes)
     return Submission(
         episode_ids=np.arange(first_id, first_genome, dtype=np.int64),
@@ -135,8 +151,9 @@ def pack(
         genome_seeds=_int64([root_seed(genome) for genome in places]),
         genome_thetas=genome_thetas,
         chain_splits=np.cumsum([0, *(len(chain) for _, chain in sources)], dtype=np.int64),
-        chain_seeds=_int64([mutation.seed for mutation in mutations]),
-        chain_scales=np.array([mutation.scale for mutation in mutations], np.float32),
+        chain_seeds=_int64([mutation.seed for _, mutation in mutations]),
+        chain_scales=np.array([mutation.scale for _, mutation in mutations], np.float32),
+        chain_spreads=_int64([spread_row(mutation, network) for network, mutation in mutations]),
         thetas=thetas,
     )
 

@@ -10,7 +10,7 @@ from gymnasium.error import InvalidAction
 
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.native.ffi import ErrorKind, error_of, ref, strings
-from neuroevo.native.library import call, core
+from neuroevo.native.library import call, core, require_family
 
 
 class _Spec(ctypes.Structure):
@@ -46,6 +46,9 @@ class _Output(ctypes.Structure):
 class VectorCore:
     """N environments that are reset and stepped together. Arrays must have the dtypes and shapes given here, unchecked.
 
+    One call at a time: another thread's meanwhile raises ValueError. free() during a call frees the environments when
+    that call ends; in a child process of fork() it does nothing, and the other methods raise ValueError.
+
     Calls raise ValueError, InvalidAction for an action out of range, EnvironmentFailure where an environment broke, and
     NativeError for the rest.
 
@@ -80,6 +83,7 @@ class VectorCore:
             threads: Of a pool of its own; 0: the process's.
         """
         self._handle = ctypes.c_void_p()
+        require_family(env.family)
         options = strings(env.options)
         sizes = len(options), num_envs
         limits = max_steps, threads
@@ -118,8 +122,7 @@ class VectorCore:
             seeds: uint64 [N].
             observations: [N, *observation_shape], written.
         """
-        self._output.observations = observations.ctypes.data
-        _call("reset", self._handle, mask, seeded, seeds, ref(self._output))
+        _call("reset", self._handle, mask, seeded, seeds, ref(self._output_with(observations)))
 
     def step(self, actions: np.ndarray, observations: np.ndarray) -> None:
         """Steps.
@@ -128,8 +131,13 @@ class VectorCore:
             actions: int64 [N] or float32 [N, num_actions].
             observations: [N, *observation_shape], written.
         """
-        self._output.observations = observations.ctypes.data
-        _call("step", self._handle, actions, ref(self._output))
+        _call("step", self._handle, actions, ref(self._output_with(observations)))
+
+    def _output_with(self, observations: np.ndarray) -> _Output:
+        """Of one call alone: another thread's call, which is refused, must not change where this one writes."""
+        output = _Output.from_buffer_copy(self._output)
+        output.observations = observations.ctypes.data
+        return output
 
     def render(self) -> np.ndarray:
         """The current screens, uint8 [N, *render_shape]."""

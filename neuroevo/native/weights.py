@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation, Scaled
 from neuroevo.native.noise import low_rank_noise_sum, noise_sum
 from neuroevo.native.population import Population
 
@@ -20,13 +21,13 @@ class NativeWeights:
     """
 
     def __init__(self, networks: Sequence[str], device: str = "cpu"):
-        """Makes one row.
+        """Make rows for one genome at a time.
 
         Args:
             networks: Layer lists in text form.
             device: Where noise is added up, "cpu" or "gpu", with the same bits; that of low rank always on the CPU.
         """
-        self._population = Population(networks, rows=1)
+        self._population = Population(networks, rows=2)  # weights, and the spread of a mutation
         self._networks, self._device = networks, device
         self.dimensions: Sequence[int] = self._population.dimensions
 
@@ -51,9 +52,15 @@ class NativeWeights:
             population.assign([0], [network], thetas)
         else:
             population.init([0], [network], [genome.root])
-        mutations = genome.mutations
-        seeds, scales = [each.seed for each in mutations], [each.scale for each in mutations]
-        population.perturb([0] * len(seeds), [0] * len(seeds), seeds, scales)
+        for kind, alike in groupby(genome.mutations, key=lambda each: each.kind):
+            mutations = list(alike)
+            seeds, scales = [each.seed for each in mutations], [each.scale for each in mutations]
+            spreads = None
+            if isinstance(kind, Scaled):
+                _, thetas = thetas_of([Genome(kind.spread, network)], self.dimensions)
+                population.assign([1], [network], thetas)
+                spreads = [1] * len(seeds)
+            population.perturb([0] * len(seeds), [0] * len(seeds), seeds, scales, spreads)
         return population.read([0])[0, : self.dimensions[network]]
 
     def _theta_of_member(self, genome: Genome, mutation: Mutation) -> np.ndarray:
@@ -66,7 +73,12 @@ class NativeWeights:
         return population.read([1])[0, : self.dimensions[network]]
 
     def noise_sum(
-        self, seeds: Sequence[int], factors: Sequence[float] | np.ndarray, network: int = 0, kind: Kind = GAUSSIAN
+        self,
+        seeds: Sequence[int],
+        factors: Sequence[float] | np.ndarray,
+        network: int = 0,
+        kind: Kind = GAUSSIAN,
+        squared: bool = False,
     ) -> np.ndarray:
         """Return the sum of factors[i] * noise(seeds[i]), as the protocol Weights documents it.
 
@@ -75,14 +87,20 @@ class NativeWeights:
             factors: [N].
             network: Index of the network that is mutated.
             kind: Of the noise.
+            squared: Whether to sum noise**2 - 1 instead.
 
         Returns:
             float32 [D].
+
+        Raises:
+            ValueError: Squares of noise of low rank are not supported.
         """
         dimension = self.dimensions[network]
         if isinstance(kind, LowRank):
+            if squared:
+                raise ValueError(f"squared is True with noise of rank {kind.rank}, expected Gaussian or scaled noise")
             return low_rank_noise_sum(self._networks[network], kind.rank, seeds, factors, dimension)
-        return noise_sum(seeds, factors, dimension, device=self._device)
+        return noise_sum(seeds, factors, dimension, device=self._device, squared=squared)
 
 
 def root_seed(genome: Genome) -> int:

@@ -65,8 +65,10 @@ class EnginePopulation(Protocol):
     def read(self, rows: Ints) -> np.ndarray:
         """The weights of rows [K], float32 [K, max D]."""
 
-    def perturb(self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray) -> None:
-        """In order: theta of dst = theta of src + scale * noise(seed); all [K]."""
+    def perturb(
+        self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray, spreads: Ints | None = None
+    ) -> None:
+        """Add noise, in order: theta of dst = theta of src + scale * spread * noise(seed); all [K]."""
 
     def set_reference(self, observations: np.ndarray) -> None:
         """Says what vbn layers take their statistics of, once; [B, ...]."""

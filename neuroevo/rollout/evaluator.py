@@ -1,8 +1,14 @@
-"""The evaluator of this machine: hands episodes to a pipeline and waits for their outcomes."""
+"""The evaluator of this machine: lanes of slots that play episodes, with environments, a population and a queue.
+
+Each lane has a thread of its own that steps its slots until the queue is closed, in the native core or as a TensorFlow
+graph (engine.py). While one lane's networks are evaluated, the other lanes' emulators run: all lanes share one pool of
+worker threads.
+"""
 
 from __future__ import annotations
 
 import atexit
+import functools
 import math
 import time
 from collections import Counter
@@ -16,25 +22,23 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation, Scaled
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.core.problems import ConfigError
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
 from neuroevo.native import library
 from neuroevo.native.submission import pack
 from neuroevo.native.weights import NativeWeights, vector_of
-from neuroevo.networks.network import Network, check, named
-from neuroevo.rollout.engine import make_engine
-from neuroevo.rollout.pipeline import Pipeline
-from neuroevo.rollout.row_cache import RowCache, needed_rows
+from neuroevo.networks.architectures import network_text
+from neuroevo.networks.network import Network, named
+from neuroevo.rollout.engine import Engine, EnginePool, EnginePopulation, EngineRollout, make_engine
+from neuroevo.rollout.layout import default_layout, default_parent_rows
+from neuroevo.rollout.parts import check_networks, check_reference, done, make_pool
+from neuroevo.rollout.reference_batch import draw_reference_batch
+from neuroevo.rollout.row_cache import Fill, RowCache, needed_rows
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
-_GPU_LANES = 3
-_GPU_SLOTS_A_THREAD = 4
-_LIGHT_SLOTS = 16
-_MEMBER_SLOTS = 32
-_LARGEST_ROW_BYTES = 30e6  # float32 mlp on Atari, the largest network here as it comes; LargeModel has 16e6
+_PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
 
 
 class LocalEvaluator(Closing):
@@ -64,6 +68,8 @@ class LocalEvaluator(Closing):
         device: Where networks are evaluated, "cpu" or "gpu".
         behavior_size: How many numbers are recorded of an episode.
         behavior_dtype: Their NumPy dtype.
+        dimensions: D of each network.
+        parent_rows: How many genomes are cached.
         network_texts: The networks as the layer lists that the native core reads.
 
     Raises:
@@ -83,7 +89,7 @@ class LocalEvaluator(Closing):
         cache_megabytes: int = 600,
         device: str = "auto",
         backend: str | None = None,
-        engine: str = "auto",
+        engine: str | Engine = "auto",
         behavior: Behavior | None = None,
         kind: Kind = GAUSSIAN,
         reference_batch: np.ndarray | None = None,
@@ -91,7 +97,7 @@ class LocalEvaluator(Closing):
         self.device = library.choose_device(device)
         environment = env if isinstance(env, Environment) else registry.find(env, env_options)
         networks = [named(each) for each in ([network] if isinstance(network, (str, Network)) else network)]
-        _check(networks, environment)
+        dtype = check_networks(networks, environment, kind)
         for what, value in (("threads", threads), ("lanes", lanes), ("slots", slots), ("parent_rows", parent_rows)):
             if value is not None and value < 1:
                 raise UserError(f"{what} is {value}, expected at least 1")
@@ -99,36 +105,44 @@ class LocalEvaluator(Closing):
             library.set_threads(threads)
         self.threads = library.get_threads()
         light = environment.image_observations is False  # numbers are observed: networks are small, steps short
-        default_lanes, default_slots = default_layout(
-            self.threads, self.device, light, members=isinstance(kind, LowRank)
-        )
+        members = isinstance(kind, LowRank)
+        default_lanes, default_slots = default_layout(self.threads, self.device, light, members)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
-        self._pipeline = Pipeline(
-            environment.spec,
-            networks,
-            lanes=self.lanes,
-            slots=self.slots,
-            parent_rows=parent_rows,
-            cache_megabytes=cache_megabytes,
-            backend=backend or library.BACKENDS[self.device],
-            engine=make_engine(engine, self.device, self.lanes),
-            behavior=behavior,
-            kind=kind,
-            reference_batch=reference_batch,
-        )
+        chosen = make_engine(engine, self.device, self.lanes) if isinstance(engine, str) else engine
+        pool = make_pool(chosen, environment.spec, self.lanes * self.slots, networks, behavior)
+        self.observation_size = math.prod(pool.observation_shape)
+        self.num_actions, self.frame_skip = pool.num_actions, pool.frame_skip
+        self.behavior_size, self.behavior_dtype = pool.behavior_size, pool.behavior_dtype
+        seen = np.dtype(np.uint8 if pool.observation_dtype == np.uint8 else np.float32)  # by the networks
+        layers = [
+            functools.partial(each.lines, continuous_actions=pool.action_dtype == np.float32) for each in networks
+        ]
+        self.network_texts = [
+            network_text(each, seen.name, pool.observation_shape, pool.num_actions) for each in layers
+        ]
+        self._prepares = any(each.needs_reference for each in networks)
+        if self._prepares:
+            drawn = draw_reference_batch(environment.spec, 0) if reference_batch is None else reference_batch
+            reference_batch = check_reference(drawn, seen, pool.observation_shape)
+        on_device = backend or library.BACKENDS[self.device]
+        make = functools.partial(chosen.make_population, self.network_texts, backend=on_device, dtype=dtype)
+        self.dimensions = done("the population", lambda: make(1)).dimensions
+        self.dimension = max(self.dimensions)
+        self.parent_rows = parent_rows or default_parent_rows(self.dimension, dtype, cache_megabytes)
+        # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
+        rows = self.parent_rows + self.lanes * self.slots
+        population = done("the population", lambda: make(rows, float_rows=self.parent_rows, kind=kind))
+        if self._prepares and reference_batch is not None:
+            population.set_reference(reference_batch)
         self._kind = kind
-        self.weights = NativeWeights(self._pipeline.network_texts, self.device)
-        self.dimension = max(self._pipeline.dimensions)
-        self.num_actions = self._pipeline.num_actions
-        self.frame_skip = self._pipeline.frame_skip
-        self.behavior_size, self.behavior_dtype = self._pipeline.behavior_size, self._pipeline.behavior_dtype
-        self.network_texts = self._pipeline.network_texts
-        self.observation_size = math.prod(self._pipeline.observation_shape)
-        self._parents = RowCache(self._pipeline.parent_rows)
+        self.weights = NativeWeights(self.network_texts, self.device)
+        self._parents = RowCache(self.parent_rows)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = self._next_normalizer = 0
-        self._busy_before = library.busy_seconds()
-        self._pipeline.start()
+        self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
+        self._steps = 0
+        rollout = chosen.start(pool, population, self.lanes, self.slots, first_row=self.parent_rows)
+        self._parts: tuple[EnginePool, EnginePopulation, EngineRollout] | None = (pool, population, rollout)
         atexit.register(self.close)
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
@@ -183,7 +197,9 @@ class LocalEvaluator(Closing):
         Returns:
             What has come of each batch that has something new; ids are indices in the batch.
         """
-        results, new = self._pipeline.results(count, seconds), []
+        pool, _, rollout = self._open()
+        results, new = rollout.results(count, seconds), []
+        self._steps = rollout.total_steps
         for first, playing in list(self._playing.items()):
             batch = playing.batch
             own = results.of(first, len(batch.steps))
@@ -191,62 +207,108 @@ class LocalEvaluator(Closing):
                 batch.book(own)
                 new.append((batch, own))
             if not batch.left:
-                self._pipeline.drop_normalizers(playing.normalizers)
+                pool.drop_normalizers(playing.normalizers)
                 del self._playing[first]
         return new
 
     def work(self) -> Work:
         """What has been done so far."""
-        return Work(self._pipeline.total_steps, library.busy_seconds() - self._busy_before, self.threads)
+        seconds = time.perf_counter() - self._began
+        return Work(self._steps, library.busy_seconds() - self._busy_before, self.threads * seconds)
 
     def close(self) -> None:
         """Stops the lanes and frees the environments and the population. May be called more than once."""
         atexit.unregister(self.close)
-        self._pipeline.close()
+        parts, self._parts = self._parts, None
+        if parts is not None:
+            parts[2].close()
+
+    def _open(self) -> tuple[EnginePool, EnginePopulation, EngineRollout]:
+        """Return environments, population and lanes. RuntimeError: close() was called."""
+        if self._parts is None:
+            raise RuntimeError("the evaluator is closed: it plays nothing after close() or a failure")
+        return self._parts
 
     def _submit(
         self, batch: Batch, episodes: Sequence[Episode], priority: int, parents: Iterable[Genome] | None
     ) -> None:
+        _, population, rollout = self._open()
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
         needed = needed_rows(genomes, self._kind)
-        self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)])
+        self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)], genomes)
         sources = {genome: self._parents.source(genome) for genome in genomes}
         if any(self._parents.row(genome) is None for genome in needed):
-            have = self._pipeline.parent_rows
             raise UserError(
-                f"{len(needed)} genomes need one of the {have} parent rows each, expected fewer beside those at play"
+                f"{len(needed)} genomes need one of the {self.parent_rows} parent rows each, expected fewer beside "
+                "those at play"
             )
-        self._pipeline.prepare_rows([row for row, chain in sources.values() if row is not None and not chain])
+        if self._prepares:  # rows that are played in place
+            population.prepare([row for row, mutations in sources.values() if row is not None and not mutations])
         normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
         submission = pack(
             episodes,
             frame_skip=self.frame_skip,
-            dimensions=self._pipeline.dimensions,
+            dimensions=self.dimensions,
             first_id=self._next_id,
             source=sources.__getitem__,
             normalizers=normalizers,
+            spread_row=self._spread_row,
         )
         rows = {row for row, _ in sources.values() if row is not None}
+        rows |= {int(row) for row in submission.chain_spreads if row >= 0}
         numbers = [number for number in normalizers.values() if number >= 0]
         self._playing[self._next_id] = _Playing(batch, rows, numbers)
         self._next_id += len(episodes) + len(genomes)
-        self._pipeline.submit(submission, priority)
+        rollout.submit(submission, priority)
 
-    def _bring_parents(self, parents: Iterable[Genome]) -> None:
-        """Makes the weights of these genomes, as far as there are rows."""
+    def _bring_parents(self, parents: Sequence[Genome], genomes: Sequence[Genome]) -> None:
+        """Make the weights of parents, as far as there are rows, and before them the spreads of scaled mutations."""
         in_use = frozenset().union(*(playing.rows for playing in list(self._playing.values())))
+        spreads = dict.fromkeys(
+            Genome(mutation.kind.spread, genome.network)
+            for genome in (*parents, *genomes)
+            for mutation in self._parents.source(genome)[1]
+            if isinstance(mutation.kind, Scaled)
+        )
+        for fill in self._parents.require(spreads, in_use):
+            self._fill_from_root(fill.row, fill.genome)
+        in_use |= {row for spread in spreads if (row := self._parents.row(spread)) is not None}
         for fill in self._parents.require(parents, in_use):
             if fill.source is None:
                 self._fill_from_root(fill.row, fill.genome)
-            if fill.mutations:
-                self._pipeline.perturb_row(fill.row, fill.row if fill.source is None else fill.source, fill.mutations)
+            self._mutate(fill)
 
     def _fill_from_root(self, row: int, genome: Genome) -> None:
+        _, population, _ = self._open()
         if isinstance(genome.root, Center):
-            vector = vector_of(genome.root, genome.network, self._pipeline.dimensions)
-            self._pipeline.assign_row(row, genome.network, vector)
+            vector = vector_of(genome.root, genome.network, self.dimensions)
+            theta = np.zeros((1, self.dimension), np.float32)
+            theta[0, : len(vector)] = vector
+            population.assign([row], [genome.network], theta)
         else:
-            self._pipeline.init_row(row, genome.network, genome.root)
+            population.init([row], [genome.network], [genome.root])
+
+    def _mutate(self, fill: Fill) -> None:
+        """Fill a row by mutations of its source; signals are handled between pieces of them."""
+        row = fill.row
+        for start in range(0, len(fill.mutations), _PIECE):
+            piece = fill.mutations[start : start + _PIECE]
+            sources = [row if start or fill.source is None else fill.source] + [row] * (len(piece) - 1)
+            seeds, scales = [each.seed for each in piece], [each.scale for each in piece]
+            spreads = [self._spread_row(each, fill.genome.network) for each in piece]
+            self._open()[1].perturb([row] * len(piece), sources, seeds, scales, spreads)
+
+    def _spread_row(self, mutation: Mutation, network: int) -> int:
+        """Return the row of a scaled mutation's spread; -1 for another mutation."""
+        if not isinstance(mutation.kind, Scaled):
+            return -1
+        row = self._parents.row(Genome(mutation.kind.spread, network))
+        if row is None:
+            raise UserError(
+                f"mutations are scaled by more centers than fit into {self.parent_rows} parent rows, expected fewer, "
+                "or a larger hardware.cache_megabytes"
+            )
+        return row
 
     def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
         """Makes a batch's normalizers known to the environments; their numbers there, which no other batch has."""
@@ -255,7 +317,7 @@ class LocalEvaluator(Closing):
             numbers[normalizer] = -1
             if normalizer is not None:
                 numbers[normalizer], self._next_normalizer = self._next_normalizer, self._next_normalizer + 1
-                self._pipeline.set_normalizer(numbers[normalizer], normalizer.mean, normalizer.std)
+                self._open()[0].set_normalizer(numbers[normalizer], normalizer.mean, normalizer.std)
         return numbers
 
 
@@ -265,13 +327,6 @@ def _parents_of(genomes: Iterable[Genome]) -> list[Genome]:
     return [parent for parent, count in children.items() if count > 1]
 
 
-def _check(networks: Sequence[Network], env: Environment) -> None:
-    """ConfigError: one of the networks cannot play the environment, as far as is known before it is made."""
-    for network in networks:
-        for problem in check(network, env.given_name, env.image_observations, env.continuous_actions):
-            raise ConfigError([problem])
-
-
 @dataclass(frozen=True)
 class _Playing:
     """A batch that is not over, the parents' rows that its episodes start from, and the numbers of its normalizers."""
@@ -279,33 +334,3 @@ class _Playing:
     batch: Batch
     rows: set[int]
     normalizers: list[int]
-
-
-def default_layout(threads: int, device: str, light: bool = False, members: bool = False) -> tuple[int, int]:
-    """Chooses how many lanes there are, and how many slots each has.
-
-    On the CPU a lane of one slot for each thread: the rows in play are then few enough to stay in the last-level cache
-    from step to step (2 LargeModels are 32 MB, and a step reads about half of each), and a lane does all of its work
-    itself. On 2 cores more slots were 17 to 40% slower: `python -m experiments.benchmarks --only layout` measures it
-    again. Light slots share the cost of a lane's step: with 16 slots in place of one, HalfCheetah is 1.2 times as fast,
-    the hard maze 4 times, and Hopper as fast. Members of one center read its weights together, a whole lane's at once:
-    with 32 slots in place of one LargeModel's rollouts are 1.7 times as fast (`--only low_rank`).
-
-    On the GPU three lanes: while the networks of one are evaluated, two have work for the threads, so that these do not
-    wait for the last emulator of a lane or for the weights of a new episode. Four slots a thread: a lane's emulators
-    then take about a millisecond a step, many times the 0.1 to 0.15 ms that a call of the GPU takes however few its
-    rows. `neuroevo bench pipeline` measures it. Rows take at most half of the memory that the GPU has free.
-
-    Args:
-        threads: Worker threads.
-        device: Where the networks are evaluated, "cpu" or "gpu".
-        light: Whether rows are so small and steps so short that a lane's own cost, some 10 microseconds a step, counts.
-        members: Whether slots mostly play mutations of low rank of one center.
-
-    Returns:
-        Lanes, and slots of each.
-    """
-    if device == "cpu":
-        return threads, _LIGHT_SLOTS if light else _MEMBER_SLOTS if members else 1
-    fitting = int(library.gpu_free_bytes() / 2 / (_GPU_LANES * _LARGEST_ROW_BYTES))
-    return _GPU_LANES, max(1, min(_GPU_SLOTS_A_THREAD * threads, fitting))

@@ -239,9 +239,9 @@ class RunFolder:
                 for record in records:
                     if self._tensorboard is not None:
                         self._tensorboard.add(record)
+            for path in write_missing(self.directory, self.config, self.reference_batch):
+                log.warning("%s was deleted meanwhile; it is written again", path)
             if due := self._checkpoints.due(state.generation) or spent(state, self.config.training) is not None:
-                for path in write_missing(self.directory, self.config, self.reference_batch):
-                    log.warning("%s was deleted meanwhile; it is written again", path)
                 if before_checkpoint is not None:
                     before_checkpoint()
                 self._save()

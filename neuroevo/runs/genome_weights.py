@@ -22,7 +22,7 @@ def weights_of(config: Config) -> Weights:
     Raises:
         UserError: The environment lacks something that it needs.
     """
-    if config.environment.family.accelerated:
+    if config.environment.accelerated:
         from neuroevo.accelerated.start import make_evaluator
 
         with make_evaluator(config.environment, config.network, config.hardware.device) as evaluator:

@@ -145,7 +145,7 @@ def open_journal(folder: RunFolder) -> RunJournal | None:
         The journal. None where simulators run on the accelerator: the outcome of an episode may then depend on which
         others are played beside it, so that what is missing could not be played alone.
     """
-    if folder.config.environment.family.accelerated:
+    if folder.config.environment.accelerated:
         return None
     recorded = folder.config.recorded_behavior
     origin = {**folder.origin, "recorded": None if recorded is None else asdict(recorded)}

@@ -27,7 +27,10 @@ _FOR_BEHAVIORS = 0.75  # of the budget; parents, a tenth as large, are kept when
 
 
 class MembersLog(Callback):
-    """Stores every population. What goes wrong with it is logged, and ends no run."""
+    """Stores every population.
+
+    A full disk is logged and ends no run. A file that another program deletes or changes raises LostFile.
+    """
 
     def __init__(self, folder: Directory, generation: int, budget: int):
         """Opens the file and cuts off what is to be played again.
@@ -54,6 +57,7 @@ class MembersLog(Callback):
         if self._file is None:
             return
         try:
+            self._file.check()
             self._reader.refresh()
             record = self._record(generation, played, steps, novelties)
             data = pack(record)
@@ -69,7 +73,7 @@ class MembersLog(Callback):
                     generation,
                     self._budget / 1e6,
                 )
-        except (OSError, DiskError, UserError) as error:
+        except (OSError, UserError) as error:
             self._give_up(error)
 
     def flush(self) -> None:
@@ -77,7 +81,7 @@ class MembersLog(Callback):
         try:
             if self._file is not None:
                 self._file.flush()
-        except (OSError, DiskError) as error:
+        except OSError as error:
             self._give_up(error)
 
     def close(self) -> None:

@@ -9,11 +9,13 @@ import numpy as np
 from neuroevo.config.schema import Config
 from neuroevo.runs import reference_file
 from neuroevo.runs.paths import CONFIG, REFERENCE
+from neuroevo.system.appended_file import LostFile
 from neuroevo.system.directory import Directory
+from neuroevo.system.reading import read_regular
 
 
 def write_missing(folder: Directory, config: Config, batch: np.ndarray | None) -> list[Path]:
-    """Writes config.toml, and before it reference.npy, where they are not there.
+    """Write config.toml, and before it reference.npy, where they are missing or have another content.
 
     Args:
         folder: The run's folder.
@@ -21,16 +23,26 @@ def write_missing(folder: Directory, config: Config, batch: np.ndarray | None) -
         batch: Its reference batch, if its network needs one.
 
     Returns:
-        What was missing.
+        The files that were missing.
 
     Raises:
-        OSError: It cannot be written.
+        LostFile: A file had another content, which is kept beside it.
+        OSError: A file cannot be read or written.
     """
-    needed = [CONFIG] if batch is None else [REFERENCE, CONFIG]
-    missing = [name for name in needed if folder.status(name) is None]
-    for name in missing:
-        if name == CONFIG:
-            folder.write(CONFIG, config.toml().encode())
-        elif batch is not None:
-            reference_file.save(folder, batch)
-    return [folder.path / name for name in missing]
+    needed = {} if batch is None else {REFERENCE: reference_file.content(batch)}
+    missing = []
+    for name, content in {**needed, CONFIG: config.toml().encode()}.items():
+        path = folder.path / name
+        try:
+            found = read_regular(path)
+        except FileNotFoundError:
+            folder.write(name, content)
+            missing.append(path)
+            continue
+        if found != content:
+            folder.write(f"{name}.changed", found)
+            folder.write(name, content)
+            raise LostFile(
+                f"{path} was changed meanwhile; its own content was written again, and the other is in {path}.changed"
+            )
+    return missing

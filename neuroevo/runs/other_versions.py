@@ -9,7 +9,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.user_module import only
 from neuroevo.runs.checkpoint import VERSION, version_of
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG
-from neuroevo.system.reading import parse_toml
+from neuroevo.system.reading import parse_toml, read_text
 
 
 def refuse_other_versions(folder: Path) -> None:
@@ -47,6 +47,6 @@ def _unknown_keys(path: Path) -> list[str]:
     """
     try:
         with only(()):
-            return unknown_keys(parse_toml(path.read_text(encoding="utf-8")))
+            return unknown_keys(parse_toml(read_text(path)))
     except (OSError, ValueError):
         return []

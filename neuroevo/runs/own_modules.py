@@ -17,6 +17,7 @@ from neuroevo.config.signature import kept_path, write_signature
 from neuroevo.core.user_module import names
 from neuroevo.runs.paths import CONFIG
 from neuroevo.system.directory import Directory
+from neuroevo.system.reading import read_text
 from neuroevo.system.user_key import NoKeyError
 
 
@@ -67,7 +68,7 @@ def sign(folder: Directory, config: Config) -> list[str]:
         return []
     texts = [config.toml()]
     if (folder.path / CONFIG).is_file():
-        texts.append((folder.path / CONFIG).read_text(encoding="utf-8-sig"))
+        texts.append(read_text(folder.path / CONFIG))
     try:
         write_signature(folder, texts, named)
     except NoKeyError as error:

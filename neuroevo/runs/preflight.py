@@ -35,7 +35,7 @@ def problems(config: Config, from_start: bool = True, trust: bool = False) -> li
 
 
 def check(config: Config, source: str, trust: bool = False) -> None:
-    """Tries what a run of a configuration would begin with.
+    """Try what a run of a configuration starts with.
 
     Args:
         config: The configuration.
@@ -49,12 +49,12 @@ def check(config: Config, source: str, trust: bool = False) -> None:
 
 
 def _try_environment(config: Config) -> None:
-    """Makes the environment once. UserError: the native code refuses an option."""
-    family = config.environment.family
-    if family.accelerated:
+    """Make the environment once. UserError: the native code refuses an option."""
+    environment = config.environment
+    if environment.accelerated:
         return
-    spec = config.environment.spec
-    if not family.tried_at_preflight:
+    spec = environment.spec
+    if not environment.tried_at_preflight:
         return
     try:
         EnvPool(spec, 1)

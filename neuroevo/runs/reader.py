@@ -15,6 +15,7 @@ from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
+from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.tree import centers_of, with_centers
 from neuroevo.runs.checkpoint import CheckpointError
 from neuroevo.runs.checkpoints import Checkpoints
@@ -113,6 +114,19 @@ class RunReader:
         with self._readable(ELITES):
             last, _ = newest_elite(self.path)
         return self._among(generation, last)
+
+    def normalizer(self, generation: int) -> Normalizer | None:
+        """Read what the networks of a generation saw observations through; None: they saw them as they are.
+
+        Args:
+            generation: The generation.
+
+        Raises:
+            UserError: The file cannot be read or is damaged.
+        """
+        with self._readable(ELITES):
+            elite = newest_elite(self.path, generation)[1]
+        return None if elite is None else elite.normalizer
 
     def checkpoints(self) -> list[int]:
         """The numbers of finished generations after which there is a checkpoint, in order."""

@@ -13,25 +13,16 @@ from neuroevo.core.errors import UserError
 from neuroevo.rollout.reference_batch import COUNT, make_pool
 from neuroevo.runs.npy import read_array
 from neuroevo.runs.paths import INFO, REFERENCE
-from neuroevo.system.directory import Directory
 from neuroevo.system.reading import parse_json, read_regular
 
 _SUM = "reference_sha256"  # in info.json
 
 
-def save(folder: Directory, batch: np.ndarray) -> None:
-    """Puts a batch into a run's folder.
-
-    Args:
-        folder: The run's.
-        batch: Observations [128, ...].
-
-    Raises:
-        OSError: It cannot be written.
-    """
+def content(batch: np.ndarray) -> bytes:
+    """Return what the file of a batch, observations [128, ...], holds."""
     file = io.BytesIO()
     np.save(file, batch, allow_pickle=False)
-    folder.write(REFERENCE, file.getvalue())
+    return file.getvalue()
 
 
 def checksum(batch: np.ndarray | None) -> dict[str, str]:

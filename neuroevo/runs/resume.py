@@ -94,7 +94,7 @@ def _check_changes(file: Path, after: Config, trust: bool) -> None:
     What a file of the environment held when the run began is not known here: Checkpoints.check_file() knows.
     """
     before = _before(file, after, trust)
-    free = before.environment.family.free_options
+    free = before.environment.free_options
     for section, table in before.origin().items():
         other = after.origin()[section]
         for key in dict.fromkeys([*table, *other]):

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from typing import Any
 
+import numpy as np
 from tensorboardX import summary
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.record_writer import masked_crc32c
@@ -24,9 +25,11 @@ from tensorboardX.record_writer import masked_crc32c
 from neuroevo.runs.paths import TENSORBOARD
 from neuroevo.system.appended_file import AppendedFile
 from neuroevo.system.directory import Directory
+from neuroevo.system.statistics import without_overflow
 from neuroevo.training.record import Record
 
 FRAMES = "frames"
+_BINS = 30
 _GROUPS = ("fitness", "validation", "test", "steps", "frames", "failures", "seconds")
 
 
@@ -77,8 +80,8 @@ class TensorBoardWriter:
             for name, value in record.row().items()
             if isinstance(value, (int, float)) and name != "generation"
         ]
-        histogram = summary.histogram("fitness/distribution", record.fitness, bins=30)
-        self._generations.add(*(Event(summary=each, step=record.generation) for each in [*scalars, histogram]))
+        summaries = [*scalars, _histogram("fitness/distribution", record.fitness)]
+        self._generations.add(*(Event(summary=each, step=record.generation) for each in summaries))
         self._frames.add(*(Event(summary=each, step=record.frames_total) for each in scalars))
 
     def close(self) -> None:
@@ -121,6 +124,17 @@ class _EventFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _histogram(tag: str, values: np.ndarray) -> summary.Summary:
+    """Count values in evenly spaced bins, in fewer where floats are too few between the lowest and the highest."""
+    low, high = values.min(), values.max()
+    edges = without_overflow(lambda of: np.linspace(of.min(), of.max(), _BINS + 1), values)
+    limits = np.unique([low, *edges[1:-1], high])  # of each bin the highest value
+    counts = np.bincount(np.searchsorted(limits, values))
+    with np.errstate(over="ignore"):
+        sums = values.sum(), np.square(values).sum()
+    return summary.histogram_raw(tag, low, high, len(values), *sums, limits.tolist(), counts.tolist())
 
 
 def _tag(name: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 from typing_extensions import override
 
 from neuroevo.config.schema import Config
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import UserError, shortened
 from neuroevo.runs.folder import log
 from neuroevo.system.files import write_atomically
 from neuroevo.system.reading import parse_json, read_regular
@@ -77,7 +77,7 @@ class Tracker(Callback):
             send()
         except Exception as error:  # of a program that is not this one, and whose loss is no generation's
             self._failed = True
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            reason = shortened(" ".join(f"{type(error).__name__}: {error}".split()))
             log.warning("the tracker %s failed, and the run goes on without it: %s", self.package, reason)
             told = f"neuroevo: the tracker {self.package} failed, and the run goes on without it: {reason}"
             print(told, file=sys.stderr, flush=True)

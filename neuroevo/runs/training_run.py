@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
+from neuroevo.core.errors import DiskError, shortened
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import LowRank
 from neuroevo.core.problems import ConfigError, Problem, refuse
-from neuroevo.core.user_module import kept_modules
+from neuroevo.core.user_module import current_folder, kept_modules
 from neuroevo.runs.folder import RunFolder, log
 from neuroevo.runs.journal import open_journal
 from neuroevo.runs.members_log import open_members
@@ -66,7 +68,7 @@ def make_evaluator(
         ...     outcomes = evaluator.evaluate(episodes)
         >>> outcomes.returns.mean()
     """
-    if config.environment.family.accelerated:
+    if config.environment.accelerated:
         return _accelerated_evaluator(config)
     if config.cluster.address != "none":
         return _cluster_evaluator(config, reference_batch)
@@ -106,9 +108,6 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.cluster.address != "none":
         reason = "Ray's players have no accelerator yet, expected none"
         problems.append(Problem("cluster.address", reason, config.cluster.address))
-    if config.algorithm.behavior is not None:
-        reason = f"behaviors of {config.env.name} are not recorded, expected an algorithm without them"
-        problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     if isinstance(config.algorithm.mutation_kind, LowRank):
         reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
@@ -180,6 +179,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
         engine=hardware.engine,
         origin=origin(),
         modules=kept_modules(),
+        folder=current_folder(),
     )
 
 
@@ -252,7 +252,8 @@ def run(
         )  # somebody who asked for it is not warned
         tell("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
         if members is not None:
-            members.flush()
+            with suppress(DiskError):  # it may be what has ended the run
+                members.flush()
         folder.save()
         raise
     else:
@@ -272,5 +273,5 @@ def run(
 
 def _in_one_line(error: BaseException) -> str:
     """Return an error's type and the first line of its message, for the log; the rest goes to standard error."""
-    reason = str(error).strip().partition("\n")[0]
+    reason = shortened(str(error).strip().partition("\n")[0])
     return f"{type(error).__name__}: {reason}" if reason else repr(error)

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,8 +28,9 @@ from neuroevo.sweeps.suite import Suite, SuiteRun
 from neuroevo.sweeps.watcher import Failure, SuiteWatcher
 from neuroevo.system.directory import Directory
 from neuroevo.system.files import write_atomically
+from neuroevo.system.safe_path import python_command
 
-CHILD = (sys.executable, "-m", "neuroevo.cli.child")
+CHILD = python_command("from neuroevo.cli.child import run; run(sys.argv[1:])")
 _POLL_SECONDS = 0.2
 _STOP_SECONDS = 30  # for a run to write its checkpoint and end; it takes one or two
 LOCK_SECONDS = 15  # for the runs of a suite that was killed to end, as child.py has them do

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean, problems_in, problems_of, refuse
 from neuroevo.system.files import nearest_file
-from neuroevo.system.reading import parse_toml
+from neuroevo.system.reading import parse_toml, read_text
 
 _Settings = TypeVar("_Settings")
 
@@ -35,7 +35,7 @@ def read_section(path: Path, name: str, kind: type[_Settings]) -> _Settings:
         UserError: There is no such file, or it cannot be read.
     """
     try:
-        tables = parse_toml(path.read_text(encoding="utf-8"))
+        tables = parse_toml(read_text(path))
     except FileNotFoundError:
         raise UserError(f"there is no {name} file {path}{nearest_file(path, ('.toml',))}") from None
     except (OSError, UnicodeDecodeError) as error:

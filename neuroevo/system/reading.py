@@ -7,6 +7,7 @@ recursion somewhere later. All of these end here, with an error of the kinds tha
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import stat
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from neuroevo.system.toml import tomllib
 
+LARGEST_TEXT = 1 << 24  # bytes; configurations have a few thousand
 DEEPEST = 64  # of lists and tables in each other; configurations and states have less than ten
 
 
@@ -56,6 +58,22 @@ def read_regular(path: Path) -> bytes:
             raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM), str(path)) from None
 
 
+def read_text(path: Path) -> str:
+    """Read a text in UTF-8, whose lines may end as on any system.
+
+    Args:
+        path: The file, or a link to it.
+
+    Raises:
+        OSError: It cannot be read, is no regular file, or has more than LARGEST_TEXT bytes.
+        UnicodeDecodeError: It is not UTF-8.
+    """
+    with io.TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
+        if os.fstat(file.fileno()).st_size > LARGEST_TEXT:
+            raise OSError(errno.EFBIG, f"it has more than {LARGEST_TEXT:,} bytes", str(path))
+        return file.read()
+
+
 def parse_json(text: bytes | str, nan: bool = False) -> Any:
     """Reads JSON.
 
@@ -89,13 +107,14 @@ def parse_toml(text: str) -> dict[str, Any]:
         Its tables.
 
     Raises:
-        ValueError: It is not TOML, or nests deeper than DEEPEST.
+        ValueError: It is not TOML, nests deeper than DEEPEST, or has a whole number that Python cannot write.
     """
     try:
         tables = tomllib.loads(text)
     except RecursionError:
         raise ValueError(f"it nests deeper than {DEEPEST} lists and tables") from None
     _check_depth(tables)
+    repr(tables)  # raises ValueError, of a hexadecimal number, as reading does of a decimal one
     return tables
 
 

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 _RESAMPLES = 20_000
+_LARGEST = sys.float_info.max
+_LARGE = 480  # the power of two up to which a sum of 2**60 squares is finite
+_DOWN = 1024 - _LARGE  # by which all finite numbers become as small
+
+
+def without_overflow(statistic: Callable[[np.ndarray], Any], values: np.ndarray) -> Any:
+    """Compute a statistic of which no intermediate sum overflows.
+
+    Args:
+        statistic: A function that is proportional to its argument, such as a mean or a standard deviation.
+        values: float64 [...].
+
+    Returns:
+        statistic(values), bit-identical, where that is finite or `values` are not. Elsewhere it is computed from values
+        divided by a power of two; a number beyond the largest float is that float.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = statistic(values)
+        overflown = ~np.isfinite(found)
+        if overflown.any() and np.isfinite(values).all():
+            smaller = np.ldexp(statistic(np.ldexp(values, -_DOWN)), _DOWN)
+            found = np.where(overflown, np.clip(smaller, -_LARGEST, _LARGEST), found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -44,10 +68,11 @@ def summarize(values: np.ndarray, confidence: float = 0.95) -> Summary:
     n = len(values)
     if n == 0:
         return Summary(0, None, None, None, None)
-    mean = float(np.mean(values))
+    mean = float(without_overflow(np.mean, values))
     if n == 1:
         return Summary(1, mean, None, None, None)
-    return interval(n, mean, float(np.std(values, ddof=1)) / math.sqrt(n), confidence)
+    error = without_overflow(lambda of: np.std(of, ddof=1) / math.sqrt(n), values)
+    return interval(n, mean, float(error), confidence)
 
 
 def interquartile_mean(samples: Sequence[np.ndarray], confidence: float = 0.95) -> Summary:
@@ -67,6 +92,10 @@ def interquartile_mean(samples: Sequence[np.ndarray], confidence: float = 0.95) 
     n = sum(map(len, samples))
     if n == 0:
         return Summary(0, None, None, None, None)
+    if 2.0**_LARGE < np.abs(np.concatenate(samples)).max() < math.inf:
+        smaller = interquartile_mean([np.ldexp(each, -_DOWN) for each in samples], confidence)
+        numbers = (smaller.mean, None, smaller.low, smaller.high)
+        return Summary(n, *(None if each is None else float(np.ldexp(each, _DOWN)) for each in numbers))
     from scipy.stats import bootstrap, trim_mean  # imported here, as it takes half a second
 
     def statistic(*of: np.ndarray, axis: int = -1) -> Any:
@@ -92,11 +121,12 @@ def interval(n: int, mean: float, standard_error: float | None, confidence: floa
         confidence: Level of the interval, in (0, 1).
 
     Returns:
-        The summary, without an interval where there is no standard error.
+        The summary, without an interval where there is no standard error. The bounds are finite: one beyond the largest
+        float is that float.
     """
     if standard_error is None or n < 2:
         return Summary(n, mean, standard_error, None, None)
     from scipy.special import stdtrit  # imported here: it takes a quarter of a second, and most commands do not need it
 
     half = float(stdtrit(n - 1, 0.5 + confidence / 2)) * standard_error
-    return Summary(n, mean, standard_error, mean - half, mean + half)
+    return Summary(n, mean, standard_error, max(mean - half, -_LARGEST), min(mean + half, _LARGEST))

@@ -156,7 +156,7 @@ def _run_generation(
     elite = algorithm.elite(told)
     steps_of_each = outcomes.steps.reshape(len(genomes), -1).sum(axis=1)
     callback.population(generation, played, steps_of_each, algorithm.novelties(state.algorithm, played))
-    seconds, done = time.perf_counter() - started, evaluator.work()
+    seconds, done = time.perf_counter() - started, evaluator.work() - before
     after = replace(
         state,
         algorithm=told,
@@ -183,8 +183,8 @@ def _run_generation(
         steps_total=after.steps,
         frames_total=after.steps * evaluator.frame_skip,
         seconds_total=after.seconds,
-        steps_per_s=(done.steps - before.steps) / seconds,
-        idle_share=1 - (done.busy_seconds - before.busy_seconds) / (done.threads * seconds),
+        steps_per_s=done.steps / seconds,
+        idle_share=done.idle_share,
         extra_metrics=with_retries(metrics, outcomes.retries, validation_outcomes.retries),
         normalizer=normalizer,
     )

@@ -14,6 +14,7 @@ from neuroevo.core.evaluator import Evaluator, Progress
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.system.statistics import without_overflow
 from neuroevo.training.record import PhaseRecord
 
 
@@ -105,7 +106,7 @@ def played_by(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
     """
     if not len(outcomes.steps):
         return Played([], np.zeros(0))
-    fitness = outcomes.counted.reshape(len(genomes), -1).mean(axis=1)
+    fitness = without_overflow(lambda returns: returns.mean(axis=1), outcomes.counted.reshape(len(genomes), -1))
     steps, behaviors = int(np.sum(outcomes.steps)), outcomes.behaviors
     if behaviors is not None:
         behaviors = behaviors.astype(np.float32 if behaviors.dtype == np.uint8 else np.float64)

@@ -19,6 +19,7 @@ from neuroevo.core.arrays import Checked, check_array, check_counts
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
+from neuroevo.system.statistics import without_overflow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,11 +179,11 @@ class Record(GenerationRecord):
 
 _VALUES: dict[str, Callable[[Record], Any]] = {  # users' scripts read these names
     "max_episode_steps": lambda record: record.max_episode_steps,
-    "fitness_mean": lambda record: float(np.mean(record.fitness)),
-    "fitness_median": lambda record: float(np.median(record.fitness)),
+    "fitness_mean": lambda record: float(without_overflow(np.mean, record.fitness)),
+    "fitness_median": lambda record: float(without_overflow(np.median, record.fitness)),
     "fitness_max": lambda record: float(np.max(record.fitness)),
     "fitness_min": lambda record: float(np.min(record.fitness)),
-    "fitness_std": lambda record: float(np.std(record.fitness)),
+    "fitness_std": lambda record: float(without_overflow(np.std, record.fitness)),
     "validation_mean": lambda record: record.validation_mean,
     "test_mean": lambda record: record.test.mean,
     "test_standard_error": lambda record: record.test.standard_error,

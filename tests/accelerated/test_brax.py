@@ -58,9 +58,9 @@ def own_functions():
     import jax
     from brax.envs.inverted_pendulum import InvertedPendulum
 
-    from neuroevo.accelerated.start import brax_environment
+    from neuroevo.accelerated.start import make_simulator
 
-    environment = brax_environment(config().environment)  # some of which JAX has traced
+    environment = make_simulator(config().environment).environment  # some of which JAX has traced
     assert type(environment) is InvertedPendulum and environment.backend == "mjx"
     return jax.jit(environment.reset), jax.jit(environment.step)
 
@@ -164,7 +164,7 @@ def test_nothing_else_imports_jax(tmp_path):
     command = [sys.executable, "-c", program, str(tmp_path / "run.toml"), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    assert load_config(tmp_path / "run.toml").environment.family.name == "mujoco"
+    assert load_config(tmp_path / "run.toml").environment.family == "mujoco"
 
 
 def test_a_sweep_s_trials_play_by_themselves(tmp_path, monkeypatch):

@@ -188,7 +188,7 @@ def test_two_devices_play_the_same_episodes(evaluator):
         "from tests.accelerated.test_lanes import episodes, make\n"
         "with make(8, devices=2) as evaluator:\n"
         "    outcomes = evaluator.evaluate(episodes(41))\n"
-        "    print(evaluator.work().threads, outcomes.returns.tolist(), outcomes.steps.tolist(), sep='\\n')\n"
+        "    print(evaluator._programs.devices, outcomes.returns.tolist(), outcomes.steps.tolist(), sep='\\n')\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT)
     assert run.returncode == 0, run.stderr

@@ -131,23 +131,6 @@ def test_networks_of_different_sizes_and_the_order_of_the_queue(engine: str) -> 
         assert_same(evaluator.wait(later), expected)
 
 
-def test_rows_of_the_caller(dtype: str, engine: str) -> None:
-    """assign_row() fills a row as init_row() does, and what grows from it is the same."""
-    from neuroevo.rollout.engine import make_engine
-    from neuroevo.rollout.pipeline import Pipeline
-
-    center = dense(Genome(5)).root
-    options = {"lanes": 1, "slots": 1, "parent_rows": 4, "engine": make_engine(engine, "cpu", 1)}
-    pipeline = Pipeline(registry.resolve("frostbite"), [Network("model", dtype=dtype)], **options)
-    pipeline.init_row(0, 0, 5)
-    pipeline.assign_row(1, 0, center.vector)
-    for row in (0, 1):
-        pipeline.perturb_row(row + 2, row, [Mutation(3, SIGMA), Mutation(4, -SIGMA)])
-    made = pipeline.population.read([0, 1, 2, 3])
-    assert np.array_equal(made[0], made[1]) and np.array_equal(made[2], made[3])
-    assert not np.array_equal(made[0], made[2])
-
-
 def test_vectors_that_do_not_fit_are_refused() -> None:
     small, right = Genome(Center(np.ones(7))), dense(Genome(1))
     words = "7 weights, expected 1,008,450"
@@ -206,7 +189,7 @@ def test_the_queue_hands_thetas_to_the_rows() -> None:
 
     def submit(theta_of: np.ndarray, sources: np.ndarray, thetas: np.ndarray) -> None:
         genomes = int64(5, 6, 7), np.array([0, 1, 1], np.int32), sources, int64(0, 0, 9), theta_of
-        chains = int64(0, 0, 1, 1), int64(8), np.array([0.5], np.float32)
+        chains = int64(0, 0, 1, 1), int64(8), np.array([0.5], np.float32), int64(-1)
         episodes = int64(0, 1, 2, 3), int64(0, 1, 1, 2), *[int64(0, 0, 0, 0)] * 2, int64(-1, -1, -1, -1)
         load_ops().episode_queue_submit(queue, *episodes, *genomes, *chains, thetas, int64(0)[0])
 

@@ -29,7 +29,7 @@ SIDE = 64
 def graphics():
     """Skips where no graphics library works, saying why."""
     try:
-        RobotCamera(registry.find("Hopper-v5").robot_model(), 8, 8).close()
+        RobotCamera(registry.find("Hopper-v5").robot_model, 8, 8).close()
     except UserError as error:
         pytest.skip(str(error))
 
@@ -58,7 +58,7 @@ def test_pictures_are_gymnasiums(graphics, task, tmp_path):
     for _ in range(15):
         pool.step([0], np.full((1, pool.num_actions), 0.7, np.float32))
     states = pool.state([0, 1])
-    with RobotCamera(environment.robot_model(), SIDE, SIDE) as camera:
+    with RobotCamera(environment.robot_model, SIDE, SIDE) as camera:
         ours, other = (camera.picture(state).astype(int) for state in states)
         assert camera.timestep * pool.frame_skip == pytest.approx(0.008 if task == "Hopper-v5" else 0.05)
     library = {} if "MUJOCO_GL" in os.environ else {"MUJOCO_GL": camera.library}
@@ -82,7 +82,7 @@ def test_a_video_shows_the_states_that_are_played(graphics, trained, tmp_path):
     assert made.fps == pytest.approx(125 / 3) == pytest.approx(fps_of(path), rel=0.01)
     shown = sorted({*range(0, len(states), 3), len(states) - 1})
     assert len(frames) == made.frames == len(shown)
-    with RobotCamera(registry.find("Hopper-v5").robot_model(), 240, 240) as camera:
+    with RobotCamera(registry.find("Hopper-v5").robot_model, 240, 240) as camera:
         for frame, number in zip(frames, shown, strict=True):
             left = camera.picture(states[number][0]).astype(int)
             assert np.abs(frame[:, :240] - left).mean() < 3  # H.264 is not exact
@@ -117,7 +117,7 @@ def test_without_a_graphics_library_one_line_says_what_to_do(trained, tmp_path):
 
 
 def test_a_state_of_another_robot_and_a_process_that_ends(graphics):
-    with RobotCamera(registry.find("Hopper-v5").robot_model(), 8, 8) as camera:
+    with RobotCamera(registry.find("Hopper-v5").robot_model, 8, 8) as camera:
         with pytest.raises(ValueError, match="12"):
             camera.picture(np.zeros(3))
         camera._process.kill()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from neuroevo.core.errors import NativeError
 from neuroevo.envs import registry
+from neuroevo.native import library
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.networks import architectures
@@ -24,6 +29,27 @@ def pool() -> EnvPool:
     made = EnvPool(registry.resolve("frostbite"), 4)
     made.reset(range(4), range(4), [0] * 4)
     return made
+
+
+@pytest.mark.parametrize("size", [0, 10, 63, 64, 40_000, -1])
+def test_a_library_that_was_cut_off_is_named(tmp_path: Path, size: int) -> None:
+    """In a process of its own: loaded, it would end the process."""
+    shutil.copytree(library.LIBRARY_FOLDER, tmp_path, dirs_exist_ok=True)
+    cut = tmp_path / "libneuroevo_hard_maze.so"
+    os.truncate(cut, size % cut.stat().st_size)
+    code = "from neuroevo.envs import registry; from neuroevo.native.env_pool import EnvPool; EnvPool(registry.{}, 1)"
+    made = []
+    for spec in ("resolve('hard_maze')", "resolve('frostbite')"):
+        command = [sys.executable, "-W", "ignore", "-c", code.format(spec)]
+        environment = {**os.environ, "NEUROEVO_LIB_DIR": str(tmp_path)}
+        made.append(subprocess.run(command, env=environment, capture_output=True, text=True, check=False))
+    assert made[0].returncode == 1
+    assert (
+        made[0]
+        .stderr.splitlines()[-1]
+        .startswith("neuroevo.core.errors.NativeError: libneuroevo_hard_maze.so cannot be loaded (")
+    )
+    assert made[1].returncode == 0
 
 
 @pytest.fixture
@@ -70,6 +96,7 @@ POPULATION_CALLS = [
     ("perturb", ([0, 1], [0, 1], [5], [1, 1]), "seeds has shape [1], expected [2]"),
     ("perturb", ([0, 1], [0, 1], [5, 6], [1]), "scales has shape [1], expected [2]"),
     ("perturb", ([[0, 1]], [0, 1], [5, 6], [1, 1]), "dst has shape [1, 2], expected [K]"),
+    ("perturb", ([0, 1], [0, 1], [5, 6], [1, 1], [-1]), "spreads has shape [1], expected [2]"),
     ("forward", ([0, 1], zeros(1, 2, 3), 2), "observations has shape [1, 2, 3], expected [2, 2, 3]"),
     ("forward", ([0], zeros(1, 2, 2), 2), "observations has shape [1, 2, 2], expected [1, 2, 3]"),
     ("forward", ([0], zeros(1, 6), 2), "observations has shape [1, 6], expected [1, 2, 3]"),

@@ -62,17 +62,17 @@ def test_a_generation_is_within_1e_5_of_float64_in_every_element():
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 5), st.integers(50, 2000), st.integers(0, D), st.data())
-def test_threads_and_pieces_leave_every_bit(threads, piece, dimension, data):
+@given(st.integers(1, 5), st.integers(50, 2000), st.integers(0, D), st.booleans(), st.data())
+def test_threads_and_pieces_leave_every_bit(threads, piece, dimension, squared, data):
     n = data.draw(st.integers(0, 12))
     seeds = data.draw(st.lists(st.integers(0, 2**64 - 1), min_size=n, max_size=n))
     weights = data.draw(st.lists(st.floats(-(2.0**90), 2.0**90, width=32), min_size=n, max_size=n))
     library.set_threads(1)
-    expected = noise_sum(seeds, weights, D)
+    expected = noise_sum(seeds, weights, D, squared=squared)
     library.set_threads(threads)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(noise, "_piece", lambda terms, device: piece)
-        found = noise_sum(seeds, weights, dimension)
+        found = noise_sum(seeds, weights, dimension, squared=squared)
     assert found.tobytes() == expected[:dimension].tobytes()
 
 
@@ -82,6 +82,20 @@ def test_pieces_are_short_whatever_the_numbers():
         for terms in (0, 1, 2500, 10**6):
             piece = noise._piece(terms, "cpu")
             assert threads * 512 <= piece <= threads * max(2**26 / max(terms, 1), 512)
+
+
+def test_squares_are_those_of_the_noise_that_perturb_adds():
+    seeds = np.random.default_rng(3).integers(0, 2**63, 300)
+    weights = np.random.default_rng(4).uniform(-1, 1, 300).astype(np.float32)
+    squares = (noise_vectors(seeds, D).astype(np.float64) ** 2 - 1).astype(np.float32)
+    assert np.array_equal(noise_sum(seeds[:1], [1.0], D, squared=True), squares[0])
+    total = np.zeros(D)
+    for weight, term in zip(weights.astype(np.float64), squares, strict=True):
+        total += weight * term
+    assert np.array_equal(noise_sum(seeds, weights, D, squared=True), total.astype(np.float32))
+    # And of 2500 the mean is near 0, as that of squares of standard normals less 1.
+    many = noise_sum(range(2500), np.full(2500, 1 / 2500), D, squared=True)
+    assert abs(many.mean()) < 5 * np.sqrt(2 / 2500 / D) and many.std() < 1.1 * np.sqrt(2 / 2500)
 
 
 def test_zero_weights_and_empty_lists():
@@ -126,8 +140,9 @@ def test_the_gpus_kernel_has_the_cpus_bits(monkeypatch):
     monkeypatch.setattr(noise, "cuda", lambda: emulated)
     monkeypatch.setattr(noise, "_piece", lambda terms, device: 1501)
     weights = np.linspace(-1, 1, len(SEEDS))
-    expected = noise_sum(SEEDS, weights, D)
-    assert noise_sum(SEEDS, weights, D, device="gpu").tobytes() == expected.tobytes()
+    for squared in (False, True):
+        expected = noise_sum(SEEDS, weights, D, squared=squared)
+        assert noise_sum(SEEDS, weights, D, device="gpu", squared=squared).tobytes() == expected.tobytes()
 
 
 def test_ctrl_c_ends_a_long_sum():

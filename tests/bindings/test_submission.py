@@ -54,6 +54,7 @@ def test_what_is_packed() -> None:
         "chain_splits": [0, 2, 2, 3, 3],
         "chain_seeds": [30, 31, 32],
         "chain_scales": [0.5, 0.25, 1.0],
+        "chain_spreads": [-1, -1, -1],
         "thetas": [[0, 1, 2, 3, 4, 5, 6, 0, 0]],
     }
     arrays = packed().arrays()
@@ -85,6 +86,8 @@ BAD = {
     "a theta and a row": ("genome_thetas", 2, 0, "genome (2|58) has a theta and source row 1, expected one of them"),
     "a row of the lanes": ("genome_sources", 0, 2, r"source row 2 of genome (0|56) is out of range \[-1, 2\)"),
     "a row below -1": ("genome_sources", 0, -5, r"source row -5 of genome (0|56) is out of range \[-1, 2\)"),
+    "a spread of the lanes": ("chain_spreads", 1, 2, r"spread row 2 of genome (0|56) is out of range \[-1, 2\)"),
+    "a spread below -1": ("chain_spreads", 2, -2, r"spread row -2 of genome (2|58) is out of range \[-1, 2\)"),
     "a network below 0": ("genome_networks", 1, -1, "network of genome 1 is -1, expected 0 or more"),
     "a cut-off below 0": ("episode_max_frames", 3, -4, "max_frames of episode (3|53) is -4, expected 0 or more"),
     "a normalizer below -1": ("episode_normalizers", 3, -2, "normalizer of episode (3|53) is -2, expected -1"),

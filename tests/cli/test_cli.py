@@ -162,6 +162,33 @@ def test_failures_exit_with_1(monkeypatch, config, tmp_path):
     assert "stopped in generation 1: ValueError" in (tmp_path / "run" / "log.txt").read_text()
 
 
+def test_a_long_reason_is_shortened(monkeypatch, config, tmp_path):
+    class Loud(ToyEvaluator):
+        def play(self, episode):
+            raise ValueError("begin" + "x" * 5_000_000 + "end")
+
+    result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", toy=Loud())
+    assert result.exit_code == 1
+    assert len(result.stderr) < 50_000
+    assert "ValueError: begin" in result.stderr and "characters left out" in result.stderr and "end" in result.stderr
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert len(log) < 10_000 and "ValueError: begin" in log and "characters left out" in log
+
+
+@pytest.mark.parametrize("name", ["läufe", b"l\xff"])
+def test_a_path_that_standard_output_cannot_encode(config, tmp_path, name):
+    path = os.path.join(os.fsencode(tmp_path), os.fsencode(name))
+    command = [sys.executable, "-m", "tests.support.toy_cli", "train", config]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for arguments in (["--out", path], ["--resume", path, "--set", "training.generations=4"]):
+        if arguments[0] == "--resume":
+            command.pop()
+        done = subprocess.run([*command, *arguments], cwd=ROOT, env=environment, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert b"results are in" in done.stdout
+    assert len(read_rows(Path(os.fsdecode(path)))) == 4
+
+
 def test_debug_shows_the_traceback(monkeypatch, config, tmp_path):
     toy = ToyEvaluator(nan_at=0)
     result, _ = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", "--debug", toy=toy)

@@ -8,7 +8,9 @@ from contextlib import suppress
 
 import pytest
 
-from tests.support.cluster_runs import finish, start, train
+from neuroevo.runs.metrics_rows import read_rows
+from neuroevo.runs.paths import JOURNAL
+from tests.support.cluster_runs import finish, start, train, wait_until
 from tests.support.runs import count_rows, results
 from tests.support.simulated_cluster import SimulatedCluster
 
@@ -32,15 +34,6 @@ def cluster():
     """For all of them: what has died before must not matter to a run."""
     with SimulatedCluster(2) as found:
         yield found
-
-
-def wait_until(what, process):
-    """Waits until what() holds, while the run goes on."""
-    deadline = time.monotonic() + SECONDS
-    while not what():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def on_two(path, cluster, **options):
@@ -76,17 +69,48 @@ def test_a_machine_is_lost_and_another_joins(cluster, expected, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_player_stops_answering(cluster, expected, tmp_path):
+def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
+    """What it had done before is not charged to the threads that are left."""
+    (pace := tmp_path / "slow").touch()
+    changes = {
+        "env": {
+            "name": "gymnasium:tests.support.gymnasium_toys:ToyPaced-v0",
+            "options": {"kwargs": {"file": str(pace)}},
+        },
+        "network": {"name": "mlp", "hidden": [6]},
+        "algorithm": {"name": "random_search", "population": 16},
+        "training": {"generations": 1, "validation_episodes": 1, "test_episodes": 0},
+        "hardware": {"lanes": 1, "slots": 1},
+        "cluster": {"machines": 2},
+    }
+    process = start(tmp_path / "run", changes, cluster.address)
+    journal = tmp_path / "run" / JOURNAL
+    wait_until(lambda: journal.exists() and journal.stat().st_size > 200, process)
+    cluster.remove(cluster.nodes - 1)
+    cluster.add()
+    finish(process)
+    (row,) = read_rows(tmp_path / "run")
+    assert 0 <= row["idle_share"] <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("most", [1, 2])
+def test_players_stop_answering(cluster, expected, tmp_path, most):
+    """One of two, whose episodes the other plays, or both, which are replaced."""
     process = on_two(tmp_path / "run", cluster)
     wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
-    stopped = cluster.players()[0]
-    os.kill(stopped, signal.SIGSTOP)
+    stopped = cluster.players()[:most]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
     try:
         finish(process)
     finally:
-        with suppress(ProcessLookupError):
-            os.kill(stopped, signal.SIGKILL)
-    assert "does not answer" in (tmp_path / "run" / "log.txt").read_text()
+        for pid in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert "does not answer" in log
+    assert ("played elsewhere" in log) == (most == 1)
     assert results(tmp_path / "run") == expected
 
 
@@ -103,3 +127,21 @@ def test_the_driver_is_killed_and_goes_on_with_more_machines(cluster, expected, 
     cluster.add()
     finish(start(tmp_path / "run", {**LONG, "cluster": {"machines": 3}}, cluster.address, resume=True))
     assert results(tmp_path / "run") == expected
+
+
+LOSSES = ["raylet"] + ["gcs_server"] * (os.environ.get("NEUROEVO_TEST_MACHINES") == "all")  # this takes a minute more
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", LOSSES)
+def test_what_the_driver_cannot_do_without_is_killed(lost, tmp_path):
+    """The driver's raylet, or the head's server: Ray then ends the process, and a line says so."""
+    endless = {**LONG, "training": {**LONG["training"], "generations": 10**6}}
+    with SimulatedCluster(1) as own:
+        process = start(tmp_path / "run", endless, own.address)
+        wait_until(lambda: count_rows(tmp_path / "run") > 1, process)
+        own.kill_server(lost)
+        output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1
+    last = output.splitlines()[-1]
+    assert "raylet" in last and "neuroevo train --resume" in last

@@ -1,7 +1,10 @@
 """Runs on a simulated cluster are the runs of one machine, bit for bit."""
 
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -41,6 +44,23 @@ def test_the_same_as_on_one_machine_without_ray(machines, changes, cluster, tmp_
     assert_three_generations(expected)
     changes = {**changes, "cluster": {"machines": machines}}
     assert train(tmp_path / "cluster", changes, cluster.address) == expected
+
+
+@pytest.mark.slow
+def test_players_look_for_a_named_module_in_the_driver_s_folder_after_all_others(cluster, tmp_path):
+    """The players' own folder is another one, and a module that is named as one of Ray's needs is not imported."""
+    (tmp_path / "pyarrow.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w').close()\n")
+    (tmp_path / "mine.py").write_text(
+        "def small(shape, outputs):\n    return ['dense 5', 'relu', f'dense {outputs}']\n"
+    )
+    training = "generations = 1\nmax_episode_steps = 5\nvalidation_episodes = 1\ntest_episodes = 1\n"
+    named = '[network]\nname = "mine:small"\n[env]\nname = "hard_maze"\n'
+    named += '[algorithm]\nname = "ga"\npopulation = 4\nparents = 2\n'
+    (tmp_path / "run.toml").write_text(f"{named}[training]\n{training}")
+    command = [Path(sys.executable).with_name("neuroevo"), "train", "run.toml", "--out", "run"]
+    command += ["--cluster", cluster.address]
+    finish(subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+    assert not (tmp_path / "imported").exists()
 
 
 @pytest.mark.slow

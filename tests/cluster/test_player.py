@@ -73,8 +73,8 @@ def test_pieces_in_any_order_are_the_batch(dimension, make_player):
         assert np.array_equal(outcomes.returns, expected[number].returns)
         assert np.array_equal(outcomes.steps, expected[number].steps)
     done = player.results("run", 1, 0.0)
-    assert done.results == [] and done.busy_seconds > 0
-    assert done.steps == sum(int(outcomes.steps.sum()) for outcomes in expected.values())
+    assert done.results == [] and 0 < done.work.busy_seconds < done.work.thread_seconds
+    assert done.work.steps == sum(int(outcomes.steps.sum()) for outcomes in expected.values())
     player.submit("run", [], {}, over=[0, 1])
     with pytest.raises(KeyError):
         player.submit("run", [(pieces[0], 0)], {})  # it has forgotten the table
@@ -121,10 +121,12 @@ def test_clients_get_their_own_results(make_player):
         thread.join(120)
     for name, outcomes in expected.items():
         assert np.array_equal(found[name].outcomes.returns, outcomes.returns)
-        assert player.results(name, 1, 0.0).steps == int(outcomes.steps.sum())
+        assert player.results(name, 1, 0.0).work.steps == int(outcomes.steps.sum())
+    late = player.results("late", 1, 0.0).work  # which is not charged with what others had done before it came
+    assert late.busy_seconds <= late.thread_seconds < player.results("b", 1, 0.0).work.thread_seconds
     player.forget("a")
-    assert player.results("a", 1, 0.0).steps == 0
-    assert player.results("b", 1, 0.0).steps == int(expected["b"].steps.sum())
+    assert player.results("a", 1, 0.0).work.steps == 0
+    assert player.results("b", 1, 0.0).work.steps == int(expected["b"].steps.sum())
 
 
 def test_a_failure_reaches_every_client(make_player):

@@ -1,6 +1,8 @@
 """Configurations and suites, damaged at random: what was meant, or a UserError that names the file, never another."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -126,6 +128,36 @@ def test_numbers_of_thousands_of_digits(tmp_path):
         load_config(tmp_path / "c.toml")
     with pytest.raises(UserError, match="training.seed"):
         apply({}, f"training.seed = [{'1' * 5000}]")
+    for key in ("seed", "bogus"):
+        (tmp_path / "c.toml").write_text(f"[training]\n{key} = 0x{'f' * 100_000}")
+        with pytest.raises(UserError, match="c.toml is not valid TOML"):
+            load_config(tmp_path / "c.toml")
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        for load in (load_config, load_suite):
+            with bounded(64), pytest.raises(UserError, match=f"^cannot read {path}: Not a regular file"):
+                load(path)
+
+
+def test_files_of_gigabytes(tmp_path):
+    path = tmp_path / "large"
+    path.touch()
+    os.truncate(path, 30 << 30)
+    for load in (load_config, load_suite):
+        with bounded(64), pytest.raises(UserError, match="it has more than 16,777,216 bytes"):
+            load(path)
+    changes = {"env": {"name": "hard_maze", "options": {"map": str(path)}}, "network": {"name": "mlp"}}
+    with bounded(64), pytest.raises(UserError, match="has 32,212,254,720 bytes, expected at most 1,048,576"):
+        config(**changes)
+
+
+def test_lines_may_end_as_on_any_system(tmp_path):
+    for end in ("\n", "\r\n"):
+        (tmp_path / "c.toml").write_bytes(b"\xef\xbb\xbf" + TOML.replace("\n", end).encode())
+        assert load_config(tmp_path / "c.toml") == config()
 
 
 def test_a_suite_of_millions_of_runs(tmp_path):

@@ -21,7 +21,7 @@ def registered():
 
 def test_every_registered_name_has_its_settings_or_is_refused():
     names = registered()
-    assert len(names) > 300 and {kwargs["game"] for kwargs in names.values()} == set(atari.names())
+    assert len(names) > 300 and {kwargs["game"] for kwargs in names.values()} == set(atari.AtariGame.names())
     refused = set()
     for name, settings in names.items():
         environment, problems = registry.check(name, {})
@@ -50,7 +50,7 @@ def test_what_gymnasium_has_not_is_refused(name):
 def test_names_of_ours_are_the_protocol_of_2018():
     for name in ("frostbite", "Frostbite", "FROSTBITE"):
         environment = registry.find(name)
-        assert environment.options == {}
+        assert environment.given == {}
         assert environment.settings()["protocol"] == "uber"
         assert environment.settings()["repeat_action_probability"] == 0
 

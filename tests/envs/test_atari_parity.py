@@ -189,7 +189,7 @@ def test_max_episode_steps_is_exact_to_the_frame():
 
 @pytest.mark.slow
 def test_every_game_starts_and_equals_ale_py():
-    games = atari.names()
+    games = atari.AtariGame.names()
     assert len(games) >= 100
     for game in games:
         pool, reference = EnvPool(registry.resolve(game), 1), ReferenceEnv(game)
@@ -228,7 +228,7 @@ def test_games_go_by_their_usual_names(name, game):
 
 @pytest.mark.parametrize("name", ["combat", "joust", "maze_craze", "warlords"])
 def test_games_for_two_are_not_offered(name):
-    assert name not in atari.names()
+    assert name not in atari.AtariGame.names()
     with pytest.raises(UserError, match=f"'{name}'"):
         registry.resolve(name)
 

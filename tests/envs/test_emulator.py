@@ -15,7 +15,7 @@ from tests.support.atari_reference import emulator
 pytestmark = pytest.mark.slow  # two minutes of a core all together
 
 SEEDS = int(os.environ.get("NEUROEVO_TEST_EMULATOR", "0"))  # of 20,000 frames in each way; 0: the short tests
-GAMES = atari.names()
+GAMES = atari.AtariGame.names()
 
 NO_NOOP = ["backgammon", "video_checkers"]  # whose minimal actions lack it
 

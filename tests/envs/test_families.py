@@ -1,4 +1,4 @@
-"""What a family of environments says of itself, and the one object that a configuration's environment is."""
+"""The class of each family of environments, and the one object that a configuration's environment is."""
 
 import hashlib
 from collections import Counter
@@ -14,7 +14,6 @@ from neuroevo.core.problems import ConfigError
 from neuroevo.core.settings import settings
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
-from neuroevo.envs.family import EnvFamily
 from neuroevo.runs import preflight
 
 NAMES = {
@@ -36,38 +35,33 @@ class CoinOptions:
     """How many."""
 
 
-class CoinFamily(EnvFamily):
+class Coin(Environment):
     """The least that a family must say."""
 
-    name = "coin"
+    family = "coin"
+    options_type = CoinOptions
 
-    def find(self, given_name):
-        return "Coin-v0" if given_name.lower() in ("coin", "coin-v0") else None
-
-    def options_type(self, name):
-        return CoinOptions
-
-    def native_options(self, name, options):
-        return tuple(f"{key}={value}" for key, value in options.items())
-
-    def listing(self):
-        return "coins (1): Coin-v0"
+    @classmethod
+    def names(cls):
+        return ["Coin-v0"]
 
 
 @pytest.fixture
 def coin(monkeypatch):
-    family = CoinFamily()
-    monkeypatch.setattr(registry, "FAMILIES", (*registry.FAMILIES, family))
-    return family
+    monkeypatch.setattr(registry, "FAMILIES", (*registry.FAMILIES, Coin))
 
 
-def test_a_family_is_one_class_and_one_line(coin):
+@pytest.mark.usefixtures("coin")
+def test_a_family_is_one_class_and_one_line():
     environment = registry.find("Coin", {"sides": 3})
-    assert environment == Environment("Coin", "Coin-v0", coin, {"sides": 3}, {"sides": 3})
+    assert type(environment) is Coin and environment.options == CoinOptions(sides=3)
+    assert (environment.given_name, environment.name, environment.given) == ("Coin", "Coin-v0", {"sides": 3})
     assert environment.spec == EnvSpec("Coin-v0", "coin", ("sides=3",))
     assert (environment.image_observations, environment.continuous_actions) == (None, None)
-    assert environment.file is None and environment.deciding() == {"options": {"sides": 3}}
-    assert environment.rendered() is environment and environment.frames_per_s() is None
+    assert environment.file is None and environment.result_options() == {"options": {"sides": 3}}
+    assert environment.rendered() is environment and environment.frames_per_s is None
+    assert Coin.listing() == "environments (1): Coin-v0"
+    assert Coin.find("coin-v0") == "Coin-v0" and Coin.find("coin-v1") is None
     config = make_config({"env": {"name": "coin"}, "network": {"name": "mlp"}, "training": {"generations": 1}})
     assert config.environment.spec == EnvSpec("Coin-v0", "coin", ())
     with pytest.raises(ConfigError) as caught:
@@ -75,27 +69,25 @@ def test_a_family_is_one_class_and_one_line(coin):
     assert [problem.key for problem in caught.value.problems] == ["env.options.side"]
 
 
-@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.name)
+@pytest.mark.parametrize("family", registry.FAMILIES, ids=lambda family: family.family)
 def test_every_family(family):
-    name = NAMES[family.name]
-    if family.name == "playground":
+    name = NAMES[family.family]
+    if family.family == "playground":
         pytest.importorskip("mujoco_playground")
     environment, problems = registry.check(f" {name} ", {})
     assert problems == []
-    assert (environment.family, environment.name) == (family, name)
-    if family.accelerated:
+    assert (type(environment), environment.name) == (family, name)
+    if environment.accelerated:
         with pytest.raises(UserError, match="the native core"):
             registry.resolve(name)
     else:
-        assert environment.spec.family == family.name
+        assert environment.spec.family == family.family
         assert registry.resolve(name) == environment.spec
-    assert environment.options_type(**family.named_options(name)) == environment.options_type(**environment.values)
-    assert name in family.listing() or family.name in ("gymnasium", "mjx")
-    assert {family.find(known) for known in family.gymnasium_ids().values()} >= (
-        set() if family.accelerated or family.name == "gymnasium" else {name}
-    )
-    assert set(family.free_options) <= set(environment.options_type().__pydantic_fields__)
-    assert {family.file_option} - {None} <= set(environment.options_type().__pydantic_fields__)
+    assert environment.options == environment.options_type(**family.named_options(name))
+    assert name in family.listing() or family.family in ("gymnasium", "mjx")
+    assert {family.find(known) for known in family.gymnasium_ids().values()} >= (set() if family.prefix else {name})
+    assert set(family.free_options) <= set(environment.options_type.__pydantic_fields__)
+    assert {family.file_option} - {None} <= set(environment.options_type.__pydantic_fields__)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +112,7 @@ def test_what_is_known_before_one_is_made(name, options, image_observations, con
         ("Hopper-v4", "Hopper-v5"),  # Gymnasium has it too, and only the version differs
         ("hard_maz", "HardMaze-v0"),
         ("frostbit", "frostbite"),
+        ("brx:halfcheetah", "brax:halfcheetah"),
     ],
 )
 def test_the_nearest_name_of_all_families(name, near):
@@ -127,6 +120,24 @@ def test_the_nearest_name_of_all_families(name, near):
     assert environment is None
     assert (problem.key, problem.value) == ("env.name", name)
     assert problem.reason.startswith(f"there is no such environment; did you mean {near}? (")
+
+
+def test_options_of_an_unknown_name_are_those_of_the_nearest():
+    environment, problems = registry.check("HalfCheetha", {"ctrl_cost_weight": "high", "sticky": 0.1})
+    assert environment is None
+    assert [problem.key for problem in problems] == [
+        "env.name",
+        "env.options.sticky",
+        "env.options.ctrl_cost_weight",
+    ]
+    assert "HalfCheetah-v5" in problems[0].reason and "reset_noise_scale" in problems[1].reason
+    assert [each.key for each in registry.check("nothing of the kind", {"sticky": 0.1})[1]] == ["env.name"]
+
+
+def test_an_invalid_option_leaves_the_others():
+    environment, problems = registry.check("hard_maze", {"observation": "image", "max_episode_steps": 0})
+    assert [problem.key for problem in problems] == ["env.options.max_episode_steps"]
+    assert environment.image_observations and environment.options.max_episode_steps == 400
 
 
 def test_a_configurations_environment_is_looked_for_once(monkeypatch):
@@ -160,10 +171,10 @@ def test_a_file_of_the_users_own(tmp_path, monkeypatch, name, option):
     file.write_text("one")
     monkeypatch.chdir(tmp_path)
     environment = registry.find(name, {option: "./some.txt", "max_episode_steps": 9})
-    assert environment.options == {option: str(file), "max_episode_steps": 9}
+    assert environment.given == {option: str(file), "max_episode_steps": 9}
     assert (environment.file.option, environment.file.path) == (option, file)
     before = hashlib.sha256(b"one").hexdigest()
-    assert environment.deciding() == {"options": {"max_episode_steps": 9}, "file": before}
+    assert environment.result_options() == {"options": {"max_episode_steps": 9}, "file": before}
     environment.check_file(before, tmp_path)
     file.write_text("two")
     now = hashlib.sha256(b"two").hexdigest()
@@ -175,7 +186,7 @@ def test_a_file_of_the_users_own(tmp_path, monkeypatch, name, option):
         f"it holds is {now}, expected {before}"
     )
     file.unlink()
-    for ask in (environment.deciding, lambda: environment.check_file(before, tmp_path)):
+    for ask in (environment.result_options, lambda: environment.check_file(before, tmp_path)):
         with pytest.raises(ConfigError, match=f"env.options.{option}: .*{file}: No such file or directory"):
             ask()
     plain = registry.find(name)

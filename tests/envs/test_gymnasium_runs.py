@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 from neuroevo.cli import app
 from neuroevo.core.errors import UserError
 from neuroevo.envs import registry
+from neuroevo.inspector import payload
+from neuroevo.inspector.inspection import Inspection
 from neuroevo.runs.metrics_rows import read_rows
 from tests.support.gymnasium_pools import TOYS, children, gone, nothing_left_behind, pool_of  # noqa: F401 (a fixture)
 
@@ -58,6 +60,37 @@ def test_ctrl_c_ends_a_run_whose_environment_hangs(tmp_path):
     assert run.returncode == 130
     assert "interrupted; go on with" in err
     assert gone(workers)
+
+
+RICH = f"""
+[env]
+name = "gymnasium:tests.support.gymnasium_toys:ToyDict-v0"
+[env.options.kwargs]
+mean = 1e307
+{SMALL.replace("4", "16")}[training]
+generations = 3
+validation_episodes = 4
+test_episodes = 4
+"""  # a return is infinite after 18 steps, and an episode has 1 to 40
+
+
+def test_returns_that_are_not_finite_fail_their_episodes(tmp_path):
+    (tmp_path / "rich.toml").write_text(RICH)
+    done = CliRunner().invoke(app, ["train", str(tmp_path / "rich.toml"), "--out", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    assert "episodes failed, the first: the return is inf, expected a finite number" in done.output
+    rows = read_rows(tmp_path / "run")
+    assert len(rows) == 3
+    for row in rows:
+        assert 0 < row["failures_population"] < 16
+        assert 1e307 <= row["fitness_min"] <= row["fitness_mean"] <= row["fitness_max"] < 1.8e308
+    more = ["train", "--resume", str(tmp_path / "run"), "--set", "training.generations=4"]
+    assert CliRunner().invoke(app, more).exit_code == 0
+    assert len(read_rows(tmp_path / "run")) == 4
+    with Inspection([tmp_path / "run"]) as inspection:
+        assert inspection.answer("cloud/0")["kind"] == "steps"
+        for name in ("cloud/0", "generation/0/0", "generation/0/3", "way/0", "family/0/3/0"):
+            payload.text(inspection.answer(name))
 
 
 TIRED = f"""

@@ -41,7 +41,7 @@ def test_tasks_go_by_their_usual_names(name, task):
 
 @pytest.mark.parametrize("name", mujoco.TASKS)
 def test_every_task_is_found_and_no_game(name):
-    assert registry.resolve(f"{name}-v5").name == f"{name}-v5" not in atari.names()
+    assert registry.resolve(f"{name}-v5").name == f"{name}-v5" not in atari.AtariGame.names()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.registry import find_algorithm
 from neuroevo.config.load import load_config
-from neuroevo.envs.environment import Environment
 from neuroevo.networks import architectures
 from tests.support.runs import new_run, results
 from tests.support.toy import ToyWeights
@@ -63,12 +62,12 @@ def test_the_network_is_one(block):
 
 def test_the_family_finds_its_environment(block):
     names = {}
-    exec(block("class MyTaskFamily"), names)
-    family = names["MyTaskFamily"]()
+    exec(block("class MyTask("), names)
+    family = names["MyTask"]
     found = family.find(" my_task ")
-    environment, problems = Environment.checked(family, found, "my_task", {"length": 5})
-    assert not problems and (environment.spec.family, environment.spec.options) == ("my_task", ("length=5",))
+    environment = family(found, "my_task", {"length": 5})
+    assert not environment.problems and environment.options.length == 5
+    assert (environment.spec.family, environment.spec.options) == ("my_task", ("length=5",))
     assert (environment.image_observations, environment.continuous_actions) == (False, True)
     assert family.gymnasium_ids() == {found: found} and found in family.listing()
-    _, problems = Environment.checked(family, found, "my_task", {"lenght": 5})
-    assert [problem.key for problem in problems] == ["env.options.lenght"]
+    assert [problem.key for problem in family(found, "my_task", {"lenght": 5}).problems] == ["env.options.lenght"]

@@ -55,7 +55,7 @@ def test_every_algorithm_and_family_has_a_page():
     algorithms = {path.stem for path in (ROOT / "docs/algorithms").glob("*.md")} - {"index"}
     assert algorithms == {module._page(name) for name in ALGORITHMS}
     assert {path.stem for path in (ROOT / "docs/environments").glob("*.md")} - {"index"} == {
-        family.name for family in FAMILIES
+        family.family for family in FAMILIES
     }
 
 

@@ -18,8 +18,9 @@ from neuroevo.runs.members import MembersReader
 from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from tests.analysis.test_video import decode
-from tests.inspector.conftest import MLP, played
+from tests.inspector.conftest import MLP, NOVELTY, TRAINING, played
 
+FEET = {"behavior": "contact"}
 DTYPES = {"f4": "<f4", "f8": "<f8", "i4": "<i4", "i2": "<i2"}
 
 
@@ -57,6 +58,27 @@ def test_the_cloud_of_a_maze_is_where_episodes_ended(maze, maze_page):
         novelty = MembersReader(maze).read(generation).novelty
         assert np.allclose(values(shown["novelty"]), novelty, equal_nan=True)
         assert (points(shown) >= cloud["low"]).all() and (points(shown) <= cloud["high"]).all()
+
+
+@pytest.mark.parametrize(
+    ("env", "kind", "titles"),
+    [
+        ({"name": "half_cheetah", "options": FEET}, "measures", ["contact of bfoot", "contact of ffoot"]),
+        ({"name": "hopper", "options": FEET}, "track", ["contact of foot", "fitness"]),
+        ({"name": "inverted_pendulum"}, "track", ["x", "fitness"]),
+    ],
+)
+def test_axes_have_the_names_of_the_behavior_s_numbers(tmp_path, env, kind, titles):
+    training = {**TRAINING, "generations": 2, "max_episode_steps": 30}
+    path = played(tmp_path / "run", env=env, network=MLP, algorithm=NOVELTY, training=training)
+    with Inspection([path]) as inspection:
+        cloud = inspection.answer("cloud/0")
+        shown = points(inspection.answer("generation/0/1"))
+    assert (cloud["kind"], cloud["titles"], cloud["maze"]) == (kind, titles, None)
+    assert cloud["archive"] == (kind == "measures")
+    members = MembersReader(path).read(1)
+    assert np.allclose(shown[:, 0], members.behaviors[:, 0])
+    assert np.allclose(shown[:, 1], members.behaviors[:, 1] if kind == "measures" else members.fitness)
 
 
 def test_the_cloud_of_a_game_is_the_principal_components_of_its_memory(atari):
@@ -156,6 +178,17 @@ def test_a_game_s_actions(atari):
     taken = values(played["actions"]["values"])
     assert len(taken) == played["steps"] and 0 <= taken.min() <= taken.max() < played["actions"]["count"] == 18
     assert played["actions"]["names"][:3] == ["NOOP", "FIRE", "UP"] and len(played["actions"]["names"]) == 18
+
+
+def test_a_damaged_line_of_the_elites_is_told(maze, tmp_path, caplog):
+    shutil.copytree(maze, tmp_path / "run")
+    elites = tmp_path / "run" / "elites.jsonl"
+    with Inspection([tmp_path / "run"]) as inspection:
+        elites.write_bytes(elites.read_bytes().replace(b'"generation": 2', b'"generation": 7'))
+        played = inspection.stage.play(0, Member(1, 0, 0))
+    assert played["state"] == "failed"
+    assert played["error"].startswith(f"line 3 of {elites} is damaged") and "--resume" in played["error"]
+    assert caplog.records == []
 
 
 def test_who_is_not_there_does_not_play(maze_page):

@@ -14,9 +14,10 @@ from neuroevo.inspector.serving import served
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
 from tests.inspector.conftest import played
+from tests.runs.test_extreme_fitness import Returns
 from tests.support.browser import CHROMIUM, shown_in, started_browser
 from tests.support.made_up_run import made_up_run
-from tests.support.runs import config
+from tests.support.runs import config, new_run
 
 pytestmark = [
     pytest.mark.slow,
@@ -75,6 +76,19 @@ def test_the_slider_moves_the_cloud(shown, page_of, maze):
     assert shown.value(f"{DRAWN}.x") == pytest.approx(first.behaviors[:, 0].tolist())
     shown.page.keyboard.press("ArrowRight")
     shown.until("document.getElementById('generation-number').textContent === '1'")
+
+
+@pytest.mark.parametrize("returns", [[1.7e308, -1.7e308, 0.5], [1e308], [1e16], [0.6, 0.6000000000000001], [5e-324]])
+def test_fitness_at_the_ends_of_what_floats_are(shown, tmp_path, returns):
+    new_run(tmp_path / "run", Returns(returns))
+    with Inspection([tmp_path / "run"]) as inspection, served(inspection) as address:
+        shown.visit(address)
+        assert "8 members" in text(shown, "#generation-facts")
+        for plot in ("curves", "cloud", "family", "takeover"):
+            assert shown.value(f"document.getElementById('{plot}').data.length") > 0
+        low, high = shown.value("document.getElementById('curves')._fullLayout.yaxis.range")
+        assert low < high
+        assert shown.page.is_hidden("#problem")
 
 
 def place_of(shown, index):
@@ -384,6 +398,54 @@ def test_an_export_needs_no_server(shown, maze, tmp_path):
     assert watch(shown, "a")
     assert shown.hosts == {"127.0.0.1:0", "file", "data"} or shown.hosts == {"127.0.0.1:0", "file"}
     shown.hosts.clear()
+
+
+# Clicks all that can be clicked, and what that brings up, once each; a plot's buttons are made again by some of them.
+CLICK_ALL = """async () => {
+    const clicked = new Set();
+    const name = (each) => `${each.closest('.plot')?.id} ${each.dataset.title || ''} ${each.id} ${each.textContent}`;
+    const found = () => [...document.querySelectorAll('button, a, summary, input[type=checkbox], [role=button]')];
+    for (let next; (next = found().find((each) => !clicked.has(name(each)))); ) {
+        clicked.add(name(next));
+        next.dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, view: window }));
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return [...clicked];
+}"""
+
+
+def all_clicked(shown):
+    """The names of all controls after each has been clicked, what they asked for, and the windows that they opened."""
+    asked, windows = [], []
+    context = shown.page.context
+    context.on("request", lambda request: asked.append(request.url))
+    context.on("page", lambda window: windows.append(window.url))
+    context.route(
+        lambda url: not url.startswith(("http://127.0.0.1:", "file:", "data:", "blob:")), lambda it: it.abort()
+    )
+    names = shown.page.evaluate(CLICK_ALL)
+    return names, asked, windows
+
+
+def test_no_control_leaves_the_machine(shown, browser, page_of, maze, tmp_path):
+    from neuroevo.inspector.export import export
+
+    def try_all(page, address, expected):
+        page.visit(address)
+        names, asked, windows = all_clicked(page)
+        assert windows == []
+        for plot in ("curves", "cloud", "family", "takeover"):  # whose buttons are among them
+            assert sum(name.startswith(f"{plot} ") for name in names) > 3, names
+        assert not [name for name in names if "Share" in name or "Cloud" in name], names
+        assert all(url.startswith((expected, "data:", "blob:")) for url in asked), asked
+        assert page.page.locator("a[href*='//']").count() == 0
+
+    try_all(shown, page_of, "http://127.0.0.1:")
+    with Inspection([maze]) as inspection:
+        export(inspection, tmp_path / "page", [])
+    exported = shown_in(browser)
+    try_all(exported, f"file://{tmp_path / 'page' / 'index.html'}", "file:")
+    exported.page.context.close()
 
 
 def test_ten_thousand_dots_stay_smooth(shown, tmp_path, capsys):

@@ -1,11 +1,13 @@
 """`neuroevo inspect`: what it refuses, and how it ends."""
 
+import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 
@@ -14,6 +16,7 @@ from typer.testing import CliRunner
 
 from neuroevo.cli import app
 from neuroevo.inspector import packages
+from neuroevo.inspector.inspection import Inspection
 from tests.inspector.conftest import MAZE, NOVELTY, TRAINING, played
 
 
@@ -61,6 +64,32 @@ def test_a_package_that_is_missing(maze, monkeypatch):
     monkeypatch.setattr(packages, "find_spec", lambda name: None if name == "plotly" else object())
     said = refused(maze)
     assert "needs plotly" in said and 'pip install "neuroevo[inspect]"' in said
+
+
+def test_videos_of_a_page_that_was_killed_are_deleted_by_the_next(maze, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def folders():
+        return sorted(tmp_path.glob("neuroevo-inspect-*"))
+
+    def grown_old():
+        for folder in folders():
+            os.utime(folder, (0, 0))
+
+    words = [sys.executable, "-m", "neuroevo", "inspect", str(maze), "--no-browser"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
+        process.stdout.readline()
+        (folder,) = folders()
+        (folder / "0-0-0-0.mp4").write_bytes(b"a video")
+        grown_old()
+        with Inspection([maze]):
+            assert folder in folders()  # its page is there
+        process.kill()
+    assert folders() == [folder]
+    grown_old()
+    with Inspection([maze]):
+        assert len(folders()) == 1 and folder not in folders()
+    assert folders() == []
 
 
 def test_it_serves_until_it_is_interrupted(maze):

@@ -117,6 +117,19 @@ inline int Main() {
       check::Fail(__FILE__, __LINE__, "CHECK_THROWS(" #expr "): '" + check_what + "' lacks '" + check_part + "'"); \
   } while (false)
 
+// What a child of a process with threads can do. To ThreadSanitizer its new threads are its parent's, and the locks of
+// AddressSanitizer's memory stay locked if another thread held them at the fork.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kForksStartThreads = false;
+#else
+inline constexpr bool kForksStartThreads = true;
+#endif
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kForksFindMemory = false;
+#else
+inline constexpr bool kForksFindMemory = true;
+#endif
+
 #define SKIP(reason) \
   throw check::Skipped { reason }
 

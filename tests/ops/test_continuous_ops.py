@@ -184,7 +184,7 @@ def queue_of(episodes: list[int], normalizers: list[int]) -> tf.Tensor:
     queue = load_ops().episode_queue_make(lanes=1, slots_per_lane=len(episodes), first_row=0)
     each = int64(*([0] * len(episodes)))
     genome = int64(1), np.zeros(1, np.int32), int64(-1), int64(5), int64(-1)
-    chain, thetas = (int64(0, 0), NONE, np.zeros(0, np.float32)), np.zeros((0, 0), np.float32)
+    chain, thetas = (int64(0, 0), NONE, np.zeros(0, np.float32), NONE), np.zeros((0, 0), np.float32)
     arrays = int64(*episodes), each, each, each, int64(*normalizers), *genome, *chain, thetas
     load_ops().episode_queue_submit(queue, *arrays, int64(0)[0])
     load_ops().episode_queue_take(queue, 0)
@@ -381,7 +381,7 @@ def test_the_engines_and_the_lane_runner_play_the_same(name, lanes, slots, threa
 def test_normalizers_are_set_beside_the_lanes(threads, engine):
     name, (network, _) = "InvertedPendulum-v5", TASKS["InvertedPendulum-v5"]
     with LocalEvaluator(name, network, lanes=2, slots=2, threads=2, device="cpu", engine=engine) as evaluator:
-        pool, over = evaluator._pipeline.pool, threading.Event()
+        pool, over = evaluator._parts[0], threading.Event()
 
         def set_others():
             number = 1_000_000

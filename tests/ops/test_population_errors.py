@@ -1,6 +1,8 @@
 """Bad input to the population ops: a Python exception that names the value and the legal range, and rows that keep what
 they held."""
 
+import resource
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -103,7 +105,7 @@ def test_wrong_ranks_are_found_when_a_graph_is_built(population):
         (lambda: ops.population_forward(handle, rows, tf.zeros([3])), "must be at least rank 2"),
         (lambda: ops.population_forward(handle, rows, tf.zeros([3, 3])), "Dimensions must be equal, but are 2 and 3"),
         (lambda: ops.population_assign(handle, rows, np.zeros(2, np.int32), tf.zeros([2])), "must be rank 2"),
-        (lambda: ops.population_perturb(handle, rows, rows, tf.zeros([], tf.int64), [1.0]), "must be rank 1"),
+        (lambda: ops.population_perturb(handle, rows, rows, tf.zeros([], tf.int64), [1.0], rows), "must be rank 1"),
         (lambda: ops.population_make(networks=NETWORK, rows=1), "must be rank 1"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -177,8 +179,12 @@ def test_bad_sizes_and_backends():
     ):
         with pytest.raises(ERRORS, match=message):
             OpPopulation(**{"networks": [NETWORK], "rows": 1, **arguments})
-    # Rows that are never written take no memory: this is 4 TiB.
-    assert OpPopulation(["input uint8 1024; dense 1024 1.0"], 2**20).dimensions == [2**20]
+    with pytest.raises(ERRORS, match=r"1048576 rows of networks need 44\d\d.* GB of memory, and .* GB are free"):
+        OpPopulation(["input uint8 1024; dense 1024 1.0"], 2**20)
+    # Rows that are never written take no memory: this is 1 GiB.
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert OpPopulation(["input uint8 1024; dense 1024 1.0"], 2**8).dimensions == [2**20]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 2**17  # KiB
 
 
 def test_a_perturbed_row_takes_over_the_network_of_its_source():

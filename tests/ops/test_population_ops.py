@@ -84,6 +84,23 @@ def test_noise_is_philox_and_box_muller(seed):
         assert np.array_equal(population.read([1])[0], sums.astype(np.float32))
 
 
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_a_spread_multiplies_the_scale_weight_by_weight(backend):
+    """In NumPy: the product rounded to float32, then one rounding, by float64 that holds the exact product."""
+    size, rng = 70_003, np.random.default_rng(5)
+    population = OpPopulation([f"input float32 1; dense {size} 1.0"], 4, backend)
+    spread = (rng.standard_normal(size) * 2.0 ** rng.integers(-9, 5, size)).astype(np.float32)
+    spread[::11], start = 0, rng.standard_normal(size).astype(np.float32)
+    population.assign([0, 1, 2], [0, 0, 0], np.stack([np.zeros(size, np.float32), start, spread]))
+    population.perturb([3], [0], [9], [1.0])
+    made = population.read([3])[0].astype(np.float64)
+    scale = np.float32(0.3)
+    population.perturb([3, 3], [1, 3], [9, 9], [scale, scale], [2, -1])
+    once = (start + (scale * spread).astype(np.float64) * made).astype(np.float32)
+    assert np.array_equal(population.read([3])[0], (once + np.float64(scale) * made).astype(np.float32))
+    assert np.array_equal(population.read([2])[0], spread)
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_initial_weights(name):
     network = ReferenceNetwork(NETWORKS[name](SCREEN, 18))
@@ -238,22 +255,29 @@ def test_calls_at_once_give_the_same(mixed):
     assert wrong == []
 
 
-entries = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 9), st.sampled_from([0.5, -2.0, 1e-3, 0.0]))
+entries = st.tuples(
+    st.integers(0, 3), st.integers(0, 3), st.integers(0, 9), st.sampled_from([0.5, -2.0, 1e-3, 0.0]), st.booleans()
+)
 
 
 @settings(max_examples=60)
 @given(st.lists(entries, max_size=12))
 def test_a_list_of_perturbations_equals_its_steps_one_by_one(steps):
+    """Row 4 is a spread for the first network, row 5 for the second."""
     together, one_by_one, reference = (
-        OpPopulation([TINY, TINY_TOO], 4, backend) for backend in ("cpu", "cpu", "reference")
+        OpPopulation([TINY, TINY_TOO], 6, backend) for backend in ("cpu", "cpu", "reference")
     )
+    network = [0, 1, 0, 1, 0, 1]
     for population in (together, one_by_one, reference):
-        population.init(range(4), [0, 1, 0, 1], range(4))
-    columns = [list(column) for column in zip(*steps, strict=True)] or [[]] * 4
+        population.init(range(6), network, range(6))
+    for i, (dst, src, seed, scale, spread) in enumerate(steps):
+        network[dst] = network[src]
+        steps[i] = dst, src, seed, scale, 4 + network[src] if spread else -1
+    columns = [list(column) for column in zip(*steps, strict=True)] or [[]] * 5
     together.perturb(*columns)
     reference.perturb(*columns)
-    for dst, src, seed, scale in steps:
-        one_by_one.perturb([dst], [src], [seed], [scale])
+    for step in steps:
+        one_by_one.perturb(*([each] for each in step))
     expected = bits(one_by_one.read(range(4)))  # zeros after the D of the smaller network
     assert np.array_equal(bits(together.read(range(4))), expected)
     assert np.array_equal(bits(reference.read(range(4))), expected)

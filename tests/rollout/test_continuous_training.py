@@ -365,7 +365,7 @@ def test_normalizers_are_dropped_with_their_batches(engine):
             assert outcomes.observation_sums[0] == outcomes.steps[:2].sum()
         assert evaluator._playing == {}
         with pytest.raises(Exception, match="normalizer 0"):  # it is not known any more
-            evaluator._pipeline.drop_normalizers([0])
+            evaluator._parts[0].drop_normalizers([0])
 
 
 def test_another_run_to_start_from_and_random_search(hopper, tmp_path):

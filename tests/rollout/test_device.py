@@ -77,14 +77,13 @@ def test_commands_say_what_is_used_and_why():
     "make",
     [
         "Population(['input float32 3; dense 2 1.0'], 1, backend='cuda')",
-        "Pipeline(registry.resolve('pong'), [Network('model')], lanes=1, slots=1, backend='cuda')",
+        "LocalEvaluator('pong', 'model', lanes=1, slots=1, backend='cuda')",
     ],
 )
 def test_the_backend_is_known_to_who_has_not_asked_for_a_gpu(make):
     """In a process of its own: here its library has been loaded."""
-    tensorflow = "from neuroevo.rollout.pipeline import Pipeline" if "Pipeline" in make else ""
-    names = "from neuroevo.envs import registry; from neuroevo.native.population import Population"
-    code = f"{names}\nfrom neuroevo.networks.network import Network\n{tensorflow}\n{make}"
+    names = "from neuroevo.native.population import Population\nfrom neuroevo.rollout.evaluator import LocalEvaluator"
+    code = f"{names}\n{make}"
     failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert failed.returncode == 1 and failed.stderr.rstrip().endswith(library.gpu().why_not)
 

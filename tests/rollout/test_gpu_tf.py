@@ -4,7 +4,6 @@ its stream; every result has the bits of the CPU's. `make test-gpu-tf` runs this
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -12,12 +11,10 @@ import tensorflow as tf
 
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome, grow
-from neuroevo.envs import registry
 from neuroevo.native import library
-from neuroevo.native.submission import pack
 from neuroevo.networks.architectures import NETWORKS, input_line, to_text
 from neuroevo.networks.network import Network
-from neuroevo.rollout.pipeline import Pipeline
+from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.engine import TensorFlowEngine
 from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.population_reference import OpPopulation, bits
@@ -179,30 +176,14 @@ def test_errors_name_the_value():
 
 
 def play(dtype, backend, device):
-    """Ids, returns and steps of 24 episodes of 8 offspring, sorted by id."""
-    pipeline = Pipeline(
-        registry.resolve("frostbite"), [Network("large_model", dtype=dtype)], lanes=2, slots=4, parent_rows=2,
-        backend=backend, engine=TensorFlowEngine(2, device),
-    )  # fmt: skip
-    pipeline.init_row(1, 0, 5)
-    pipeline.perturb_row(1, 1, [(6, 0.02), (7, 0.02)])
-    pipeline.start()
+    """Returns and steps of 24 episodes of 8 genomes, half of them offspring of one."""
     parent = Genome(5).child(6, 0.02).child(7, 0.02)
-    sources = {}
-    for seed in range(8):
-        chain = ((seed, 0.05),) * (seed % 3)
-        genome = grow(Genome(parent.root), parent.mutations + chain) if seed % 2 else grow(Genome(seed), chain)
-        sources[genome] = (1 if seed % 2 else None, chain)
-    genomes = list(sources)
+    genomes = [grow(parent if seed % 2 else Genome(seed), [(seed, 0.05)] * (seed % 3)) for seed in range(8)]
     episodes = [Episode(genomes[each % 8], 100 + each, 50 + each) for each in range(24)]
-    packed = pack(episodes, frame_skip=4, dimensions=pipeline.dimensions, source=sources.__getitem__)
-    pipeline.submit(packed)
-    found, ended = [], time.monotonic() + 300
-    while len(found) < len(episodes) and time.monotonic() < ended:
-        results = pipeline.results(1, 1.0)
-        found += zip(results.ids.tolist(), results.returns.tolist(), results.steps.tolist(), strict=True)
-    pipeline.close()
-    return sorted(found)
+    network, engine = Network("large_model", dtype=dtype), TensorFlowEngine(2, device)
+    with LocalEvaluator("frostbite", network, lanes=2, slots=4, parent_rows=2, backend=backend, engine=engine) as own:
+        outcomes = own.evaluate(episodes)
+    return list(zip(outcomes.returns.tolist(), outcomes.steps.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])

@@ -132,7 +132,7 @@ def test_evaluator_again_and_beside_another(episodes, expected, engine) -> None:
 
 def test_a_failure_in_a_lane_reaches_the_caller(engine: str) -> None:
     done = run_python(f"""
-        for genome in (Genome(0, (), 7), Genome(0, ((1, float('nan')),))):
+        for genome in (Genome(0, 7), Genome(0).child(1, float('nan'))):
             evaluator = LocalEvaluator("frostbite", "model", lanes=2, slots=2, engine="{engine}")
             for episodes in ([Episode(Genome(i), i, 50) for i in range(6)] + [Episode(genome, 0, 50)],
                              [Episode(Genome(0), 0, 50)]):
@@ -144,7 +144,7 @@ def test_a_failure_in_a_lane_reaches_the_caller(engine: str) -> None:
     first, closed, second, closed_again = done.stdout.splitlines()
     assert "network 7 is out of range [0, 1)" in first and "scale 0 is nan, expected a finite number" in second
     for line in (closed, closed_again):
-        assert line.startswith("RuntimeError ") and "the pipeline is closed" in line
+        assert line.startswith("RuntimeError ") and "the evaluator is closed" in line
 
 
 @pytest.mark.parametrize("threads", [2**32 + 1, 4097, 0])
@@ -189,7 +189,7 @@ def test_close_gives_the_memory_back(engine) -> None:
         sizes = []
         for i in range(5):
             evaluator = LocalEvaluator("frostbite", "large_model", lanes=1, slots=4, engine="{engine}")
-            evaluator.evaluate([Episode(Genome(j, ((k, 0.1),)), k, 3) for j in range(6) for k in range(2)])
+            evaluator.evaluate([Episode(Genome(j).child(k, 0.1), k, 3) for j in range(6) for k in range(2)])
             sizes.append(resident_mb())  # 10 rows of 16 MB are filled
             evaluator.close()
             evaluator.close()

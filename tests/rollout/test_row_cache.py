@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank, Mutation, grow
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank, grow
+from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.row_cache import Fill, RowCache, needed_rows
 
 
@@ -160,43 +162,37 @@ def test_what_parents_share_is_made_once(capacity: int) -> None:
     assert (simulated.inits, simulated.mutations) == (1, 500 + 20 * 30 + 20)
 
 
-def test_signals_are_handled_between_pieces_of_a_chain(engine) -> None:
-    """An alarm in the middle of 2,000 mutations ends them; whole or in pieces, a chain makes the same weights."""
-    from neuroevo.envs import registry
-    from neuroevo.native.population import Population
-    from neuroevo.networks.network import Network
-    from neuroevo.rollout.engine import make_engine
-    from neuroevo.rollout.pipeline import Pipeline
+def test_signals_are_handled_between_pieces_of_a_line(engine) -> None:
+    """An alarm in the middle of 20,000 mutations ends the evaluator long before they are made."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    chain = [Mutation(seed, 0.01) for seed in range(2000)]
-    seeds = list(range(2000))
-    options = {"lanes": 1, "slots": 1, "parent_rows": 3, "engine": make_engine(engine, "cpu", 1)}
-    pipeline = Pipeline(registry.resolve("frostbite"), [Network("model")], **options)
+    parent = grow(Genome(5), ((seed, 0.01) for seed in range(20_000)))
+    episodes = [Episode(parent.child(seed, 0.01), 1, 1) for seed in range(2)]
+    evaluator = LocalEvaluator("frostbite", "model", lanes=1, slots=1, device="cpu", engine=engine)
     previous = signal.signal(signal.SIGALRM, stop)
     try:
-        pipeline.init_row(0, 0, 5)
-        pipeline.perturb_row(1, 0, chain[:450])
-        pipeline.init_row(2, 0, 5)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
-            pipeline.perturb_row(2, 2, chain)
-        whole, begun = pipeline.population.read([1, 2])
-        oracle = Population(pipeline.network_texts, 2)
+            evaluator.submit(episodes)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-        pipeline.close()
-    oracle.init([0, 1], [0, 0], [5, 5])
-    oracle.perturb([0] * 450, [0] * 450, seeds[:450], [0.01] * 450)
-    assert np.array_equal(oracle.read([0])[0], whole)
-    for seed in seeds[:1000]:  # fewer than all of them
-        if np.array_equal(oracle.read([1])[0], begun):
-            break
-        oracle.perturb([1], [1], [seed], [0.01])
-    assert np.array_equal(oracle.read([1])[0], begun)
+    with pytest.raises(RuntimeError, match="the evaluator is closed"):
+        evaluator.submit(episodes)
+
+
+def test_a_long_line_is_mutated_in_pieces() -> None:
+    """A parent of 450 mutations, whose row is filled in pieces, plays as one whose weights are a center."""
+    parent = grow(Genome(5), ((seed, 0.01) for seed in range(450)))
+    with LocalEvaluator("frostbite", "model", lanes=1, slots=1, device="cpu") as evaluator:
+        center = Genome(Center(evaluator.weights.theta(parent)))
+        ours, theirs = ([one.child(seed, 0.05) for seed in range(3)] for one in (parent, center))
+        returns = [
+            evaluator.evaluate([Episode(each, 7, 40) for each in family]).returns.tolist() for family in (ours, theirs)
+        ]
+    assert returns[0] == returns[1]
 
 
 def test_capacity_must_be_positive() -> None:

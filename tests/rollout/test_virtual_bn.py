@@ -243,7 +243,7 @@ def test_two_networks_through_the_ops():
 
     @tf.function
     def refill(dst):  # as in a lane's loop: filled, then prepared, then played
-        perturb = tf_ops.population_perturb(population.handle, dst, tf.constant([1], tf.int64), dst, [0.5])
+        perturb = tf_ops.population_perturb(population.handle, dst, tf.constant([1], tf.int64), dst, [0.5], [-1])
         with tf.control_dependencies([perturb]):
             prepare = tf_ops.population_prepare(population.handle, dst)
         with tf.control_dependencies([prepare]):

@@ -200,7 +200,7 @@ def test_the_reference_batch(tmp_path, monkeypatch):
     made = config(network={"name": "virtual_bn"})
     batch = np.zeros((128, 84, 84, 4), np.uint8)
     with Directory(tmp_path) as folder:
-        reference_file.save(folder, batch)
+        folder.write("reference.npy", reference_file.content(batch))
     path = tmp_path / "reference.npy"
     data = path.read_bytes()
     assert np.array_equal(reference_file.load(tmp_path, made), batch)

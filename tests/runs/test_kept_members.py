@@ -20,7 +20,6 @@ from neuroevo.runs.members import MembersReader
 from neuroevo.runs.members_format import OF_ROOT, Record, pack, places, unpack
 from neuroevo.runs.paths import LOG, MEMBERS
 from tests.support.runs import checkpoint_after, config, interrupted_run, new_run, play, read_rows
-from tests.support.toy import ToyEvaluator
 
 GA = {"name": "ga", "population": 12, "parents": 3, "sigma": 0.2, "validation_candidates": 3}
 ES = {"name": "es", "population": 8, "sigma": 0.1}
@@ -175,16 +174,7 @@ def test_what_does_not_fit_is_left_out_behaviors_first(tmp_path, monkeypatch, by
     assert len(kept) < 8 and "is full" in (tmp_path / LOG).read_text()
 
 
-def test_one_that_is_deleted_or_a_link_ends_no_run(tmp_path):
-    class Deletes(ToyEvaluator):
-        def submit(self, *arguments, **more):
-            if MembersReader(tmp_path / "a").generations == 2:
-                (tmp_path / "a" / MEMBERS).unlink()
-            return super().submit(*arguments, **more)
-
-    new_run(tmp_path / "a", Deletes(), algorithm=GA)
-    assert len(read_rows(tmp_path / "a")) == 5
-    assert "members are not kept from here on" in (tmp_path / "a" / LOG).read_text()
+def test_one_that_is_a_link_is_refused(tmp_path):
     path = interrupted_run(tmp_path / "b", 2, algorithm=GA)
     other = tmp_path / "other"
     os.replace(path / MEMBERS, other)

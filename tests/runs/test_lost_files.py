@@ -1,5 +1,6 @@
 """Files that somebody deletes, replaces or cuts while a run goes on: it ends and says so, and nothing more is lost."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -8,8 +9,9 @@ import pytest
 
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.members import MembersReader
 from neuroevo.runs.metrics_rows import read_rows
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, CSV, ELITES, LOG, METRICS, REFERENCE, TENSORBOARD
+from neuroevo.runs.paths import CHECKPOINTS, CONFIG, CSV, ELITES, LOG, MEMBERS, METRICS, REFERENCE, TENSORBOARD
 from tests.support.commands import start_endless
 from tests.support.runs import checkpoint_after, checkpoints_of, config, contents, count_rows, new_run, play, results
 from tests.support.toy import ToyEvaluator, call_of
@@ -151,6 +153,50 @@ def test_files_that_resuming_needs_are_written_again(tmp_path, whole_run):
     assert results(path) == whole_run(**changes)
 
 
+@pytest.mark.parametrize("every", [1, 10])
+def test_deleted_members_are_written_again_and_the_run_ends(tmp_path, whole_run, every):
+    path = tmp_path / "run"
+    told = run_with(path, (path / MEMBERS).unlink, checkpoints={"every": every})
+    assert f"{path / MEMBERS} was deleted" in told and f"written to {path / MEMBERS}" in told
+    assert len(read_rows(path)) == 3
+    play(RunFolder.resume(path))
+    assert results(path) == whole_run(checkpoints={"every": every})
+    members = MembersReader(path)
+    assert all(members.kept(generation) for generation in range(5))
+
+
+def test_of_members_that_were_cut_nothing_more_is_lost(tmp_path, whole_run):
+    path = tmp_path / "run"
+    told = run_with(path, lambda: os.truncate(path / MEMBERS, (path / MEMBERS).stat().st_size - 1))
+    assert f"{path / MEMBERS} has" in told and "something else changed it" in told
+    assert len(read_rows(path)) == 3
+    play(RunFolder.resume(path))
+    assert results(path) == whole_run()
+    members = MembersReader(path)
+    assert [members.kept(generation) for generation in range(5)] == [True, True, False, True, True]
+
+
+@pytest.mark.parametrize("every", [1, 10])
+@pytest.mark.parametrize("name", [CONFIG, REFERENCE])
+def test_a_changed_file_that_resuming_needs_is_kept_and_written_again(tmp_path, whole_run, name, every):
+    path, changes = tmp_path / "run", {"network": {"name": "virtual_bn"}, "checkpoints": {"every": every}}
+    own = []
+
+    def replace():
+        own.append((path / name).read_bytes())
+        (path / "new").write_text("[training]\nseed = 9\n")
+        (path / "new").rename(path / name)
+
+    told = run_with(path, replace, **changes)
+    assert f"{path / name} was changed" in told and f"{path / name}.changed" in told
+    assert (path / name).read_bytes() == own[0]
+    assert (path / f"{name}.changed").read_text() == "[training]\nseed = 9\n"
+    folder = RunFolder.resume(path)
+    assert folder.state.generation == 4
+    play(folder)
+    assert results(path) == whole_run(**changes)
+
+
 def test_deleted_event_files(tmp_path, whole_run):
     path, changes = tmp_path / "run", {"logging": {"trackers": ["tensorboard"]}}
     told = run_with(path, lambda: shutil.rmtree(path / TENSORBOARD), **changes)
@@ -177,17 +223,18 @@ def test_a_folder_that_is_moved(tmp_path, whole_run, replace):
     assert results(moved) == whole_run(checkpoints={"every": 10})
 
 
-def test_the_command_says_what_was_lost(tmp_path):
+@pytest.mark.parametrize("name", [METRICS, MEMBERS])
+def test_the_command_says_what_was_lost(tmp_path, name):
     path = tmp_path / "run"
     process = start_endless(path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        (path / METRICS).unlink()
+        (path / name).unlink()
         _, stderr = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 1
     (line,) = stderr.splitlines()
-    assert f"{path / METRICS} was deleted" in line and f"neuroevo train --resume {path}" in line
+    assert f"{path / name} was deleted" in line and f"neuroevo train --resume {path}" in line
     rows = count_rows(path)
     assert rows >= 5 and RunFolder.resume(path, [f"training.generations={rows}"]).state.generation == rows
 

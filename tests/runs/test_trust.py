@@ -445,11 +445,16 @@ def test_environments(user, made):
         for ask in (RunReader, RunFolder.resume, lambda run: neuroevo.load_config(run / "config.toml")):
             with pytest.raises(NotTrustedError, match=re.escape(expected)):
                 ask(got)
-    clustered = text + '\n[cluster]\naddress = "127.0.0.1:9"\n'
-    (got / "config.toml").write_text(clustered)
-    done = user("train", "--resume", got)
-    assert done.returncode == 2 and "joins the Ray cluster at 127.0.0.1:9" in done.stderr
-    assert user("evaluate", got, *PLAY).returncode == 0  # which plays here
+    for address, expected in (
+        ("127.0.0.1:9", "joins the Ray cluster at 127.0.0.1:9"),
+        ("auto", "joins the Ray cluster that RAY_ADDRESS names or that runs on this machine"),
+    ):
+        (got / "config.toml").write_text(text + f'\n[cluster]\naddress = "{address}"\n')
+        done = user("train", "--resume", got)
+        assert done.returncode == 2 and expected in done.stderr and "--trust" in done.stderr
+        assert user("evaluate", got, *PLAY).returncode == 0  # which plays here
+    done = user("train", "--resume", got, "--cluster", "none", "--set", "training.generations=3")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_model_that_has_changed_is_told(user):

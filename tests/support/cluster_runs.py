@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import neuroevo
 from tests.support.runs import config, results
+from tests.support.separate_machines import Machine
 
 pytest.importorskip("ray", reason="Ray is not installed")
 ROOT = Path(__file__).parents[2]
@@ -18,14 +21,30 @@ SECONDS = 300  # for a run; none takes a quarter of it
 
 
 def start(
-    path: Path, changes: dict[str, Any], address: str | None = None, resume: bool = False
+    path: Path,
+    changes: dict[str, Any],
+    address: str | None = None,
+    resume: bool = False,
+    machine: Machine | None = None,
 ) -> subprocess.Popen[str]:
     """Starts `neuroevo train` with a configuration of tests.support.runs with changes."""
     file = path.with_suffix(".toml")
     file.write_text(config(**changes).toml())
     command = [sys.executable, "-m", "neuroevo", "train", str(file), "--resume" if resume else "--out", str(path)]
     command += [] if address is None else ["--cluster", address, "--set", "cluster.hedge=3.0"]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    output: dict[str, Any] = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if machine is not None:
+        return machine.start(*command, **output)
+    return subprocess.Popen(command, cwd=ROOT, text=True, **output)
+
+
+def wait_until(what: Callable[[], object], process: subprocess.Popen[str], seconds: float = 120) -> None:
+    """Waits until what() holds, while the run goes on; none waits for half of that time."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def finish(process: subprocess.Popen[str]) -> str:

@@ -43,6 +43,18 @@ class Toy(gymnasium.Env):
         return self.observation_space.sample()
 
 
+class ToyInfo(Toy):
+    """Has an info, of which one number is not finite from the second step on."""
+
+    def step(self, action):
+        self.height = 1.0 if self.height == 0 else np.nan
+        return self.observe(), 1.0, False, False, {"height": self.height, "name": "toy"}
+
+    def reset(self, *, seed=None, options=None):
+        self.height = 0.0
+        return super().reset(seed=seed)
+
+
 class ToyDict(Toy):
     """Parts of three kinds, of which flatten() makes float64."""
 
@@ -169,6 +181,8 @@ class ToyTrouble(Toy):
         observation = np.zeros(3, np.float32)
         if self.what == "raise":
             raise ValueError("the toy broke; grün \ud800")
+        if self.what == "raise at length":
+            raise ValueError("the toy broke" + "x" * 5_000_000)
         if self.what == "exit":
             sys.exit(3)
         if self.what == "die":
@@ -254,10 +268,24 @@ class ToyKiller(Toy):
         return super().reset(seed=seed)
 
 
-for toy in (ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
+class ToyPaced(Toy):
+    """Takes so many seconds to begin an episode, as long as there is a file."""
+
+    def __init__(self, file: str, seconds: float = 1.0):
+        super().__init__()
+        self.file, self.seconds = Path(file), seconds
+
+    def reset(self, *, seed=None, options=None):
+        if self.file.exists():
+            time.sleep(self.seconds)
+        return super().reset(seed=seed)
+
+
+for toy in (ToyInfo, ToyDict, ToyTuple, ToyImage, ToyHalf, ToyLong, ToyGraph, ToyIntegerBox, ToyManyChoices, ToyGlobal):
     gymnasium.register(f"{toy.__name__}-v0", toy, max_episode_steps=40)
 gymnasium.register("ToyWithoutEnd-v0", ToyWithoutEnd)
 gymnasium.register("ToyUnlucky-v0", ToyUnlucky, max_episode_steps=40, disable_env_checker=True)
+gymnasium.register("ToyPaced-v0", ToyPaced, max_episode_steps=40)
 gymnasium.register("ToyKiller-v0", ToyKiller, max_episode_steps=40)
 gymnasium.register("ToyTired-v0", ToyTired, max_episode_steps=5)
 gymnasium.register("ToyTrouble-v0", ToyTrouble, max_episode_steps=40, disable_env_checker=True)

@@ -138,9 +138,10 @@ class OpPopulation:
     def read(self, rows) -> np.ndarray:
         return self._ops.population_read(self.handle, _int64(rows)).numpy()
 
-    def perturb(self, dst, src, seeds, scales) -> None:
+    def perturb(self, dst, src, seeds, scales, spreads=None) -> None:
         dst, src, seeds = _int64(dst), _int64(src), _int64(seeds)
-        self._ops.population_perturb(self.handle, dst, src, seeds, np.array(scales, np.float32))
+        spreads = _int64([-1] * len(dst) if spreads is None else spreads)
+        self._ops.population_perturb(self.handle, dst, src, seeds, np.array(scales, np.float32), spreads)
 
     def forward(self, rows, observations) -> np.ndarray:
         return self._ops.population_forward(self.handle, _int64(rows), observations).numpy()

@@ -58,6 +58,11 @@ class SimulatedCluster:
         """The processes of the players, on all nodes."""
         return players_of(self.address)
 
+    def kill_server(self, name: str) -> None:
+        """Kills the first of Ray's own processes of this name: "gcs_server", or "raylet", the head's."""
+        servers = [pid for pid, words in _processes() if words.split(" ")[0].endswith(f"/{name}")]
+        os.kill(next(pid for pid in servers if _parent(pid) == self._process.pid), signal.SIGKILL)
+
     def kill_players(self, sent: signal.Signals = signal.SIGKILL, most: int = 100) -> int:
         """Sends a signal to at most this number of them, the newest first; returns to how many."""
         chosen = self.players()[::-1][:most]

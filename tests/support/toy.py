@@ -130,7 +130,7 @@ class ToyEvaluator:
         return batch.outcomes
 
     def work(self) -> Work:
-        return Work(self._steps, 0.0, 1)
+        return Work(self._steps)
 
     def _book(self, waited_for: Batch | None = None) -> None:
         """Ends what is waited for and all but the last `late` others; of those, the first half of the episodes."""

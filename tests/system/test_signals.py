@@ -7,11 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from neuroevo.envs.registry import resolve
-from neuroevo.networks.network import named
-from neuroevo.rollout.pipeline import Pipeline
+from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow import rollout
-from neuroevo.rollout.tensorflow.engine import TensorFlowEngine
 from neuroevo.system.signals import deferred_signals
 
 HELD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -84,10 +81,6 @@ def test_a_graph_is_traced_to_its_end(monkeypatch):
         return traced[0]
 
     monkeypatch.setattr(rollout, "lane_function", interrupted)
-    lanes = Pipeline(resolve("HardMaze-v0"), [named("mlp")], lanes=1, slots=1, engine=TensorFlowEngine(1))
-    try:
-        with handled(signal.SIGINT), pytest.raises(Raised):
-            lanes.start()
-    finally:
-        lanes.close()
+    with handled(signal.SIGINT), pytest.raises(Raised):
+        LocalEvaluator("HardMaze-v0", "mlp", lanes=1, slots=1, device="cpu", engine="tensorflow")
     assert len(traced) == 1

@@ -1,5 +1,7 @@
 """Mean, standard error and confidence interval against SciPy's own and numbers of a printed table."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -38,6 +40,27 @@ def test_what_few_values_do_not_tell():
     assert summarize(np.array([])) == Summary(0, None, None, None, None)
     assert summarize(np.array([7.5])) == Summary(1, 7.5, None, None, None)
     assert summarize(np.full(4, 7.5)) == Summary(4, 7.5, 0.0, 7.5, 7.5)
+
+
+@pytest.mark.parametrize("power", [-1000, 0, 100, 600, 1020])
+def test_statistics_scale_with_their_values(power):
+    """By a power of two without rounding, as far as floats go."""
+    values = np.random.default_rng(0).normal(0.0, 2.0, 7)
+    for found, expected in (
+        (summarize(np.ldexp(values, power)), summarize(values)),
+        (interquartile_mean([np.ldexp(values, power)]), interquartile_mean([values])),
+    ):
+        for name in ("mean", "standard_error", "low", "high"):
+            value = getattr(expected, name)
+            assert getattr(found, name) == (None if value is None else pytest.approx(np.ldexp(value, power), rel=1e-12))
+
+
+def test_what_is_beyond_the_largest_float_is_that_float():
+    largest = sys.float_info.max
+    found = summarize(np.array([-largest, largest]))
+    assert found == Summary(2, 0.0, pytest.approx(largest), -largest, largest)
+    assert summarize(np.full(3, largest)) == Summary(3, largest, pytest.approx(0, abs=1e300), largest, largest)
+    assert interquartile_mean([np.full(3, largest)]).mean == largest
 
 
 def resampled(samples, count, rng):

@@ -50,6 +50,9 @@ struct Game {
     const AtariEmulator emulator(options);
     minimal_actions = emulator.ale().getMinimalActionSet();
     actions = options.full_action_space ? emulator.ale().getLegalActionSet() : minimal_actions;
+    if (options.behavior.empty()) {
+      for (int64_t byte = 0; byte < AtariEmulator::kRamBytes; ++byte) options.behavior.push_back(byte);
+    }
     if (actions.empty()) ThrowInvalid("ROM '", options.rom, "' has no actions");
     height = emulator.height();
     palette = emulator.Palette();
@@ -145,7 +148,12 @@ class AtariEnv : public Env, public EpisodeInfo {
     out[1] = ale().getEpisodeFrameNumber();  // since the emulator's start: no-ops are counted
   }
 
-  void Behavior(void* out) const override { emulator_.ReadRam(static_cast<uint8_t*>(out)); }
+  void Behavior(void* out) const override {
+    uint8_t ram[AtariEmulator::kRamBytes];
+    emulator_.ReadRam(ram);
+    auto* bytes = static_cast<uint8_t*>(out);
+    for (const int64_t byte : game_->options.behavior) *bytes++ = ram[byte];
+  }
 
   void Render(uint8_t* rgb) const override {
     const uint8_t* screen = emulator_.screen();
@@ -229,8 +237,9 @@ class AtariFactory : public EnvFactory {
     }
     spec_.frame_skip = game_->options.frame_skip;
     spec_.behavior_dtype = DType::kUint8;
-    spec_.behavior_shape = {AtariEmulator::kRamBytes};
+    spec_.behavior_shape = {static_cast<int64_t>(game_->options.behavior.size())};
     spec_.render_shape = {game_->height, kScreenWidth, 3};
+    spec_.memory = 370'000 + spec_.observation_bytes();
   }
 
   const EnvSpec& spec() const override { return spec_; }

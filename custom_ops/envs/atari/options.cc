@@ -10,6 +10,7 @@ namespace {
 constexpr int kMaxFrameSkip = 1000;
 constexpr int kMaxNoops = 1000;
 constexpr int kMaxStack = 16;
+constexpr int kRamBytes = 128;
 // OpenCV averages whole pixels by another rule below, and interpolates above the width of a screen.
 constexpr int kMinScreen = 32, kMaxScreen = 160;
 
@@ -36,6 +37,7 @@ AtariOptions ReadAtariOptions(const EnvOptions& given) {
   read.screen_size = static_cast<int>(options.Int("screen_size", read.screen_size, kMinScreen, kMaxScreen));
   read.grayscale = options.Bool("grayscale", true);
   read.channels_first = options.Bool("channels_first", false);
+  read.behavior = options.Ints("behavior", 0, kRamBytes - 1);
   if (options.OneOf("emulator", {"neuroevo", "ale"}) == "ale") read.chips = AtariChips::kAle;
   options.Finish();
   if (read.protocol == AtariProtocol::kUber && (read.stack != 4 || read.screen_size != 84 || !read.grayscale)) {

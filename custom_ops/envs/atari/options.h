@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "envs/env.h"
 
@@ -26,7 +27,8 @@ struct AtariOptions {
   int stack = 4, screen_size = 84;
   bool grayscale = true;
   AtariChips chips = AtariChips::kOurs;
-  bool channels_first = false;  // [stack * planes, side, side], not [side, side, stack * planes]
+  std::vector<int64_t> behavior;  // numbers of the bytes of RAM that are the behavior; none: all
+  bool channels_first = false;    // [stack * planes, side, side], not [side, side, stack * planes]
 
   int planes() const { return grayscale ? 1 : 3; }
 };

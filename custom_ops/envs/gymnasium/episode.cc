@@ -13,6 +13,7 @@ GymnasiumEpisode::GymnasiumEpisode(WorkerPlace* place, const EnvSpec& spec, int6
       limit_(retries),
       action_bytes_(spec.action_bytes()),
       render_bytes_(spec.render_shape.empty() ? 0 : spec.render_bytes()),
+      behavior_(spec.behavior_shape.empty() ? 0 : spec.behavior_shape[0]),
       observation_(spec.observation_bytes()) {}
 
 GymnasiumResult GymnasiumEpisode::Reset(uint64_t seed) {
@@ -74,19 +75,22 @@ void GymnasiumEpisode::CatchUp(GymnasiumWorker* worker) {
   const WorkerPlace::CatchUp catching_up(place_);
   const uint64_t expected = std::exchange(answers_, 0);
   const int64_t steps = std::exchange(steps_, 0);
+  const auto behaved = behavior_;
   const auto last = observation_;
   // Whatever is thrown, the episode is where it was.
   struct Restore {
     ~Restore() {
       episode->answers_ = expected;
       episode->steps_ = steps;
+      episode->behavior_ = behaved;
       episode->observation_ = last;
     }
     GymnasiumEpisode* episode;
     const uint64_t expected;
     const int64_t steps;
+    const std::vector<double>& behaved;
     const std::vector<char>& last;
-  } const restore{this, expected, steps, last};
+  } const restore{this, expected, steps, behaved, last};
   GymnasiumResult result = AskForReset(worker);
   Note(result);
   bool ended = false;
@@ -114,7 +118,7 @@ GymnasiumResult GymnasiumEpisode::AskForStep(GymnasiumWorker* worker, int64_t in
 GymnasiumResult GymnasiumEpisode::Receive(GymnasiumWorker* worker, const char* doing, const std::string& request) {
   GymnasiumResult result;
   worker->Call(slot_, doing, request, [&](MessageReader* answer) {
-    result = ReadGymnasiumResult(answer, static_cast<int64_t>(observation_.size()), observation_.data());
+    result = ReadGymnasiumResult(answer, &behavior_, static_cast<int64_t>(observation_.size()), observation_.data());
   });
   return result;
 }

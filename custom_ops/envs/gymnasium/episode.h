@@ -34,6 +34,7 @@ class GymnasiumEpisode {
 
   // What came with the last result.
   const std::vector<char>& observation() const { return observation_; }
+  const std::vector<double>& behavior() const { return behavior_; }
   // How often this episode was played again.
   int64_t retries() const { return retries_; }
   // Why it cannot go on: played again, it went another way; "" where it can.
@@ -59,6 +60,7 @@ class GymnasiumEpisode {
   uint64_t answers_ = 0;       // checksum of results and observations so far
   int64_t steps_ = 0, retries_ = 0;
   std::string failure_;
+  std::vector<double> behavior_;
   std::vector<char> observation_;
 };
 

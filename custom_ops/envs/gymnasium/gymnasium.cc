@@ -2,13 +2,15 @@
 // (neuroevo/envs/gymnasium/worker.py), over which the slots are spread in turn. A step blocks the thread that asks for
 // it while its worker works.
 //
-// Options: command (program and arguments of a worker, one a line), id and keywords (JSON) of the environment, workers
-// (at most; there are no more than slots), timeout (seconds that a worker may take for an answer), retries (how often
-// an episode is played again if its worker fails, see episode.h).
+// Options: command (program and arguments of a worker, one a line), id and keywords (JSON) of the environment, behavior
+// (keys of its info whose numbers are the behavior, one a line), workers (at most; there are no more than slots),
+// timeout (seconds that a worker may take for an answer), retries (how often an episode is played again if its worker
+// fails, see episode.h).
 //
 // A frame is a step. An episode ends when the environment says so, after max_frames, or after 100,000 steps where the
-// environment has no limit of its own. A reward or an observation that is not finite ends the episode there, with
-// reward 0 for that step and the reason as its failure; the observation stays the last finite one, at first zeros.
+// environment has no limit of its own. A reward, a behavior or an observation that is not finite ends the episode
+// there, with reward 0 for that step and the reason as its failure; the observation stays the last finite one, at first
+// zeros.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -16,13 +18,13 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/text.h"
 #include "envs/env.h"
 #include "envs/episode_info.h"
@@ -55,6 +57,7 @@ class GymnasiumWorkers {
     settings_.command = SplitLines(options.String("command", ""));
     settings_.id = options.String("id", "");
     settings_.keywords = options.String("keywords", "{}");
+    settings_.behavior = options.String("behavior", "");
     settings_.timeout = options.Double("timeout", kTimeout, 0.001, kMaxTimeout);
     limit_ = options.Int("workers", 1, 1, kMaxWorkers);
     retries_ = options.Int("retries", 0, 0, kMaxRetries);
@@ -65,14 +68,18 @@ class GymnasiumWorkers {
     MessageReader description(settings_.description);
     GymnasiumSpec read = ReadGymnasiumSpec(&description);
     spec_ = std::move(read.spec);
+    if (const auto keys = SplitLines(settings_.behavior); !keys.empty()) {
+      spec_.behavior_dtype = DType::kFloat64;
+      spec_.behavior_shape = {static_cast<int64_t>(keys.size())};
+    }
     max_steps_ = read.max_steps == 0 ? kMaxSteps : std::numeric_limits<int64_t>::max();
-    std::lock_guard<std::mutex> lock(AllMutex());
+    const ProcessLock lock(AllMutex());
     All().insert(this);
   }
 
   ~GymnasiumWorkers() {
     {
-      std::lock_guard<std::mutex> lock(AllMutex());
+      const ProcessLock lock(AllMutex());
       All().erase(this);
     }
     for (auto& place : places_) place->Leave();  // so that they end at the same time
@@ -89,14 +96,14 @@ class GymnasiumWorkers {
     const int64_t index = slot % limit_;
     if (index == static_cast<int64_t>(places_.size())) {
       auto started = std::make_unique<WorkerPlace>(settings_, index);
-      std::lock_guard<std::mutex> lock(AllMutex());
+      const ProcessLock lock(AllMutex());
       places_.push_back(std::move(started));
     }
     return places_[index].get();
   }
 
   static void EndStuck(std::chrono::milliseconds time) {
-    std::lock_guard<std::mutex> lock(AllMutex());
+    const ProcessLock lock(AllMutex());
     for (GymnasiumWorkers* workers : All()) {
       for (auto& place : workers->places_) place->EndIfStuck(time);
     }
@@ -108,8 +115,8 @@ class GymnasiumWorkers {
     static auto* all = new std::set<GymnasiumWorkers*>();
     return *all;
   }
-  static std::mutex& AllMutex() {
-    static auto* mutex = new std::mutex();
+  static ProcessMutex& AllMutex() {
+    static auto* mutex = new ProcessMutex();
     return *mutex;
   }
 
@@ -150,6 +157,11 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
 
   void Observe(void* out) const override { std::memcpy(out, observation_.data(), observation_.size()); }
 
+  void Behavior(void* out) const override {
+    const std::vector<double>& numbers = episode_.behavior();
+    std::copy(numbers.begin(), numbers.end(), static_cast<double*>(out));
+  }
+
   void Render(uint8_t* rgb) const override { episode_.Render(rgb); }
 
   std::string Failure() const override { return failure_; }
@@ -163,11 +175,18 @@ class GymnasiumEnv : public Env, public EpisodeInfo {
       failure_ = episode_.failure();
     } else if (!std::isfinite(result.reward)) {
       failure_ = Concat("the reward is ", result.reward, " at step ", steps_);
+    } else if (steps_ > 0 && !BehaviorIsFinite()) {  // a reset may have no info
+      failure_ = Concat("the behavior has a number that is not finite at step ", steps_);
     } else if (!Finite()) {
       failure_ = Concat("the observation has a number that is not finite at step ", steps_);
     } else {
       observation_ = episode_.observation();
     }
+  }
+
+  bool BehaviorIsFinite() const {
+    const std::vector<double>& numbers = episode_.behavior();
+    return std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isfinite(number); });
   }
 
   bool Finite() const {

@@ -91,10 +91,12 @@ std::string ReadGymnasiumError(MessageReader* message) {
   return traceback.empty() ? raised : raised + "\n" + traceback;
 }
 
-GymnasiumResult ReadGymnasiumResult(MessageReader* message, int64_t bytes, char* observation) {
+GymnasiumResult ReadGymnasiumResult(MessageReader* message, std::vector<double>* behavior, int64_t bytes,
+                                    char* observation) {
   CheckKind(*message, GymnasiumMessage::kResult);
   const auto reward = message->Number<double>("reward");
   const auto ended = message->Number<uint8_t>("ended");
+  for (double& number : *behavior) number = message->Number<double>("behavior");
   const char* read = message->Bytes("observation", static_cast<size_t>(bytes));
   message->Finish();
   std::memcpy(observation, read, static_cast<size_t>(bytes));

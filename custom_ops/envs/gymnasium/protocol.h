@@ -3,13 +3,14 @@
 // A message is its length as uint32, one byte that says its kind, and the fields of that kind; the length counts what
 // follows it. Numbers are little-endian, a text is its length as uint32 and UTF-8. The worker answers every message
 // with one of its own:
-//   hello   version uint32, process id of the caller uint64, environment's id text, keywords text (JSON)
+//   hello   version uint32, process id of the caller uint64, environment's id text, keywords text (JSON), the keys of
+//           `info` that are the behavior, one a line, text
 //           -> spec: version uint32, observation dtype uint8 (0 uint8, 1 float32, 2 float64), rank uint32, dimensions
 //              int64[rank], discrete uint8, number of actions int64; unless discrete, lows and highs float32[actions]
 //              each; steps after which the environment itself ends an episode int64 (0: it has no such limit); height
 //              and width of its screen uint32 (0: it cannot be rendered)
 //   reset   slot uint32, seed uint64 -> result: reward float64 (0), ended uint8 (0 no, 1 terminated, 2 truncated,
-//           3 both), observation
+//           3 both), behavior float64[keys], NaN where a reset has no such key, observation
 //   step    slot uint32, action int32 or float32[actions] -> result
 //   render  slot uint32 -> screen: red, green, blue, uint8[height, width, 3]
 // or with an error instead: the exception's last line and its traceback, two texts.
@@ -21,13 +22,14 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "envs/env.h"
 #include "envs/episode_info.h"
 
 namespace neuroevo {
 
-constexpr uint32_t kGymnasiumVersion = 1;
+constexpr uint32_t kGymnasiumVersion = 2;
 constexpr size_t kMaxMessageBytes = size_t{1} << 30;
 
 enum class GymnasiumMessage : uint8_t { kHello = 1, kReset, kStep, kRender, kSpec, kResult, kScreen, kError };
@@ -91,8 +93,9 @@ struct GymnasiumResult {
   double reward = 0;
   EpisodeInfo::End end;
 };
-// Writes the observation, `bytes` long.
-GymnasiumResult ReadGymnasiumResult(MessageReader* message, int64_t bytes, char* observation);
+// Writes the behavior, as many numbers as it has, and the observation, `bytes` long.
+GymnasiumResult ReadGymnasiumResult(MessageReader* message, std::vector<double>* behavior, int64_t bytes,
+                                    char* observation);
 
 // Writes the screen, `bytes` long.
 void ReadGymnasiumScreen(MessageReader* message, int64_t bytes, uint8_t* rgb);

@@ -86,7 +86,8 @@ GymnasiumWorker::GymnasiumWorker(const GymnasiumSettings& settings, int64_t inde
   socket_.CloseTheirs();
   socket_.SetTimeout(std::max(kStart, settings.timeout));
   MessageWriter hello(GymnasiumMessage::kHello);
-  hello.Number(kGymnasiumVersion).Number(static_cast<uint64_t>(getpid())).Text(settings.id).Text(settings.keywords);
+  hello.Number(kGymnasiumVersion).Number(static_cast<uint64_t>(getpid()));
+  hello.Text(settings.id).Text(settings.keywords).Text(settings.behavior);
   Send(hello.Finish());  // one that has died already is found out by who waits for its answer
 }
 

@@ -21,6 +21,7 @@ namespace neuroevo {
 struct GymnasiumSettings {
   std::vector<std::string> command;  // program and arguments of a worker
   std::string id, keywords;          // of the environment, as the worker takes them
+  std::string behavior;              // the keys of its info that are the behavior, one a line
   double timeout;                    // seconds for an answer
   std::string description;           // the first worker's message about its environment, which all must send
 };

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/fork.h"
 #include "core/text.h"
 
 namespace neuroevo {
@@ -50,8 +51,8 @@ MujocoCalls::~MujocoCalls() { --our_calls; }
 
 MujocoModel LoadMujocoModel(const std::string& file) {
   InstallHandlers();
-  static std::mutex mutex;  // the compiler keeps the last model that it read in a variable of its own
-  std::lock_guard<std::mutex> lock(mutex);
+  static ProcessMutex mutex;  // the compiler keeps the last model that it read in a variable of its own
+  const ProcessLock lock(mutex);
   const MujocoCalls calls;
   char message[1000] = "";
   MujocoModel model(mj_loadXML(file.c_str(), nullptr, message, sizeof(message)));

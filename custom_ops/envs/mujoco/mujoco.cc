@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "envs/env.h"
 #include "envs/episode_info.h"
 #include "envs/mujoco/model.h"
@@ -28,6 +29,12 @@ namespace {
 
 constexpr int64_t kMaxFrameSkip = 1000;
 constexpr int64_t kMaxEpisodeSteps = 1'000'000'000;
+
+int FindGeom(const mjModel& model, const std::string& name) {
+  const int geom = mj_name2id(&model, mjOBJ_GEOM, name.c_str());
+  if (geom < 0) ThrowInvalid("the MuJoCo model has no geom '", name, "', which the option feet names");
+  return geom;
+}
 
 // What the environments of one pool share.
 struct Robot {
@@ -43,6 +50,7 @@ struct Robot {
     RequireMujoco(entry.name, "actuators", model->nu, 1);
     task = entry.make({*model, model->opt.timestep * static_cast<double>(frame_skip), &options});
     contact_forces = entry.contact_forces;
+    for (const std::string& name : SplitLines(options.String("feet", ""))) feet.push_back(FindGeom(*model, name));
     options.Finish();
   }
 
@@ -60,6 +68,7 @@ struct Robot {
   std::unique_ptr<const MujocoTask> task;
   int64_t frame_skip, max_frames;
   bool contact_forces;
+  std::vector<int> feet;  // geoms whose contact with the ground is the behavior; none: it is a position
 };
 
 class MujocoEnv : public Env, public EpisodeInfo {
@@ -71,6 +80,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
     last_frame_ = max_frames == 0 ? robot_->max_frames : std::min(max_frames, robot_->max_frames);
     failure_.clear();
     end_ = {};
+    std::fill(contacts_.begin(), contacts_.end(), 0);
     Simulate([&] {
       mj_resetData(&model(), data_.get());
       ResetNoise noise(seed);
@@ -89,6 +99,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
         std::copy_n(controls, model().nu, data_->ctrl);
         for (int64_t i = 0; i < robot_->frame_skip; ++i) mj_step(&model(), data_.get());
         if (robot_->contact_forces) mj_rnePostConstraint(&model(), data_.get());
+        CountContacts();
       });
     }
     StepResult result = {0, true};
@@ -108,9 +119,16 @@ class MujocoEnv : public Env, public EpisodeInfo {
 
   void Observe(void* out) const override { robot_->task->Observe(*data_, static_cast<double*>(out)); }
 
-  // Where the tracked body was at the beginning of the last physics step: x, y.
+  // Of each foot, the share of the episode's steps after which it touches the ground; or where the tracked body is: x,
+  // y. Both as at the beginning of the last physics step.
   void Behavior(void* out) const override {
-    std::copy_n(data_->xpos + 3 * robot_->task->tracked_body(), 2, static_cast<double*>(out));
+    auto* numbers = static_cast<double*>(out);
+    if (contacts_.empty()) {
+      std::copy_n(data_->xpos + 3 * robot_->task->tracked_body(), 2, numbers);
+      return;
+    }
+    const auto steps = static_cast<double>(std::max<int64_t>(frames_ / robot_->frame_skip, 1));
+    for (const int64_t count : contacts_) *numbers++ = static_cast<double>(count) / steps;
   }
 
   void State(double* out) const override {
@@ -121,6 +139,18 @@ class MujocoEnv : public Env, public EpisodeInfo {
 
  private:
   const mjModel& model() const { return *robot_->model; }
+
+  // Of each foot whether it touches the world's body, which is the ground.
+  void CountContacts() {
+    for (size_t foot = 0; foot < contacts_.size(); ++foot) {
+      const auto touches = [&](const mjContact& contact) {
+        const int geom = robot_->feet[foot];
+        if (contact.exclude != 0 || (contact.geom[0] != geom && contact.geom[1] != geom)) return false;
+        return model().geom_bodyid[contact.geom[contact.geom[0] == geom ? 1 : 0]] == 0;
+      };
+      if (std::any_of(data_->contact, data_->contact + data_->ncon, touches)) ++contacts_[foot];
+    }
+  }
 
   // Runs a part of the simulation and sets failure_ if it failed.
   template <class Body>
@@ -159,6 +189,7 @@ class MujocoEnv : public Env, public EpisodeInfo {
   std::shared_ptr<const Robot> robot_;
   MujocoData data_;
   int64_t frames_ = 0, last_frame_ = 0;
+  std::vector<int64_t> contacts_ = std::vector<int64_t>(robot_->feet.size());  // of each foot, steps
   End end_;
   std::string failure_;
 };
@@ -185,10 +216,11 @@ class MujocoFactory : public EnvFactory {
     }
     spec_.frame_skip = robot_->frame_skip;
     spec_.behavior_dtype = DType::kFloat64;
-    spec_.behavior_shape = {2};
+    spec_.behavior_shape = {robot_->feet.empty() ? 2 : static_cast<int64_t>(robot_->feet.size())};
     spec_.state_size = model.nq + model.nv;
     spec_.steps_per_task = model.nv <= 5 ? 4 : 1;  // the pendulums', reacher's and swimmer's take 5 to 10 microseconds
     spec_.observations_per_task = 32;
+    spec_.memory = 200'000;  // of the humanoid, the largest
   }
 
   const EnvSpec& spec() const override { return spec_; }

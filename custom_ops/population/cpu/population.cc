@@ -83,8 +83,9 @@ class CpuPopulation : public HostPopulation {
   }
 
  private:
-  void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) override {
-    AddNoise(seed, begin, count, scale, in, out);
+  void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out,
+                  const float* spread) override {
+    AddNoise(seed, begin, count, scale, in, out, spread);
   }
 
   std::unique_ptr<SlotMemory> MakeSlotMemory() const override {

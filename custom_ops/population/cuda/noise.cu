@@ -48,8 +48,13 @@ __global__ void Mutate(Mutations chain, int64_t dimension) {
       for (int i = 0; i < 4; ++i) value[i] = i < count ? mutation.src[first + i] : 0.0f;
     }
     const FourNormals normals = NormalsAt(mutation.seed, counter);
+    float scale[4] = {mutation.scale, mutation.scale, mutation.scale, mutation.scale};
+    if (mutation.spread != nullptr) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) value[i] = Fma(mutation.scale, normals.value[i], value[i]);
+      for (int i = 0; i < 4; ++i) scale[i] = i < count ? Mul(mutation.scale, mutation.spread[first + i]) : 0.0f;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) value[i] = Fma(scale[i], normals.value[i], value[i]);
     held = mutation.dst;
     if (m + 1 < chain.count && chain.mutation[m + 1].dst == held && chain.mutation[m + 1].src == held) continue;
 #pragma unroll

@@ -19,12 +19,13 @@ void FillMember(const Network& network, const std::vector<Layer>& layers, uint64
                 const float* center, float* member, device::Stream stream);
 
 // In list order, dst = src + scale * noise(seed), [D] floats on the device each. Entries may read what earlier ones
-// have written.
+// have written, but a spread that is not null, whose values multiply the scale, is written by none.
 struct Mutation {
   float* dst;
   const float* src;
   uint64_t seed;
   float scale;
+  const float* spread;
 };
 void MutateThetas(const std::vector<Mutation>& chain, int64_t dimension, device::Stream stream);
 

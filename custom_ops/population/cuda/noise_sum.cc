@@ -5,7 +5,7 @@
 
 namespace neuroevo::cuda {
 
-void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, float* out) {
+void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, float* out, bool squared) {
   device::CheckAvailable();
   CheckPositions(begin, count);
   if (count == 0) return;
@@ -24,7 +24,7 @@ void SumNoise(const NoiseTerms& terms, int64_t begin, int64_t count, float* out)
       device::CopyIn(seeds, terms.seeds.data(), seed_bytes, call.stream);
       device::CopyIn(weights, terms.weights.data(), weight_bytes, call.stream);
     }
-    SumNoiseOnDevice(seeds, weights, n, begin, count, sums, call.stream);
+    SumNoiseOnDevice(seeds, weights, n, begin, count, squared, sums, call.stream);
     device::CopyOut(out, sums, out_bytes, call.stream);
   });
 }

@@ -11,6 +11,7 @@ constexpr int kThreads = 256;
 
 // A thread takes the four positions of a counter through all terms. Its sums are doubles as the CPU's are: most cards
 // are slow at those, but a generation has one sum and thousands of episodes.
+template <bool kSquared>
 __global__ void AddTerms(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t end,
                          int64_t first_block, float* out) {
   const int64_t counter = begin / 4 + (first_block + blockIdx.x) * kThreads + threadIdx.x;
@@ -20,7 +21,10 @@ __global__ void AddTerms(const uint64_t* seeds, const float* weights, int64_t n,
     const FourNormals normals = NormalsAt(__ldg(seeds + term), counter);
     const double weight = __ldg(weights + term);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) sum[i] += weight * double{normals.value[i]};  // the product is exact, fused or not
+    for (int i = 0; i < 4; ++i) {
+      const float z = normals.value[i];
+      sum[i] += weight * double{kSquared ? SquareTerm(z) : z};  // the product is exact, fused or not
+    }
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -31,11 +35,12 @@ __global__ void AddTerms(const uint64_t* seeds, const float* weights, int64_t n,
 
 }  // namespace
 
-void SumNoiseOnDevice(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t count, float* out,
-                      device::Stream stream) {
+void SumNoiseOnDevice(const uint64_t* seeds, const float* weights, int64_t n, int64_t begin, int64_t count,
+                      bool squared, float* out, device::Stream stream) {
   const int64_t end = begin + count, counters = (end + 3) / 4 - begin / 4;
   ForGrids((counters + kThreads - 1) / kThreads, 1, [&](int64_t first_block, unsigned blocks) {
-    Launch(AddTerms, blocks, kThreads, 0, stream, seeds, weights, n, begin, end, first_block, out);
+    Launch(squared ? AddTerms<true> : AddTerms<false>, blocks, kThreads, 0, stream, seeds, weights, n, begin, end,
+           first_block, out);
   });
 }
 

@@ -123,14 +123,15 @@ void CudaPopulation::DoPerturbMembers(const std::vector<int64_t>& rows, const st
 
 void CudaPopulation::DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
                                const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds,
-                               const std::vector<float>& scale) {
+                               const std::vector<float>& scale, const std::vector<int64_t>& spreads) {
   calls_.Run([&](Calls::Call& call) {
     for (const std::vector<int32_t>& chain : PerturbChains(dst, src)) {
       // A chain is of one network unless a row changes hands in it: each stretch of one network is a list of its own.
       std::vector<Mutation> mutations;
       for (size_t c = 0; c < chain.size(); ++c) {
         const int32_t i = chain[c];
-        mutations.push_back({Row(dst[i]), Row(src[i]), seeds[i], scale[i]});
+        const float* spread = spreads[i] < 0 ? nullptr : Row(spreads[i]);
+        mutations.push_back({Row(dst[i]), Row(src[i]), seeds[i], scale[i], spread});
         if (c + 1 < chain.size() && network[chain[c + 1]] == network[i]) continue;
         MutateThetas(mutations, networks_[network[i]].dimension(), call.stream);
         mutations.clear();

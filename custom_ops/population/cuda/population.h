@@ -32,7 +32,8 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
   void DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) override;
   void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
   void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
-                 const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
+                 const std::vector<uint64_t>& seeds, const std::vector<float>& scale,
+                 const std::vector<int64_t>& spreads) override;
   void DoPerturbMembers(const std::vector<int64_t>& rows, const std::vector<uint64_t>& seeds) override;
   void DoSetReference() override;
   void DoPrepare(const std::vector<int64_t>& rows) override;

@@ -20,6 +20,8 @@ class Int8HostPopulation : public Int8Population {
   Int8HostPopulation(std::unique_ptr<HostPopulation> thetas, std::unique_ptr<Int8Backend> backend, int64_t rows,
                      int64_t float_rows);
 
+  int64_t Bytes() const { return packed_->bytes(rows_); }  // of the integers, once all rows are filled
+
  private:
   // Whole rows of a layer's weights [inputs, outputs]: what one task quantizes.
   struct Piece {

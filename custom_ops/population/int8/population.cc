@@ -17,7 +17,7 @@ struct Int8Population::Part {
   std::vector<int64_t> init_rows;
   std::vector<int32_t> init_networks;
   std::vector<uint64_t> init_seeds;
-  std::vector<int64_t> dst, src;
+  std::vector<int64_t> dst, src, spreads;  // spreads keep their thetas
   std::vector<uint64_t> seeds;
   std::vector<float> scales;
   std::vector<int64_t> targets;  // the rows filled
@@ -66,7 +66,7 @@ void Int8Population::Fill(const Part& part) {
     thetas_->Assign({theta_rows.Of(part.assign_rows[i])}, {network}, part.assign_thetas[i], dimension);
   }
   thetas_->Init(places(part.init_rows), part.init_networks, part.init_seeds);
-  thetas_->Perturb(places(part.dst), places(part.src), part.seeds, part.scales);
+  thetas_->Perturb(places(part.dst), places(part.src), part.seeds, part.scales, part.spreads);
   std::vector<Target> targets;
   for (int64_t row : part.targets) {
     targets.push_back({row, row_network_[row], thetas_->Theta(theta_rows.Of(row))});
@@ -144,7 +144,7 @@ void Int8Population::DoRead(const std::vector<int64_t>& rows, float* out, int64_
 
 void Int8Population::DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src,
                                const std::vector<int32_t>& network, const std::vector<uint64_t>& seeds,
-                               const std::vector<float>& scale) {
+                               const std::vector<float>& scale, const std::vector<int64_t>& spreads) {
   std::vector<Part> parts;
   std::vector<Origin> origins;  // keeps the thetas that the parts point to
   for (const std::vector<int32_t>& chain : PerturbChains(dst, src)) {
@@ -172,6 +172,7 @@ void Int8Population::DoPerturb(const std::vector<int64_t>& dst, const std::vecto
       part.src.push_back(src[i]);
       part.seeds.push_back(seeds[i]);
       part.scales.push_back(scale[i]);
+      part.spreads.push_back(spreads[i]);
       filled.insert(dst[i]);
     }
     for (int32_t i : chain) {

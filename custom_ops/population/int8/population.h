@@ -52,7 +52,8 @@ class Int8Population : public Population {
   void DoAssign(const std::vector<int64_t>& rows, const float* thetas, int64_t stride) override;
   void DoRead(const std::vector<int64_t>& rows, float* out, int64_t stride) override;
   void DoPerturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<int32_t>& network,
-                 const std::vector<uint64_t>& seeds, const std::vector<float>& scale) override;
+                 const std::vector<uint64_t>& seeds, const std::vector<float>& scale,
+                 const std::vector<int64_t>& spreads) override;
 
   bool KeepsTheta(int64_t row) const { return row < float_rows_; }
   Origin OriginOf(int64_t row) const;

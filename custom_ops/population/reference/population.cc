@@ -133,8 +133,12 @@ class ReferencePopulation : public HostPopulation {
       : HostPopulation(std::move(networks), rows, std::move(pool), rank, float_rows) {}
 
  private:
-  void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out) override {
-    for (int64_t i = 0; i < count; ++i) out[i] = Fma(scale, Noise(seed, begin + i), in == nullptr ? 0.0f : in[i]);
+  void AddNoiseTo(uint64_t seed, int64_t begin, int64_t count, float scale, const float* in, float* out,
+                  const float* spread) override {
+    for (int64_t i = 0; i < count; ++i) {
+      const float own_scale = spread == nullptr ? scale : Mul(scale, spread[i]);
+      out[i] = Fma(own_scale, Noise(seed, begin + i), in == nullptr ? 0.0f : in[i]);
+    }
   }
 
   void Evaluate(int network, bool members, const RowWeights* weights, int slots, const void* const* observations,

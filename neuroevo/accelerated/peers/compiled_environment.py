@@ -12,7 +12,7 @@ import jax
 from brax import envs
 from brax.envs.base import Wrapper
 
-from neuroevo.accelerated.start import shared_simulator
+from neuroevo.accelerated.brax_simulator import shared_simulator
 
 
 class CompiledEnvironment(Wrapper):  # type: ignore[misc] # Brax has no types
@@ -26,7 +26,7 @@ class CompiledEnvironment(Wrapper):  # type: ignore[misc] # Brax has no types
 
 @lru_cache(maxsize=8)
 def compiled_environment(task: str, backend: str) -> envs.Env:
-    """An environment of Brax, the same object whenever the same one is asked for.
+    """Return an environment of Brax, the same object each time.
 
     Args:
         task: Brax's name of it.
@@ -37,7 +37,7 @@ def compiled_environment(task: str, backend: str) -> envs.Env:
 
 @lru_cache(maxsize=8)
 def registered(task: str, backend: str) -> str:
-    """The name under which Brax finds compiled_environment(); for libraries that take nothing but a name."""
+    """Register compiled_environment() with Brax, and return its name; for libraries that accept only names."""
     name = f"neuroevo:{backend}:{task}"
     envs.register_environment(name, lambda: compiled_environment(task, backend))
     return name

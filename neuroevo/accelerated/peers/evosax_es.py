@@ -17,18 +17,18 @@ from evosax.problems import BraxProblem
 from evosax.problems.networks import MLP, tanh_output_fn
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from neuroevo.accelerated.brax_simulator import shared_simulator
 from neuroevo.accelerated.compile_clock import CompileClock
 from neuroevo.accelerated.peers.compiled_environment import registered
 from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
 from neuroevo.accelerated.peers.same_network import kernel_initializer
-from neuroevo.accelerated.start import shared_simulator
 
 Player = Callable[[jax.Array, Any, Any], Any]
 """See player()."""
 
 
 def evolve(experiment: Experiment, report: Report) -> None:
-    """Runs an experiment.
+    """Run an experiment.
 
     Args:
         experiment: What is evolved.
@@ -65,7 +65,7 @@ def evolve(experiment: Experiment, report: Report) -> None:
 
 @lru_cache(maxsize=1)
 def _problems(experiment: Experiment) -> tuple[BraxProblem, Player, Player]:
-    """What is played for training, who plays it, and who plays the test; the same for all seeds, compiled once."""
+    """Return the training problem, its player and the test's player; the same for all seeds, compiled once."""
     sizes = shared_simulator(experiment.task, experiment.backend)
     network = MLP(
         layer_sizes=(*experiment.hidden, sizes.action_size),

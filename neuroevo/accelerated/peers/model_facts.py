@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from neuroevo.accelerated.start import shared_simulator
+from neuroevo.accelerated.brax_simulator import shared_simulator
 
 
 def facts(task: str, backend: str) -> dict[str, Any]:
-    """Reads a task.
+    """Read a task.
 
     Args:
         task: Brax's name of it.

@@ -12,11 +12,11 @@ import numpy as np
 from evosax.problems import BraxProblem
 from evosax.problems.networks import MLP, tanh_output_fn
 
+from neuroevo.accelerated.brax_simulator import shared_simulator
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
 from neuroevo.accelerated.peers.evosax_es import player
 from neuroevo.accelerated.peers.experiment import Experiment
 from neuroevo.accelerated.peers.same_network import network_of
-from neuroevo.accelerated.start import shared_simulator
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
 from neuroevo.native.weights import NativeWeights
@@ -27,7 +27,7 @@ class SamePopulation:
     """Plays an episode of each genome, as often as it is asked to."""
 
     def __init__(self, experiment: Experiment, lanes: int):
-        """Makes both; what they run is compiled when they are first asked.
+        """Make both; their programs are compiled at their first use.
 
         Args:
             experiment: Its task, backend, network, episode length and devices count.

@@ -17,25 +17,29 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from neuroevo.core.behavior import Measure
 from neuroevo.core.errors import UserError
 from neuroevo.core.named_code import NamedCode, named_module
 from neuroevo.core.problems import Problem
-from neuroevo.core.settings import CountOrZero, Positive, Threads, settings
-from neuroevo.envs.family import EnvFamily
+from neuroevo.core.settings import CountOrZero, Positive, Threads, listed, settings
+from neuroevo.core.user_module import current_folder
+from neuroevo.envs.environment import Environment
 from neuroevo.envs.names import reward_threshold
 from neuroevo.system.cores import usable_cores
+from neuroevo.system.safe_path import python_command, safe_variables
 
 _PREFIX = "gymnasium:"
 _ALL_BUT_EQUAL = 0.9999  # how alike names are of which one lacks the prefix
-_START = "import sys; sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
-_SAY_FPS = """import json, sys
+_START = "sys.path[:] = sys.argv[1:]; from neuroevo.envs.gymnasium.worker import main; main()"
+_SAY_FPS = """
 sys.path[:] = sys.argv[3:]
+import json
 import gymnasium
 env = gymnasium.make(sys.argv[1], **json.loads(sys.argv[2]))
 print("", float(env.metadata["render_fps"]), sep="\\n")"""
@@ -51,6 +55,9 @@ class GymnasiumOptions:
     kwargs: dict[str, Any] = field(default_factory=dict)
     """Keywords for gymnasium.make: max_episode_steps and the like, and the environment's own. Videos are made with
     render_mode "rgb_array"."""
+    behavior: Annotated[tuple[Annotated[str, Field(pattern=r"^[^\n]+$")], ...], BeforeValidator(listed)] = ()
+    """Keys of the environment's `info` whose numbers are the behavior of an episode, for novelty search; each step must
+    have them. Empty: nothing is recorded."""
     workers: Threads | None = None
     """Processes that run the environments; one per core, but not more than slots, if it is left out."""
     timeout: Annotated[Positive, Field(le=1e6)] = 300.0
@@ -60,61 +67,34 @@ class GymnasiumOptions:
     long, or the environment raises an exception."""
 
 
-class GymnasiumFamily(EnvFamily):
-    """Gymnasium's environments, which custom_ops/envs/gymnasium has played by Python processes.
+class GymnasiumEnvironment(Environment):
+    """An environment of Gymnasium, which custom_ops/envs/gymnasium has Python processes play.
 
-    EnvFamily says what the methods mean. Of observations and actions nothing is known before an environment is made.
+    Nothing is known of its observations and actions before it is made.
     """
 
-    name = "gymnasium"
+    family = "gymnasium"
+    prefix = _PREFIX
     free_options = ("workers", "timeout", "retries")
     retries = True
-    behaviors = False
     tried_at_preflight = False  # it takes processes and seconds
+    screen_scale = 1
+    options_type = GymnasiumOptions
+    options: GymnasiumOptions
 
-    def find(self, given_name: str) -> str | None:
-        """The name itself where it has the family's prefix; whether there is such an environment is a problem's."""
-        return given_name.strip() if given_name.strip().startswith(_PREFIX) else None
-
-    def nearest(self, given_name: str) -> tuple[float, str] | None:
-        """The same name with the prefix, where Gymnasium has it: nearer than any but another version's."""
+    @classmethod
+    def nearest(cls, given_name: str) -> tuple[float, str] | None:
+        """Return the name with the prefix, if Gymnasium has it: nearer than any but another version of it."""
         return (_ALL_BUT_EQUAL, f"{_PREFIX}{given_name}") if registered(given_name) else None
 
-    def options_type(self, name: str) -> type:  # noqa: ARG002 - the options of all environments are the same
-        """The class of the options."""
-        return GymnasiumOptions
+    @classmethod
+    def listing(cls) -> str:
+        """Return examples; there are too many to list."""
+        return "and any environment of Gymnasium, such as gymnasium:CartPole-v1 or gymnasium:my_module:MyEnv-v0"
 
-    def problems(self, name: str, given_name: str, options: Mapping[str, Any]) -> list[Problem]:
-        """There may be no such environment, and keywords may be none.
-
-        What a module registers, and what environments make of keywords, only the workers know.
-        """
-        kwargs = options.get("kwargs", {})
-        bad = [
-            Problem(f"env.options.kwargs.{key}", reason, value)
-            for key, value in kwargs.items()
-            if (reason := _keyword_problem(key, value)) is not None
-        ]
-        unknown = _id_problem(name.removeprefix(_PREFIX))
-        return [Problem("env.name", unknown, given_name), *bad] if unknown else bad
-
-    def native_options(self, name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
-        """The id, its keywords, and the command that starts a worker. UserError: there is no Python."""
-        if not sys.executable:
-            raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
-        command = [sys.executable, "-c", _START, *_path(name)]
-        given = GymnasiumOptions(**options)
-        return (
-            f"id={name.removeprefix(_PREFIX)}",
-            f"keywords={json.dumps(given.kwargs)}",
-            "command=" + "\n".join(command),
-            f"workers={given.workers or usable_cores()}",
-            f"timeout={given.timeout}",
-            f"retries={given.retries}",
-        )
-
-    def named_code(self, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
-        """The module that the name has, and keywords that may be paths of files or names of modules."""
+    @classmethod
+    def named_code(cls, given_name: str, options: Mapping[str, Any]) -> list[NamedCode]:
+        """Return the module of the name, and keywords that may be paths of files or names of modules."""
         env_id = given_name.strip().removeprefix(_PREFIX)
         found = named_module("env.name", env_id.partition(":")[0]) if ":" in env_id else []
         kwargs = options.get("kwargs")
@@ -125,53 +105,91 @@ class GymnasiumFamily(EnvFamily):
                 found.append(NamedCode(f"env.options.kwargs.{key}", does))
         return found
 
-    def render_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Environments have screens where the keyword render_mode says so."""
-        return {**options, "kwargs": {"render_mode": "rgb_array", **options.get("kwargs", {})}}
+    @property
+    def env_id(self) -> str:
+        """The argument of gymnasium.make."""
+        return self.name.removeprefix(_PREFIX)
 
-    def solved_return(self, name: str, options: Mapping[str, Any]) -> float | None:
-        """What Gymnasium's registry demands, where it has the environment and there are no keywords."""
-        return None if options.get("kwargs") else reward_threshold(name.removeprefix(_PREFIX))
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The keys of `info` that the options name."""
+        return [Measure(key) for key in self.options.behavior]
 
-    def frames_per_s(self, name: str, options: Mapping[str, Any]) -> float:
-        """The environment's metadata["render_fps"]; 30 where it says nothing, or nothing that can be.
+    @property
+    def solved_return(self) -> float | None:
+        """The threshold of Gymnasium's registry, if it has the environment and there are no keywords."""
+        return None if self.options.kwargs else reward_threshold(self.env_id)
 
-        It is made once more for that in a process of its own, as it may depend on keywords.
+    @property
+    def frames_per_s(self) -> float:
+        """The environment's metadata["render_fps"]; 30 if it has none, or none that is possible.
+
+        A process of its own makes the environment again for that, as it may depend on keywords.
         """
-        given = GymnasiumOptions(**self.render_options(options))
-        arguments = [name.removeprefix(_PREFIX), json.dumps(given.kwargs), *_path(name)]
-        command = [sys.executable, "-c", _SAY_FPS, *arguments]
+        kwargs = json.dumps(self.render_options()["kwargs"])
+        command = [*python_command(_SAY_FPS), self.env_id, kwargs, *self._path()]
         try:
             done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=given.timeout
+                command,
+                env={**os.environ, **safe_variables()},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=self.options.timeout,
             )
             fps = float(done.stdout.splitlines()[-1])  # the module may print before
         except (subprocess.TimeoutExpired, LookupError, ValueError):
             return _USUAL_FPS
         return fps if 0 < fps <= _MAX_FPS else _USUAL_FPS
 
-    def listing(self) -> str:
-        """How they are named; there are too many to list."""
-        return "and any environment of Gymnasium, such as gymnasium:CartPole-v1 or gymnasium:my_module:MyEnv-v0"
+    def check(self) -> list[Problem]:
+        """Report an unknown id, and keywords that cannot be passed on.
+
+        What a module registers, and which keywords an environment takes, is known to the workers alone.
+        """
+        bad = [
+            Problem(f"env.options.kwargs.{key}", reason, value)
+            for key, value in self.options.kwargs.items()
+            if (reason := _keyword_problem(key, value)) is not None
+        ]
+        unknown = _id_problem(self.env_id)
+        return [Problem("env.name", unknown, self.given_name), *bad] if unknown else bad
+
+    def native_options(self) -> Mapping[str, Any]:
+        """Return the id, its keywords, and the command that starts a worker. UserError: there is no Python."""
+        if not sys.executable:
+            raise UserError("Gymnasium's environments run in Python processes, but sys.executable names no interpreter")
+        return {
+            "id": self.env_id,
+            "keywords": json.dumps(self.options.kwargs),
+            "behavior": "\n".join(self.options.behavior),
+            "command": "\n".join([*python_command(_START), *self._path()]),
+            "workers": self.options.workers or usable_cores(),
+            "timeout": self.options.timeout,
+            "retries": self.options.retries,
+        }
+
+    def render_options(self) -> Mapping[str, Any]:
+        """Add the keyword render_mode, with which environments have screens."""
+        return {**self.given, "kwargs": {"render_mode": "rgb_array", **self.options.kwargs}}
+
+    def _path(self) -> list[str]:
+        """Return where a process looks for modules: sys.path, and the current folder if the name has a module."""
+        folder = current_folder()
+        own = [folder] if ":" in self.env_id else []
+        return list(dict.fromkeys([*(entry or folder for entry in sys.path), *own]))
 
 
 def registered(env_id: str) -> bool:
-    """Whether Gymnasium itself has an environment of that id, which is none of ALE's."""
+    """Return whether Gymnasium itself has an environment of that id that is not one of ALE's."""
     import gymnasium
 
     spec = gymnasium.registry.get(env_id)
     return spec is not None and not str(spec.entry_point).startswith("ale_py")
 
 
-def _path(name: str) -> list[str]:
-    """Where a process looks for modules: where this one does, and in the current folder if the name has a module."""
-    folder = os.getcwd()
-    own = [folder] if ":" in name.removeprefix(_PREFIX) else []
-    return list(dict.fromkeys([*(entry or folder for entry in sys.path), *own]))
-
-
 def _texts(value: object) -> list[str]:
-    """All texts in a keyword's value."""
+    """Return all texts in a keyword's value."""
     if isinstance(value, Mapping):
         return [text for pair in value.items() for each in pair for text in _texts(each)]
     if isinstance(value, list | tuple):
@@ -190,7 +208,7 @@ def _keyword_problem(key: str, value: object) -> str | None:
 
 
 def _id_problem(env_id: str) -> str | None:
-    """Gymnasium's words on an id that it does not know; none on one of a module, which is not imported here."""
+    """Return Gymnasium's message about an unknown id; None for one of a module, which is not imported here."""
     if not env_id:
         return "expected the id of an environment, such as gymnasium:CartPole-v1"
     if ":" in env_id:

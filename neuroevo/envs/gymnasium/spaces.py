@@ -128,7 +128,7 @@ def _dtype(box: spaces.Box) -> np.dtype:
 
 
 def _array(value: Any, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-    """The value as an array. ValueError, TypeError: it has another shape, or would not survive the conversion."""
+    """Convert a value to an array. ValueError, TypeError: it has another shape, or would lose something."""
     if isinstance(value, np.ndarray):
         array = value.astype(dtype, casting="same_kind", copy=False)
     else:

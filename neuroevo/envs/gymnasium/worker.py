@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import json
+import math
 import os
 import random
 import signal
@@ -20,13 +21,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuroevo.core.errors import shortened
+from neuroevo.system.safe_path import safe_variables
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import gymnasium
     import numpy as np
 
-_VERSION = 1
+_VERSION = 2
 _HELLO, _RESET, _STEP, _RENDER, _SPEC, _RESULT, _SCREEN, _ERROR = range(1, 9)  # kinds of messages
 _DTYPES = ("uint8", "float32", "float64")
 _LENGTH = struct.Struct("<I")
@@ -34,7 +38,7 @@ _HELLO_BEGIN = struct.Struct("<BIQ")  # kind, version, process id of the caller
 _RESET_FIELDS = struct.Struct("<BIQ")  # kind, slot, seed
 _STEP_BEGIN = struct.Struct("<BI")  # kind, slot; then the action
 _RENDER_FIELDS = struct.Struct("<BI")  # kind, slot
-_RESULT_BEGIN = struct.Struct("<IBdB")  # length, kind, reward, ended; then the observation
+_RESULT_BEGIN = struct.Struct("<IBdB")  # length, kind, reward, ended; then behavior and observation
 _SEEDS = 2**31  # what fits an int of every library that an environment may seed
 _MAX_TRACEBACK = 20_000  # characters, of which the last count
 _THREADS_OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -44,7 +48,7 @@ _PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
 
 
 def main() -> None:
-    """Serves until the caller closes the connection, or dies."""
+    """Serve until the caller closes the connection or dies."""
     for number in (signal.SIGINT, signal.SIGHUP):  # a terminal's are for the caller, who then ends this process
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -52,6 +56,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
     for variable in _THREADS_OF_LIBRARIES:  # the parallelism is that of the workers
         os.environ.setdefault(variable, "1")
+    os.environ.update(safe_variables())
     connection = _Connection()
     environments: _Environments | None = None
     while (message := connection.receive()) is not None:
@@ -82,7 +87,7 @@ class _Connection:
         self._buffer = memoryview(bytearray(1 << 16))
 
     def receive(self) -> memoryview | None:
-        """The next message without its length, valid until the next call; None: there will be no more."""
+        """Return the next message without its length, valid until the next call; None after the last one."""
         have, expected = 0, _LENGTH.size
         while have < expected:
             try:
@@ -101,7 +106,7 @@ class _Connection:
         return self._buffer[_LENGTH.size : expected]
 
     def send(self, message: bytes) -> bool:
-        """Sends a message with its length; False: the caller is gone."""
+        """Send a message with its length; return False if the caller is gone."""
         try:
             self._socket.sendall(message)
         except OSError:
@@ -112,13 +117,14 @@ class _Connection:
 class _Environments:
     """The environments of this process's slots, made when they are first reset."""
 
-    def __init__(self, env_id: str, kwargs: dict[str, Any]) -> None:
+    def __init__(self, env_id: str, kwargs: dict[str, Any], behavior: Sequence[str]) -> None:
         import gymnasium
         import numpy as np
 
         from neuroevo.envs.gymnasium import spaces
 
         self._asarray, self._frombuffer, self._seed_numpy = np.asarray, np.frombuffer, np.random.seed
+        self._behavior, self._numbers = behavior, struct.Struct(f"<{len(behavior)}d")
         self._make: Callable[[], gymnasium.Env] = lambda: gymnasium.make(env_id, **kwargs)
         env = self._make()
         self._spare: gymnasium.Env | None = env  # the first slot's
@@ -135,7 +141,7 @@ class _Environments:
             self._screen = screen.shape
 
     def describe(self) -> bytes:
-        """The message about the spaces."""
+        """Return the message about the spaces."""
         observations, actions = self._observations, self._actions
         shape = observations.shape
         parts = [
@@ -150,25 +156,30 @@ class _Environments:
         return _with_length(b"".join(parts))
 
     def reset(self, message: memoryview) -> bytes:
-        """Starts an episode of a slot."""
+        """Start an episode of a slot."""
         _, slot, seed = _RESET_FIELDS.unpack(message)
         if slot not in self._slots:
             self._slots[slot], self._spare = self._spare or self._make(), None
         random.seed(seed % _SEEDS)
         self._seed_numpy(seed % _SEEDS)
-        observation, _ = self._slots[slot].reset(seed=seed % _SEEDS)
-        return self._result(0.0, 0, observation)
+        observation, info = self._slots[slot].reset(seed=seed % _SEEDS)
+        return self._result(0.0, 0, observation, [float(info.get(key, math.nan)) for key in self._behavior])
 
     def step(self, message: memoryview) -> bytes:
-        """A step of a slot."""
+        """Step a slot."""
         _, slot = _STEP_BEGIN.unpack_from(message)
         given: np.ndarray = self._frombuffer(message, self._actions.dtype, -1, _STEP_BEGIN.size)
         action = self._actions.decode(given)
-        observation, reward, terminated, truncated, _ = self._slots[slot].step(action)
-        return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation)
+        observation, reward, terminated, truncated, info = self._slots[slot].step(action)
+        missing = [key for key in self._behavior if key not in info]
+        if missing:
+            has = ", ".join(map(str, info)) or "nothing"
+            raise ValueError(f"info has no {missing[0]!r}, which env.options.behavior names; it has {has}")
+        behavior = [float(info[key]) for key in self._behavior]
+        return self._result(float(reward), bool(terminated) | bool(truncated) << 1, observation, behavior)
 
     def render(self, message: memoryview) -> bytes:
-        """The screen of a slot."""
+        """Return the screen of a slot."""
         _, slot = _RENDER_FIELDS.unpack(message)
         screen = self._asarray(self._slots[slot].render())
         if screen.dtype != "uint8" or screen.shape != self._screen:
@@ -177,44 +188,46 @@ class _Environments:
         return _with_length(bytes([_SCREEN]) + screen.tobytes())
 
     def close(self) -> None:
-        """Closes all, whatever some may raise."""
+        """Close all environments, whatever some of them raise."""
         for env in [*self._slots.values(), *([self._spare] if self._spare else [])]:
             with suppress(Exception):
                 env.close()
 
-    def _result(self, reward: float, ended: int, observation: object) -> bytes:
-        encoded = self._observations.encode(observation)
+    def _result(self, reward: float, ended: int, observation: object, behavior: Sequence[float]) -> bytes:
+        encoded = self._numbers.pack(*behavior) + self._observations.encode(observation)
         length = _RESULT_BEGIN.size - _LENGTH.size + len(encoded)
         return _RESULT_BEGIN.pack(length, _RESULT, reward, ended) + encoded
 
 
 def _greet(message: memoryview) -> tuple[_Environments, bytes]:
-    """The environments that the first message asks for, and the answer."""
+    """Make the environments that the first message describes, and the answer."""
     kind, version, caller = _HELLO_BEGIN.unpack_from(message)
     if (kind, version) != (_HELLO, _VERSION):
         raise ValueError(f"the first message is of kind {kind}, version {version}, expected {_HELLO}, {_VERSION}")
     if os.getppid() != caller:  # it died before this process asked to be signaled
         sys.exit()
     env_id, at = _text(message, _HELLO_BEGIN.size)
-    kwargs, _ = _text(message, at)
-    environments = _Environments(env_id, json.loads(kwargs))
+    kwargs, at = _text(message, at)
+    behavior, _ = _text(message, at)
+    environments = _Environments(env_id, json.loads(kwargs), behavior.split("\n") if behavior else [])
     return environments, environments.describe()
 
 
 def _text(message: memoryview, at: int) -> tuple[str, int]:
-    """The text at a place of a message, and the place behind it."""
+    """Return the text at an offset of a message, and the offset behind it."""
     (length,) = _LENGTH.unpack_from(message, at)
     begin = at + _LENGTH.size
     return bytes(message[begin : begin + length]).decode(), begin + length
 
 
 def _error(error: BaseException) -> bytes:
-    """The message about an exception: its last line, and its traceback if that tells more."""
-    last = "".join(traceback.format_exception_only(error)).strip()
+    """Write the message about an exception: its last line, and its traceback if that says more."""
+    last = shortened("".join(traceback.format_exception_only(error)).strip())
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next
-    where = "".join(traceback.format_exception(type(error), error, frames)).strip()[-_MAX_TRACEBACK:]
+    parts = map(shortened, traceback.format_exception(type(error), error, frames))
+    where = "".join(parts).strip()[-_MAX_TRACEBACK:]
     texts = [text.encode("utf-8", "replace") for text in (last, where if _in_their_code(error) else "")]
     return _with_length(b"".join([bytes([_ERROR]), *(_LENGTH.pack(len(text)) + text for text in texts)]))
 

@@ -112,7 +112,7 @@
       const at = paths[slot];
       if (!at || at.run !== inspector.state.run) continue;
       const color = inspector.css(name);
-      if (at.path && cloud.kind === "position") found.push(line(at.path.x, at.path.y, color, "its way", 2));
+      if (at.path && ["position", "measures"].includes(cloud.kind)) found.push(line(at.path.x, at.path.y, color, "its way", 2));
       if (at.generation === now.generation) {
         const ring = { size: size + 8, color: "rgba(0,0,0,0)", line: { color, width: 2.5 } };
         found.push({ x: [now.x[at.index]], y: [now.y[at.index]], type: "scatter", mode: "markers", hoverinfo: "skip", showlegend: false, marker: ring });
@@ -203,7 +203,7 @@
     return fitness.indexOf(fitness.reduce((a, b) => (b > a ? b : a)));
   };
 
-  const TITLES = { position: "Where episodes ended", track: "Where episodes ended", components: "Memory when episodes ended", steps: "Fitness against steps", index: "Fitness of the members" };
+  const TITLES = { position: "Where episodes ended", track: "Where episodes ended", measures: "Behavior of episodes", components: "Behavior of episodes", steps: "Fitness against steps", index: "Fitness of the members" };
 
   inspector.refreshCloud = async () => {
     cache.clear();

@@ -61,7 +61,9 @@
   });
   for (const place of document.querySelectorAll(".plot")) sizes.observe(place);
 
-  const CONFIG = { displaylogo: false, displayModeBar: "hover", modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+  // Nothing of a plot leaves the machine: no link to Plotly's site, and no button that sends the data to its cloud.
+  const PRIVATE = { displaylogo: false, showSendToCloud: false, plotlyServerURL: "" };
+  const CONFIG = { ...PRIVATE, displayModeBar: "hover", modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
   const configs = {}; // of plots that have others, by id
   inspector.configure = (id, changes) => (configs[id] = { ...CONFIG, ...changes, modeBarButtonsToRemove: [...CONFIG.modeBarButtonsToRemove, ...changes.modeBarButtonsToRemove] });
   inspector.draw = (id, traces, layout) => Plotly.react(byId(id), traces, layout, configs[id] || CONFIG);

@@ -22,7 +22,7 @@ def lane_function(
     prepares: bool,
     recurrent: bool,
 ) -> tf.types.experimental.ConcreteFunction:
-    """The graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
+    """Make the graph that plays one lane until the queue is closed, for observations and actions of these dtypes.
 
     Observations are shown to networks as uint8, or normalized as float32. prepares: whether networks have vbn layers.
     recurrent: whether they have lstm layers; the state of a slot then has its number.
@@ -39,14 +39,19 @@ def lane_function(
     def run(lane: tf.Tensor, env_pool: tf.Tensor, population: tf.Tensor, queue: tf.Tensor) -> tf.Tensor:
         def refill() -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
             take = ops.episode_queue_take(queue, lane)
+            mutations = (
+                take.perturb_dst,
+                take.perturb_src,
+                take.perturb_seeds,
+                take.perturb_scales,
+                take.perturb_spreads,
+            )
             with tf.device(population_device):
                 assign = ops.population_assign(population, take.assign_rows, take.assign_networks, take.assign_thetas)
                 with tf.control_dependencies([assign]):
                     init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
                 with tf.control_dependencies([init]):
-                    perturb = ops.population_perturb(
-                        population, take.perturb_dst, take.perturb_src, take.perturb_seeds, take.perturb_scales
-                    )
+                    perturb = ops.population_perturb(population, *mutations)
             filled = perturb
             if prepares:  # some rows twice, which costs nothing
                 rows = tf.concat([take.assign_rows, take.init_rows, take.perturb_dst], 0)
@@ -73,7 +78,7 @@ def lane_function(
             return put.live_slots, put.live_rows, put.refill
 
         def play(slots: tf.Tensor, rows: tf.Tensor, closed: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-            """Steps until slots want episodes. A loop of its own: TensorFlow visits every op of a branch not taken."""
+            """Step until slots want episodes. A loop of its own: TensorFlow visits every op of a branch not taken."""
             *_, ended = tf.while_loop(
                 lambda slots, rows, refill: tf.logical_not(refill),
                 step,

@@ -57,29 +57,31 @@ class OpPopulation:
 
     @raises_native_errors
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
-        """Puts initial weights into rows [K]."""
+        """Put initial weights into rows [K]."""
         with tf.device(self.device):
             load_ops().population_init(self.handle, int64(rows), np.array(networks, np.int32), int64(seeds))
 
     @raises_native_errors
     def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
-        """Puts thetas [K, max D] into rows [K]."""
+        """Put thetas [K, max D] into rows [K]."""
         with tf.device(self.device):
             load_ops().population_assign(self.handle, int64(rows), np.array(networks, np.int32), thetas)
 
     @raises_native_errors
     def read(self, rows: Ints) -> np.ndarray:
-        """The weights of rows [K], float32 [K, max D]."""
+        """Return the weights of rows [K], float32 [K, max D]."""
         with tf.device(self.device):
             return load_ops().population_read(self.handle, int64(rows)).numpy()
 
     @raises_native_errors
-    def perturb(self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray) -> None:
-        """In order: theta of dst = theta of src + scale * noise(seed); all [K]."""
+    def perturb(
+        self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray, spreads: Ints | None = None
+    ) -> None:
+        """Add noise, in order: theta of dst = theta of src + scale * spread * noise(seed); all [K]."""
+        spreads = np.full(len(dst), -1) if spreads is None else spreads
+        numbers = int64(dst), int64(src), int64(seeds), np.asarray(scales, np.float32), int64(spreads)
         with tf.device(self.device):
-            load_ops().population_perturb(
-                self.handle, int64(dst), int64(src), int64(seeds), np.asarray(scales, np.float32)
-            )
+            load_ops().population_perturb(self.handle, *numbers)
 
     @raises_native_errors
     def set_reference(self, observations: np.ndarray) -> None:
@@ -90,6 +92,6 @@ class OpPopulation:
 
     @raises_native_errors
     def prepare(self, rows: Ints) -> None:
-        """Makes the statistics of rows' vbn layers."""
+        """Make the statistics of rows' vbn layers."""
         with tf.device(self.device):
             load_ops().population_prepare(self.handle, int64(rows))

@@ -105,7 +105,7 @@ def load_sweep(
     if base is None:
         raise ConfigError(problems, str(path))
     at_a_time = concurrent or chosen.concurrent
-    own = base.network.needs_reference or base.environment.family.accelerated  # statistics, or a program
+    own = base.network.needs_reference or base.environment.accelerated  # statistics, or a program
     shared = chosen.shared and not own
     tables = read(source, changes).tables
     if not shared:

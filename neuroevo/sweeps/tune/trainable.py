@@ -170,7 +170,7 @@ class Trainable(tune.Trainable):
 
     def _make_evaluator(self, config: Config, reference_batch: np.ndarray | None) -> AnyEvaluator:
         # Every trial has its own statistics of a reference batch, and players have no accelerator.
-        if self._networks is None or config.network.needs_reference or config.environment.family.accelerated:
+        if self._networks is None or config.network.needs_reference or config.environment.accelerated:
             return make_evaluator(config, reference_batch)
         return make_shared_evaluator(config, self._networks, self._number)
 

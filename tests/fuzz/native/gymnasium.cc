@@ -97,7 +97,8 @@ void Read(const std::string& message) {
   std::vector<uint8_t> screen(6);
   read([](MessageReader* all) { ReadGymnasiumSpec(all); });
   read([](MessageReader* all) { ReadGymnasiumError(all); });
-  read([&](MessageReader* all) { ReadGymnasiumResult(all, 6, observation.data()); });
+  std::vector<double> behavior(1);
+  read([&](MessageReader* all) { ReadGymnasiumResult(all, &behavior, 6, observation.data()); });
   read([&](MessageReader* all) { ReadGymnasiumScreen(all, 6, screen.data()); });
 }
 

@@ -64,6 +64,7 @@ std::vector<float> UsePopulation(const Kind& kind) {
     CHECK(Succeeds(call));
   };
   const Int64s initialized = {0, 1}, assigned = {2}, destinations = {3, 4, 3}, sources = {0, 2, 3};
+  const Int64s spreads = {-1, 1, -1};
   const std::vector<int32_t> networks = {0, static_cast<int32_t>(n - 1)};
   const std::vector<uint64_t> seeds = {11, 12, 13};
   const std::vector<float> scales = {0.5f, 0.25f, 0.125f};
@@ -73,13 +74,14 @@ std::vector<float> UsePopulation(const Kind& kind) {
   fill(assigned,
        [&] { return neuroevo_population_assign(rows, assigned.data(), 1, &networks[1], theta.data(), dimension); });
   fill({3, 4}, [&] {
-    return neuroevo_population_perturb(rows, destinations.data(), sources.data(), 3, seeds.data(), scales.data());
+    return neuroevo_population_perturb(rows, destinations.data(), sources.data(), 3, seeds.data(), scales.data(),
+                                       spreads.data());
   });
   Int64s used = {0, 3, 4};
   if (kind.rank > 0) {
     const Int64s members = {5, 6}, centers = {0, 2};
     fill(members, [&] {
-      return neuroevo_population_perturb(rows, members.data(), centers.data(), 2, seeds.data(), scales.data());
+      return neuroevo_population_perturb(rows, members.data(), centers.data(), 2, seeds.data(), scales.data(), nullptr);
     });
     used = {5, 6, 2};
   }
@@ -137,7 +139,7 @@ std::vector<double> UseSums() {
   const std::vector<uint64_t> seeds = {1, 2, 3};
   const std::vector<float> weights = {0.5f, 0.0f, -1.0f};
   std::vector<float> noise(100);
-  Do([&] { return neuroevo_noise_sum(seeds.data(), weights.data(), 3, 5, 100, noise.data()); });
+  Do([&] { return neuroevo_noise_sum(seeds.data(), weights.data(), 3, 5, 100, 1, noise.data()); });
   std::vector<double> found(noise.begin(), noise.end());
   int64_t dimension = 8 * 3 + 8 + 3 * 8 + 3;
   std::vector<double> sums(dimension);

@@ -176,6 +176,7 @@ class Lanes {
     episodes.chain_splits = splits_.data();
     episodes.chain_seeds = genome_seeds_.data();
     episodes.chain_scales = scales_.data();
+    episodes.chain_spreads = spreads_.data();
     episodes.num_thetas = 1;
     episodes.thetas = theta_.data();
     episodes.theta_size = dimension_;
@@ -215,7 +216,7 @@ class Lanes {
   std::vector<uint64_t> seeds_;
   // Initial weights, a parent, a parent with mutations, and given weights with one.
   const std::vector<int32_t> networks_ = {0, 0, 0, 0};
-  const Int64s sources_ = {-1, 1, 1, -1}, thetas_ = {-1, -1, -1, 0}, splits_ = {0, 0, 0, 2, 3};
+  const Int64s sources_ = {-1, 1, 1, -1}, thetas_ = {-1, -1, -1, 0}, splits_ = {0, 0, 0, 2, 3}, spreads_ = {-1, 1, 1};
   const std::vector<uint64_t> genome_seeds_ = {31, 32, 33, 34};
   const std::vector<float> scales_ = {0.5f, 0.25f, 0.5f};
 };

@@ -82,14 +82,17 @@ TEST(NoiseAtTheEndsOfTheRadius) {
 
 TEST(WideNoiseIsScalarNoise) {
   const std::vector<int64_t> begins = {0, 1, 2, 3, 4, 5, 31, 64, 1000003, (int64_t{1} << 34) - 37, INT64_MAX - 400};
-  std::vector<float> wide(300), scalar(300), base(300), sum(300), expected(300);
+  std::vector<float> wide(300), scalar(300), base(300), sum(300), expected(300), spread(300), spread_out(300);
   for (size_t i = 0; i < base.size(); ++i) base[i] = 0.37f * static_cast<float>(i) - 20;
+  for (size_t i = 0; i < base.size(); ++i)
+    spread[i] = i % 9 == 5 ? 0.0f : std::ldexp(0.7f, static_cast<int>(i % 11) - 7);
   for (uint64_t seed : kSeeds) {
     for (int64_t begin : begins) {
       for (int64_t count : {0, 1, 2, 3, 5, 15, 16, 17, 31, 32, 33, 63, 64, 65, 67, 255, 300}) {
         for (int64_t i = 0; i < count; ++i) {
           scalar[i] = Noise(seed, begin + i);
           expected[i] = Fma(0.02f, scalar[i], base[i]);
+          spread_out[i] = std::fmaf(0.02f * spread[i], scalar[i], base[i]);
         }
         std::fill(wide.begin(), wide.end(), 99.0f);
         FillNoise(seed, begin, count, wide.data());
@@ -100,6 +103,9 @@ TEST(WideNoiseIsScalarNoise) {
         sum = base;
         AddNoise(seed, begin, count, 0.02f, sum.data(), sum.data());
         CHECK(SameBits(sum.data(), expected.data(), count));
+        for (int64_t i = count; i < 300; ++i) CHECK_EQ(sum[i], base[i]);
+        AddNoise(seed, begin, count, 0.02f, base.data(), sum.data(), spread.data());
+        CHECK(SameBits(sum.data(), spread_out.data(), count));
         for (int64_t i = count; i < 300; ++i) CHECK_EQ(sum[i], base[i]);
         AddNoise(seed, begin, count, 0.02f, nullptr, sum.data());
         for (int64_t i = 0; i < count; ++i) CHECK_EQ(sum[i], 0.02f * scalar[i]);

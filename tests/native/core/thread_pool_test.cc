@@ -1,5 +1,9 @@
-// The thread pool: every task once, no more at once than threads, exceptions, many jobs at a time, floating point.
+// The thread pool: every task once, no more at once than threads, exceptions, many jobs at a time, forks, floating
+// point.
 #include "core/thread_pool.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cfenv>
@@ -423,3 +427,36 @@ TEST(TasksComputeDenormalsWhoeverMakesThePoolOrBringsTheJob) {
   for (double result : doubles) CHECK_EQ(result, DBL_MIN / 2);
 }
 #endif
+
+TEST(AChildOfAForkLeavesItsParentsPoolsAlone) {
+  SetProcessThreads(2);
+  auto pool = std::make_unique<ThreadPool>(3);
+  const std::shared_ptr<ThreadPool> process_pool = ProcessPool();
+  std::atomic<bool> over{false};
+  std::thread caller([&] {
+    while (!over) pool->ParallelFor(9, [](int64_t) {});
+  });
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      int wrong = pool->mine();
+      try {
+        process_pool->ParallelFor(1, [](int64_t) {});
+        ++wrong;
+      } catch (const std::exception& error) {
+        wrong += std::string(error.what()) != "the thread pool belongs to the process that this one was forked from";
+      }
+      pool.reset();  // which would wait for threads that are not there
+      if (!kForksStartThreads) _exit(wrong);
+      std::atomic<int> tasks{0};
+      ProcessPool()->ParallelFor(9, [&](int64_t) { ++tasks; });
+      _exit(wrong + (ProcessPool() == process_pool) + (ProcessPool()->threads() != 2) + (tasks != 9));
+    }
+    int status = 0;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+  }
+  over = true;
+  caller.join();
+}

@@ -47,6 +47,17 @@ TEST(OptionalInts) {
   CHECK_THROWS(options.OptionalInt("far", 0, 9), "toy option far is '11', expected an integer in [0, 9]");
 }
 
+TEST(ListsOfInts) {
+  OptionReader options("toy", {{"a", "3,0,9"}, {"b", "7"}, {"c", ""}});
+  CHECK(options.Ints("a", 0, 9) == (std::vector<int64_t>{3, 0, 9}));
+  CHECK(options.Ints("b", 0, 9) == (std::vector<int64_t>{7}));
+  CHECK(options.Ints("c", 0, 9).empty() && options.Ints("missing", 0, 9).empty());
+  for (const std::string text : {",", "1,,2", "1, 2", "1;2", "10", "1,-1", "x"}) {
+    OptionReader reader("toy", {{"n", text}});
+    CHECK_THROWS(reader.Ints("n", 0, 9), "toy option n is '" + text + "', expected integers in [0, 9] between commas");
+  }
+}
+
 TEST(Doubles) {
   OptionReader options("toy", {{"a", "0.25"}, {"b", "1e-07"}, {"c", "1"}, {"low", "-2"}});
   CHECK_EQ(options.Double("a", 0, 0, 1), 0.25);

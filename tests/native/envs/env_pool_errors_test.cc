@@ -163,6 +163,8 @@ TEST(MakingErrors) {
   CHECK_THROWS(EnvPool("toy", {}, 0, pool), "number of slots is 0, expected 1 to 65536");
   CHECK_THROWS(EnvPool("toy", {}, -2, pool), "number of slots is -2, expected 1 to 65536");
   CHECK_THROWS(EnvPool("toy", {}, 65537, pool), "number of slots is 65537, expected 1 to 65536");
+  CHECK_THROWS(EnvPool("toy", {{"memory", "1000000000"}}, 65536, pool),
+               "65536 environments of family 'toy' need 65536 GB of memory, and ");
   CHECK_THROWS(EnvPool("toy", {{"lenght", "5"}}, 1, pool), "toy has no option 'lenght'");
   CHECK_THROWS(EnvPool("toy", {{"actions", "unbounded"}}, 1, pool), "family 'toy' has 0 bounds of actions, expected 4");
   CHECK_THROWS(EnvPool("toy", {{"length", "0"}}, 1, pool),

@@ -132,6 +132,7 @@ class ToyFactory : public EnvFactory {
     }
     spec_.steps_per_task = options.Int("steps_per_task", 1, 1, 99);
     spec_.observations_per_task = options.Int("observations_per_task", 8, 1, 99);
+    spec_.memory = options.Int("memory", 0, 0, int64_t{1} << 40);
     options.Finish();
     spec_.observation_shape = {3};
     spec_.action_dtype = actions == "discrete" ? DType::kInt32 : DType::kFloat32;

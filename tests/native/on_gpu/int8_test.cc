@@ -143,7 +143,7 @@ TEST(ManyThreadsFillRowsThatKeepNoTheta) {
               population.Init({row, row + 2}, {0, 0}, {seed, seed + 2});
               population.Assign({row + 1}, {0}, theta.data(), static_cast<int64_t>(theta.size()));
               population.Perturb({row, row, row + 1}, {row, row, row + 1}, {seed, 5, 6}, {0.01f, 0.01f, 0.02f});
-              if (float_rows > 0) population.Perturb({row + 2}, {t % parents}, {seed}, {0.01f});
+              if (float_rows > 0) population.Perturb({row + 2}, {t % parents}, {seed}, {0.3f}, {(t + 1) % parents});
             });
             const std::vector<int64_t> rows = {row + 2, 0, row, row + 1, row + 2};
             CheckForward(both, rows, seed, Concat("thread ", t));

@@ -37,9 +37,11 @@ TEST(SumsHaveTheCpusBits) {
     for (int64_t begin : {int64_t{0}, int64_t{3}, (int64_t{1} << 40) + 6}) {
       for (int64_t count : {1, 2, 1023, 1024, 1025, 4099}) {
         std::vector<float> expected(count), found(count + 8, 99.0f);
-        SumNoise(terms, begin, count, &pool, expected.data());
-        cuda::SumNoise(terms, begin, count, found.data());
-        CHECK_EQ(Bits(found.data(), count), Bits(expected.data(), count));
+        for (bool squared : {false, true}) {
+          SumNoise(terms, begin, count, &pool, expected.data(), squared);
+          cuda::SumNoise(terms, begin, count, found.data(), squared);
+          CHECK_EQ(Bits(found.data(), count), Bits(expected.data(), count));
+        }
         for (int i = 0; i < 8; ++i) CHECK_EQ(found[count + i], 99.0f);
       }
     }
@@ -50,12 +52,14 @@ TEST(SumsHaveTheCpusBits) {
 TEST(TheCInterfaceGivesTheSumOrTheMessage) {
   const NoiseTerms terms = SomeTerms(5);
   std::vector<float> expected(77), found(77);
-  CHECK_EQ(neuroevo_noise_sum(terms.seeds.data(), terms.weights.data(), 5, 2, 77, expected.data()), 0);
-  CHECK_EQ(neuroevo_cuda_noise_sum(terms.seeds.data(), terms.weights.data(), 5, 2, 77, found.data()), 0);
-  CHECK_EQ(Bits(found.data(), 77), Bits(expected.data(), 77));
+  for (int squared : {0, 1}) {
+    CHECK_EQ(neuroevo_noise_sum(terms.seeds.data(), terms.weights.data(), 5, 2, 77, squared, expected.data()), 0);
+    CHECK_EQ(neuroevo_cuda_noise_sum(terms.seeds.data(), terms.weights.data(), 5, 2, 77, squared, found.data()), 0);
+    CHECK_EQ(Bits(found.data(), 77), Bits(expected.data(), 77));
+  }
   const float weights[] = {1.0f, std::nanf("")};
-  CHECK(neuroevo_cuda_noise_sum(terms.seeds.data(), weights, 2, 0, 77, found.data()) != 0);
+  CHECK(neuroevo_cuda_noise_sum(terms.seeds.data(), weights, 2, 0, 77, 0, found.data()) != 0);
   CHECK_EQ(std::string(neuroevo_last_error()), "weight 1 is nan, expected a finite number");
-  CHECK(neuroevo_cuda_noise_sum(terms.seeds.data(), weights, 1, 0, -1, found.data()) != 0);
+  CHECK(neuroevo_cuda_noise_sum(terms.seeds.data(), weights, 1, 0, -1, 0, found.data()) != 0);
   CHECK_EQ(std::string(neuroevo_last_error()).find("-1 positions from 0 on"), 0);
 }

@@ -21,17 +21,18 @@ void CheckRowsSame(const Both& both, const std::vector<int32_t>& network) {
 }
 
 struct Mutations {
-  std::vector<int64_t> dst, src;
+  std::vector<int64_t> dst, src, spreads;
   std::vector<uint64_t> seeds;
   std::vector<float> scale;
-  void Add(int64_t to, int64_t from, uint64_t seed, float by) {
+  void Add(int64_t to, int64_t from, uint64_t seed, float by, int64_t spread = -1) {
+    spreads.push_back(spread);
     dst.push_back(to);
     src.push_back(from);
     seeds.push_back(seed);
     scale.push_back(by);
   }
   void Do(Both* both) const {
-    both->Do([this](Population& population) { population.Perturb(dst, src, seeds, scale); });
+    both->Do([this](Population& population) { population.Perturb(dst, src, seeds, scale, spreads); });
   }
 };
 
@@ -46,18 +47,19 @@ TEST(InitialWeightsAreTheCpus) {
 }
 
 TEST(MutationsAreTheCpusThroughChainsForksAndRowsOfOthers) {
-  // Rows change network in the middle of the list, too.
+  // Rows change network in the middle of the list, too. The last two are spreads.
   constexpr int64_t kRows = 12;
-  Both both({kSmall, kOther}, kRows);
-  std::vector<int32_t> network(kRows);
+  Both both({kSmall, kOther}, kRows + 2);
+  std::vector<int32_t> network(kRows + 2);
   both.Fill();
-  for (int64_t row = 0; row < kRows; ++row) network[row] = static_cast<int32_t>(row % 2);
+  for (int64_t row = 0; row < kRows + 2; ++row) network[row] = static_cast<int32_t>(row % 2);
   for (uint64_t round = 0; round < 4; ++round) {
     Mutations mutations;
     for (uint64_t i = 0; i < 60; ++i) {
       const Philox words = PhiloxWords(round, i);
       const int64_t dst = words.word[0] % kRows, src = i % 3 == 0 ? words.word[1] % kRows : dst;
-      mutations.Add(dst, src, words.word[2] % 7, i % 5 == 0 ? -0.5f : 0.01f);
+      const int64_t spread = words.word[3] % 3 == 0 ? kRows + network[src] : -1;
+      mutations.Add(dst, src, words.word[2] % 7, i % 5 == 0 ? -0.5f : 0.01f, spread);
       network[dst] = network[src];
     }
     mutations.Do(&both);
@@ -66,11 +68,11 @@ TEST(MutationsAreTheCpusThroughChainsForksAndRowsOfOthers) {
 }
 
 TEST(LongChainsAreTheCpus) {
-  Both both({FullSize() ? kLargeModel : kSmall}, 3);
-  both.Do([](Population& population) { population.Init({0}, {0}, {5}); });
+  Both both({FullSize() ? kLargeModel : kSmall}, 4);
+  both.Do([](Population& population) { population.Init({0, 3}, {0, 0}, {5, 6}); });
   Mutations chain;
   chain.Add(1, 0, 1000, 0.002f);
-  for (uint64_t i = 1; i < 150; ++i) chain.Add(1, 1, 1000 + i, i % 10 == 3 ? 0.02f : 0.002f);
+  for (uint64_t i = 1; i < 150; ++i) chain.Add(1, 1, 1000 + i, i % 10 == 3 ? 0.02f : 0.002f, i % 4 == 1 ? 3 : -1);
   chain.Add(2, 1, 9, 0.0f);
   chain.Do(&both);
   for (int64_t row = 0; row < 3; ++row) CheckSame(both.gpu.Read(row), both.cpu.Read(row), Concat("row ", row));
@@ -134,6 +136,7 @@ TEST(ErrorsAreTheCpusAndChangeNothing) {
     CHECK_THROWS(p.Read({3}, out.data(), 9000), "row 3 has no network yet: fill it with Init");
     CHECK_THROWS(p.Perturb({0, 1}, {0, 3}, {1, 1}, {1, 1}), "row 3 has no network yet");
     CHECK_THROWS(p.Perturb({0}, {-7}, {1}, {1}), "src row -7 is out of range [0, 8)");
+    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {1}), "spread row 1 is of network 1, expected 0");
     CHECK_THROWS(p.Forward({0, 9}, x.data(), out.data()), "row 9 is out of range [0, 8)");
     CHECK_THROWS(p.Forward({0, 5}, x.data(), out.data()), "row 5 has no network yet");
     CHECK_THROWS(p.Forward({0}, nullptr, out.data()), "observations is null");

@@ -47,8 +47,8 @@ struct Rows {
     return theta;
   }
   void Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<uint64_t>& seeds,
-               const std::vector<float>& scale) {
-    population->Perturb(dst, src, seeds, scale);
+               const std::vector<float>& scale, const std::vector<int64_t>& spreads = {}) {
+    population->Perturb(dst, src, seeds, scale, spreads);
   }
   std::vector<float> Forward(const std::vector<int64_t>& rows, const std::vector<uint8_t>& observations) {
     std::vector<float> out(rows.size() * population->networks()[0].output_size());
@@ -304,6 +304,27 @@ TEST(ARowIsTheSameWhicheverWayItIsFilled) {
   CheckSame(rows.Read(0), rows.Read(1));
 }
 
+TEST(SpreadsScaleTheNoiseOfRowsWithAndWithoutTheta) {
+  const std::string text = "input uint8 12 12 2; conv 8 3 3 2 same 1; bias; relu; dense 70 1; bias; relu; dense 3 1";
+  for (const std::string backend : {"cpu", "reference"}) {
+    Rows rows(backend, {text}, 6, 4);
+    const auto observation = Observations(rows.population->networks()[0], 1, 5);
+    rows.Init({0, 2}, {0, 0}, {7, 8});
+    rows.Perturb({1, 4, 5, 5}, {0, 0, 0, 5}, {21, 21, 22, 21}, {3, 3, 0.1f, 3}, {2, 2, -1, 2});
+    const std::vector<float> parent = rows.Read(0), spread = rows.Read(2);
+    std::vector<float> child = parent, grandchild = parent;
+    for (int64_t i = 0; i < rows.D(); ++i) {
+      child[i] = std::fmaf(3 * spread[i], Noise(21, i), parent[i]);
+      grandchild[i] = std::fmaf(3 * spread[i], Noise(21, i), std::fmaf(0.1f, Noise(22, i), parent[i]));
+    }
+    CheckSame(rows.Read(1), child);
+    CheckSame(rows.Forward({4}, observation), rows.Forward({1}, observation));
+    rows.Assign({3}, {0}, grandchild);
+    CheckSame(rows.Forward({5}, observation), rows.Forward({3}, observation));
+    CHECK_THROWS(rows.Perturb({1}, {0}, {1}, {1.0f}, {4}), "row 4 keeps no float32 weights to be read or perturbed");
+  }
+}
+
 TEST(WhatIsAssignedCanBePerturbedInPlace) {
   // Rows that keep no theta (from 2 on) against rows that do, of networks of different sizes.
   const std::vector<std::string> texts = {
@@ -394,6 +415,9 @@ TEST(WhatKeepsNoThetaSaysSo) {
   rows.Init({2}, {0}, {9});
   rows.Perturb({2}, {2}, {1}, {1.0f});
   CHECK_THROWS(Rows("cpu", {"input uint8 4; dense 3 1"}, 4, 5), "float_rows is 5, expected -1 or one in [0, 4]");
+  // Rows that keep no float32 weights need a quarter.
+  CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20, 0), "1048576 rows of networks need 10");
+  CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20), "1048576 rows of networks need 52");
 }
 
 TEST(RefusedNetworks) {

@@ -313,6 +313,9 @@ TEST(ErrorsNameTheRow) {
     CHECK_THROWS(perturb({1}, {3}), "src row 3 is a member");
     CHECK_THROWS(perturb({5, 1}, {0, 0}), "of dst rows 5 and 1 one is a member, expected all of them or none");
     CHECK_THROWS(perturb({5, 5}, {0, 0}), "member 5 is given twice");
+    CHECK_THROWS(population->Perturb({6, 5}, {0, 0}, {1, 2}, {0.5f, 0.5f}, {-1, 1}),
+                 "member 5 has spread row 1, expected -1: noise of low rank is not scaled weight by weight");
+    CHECK_THROWS(population->Perturb({1}, {0}, {1}, {0.5f}, {3}), "spread row 3 is a member, which holds no weights");
     population->Forward({3, 4}, Observations<float>(population->networks()[0], 2, 1).data(), out.data());
     perturb({0}, {0});  // its members are no longer what they were
     CHECK_THROWS(population->Forward({4, 3}, Observations<float>(population->networks()[0], 2, 1).data(), out.data()),

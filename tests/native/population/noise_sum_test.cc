@@ -37,17 +37,22 @@ struct Some {
   std::vector<float> weights;
 };
 
-std::vector<float> Sum(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool) {
+std::vector<float> Sum(const NoiseTerms& terms, int64_t begin, int64_t count, ThreadPool* pool, bool squared = false) {
   std::vector<float> out(count, std::nanf(""));
-  SumNoise(terms, begin, count, pool, out.data());
+  SumNoise(terms, begin, count, pool, out.data(), squared);
   return out;
 }
 
-std::vector<float> Definition(const Some& some, int64_t begin, int64_t count) {
+// Of a noise value.
+float Term(float z, bool squared) { return squared ? std::fmaf(z, z, -1.0f) : z; }
+
+std::vector<float> Definition(const Some& some, int64_t begin, int64_t count, bool squared = false) {
   std::vector<float> out;
   for (int64_t p = begin; p < begin + count; ++p) {
     double sum = 0;
-    for (size_t i = 0; i < some.seeds.size(); ++i) sum += double{some.weights[i]} * double{Noise(some.seeds[i], p)};
+    for (size_t i = 0; i < some.seeds.size(); ++i) {
+      sum += double{some.weights[i]} * double{Term(Noise(some.seeds[i], p), squared)};
+    }
     out.push_back(static_cast<float>(sum));
   }
   return out;
@@ -61,7 +66,10 @@ TEST(SumsAreThoseOfTheDefinition) {
     const Some some(n);
     for (int64_t begin : {int64_t{0}, int64_t{1}, int64_t{1023}, (int64_t{1} << 40) + 6}) {
       for (int64_t count : {0, 1, 3, 15, 16, 17, 127, 255, 256, 257, 2047, 2049, 5003}) {
-        CHECK_EQ(Bits(Sum(some.terms(), begin, count, &pool)), Bits(Definition(some, begin, count)));
+        for (bool squared : {false, true}) {
+          CHECK_EQ(Bits(Sum(some.terms(), begin, count, &pool, squared)),
+                   Bits(Definition(some, begin, count, squared)));
+        }
       }
     }
   }
@@ -72,11 +80,13 @@ TEST(ManyTermsAreRoundedOnce) {
   Some some(n);
   for (int64_t i = 0; i < n; ++i) some.weights[i] = static_cast<float>(i % 1999 - 999) / 998.5f;
   ThreadPool pool(2);
-  const std::vector<float> sums = Sum(some.terms(), 0, d, &pool);
-  for (int64_t p = 0; p < d; ++p) {
-    long double exact = 0;
-    for (int64_t i = 0; i < n; ++i) exact += (long double){some.weights[i]} * Noise(some.seeds[i], p);
-    CHECK(std::fabs(sums[p] - static_cast<double>(exact)) <= 0x1.01p-24 * std::fabs(static_cast<double>(exact)));
+  for (bool squared : {false, true}) {
+    const std::vector<float> sums = Sum(some.terms(), 0, d, &pool, squared);
+    for (int64_t p = 0; p < d; ++p) {
+      long double exact = 0;
+      for (int64_t i = 0; i < n; ++i) exact += (long double){some.weights[i]} * Term(Noise(some.seeds[i], p), squared);
+      CHECK(std::fabs(sums[p] - static_cast<double>(exact)) <= 0x1.01p-24 * std::fabs(static_cast<double>(exact)));
+    }
   }
 }
 
@@ -84,10 +94,12 @@ TEST(ThreadsDoNotChangeABit) {
   const NoiseTerms terms = Some(40).terms();
   for (int64_t count : {700, 30011}) {
     ThreadPool one(1);
-    const std::vector<float> expected = Sum(terms, 3, count, &one);
-    for (int threads : {2, 3, 8}) {
-      ThreadPool pool(threads);
-      CHECK_EQ(Bits(Sum(terms, 3, count, &pool)), Bits(expected));
+    for (bool squared : {false, true}) {
+      const std::vector<float> expected = Sum(terms, 3, count, &one, squared);
+      for (int threads : {2, 3, 8}) {
+        ThreadPool pool(threads);
+        CHECK_EQ(Bits(Sum(terms, 3, count, &pool, squared)), Bits(expected));
+      }
     }
   }
 }
@@ -109,9 +121,11 @@ TEST(PartsHaveTheBitsOfTheWhole) {
 
 TEST(TheSameBitsOnEveryMachineAndBuild) {
   ThreadPool pool(2);
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (float sum : Sum(Some(100).terms(), 0, 20000, &pool)) hash = (hash ^ ToBits(sum)) * 0x100000001b3u;
-  CHECK_EQ(hash, 0x22474552027d4a20u);
+  for (bool squared : {false, true}) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (float sum : Sum(Some(100).terms(), 0, 20000, &pool, squared)) hash = (hash ^ ToBits(sum)) * 0x100000001b3u;
+    CHECK_EQ(hash, squared ? 0xea5c7c14e1dc9444u : 0x22474552027d4a20u);
+  }
 }
 
 TEST(WithoutTermsOrWithZeroWeightsSumsAreZero) {
@@ -143,8 +157,10 @@ TEST(ErrorsNameTheValue) {
 TEST(TheCInterfaceGivesTheSumOrTheMessage) {
   const Some some(9);
   std::vector<float> out(100);
-  CHECK_EQ(neuroevo_noise_sum(some.seeds.data(), some.weights.data(), 9, 5, 100, out.data()), 0);
-  CHECK_EQ(Bits(out), Bits(Definition(some, 5, 100)));
-  CHECK(neuroevo_noise_sum(some.seeds.data(), some.weights.data(), 9, -5, 100, out.data()) != 0);
+  for (int squared : {0, 1}) {
+    CHECK_EQ(neuroevo_noise_sum(some.seeds.data(), some.weights.data(), 9, 5, 100, squared, out.data()), 0);
+    CHECK_EQ(Bits(out), Bits(Definition(some, 5, 100, squared == 1)));
+  }
+  CHECK(neuroevo_noise_sum(some.seeds.data(), some.weights.data(), 9, -5, 100, 0, out.data()) != 0);
   CHECK_EQ(std::string(neuroevo_last_error()).find("100 positions from -5 on"), 0);
 }

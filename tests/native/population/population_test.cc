@@ -52,8 +52,8 @@ struct Rows {
     return theta;
   }
   void Perturb(const std::vector<int64_t>& dst, const std::vector<int64_t>& src, const std::vector<uint64_t>& seeds,
-               const std::vector<float>& scale) {
-    population->Perturb(dst, src, seeds, scale);
+               const std::vector<float>& scale, const std::vector<int64_t>& spreads = {}) {
+    population->Perturb(dst, src, seeds, scale, spreads);
   }
   template <class T>
   std::vector<float> Forward(const std::vector<int64_t>& rows, const std::vector<T>& observations) {
@@ -263,14 +263,21 @@ TEST(Chains) {
   const std::string text = "input float32 300; dense 300 1; bias; dense 3 1";
   const int64_t rows_count = 12;
   for (const std::string backend : {"cpu", "reference"}) {
-    Rows rows(backend, {text}, rows_count, 3);
+    Rows rows(backend, {text}, rows_count + 2, 3);
     const int64_t d = rows.D();
     std::vector<std::vector<float>> expected(rows_count, std::vector<float>(d));
     std::vector<int64_t> all(rows_count);
     std::iota(all.begin(), all.end(), 0);
     rows.Init(all, std::vector<int32_t>(rows_count, 0), std::vector<uint64_t>(rows_count, 1));
     for (int64_t r = 0; r < rows_count; ++r) expected[r] = rows.Read(0);
-    std::vector<int64_t> dst, src;
+    for (int64_t r = rows_count; r < rows_count + 2; ++r) {  // spreads: of all sizes, zeros and of either sign
+      expected.emplace_back(d);
+      for (int64_t j = 0; j < d; ++j) {
+        expected[r][j] = j % 7 == 3 ? 0.0f : std::ldexp(Noise(r, j), static_cast<int>(j % 13) - 6);
+      }
+      rows.Assign(r, 0, expected[r]);
+    }
+    std::vector<int64_t> dst, src, spreads;
     std::vector<uint64_t> seeds;
     std::vector<float> scale;
     for (int i = 0; i < 40; ++i) {  // chains, forks, joins, rows overwritten after they were read
@@ -278,15 +285,17 @@ TEST(Chains) {
       dst.push_back(words.word[0] % rows_count);
       src.push_back(i % 3 == 0 ? words.word[1] % rows_count : dst.back());
       seeds.push_back(i % 7);
-      scale.push_back(i % 5 == 0 ? -0.5f : 0.25f);
+      scale.push_back(i % 5 == 0 ? -0.5f : 0.3f);
+      spreads.push_back(i % 4 == 0 ? rows_count + i / 4 % 2 : -1);
     }
-    rows.Perturb(dst, src, seeds, scale);
+    rows.Perturb(dst, src, seeds, scale, spreads);
     for (size_t i = 0; i < dst.size(); ++i) {
       for (int64_t j = 0; j < d; ++j) {
-        expected[dst[i]][j] = std::fmaf(scale[i], Noise(seeds[i], j), expected[src[i]][j]);
+        const float own_scale = spreads[i] < 0 ? scale[i] : scale[i] * expected[spreads[i]][j];
+        expected[dst[i]][j] = std::fmaf(own_scale, Noise(seeds[i], j), expected[src[i]][j]);
       }
     }
-    for (int64_t r = 0; r < rows_count; ++r) CHECK(Same(rows.Read(r), expected[r]));
+    for (int64_t r = 0; r < rows_count + 2; ++r) CHECK(Same(rows.Read(r), expected[r]));
   }
 }
 
@@ -394,6 +403,8 @@ TEST(MakeErrors) {
   CHECK_THROWS(Rows("cpu", {a}, 0), "rows is 0, expected 1 to 16777216");
   CHECK_THROWS(Rows("cpu", {a}, 16777217), "rows is 16777217");
   CHECK_THROWS(Rows("cpu", {"input uint8 9999; dense 99999 1"}, 16777216), "cannot map");
+  CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20), "1048576 rows of networks need 4190.");
+  CHECK_THROWS(Rows("reference", {"input uint8 999; dense 999 1"}, 1 << 20), " GB of memory, and ");
   CHECK_THROWS(Rows("cpu", {a, "input uint8 4; dense 3 1"}, 2),
                "network 1 has input uint8 4, but network 0 has input float32 4");
   CHECK_THROWS(Rows("cpu", {a, "input float32 2 2; dense 3 1"}, 2), "network 1 has input float32 2 2");
@@ -430,6 +441,13 @@ TEST(CallErrors) {
     CHECK_THROWS(p.Perturb({0, 1}, {0}, {1, 1}, {1, 1}), "src has 1 entries, expected 2 as in dst");
     CHECK_THROWS(p.Perturb({0}, {0}, {}, {1}), "seeds has 0 entries, expected 1 as in dst");
     CHECK_THROWS(p.Perturb({0}, {0}, {1}, {}), "scale has 0 entries, expected 1 as in dst");
+    CHECK_THROWS(p.Perturb({0}, {0}, {1}, {1}, {-1, -1}), "spreads has 2 entries, expected 1 as in dst");
+    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {8}), "spread row 8 is out of range [0, 8)");
+    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {-2}), "spread row -2 is out of range [0, 8)");
+    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {3}), "row 3 has no network yet");
+    CHECK_THROWS(p.Perturb({2}, {0}, {1}, {1}, {1}), "spread row 1 is of network 1, expected 0 as dst row 2");
+    CHECK_THROWS(p.Perturb({2, 3}, {0, 2}, {1, 1}, {1, 1}, {-1, 2}), "spread row 2 is written by the same call");
+    CHECK_THROWS(p.Perturb({0}, {0}, {1}, {1}, {0}), "spread row 0 is written by the same call, expected one that");
     CHECK_THROWS(p.Forward({0, 9}, x.data(), out.data()), "row 9 is out of range [0, 8)");
     CHECK_THROWS(p.Forward({0, 5}, x.data(), out.data()), "row 5 has no network yet");
     CHECK_THROWS(p.Forward({0}, nullptr, out.data()), "observations is null");

@@ -32,8 +32,11 @@ TEST(EveryLiveSlotPlaysItsGenome) {
     std::map<int64_t, int64_t> episode_of, row_of;  // of each live slot
     std::vector<Genome> all;
     for (uint32_t g = 0; g < genomes; ++g) {
-      std::vector<std::pair<uint64_t, float>> chain;
-      for (uint32_t m = random() % 4; m > 0; --m) chain.emplace_back(random() % 9, 0.5f);
+      std::vector<ChainLink> chain;
+      for (uint32_t m = random() % 4; m > 0; --m) {
+        const int64_t spread = static_cast<int64_t>(random() % (first_row + 1)) - 1;
+        chain.push_back({random() % 9, 0.5f, spread});
+      }
       const int64_t source = static_cast<int64_t>(random() % (first_row + 1)) - 1;
       all.push_back(MakeGenome(g, chain, source, source < 0 && random() % 2 == 0 ? MakeTheta(float(g)) : nullptr));
     }

@@ -55,7 +55,7 @@ TEST(AFirstRefill) {
 
 TEST(SourceRows) {
   EpisodeQueue queue(1, 3, 5);
-  const Genome as_it_is = MakeGenome(1, {}, 3), mutated = MakeGenome(2, {{7, 1.f}, {8, 2.f}}, 4);
+  const Genome as_it_is = MakeGenome(1, {}, 3), mutated = MakeGenome(2, {{7, 1.f}, {8, 2.f, 0}}, 4);
   queue.Submit({Episode(0, as_it_is), Episode(1, mutated), Episode(2, as_it_is)});
   const Refill refill = TakeNow(&queue, 0);
   const int64_t row = refill.live.rows[1];
@@ -66,6 +66,7 @@ TEST(SourceRows) {
   CHECK_EQ(refill.perturb_src, (Ints{4, row}));
   CHECK_EQ(refill.perturb_seeds, (std::vector<uint64_t>{7, 8}));
   CHECK_EQ(refill.perturb_scales, (std::vector<float>{1, 2}));
+  CHECK_EQ(refill.perturb_spreads, (Ints{-1, 0}));
   // An episode in a caller's row ends without touching the lane's rows.
   const auto put = PutOnes(&queue, 0, {0, 1, 2}, {0, 2});
   CHECK_EQ(put.live.slots, (Ints{1}));
@@ -178,6 +179,22 @@ TEST(PutAddsUpAndRecords) {
   CopyRows(results, &EpisodeEnd::observation_sums, sums);
   CHECK_EQ(std::vector<double>(sums, sums + 6), (std::vector<double>{1, 2, 4, 0, 0, 0}));
   CHECK_EQ(queue.Results().size(), 0);  // handed out once
+}
+
+TEST(AReturnThatIsNotFiniteIsAFailure) {
+  EpisodeQueue queue(1, 2, 0);
+  const Genome genome = MakeGenome(1);
+  queue.Submit({Episode(70, genome), Episode(71, genome)});
+  TakeNow(&queue, 0);
+  const double rewards[] = {1e308, -1e308};
+  const bool none[] = {false, false}, all[] = {true, true};
+  queue.Put(0, {0, 1}, rewards, none, {});
+  queue.Put(0, {0, 1}, rewards, all, {EpisodeEnd(), {"broke"}});
+  const std::vector<EpisodeResult> results = queue.Results();
+  CHECK_EQ(results[0].total_reward, 0);
+  CHECK_EQ(results[0].end.failure, "the return is inf, expected a finite number");
+  CHECK_EQ(results[1].total_reward, 0);
+  CHECK_EQ(results[1].end.failure, "broke");
 }
 
 TEST(TheRefillFlag) {
@@ -301,6 +318,8 @@ TEST(OtherErrors) {
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {}, 3))}),
                "source row 3 of genome 2 is out of range [-1, 3)");
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {}, -2))}), "source row -2 of genome 2");
+  CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {{7, 1.f}, {8, 1.f, 3}}, 0))}),
+               "spread row 3 of genome 2 is out of range [-1, 3)");
   CHECK_THROWS(queue.Submit({Episode(0, good), Episode(1, MakeGenome(2, {}, 1, MakeTheta(0)))}),
                "genome 2 has a theta and source row 1, expected one of them");
   int calls = 0;  // none of these submitted anything

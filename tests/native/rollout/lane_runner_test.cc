@@ -155,7 +155,11 @@ std::vector<QueuedEpisode> Episodes() {
     genome->network = static_cast<int32_t>(g % 2);
     genome->seed = g % 7;
     if (ThetaIndex(g) >= 0) genome->theta = thetas[ThetaIndex(g)];
-    for (int64_t m = 0; m < g % 4; ++m) genome->chain.emplace_back(g * 10 + m, 0.5f);
+    for (int64_t m = 0; m < g % 4; ++m) {
+      // Rows 0 and 1 are of networks 0 and 1.
+      const int64_t network = genome->source_row < 0 ? genome->network : genome->source_row;
+      genome->chain.push_back({static_cast<uint64_t>(g * 10 + m), 0.5f, g % 3 == 0 ? network : -1});
+    }
     genomes.push_back(std::move(genome));
   }
   std::vector<QueuedEpisode> episodes;
@@ -182,8 +186,8 @@ std::map<int64_t, EpisodeResult> PlayInTurn(const std::vector<QueuedEpisode>& ep
         population->Init({row}, {genome.network}, {genome.seed});
       }
     }
-    for (const auto& [seed, scale] : genome.chain) {
-      population->Perturb({kRow}, {row}, {seed}, {scale});
+    for (const auto& [seed, scale, spread] : genome.chain) {
+      population->Perturb({kRow}, {row}, {seed}, {scale}, {spread});
       row = kRow;
     }
     population->Prepare({row});

@@ -91,8 +91,9 @@ std::vector<QueuedEpisode> Episodes() {
     auto genome = std::make_shared<GenomeRecipe>();
     genome->id = g;
     genome->seed = g;
-    genome->chain = {{100 + g, 0.5f}};
-    if (g % 7 == 3) genome->chain.assign(3, {100 + g, std::numeric_limits<float>::max()});
+    const uint64_t seed = 100 + g;
+    genome->chain = {{seed, 0.5f}};
+    if (g % 7 == 3) genome->chain.assign(3, {seed, std::numeric_limits<float>::max()});
     genomes.push_back(std::move(genome));
   }
   std::vector<QueuedEpisode> episodes;
@@ -130,7 +131,8 @@ std::map<int64_t, EpisodeResult> PlayInTurn(const char* network, const std::vect
   std::map<int64_t, EpisodeResult> results;
   for (const QueuedEpisode& episode : episodes) {
     population->Init({0}, {0}, {episode.genome->seed});
-    for (const auto& [seed, scale] : episode.genome->chain) population->Perturb({0}, {0}, {seed}, {scale});
+    for (const auto& [seed, scale, spread] : episode.genome->chain)
+      population->Perturb({0}, {0}, {seed}, {scale}, {spread});
     EpisodeResult& result = results[episode.id];
     std::vector<double>& sums = result.end.observation_sums;
     if (episode.normalizer >= 0) sums.resize(1 + 2 * kSize);

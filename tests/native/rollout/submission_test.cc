@@ -88,6 +88,7 @@ struct Arrays {
   std::vector<int64_t> chain_splits = {0, 2, 2, 5, 5};
   std::vector<uint64_t> chain_seeds = {30, 31, 32, 33, 34};
   std::vector<float> chain_scales = {0.5f, 0.25f, 1, 2, 3};
+  std::vector<int64_t> chain_spreads = {-1, 1, 0, -1, 1};
   std::vector<float> thetas = std::vector<float>(2 * kSize, 0.125f);
   neuroevo_episodes episodes;
 
@@ -108,6 +109,7 @@ struct Arrays {
                  chain_splits.data(),
                  chain_seeds.data(),
                  chain_scales.data(),
+                 chain_spreads.data(),
                  2,
                  thetas.data(),
                  kSize} {
@@ -132,6 +134,7 @@ struct Arrays {
     in.chain_splits = episodes.chain_splits;
     in.chain_seeds = episodes.chain_seeds;
     in.chain_scales = episodes.chain_scales;
+    in.chain_spreads = episodes.chain_spreads;
     in.num_thetas = episodes.num_thetas;
     in.thetas = episodes.thetas;
     in.theta_size = episodes.theta_size;
@@ -192,7 +195,9 @@ TEST(WhatIsBuilt) {
   CHECK(episodes[0].genome == episodes[4].genome);
   const GenomeRecipe &first = *episodes[0].genome, &second = *episodes[1].genome, &third = *episodes[2].genome;
   CHECK_EQ(first.seed, 20);
-  CHECK(first.chain == (std::vector<std::pair<uint64_t, float>>{{30, 0.5f}, {31, 0.25f}}));
+  CHECK_EQ(first.chain.size(), 2);
+  CHECK(first.chain[0].seed == 30 && first.chain[0].scale == 0.5f && first.chain[0].spread == -1);
+  CHECK(first.chain[1].seed == 31 && first.chain[1].scale == 0.25f && first.chain[1].spread == 1);
   CHECK(first.source_row == -1 && !first.theta);
   CHECK(second.source_row == 1 && second.chain.empty());
   CHECK_EQ(*third.theta, std::vector<float>(kSize, 0.125f));
@@ -202,11 +207,12 @@ TEST(WhatIsBuilt) {
   const int64_t ids[] = {70, 60, 50, 40, 30, 20, 10}, genome_ids[] = {5, 6, 7, 8};
   in.episode_ids = ids;
   in.genome_ids = genome_ids;
-  in.episode_normalizers = in.genome_thetas = nullptr;
+  in.episode_normalizers = in.genome_thetas = in.chain_spreads = nullptr;
   const std::vector<QueuedEpisode> named = BuildEpisodes(in);
   CHECK_EQ(named[2].id, 50);
   CHECK_EQ(named[2].genome->id, 7);
   CHECK(named[1].normalizer == -1 && !named[2].genome->theta);
+  CHECK_EQ(named[0].genome->chain[1].spread, -1);
   CHECK_EQ(BuildEpisodes([] {
              Submission none;
              static const int64_t split = 0;
@@ -371,6 +377,10 @@ TEST(EveryBadValueIsAnError) {
         NEUROEVO_OUT_OF_RANGE);
   check([](Arrays* a) { a->genome_sources[0] = kLeast; },
         "source row -9223372036854775808 of genome 0 is out of range [-1, 2)", NEUROEVO_OUT_OF_RANGE);
+  check([](Arrays* a) { a->chain_spreads[4] = 2; }, "spread row 2 of genome 2 is out of range [-1, 2)",
+        NEUROEVO_OUT_OF_RANGE);
+  check([](Arrays* a) { a->chain_spreads[0] = kLeast; },
+        "spread row -9223372036854775808 of genome 0 is out of range [-1, 2)", NEUROEVO_OUT_OF_RANGE);
   check([](Arrays* a) { a->genome_networks[3] = -1; }, "network of genome 3 is -1, expected 0 or more");
   check([](Arrays* a) { a->genome_networks[3] = 1; }, "network 1 is out of range [0, 1)", NEUROEVO_OUT_OF_RANGE);
   check([](Arrays* a) { a->episode_max_frames[2] = -1; }, "max_frames of episode 2 is -1, expected 0 or more");

@@ -21,7 +21,7 @@ namespace neuroevo {
 using Ints = std::vector<int64_t>;
 using Genome = std::shared_ptr<const GenomeRecipe>;
 
-inline Genome MakeGenome(int64_t id, std::vector<std::pair<uint64_t, float>> chain = {}, int64_t source_row = -1,
+inline Genome MakeGenome(int64_t id, std::vector<ChainLink> chain = {}, int64_t source_row = -1,
                          Theta theta = nullptr) {
   auto genome = std::make_shared<GenomeRecipe>();
   genome->id = id;
@@ -62,13 +62,18 @@ inline std::string Text(int32_t network, const Theta& theta) {
   return "theta " + std::to_string(network) + " " + std::to_string(theta->at(1));
 }
 
+// One mutation.
+inline std::string Text(uint64_t seed, float scale, int64_t spread) {
+  return " " + std::to_string(seed) + "*" + std::to_string(scale) + "*row " + std::to_string(spread);
+}
+
 // What a row holds: a source row, or network and theta or seed, and the mutations since.
 inline std::string Text(const GenomeRecipe& genome) {
   std::string text = genome.theta ? Text(genome.network, genome.theta)
                      : genome.source_row >= 0
                          ? "row " + std::to_string(genome.source_row)
                          : "init " + std::to_string(genome.network) + " " + std::to_string(genome.seed);
-  for (const auto& [seed, scale] : genome.chain) text += " " + std::to_string(seed) + "*" + std::to_string(scale);
+  for (const auto& [seed, scale, spread] : genome.chain) text += Text(seed, scale, spread);
   return text;
 }
 
@@ -87,9 +92,9 @@ class Rows {
           "init " + std::to_string(refill.init_networks.at(i)) + " " + std::to_string(refill.init_seeds.at(i));
     }
     for (size_t i = 0; i < refill.perturb_dst.size(); ++i) {
-      rows_[refill.perturb_dst[i]] = rows_.at(refill.perturb_src.at(i)) + " " +
-                                     std::to_string(refill.perturb_seeds.at(i)) + "*" +
-                                     std::to_string(refill.perturb_scales.at(i));
+      rows_[refill.perturb_dst[i]] =
+          rows_.at(refill.perturb_src.at(i)) +
+          Text(refill.perturb_seeds.at(i), refill.perturb_scales.at(i), refill.perturb_spreads.at(i));
     }
   }
   const std::string& At(int64_t row) const { return rows_.at(row); }

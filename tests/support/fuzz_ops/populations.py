@@ -49,7 +49,7 @@ def make(caller: Caller, rows: int) -> Population | None:
         made.append(Like(texts, rows, other, dtype, floats, rank))
 
     handle = caller.run(call, same)
-    return None if handle is None else Population(handle, made[0], rows, rows if not rank or floats < 0 else floats)
+    return None if handle is None else Population(handle, made[0], rows, rows if floats < 0 else floats, rank)
 
 
 class Population:
@@ -58,10 +58,11 @@ class Population:
     handle: for the ops. rows: how many. filled: rows that hold something.
     """
 
-    def __init__(self, handle: tf.Tensor, like: Like, rows: int, weight_rows: int):
+    def __init__(self, handle: tf.Tensor, like: Like, rows: int, float_rows: int, rank: int):
         self.handle, self.rows, self._like = handle, rows, like
         self.filled: set[int] = set()
-        self._weight_rows = weight_rows  # those from here on are members
+        self._float_rows = float_rows  # those from here on keep no float32 weights
+        self._weight_rows = float_rows if rank else rows  # those from here on are members
         self._networks, self._width = len(like.dimensions), max(like.dimensions)
         self._finite = True  # all weights and states; of others backends need not compute the same
         self._seen: np.ndarray | None = None
@@ -147,12 +148,19 @@ class Population:
         scales = np.array([draw.choice((0.1, 1.0, -0.5, 0.0)) for _ in dst], np.float32)
         if len(scales) and draw.chance(0.05):
             scales[-1] = draw.choice(FLOATS + NOT_FINITE)
-        same = lambda: self._like.perturb(dst, src, seeds.view(np.uint64), scales)  # noqa: E731
-        inputs = {"dst": int64(dst), "src": int64(src), "seeds": seeds, "scales": scales}
+        spreads = int64([-1] * len(dst))
+        if draw.chance(0.3):
+            still = [row for row in sources if row not in dst]
+            spreads = int64([draw.choice([-1, *(still if draw.chance(0.95) else own)]) for _ in dst])
+            if len(spreads) and draw.chance(0.03):
+                spreads[0] = draw.choice((-2, self.rows, 2**40, -(2**63)))
+        same = lambda: self._like.perturb(dst, src, seeds.view(np.uint64), scales, spreads)  # noqa: E731
+        inputs = {"dst": int64(dst), "src": int64(src), "seeds": seeds, "scales": scales, "spreads": spreads}
         self._run(caller, "population_perturb", same, inputs=inputs, paired=tuple(inputs))
         if caller.succeeded:
             self.filled.update(dst)
             self._note(scales)
+            self._note(self._like.read([row for row in dst if row < self._float_rows]))  # spreads make them grow
 
     def _observations(self, caller: Caller, count: int) -> np.ndarray:
         """Random ones; often what was seen before with few changes, of which a backend may compute these alone."""

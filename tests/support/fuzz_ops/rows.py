@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.support.fuzz_ops.submissions import Genome
 
-_PERTURB = ("perturb_dst", "perturb_src", "perturb_seeds", "perturb_scales")
+_PERTURB = ("perturb_dst", "perturb_src", "perturb_seeds", "perturb_scales", "perturb_spreads")
 
 
 class Rows:
@@ -26,9 +26,9 @@ class Rows:
             self._contents[int(row)] = ("theta", int(network), theta.tobytes()), ()
         for row, network, seed in zip(lists["init_rows"], lists["init_networks"], lists["init_seeds"], strict=True):
             self._contents[int(row)] = ("seed", int(network), int(seed)), ()
-        for dst, src, seed, scale in zip(*(lists[name].tolist() for name in _PERTURB), strict=True):
+        for dst, src, seed, scale, spread in zip(*(lists[name].tolist() for name in _PERTURB), strict=True):
             base, chain = (("row", src), ()) if src < self._first_row else self._contents[src]
-            self._contents[dst] = base, (*chain, (seed, np.float32(scale).tobytes()))
+            self._contents[dst] = base, (*chain, (seed, np.float32(scale).tobytes(), spread))
 
     def holds(self, row: int, genome: Genome, of_lane: range) -> bool:
         """Whether a row, of those of a lane or of the caller, holds a genome."""

@@ -21,7 +21,7 @@ class Genome:
     source: int
     seed: int
     theta: bytes
-    chain: tuple[tuple[int, bytes], ...]
+    chain: tuple[tuple[int, bytes, int], ...]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def _genome(draw: Draw, number: int, thetas: np.ndarray, first_row: int) -> Geno
     theta = thetas[draw.randrange(len(thetas))].tobytes() if start == "theta" and len(thetas) else b""
     length = draw.choice((0, 0, 1, 3))
     scales = np.array([draw.choice((0.1, -2.0, 1e-45, float("nan"))) for _ in range(length)], np.float32)
-    chain = tuple(zip(draw.seeds(len(scales)), [scale.tobytes() for scale in scales], strict=True))
+    spreads = [draw.randrange(-1, first_row) for _ in scales]
+    chain = tuple(zip(draw.seeds(len(scales)), [scale.tobytes() for scale in scales], spreads, strict=True))
     return Genome(number, draw.choice((0, 1, 2**31 - 1)), source, draw.seeds(1)[0], theta, chain)
 
 
@@ -92,8 +93,9 @@ def _arrays(given: Submission, genomes: list[Genome], thetas: np.ndarray) -> dic
         "genome_seeds": int64([genome.seed for genome in genomes]),
         "genome_thetas": int64([rows.index(genome.theta) if genome.theta else -1 for genome in genomes]),
         "chain_splits": np.cumsum([0, *(len(genome.chain) for genome in genomes)], dtype=np.int64),
-        "chain_seeds": int64([seed for seed, _ in chains]),
-        "chain_scales": np.frombuffer(b"".join(scale for _, scale in chains), np.float32),
+        "chain_seeds": int64([seed for seed, *_ in chains]),
+        "chain_scales": np.frombuffer(b"".join(scale for _, scale, _ in chains), np.float32),
+        "chain_spreads": int64([spread for *_, spread in chains]),
         "thetas": thetas,
         "priority": int64(given.priority),
     }
@@ -117,6 +119,7 @@ def _damage(draw: Draw, given: Submission, genomes: int, first_row: int) -> None
         }
     if len(given.episodes) > 0 and genomes == 1:  # of a genome without episodes the queue hears nothing
         damages |= {"genome_ids": (-1, -(2**63)), "genome_sources": (-2, first_row, *far)}
+        damages |= {"chain_spreads": (-2, first_row, *far)} if mutations else {}
     name = draw.choice(list(damages))
     array = given.arrays[name].copy()
     at, value = draw.randrange(len(array)), draw.choice(damages[name])

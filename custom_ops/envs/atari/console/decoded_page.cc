@@ -3,7 +3,8 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
+
+#include "core/fork.h"
 
 namespace neuroevo {
 namespace {
@@ -76,9 +77,9 @@ const DecodedPage* Decode(const HandlerTable& handlers, const uint8_t* page, con
   key[kCodePageBytes + 2] = next != nullptr;
   key[kCodePageBytes + 3] = static_cast<uint8_t>(quarter);
 
-  static std::mutex mutex;
+  static ProcessMutex mutex;
   static auto& pages = *new std::map<std::array<uint8_t, kCodePageBytes + 4>, std::unique_ptr<DecodedPage>>();
-  const std::lock_guard<std::mutex> lock(mutex);
+  const ProcessLock lock(mutex);
   std::unique_ptr<DecodedPage>& decoded = pages[key];
   if (decoded != nullptr) return decoded.get();
   decoded = std::make_unique<DecodedPage>();

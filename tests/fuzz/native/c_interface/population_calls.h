@@ -109,7 +109,10 @@ class Rows {
         const auto sources = in->Indices(length, rows_);
         const auto seeds = in->Seeds(length);
         const auto scales = in->Floats(length);
-        Succeeded(neuroevo_population_perturb(handle_, rows.get(), sources.get(), told, seeds.get(), scales.get()));
+        const bool spread = in->Chance(30);
+        const auto spreads = in->Indices(spread ? length : 0, rows_);
+        Succeeded(neuroevo_population_perturb(handle_, rows.get(), sources.get(), told, seeds.get(), scales.get(),
+                                              spread ? spreads.get() : nullptr));
         break;
       }
       case 5: {
@@ -175,7 +178,7 @@ inline void Sum(Arguments* in) {
     const int64_t room = in->Below(40), begin = in->Index(100);
     auto out = in->Room<float>(room);
     const int64_t count = in->Told(room);
-    Succeeded(neuroevo_noise_sum(seeds.get(), weights.get(), told, begin, count, out.get()));
+    Succeeded(neuroevo_noise_sum(seeds.get(), weights.get(), told, begin, count, in->Below(2), out.get()));
     return;
   }
   const char* text = in->OneOf(Texts());

@@ -75,6 +75,9 @@ class Rollout {
     const Array<int64_t> genome_sources(sources, in->Missing()), chain_splits(splits, in->Missing());
     const auto chain_seeds = in->Seeds(mutations);
     const auto scales = in->Floats(mutations);
+    const bool spread = in->Chance(30);
+    std::vector<int64_t> spreads(spread ? mutations : 0);
+    for (int64_t& row : spreads) row = in->Chance(50) ? in->Index(first_row_) : -1;
     const auto weights = in->EqualFloats(thetas * std::max<int64_t>(size, 0));
 
     neuroevo_episodes all = {};
@@ -94,6 +97,7 @@ class Rollout {
     all.chain_splits = chain_splits.get();
     all.chain_seeds = chain_seeds.get();
     all.chain_scales = scales.get();
+    all.chain_spreads = spread ? spreads.data() : nullptr;
     all.num_thetas = Count(thetas, in);
     all.thetas = weights.get();
     all.theta_size = in->Chance(5) ? int64_t{1} << 42 : size;

@@ -68,7 +68,7 @@ TEST(Specification) {
 }
 
 TEST(MalformedSpecifications) {
-  CHECK_THROWS(ReadDescription(Description(true, 4, 2)), "version 2, expected 1");
+  CHECK_THROWS(ReadDescription(Description(true, 4, 3)), "version 3, expected 2");
   CHECK_THROWS(ReadDescription(Description(true, 0)), "number of actions 0, expected 1 to");
   CHECK_THROWS(ReadDescription(Description(true, std::numeric_limits<int64_t>::max())), "number of actions 9223");
   CHECK_THROWS(ReadDescription(Result(1)), "kind 6, expected 5");
@@ -96,10 +96,11 @@ TEST(MessagesOfAnotherLength) {
       const std::string exact = (whole + "x").substr(sizeof(uint32_t), length);
       const std::vector<char> cut(exact.begin(), exact.end());  // where a sanitizer sees its end
       char observation[6];
+      std::vector<double> none;
       const auto read = [&] {
         MessageReader reader(std::string_view(cut.data(), cut.size()));
         if (reader.kind() == GymnasiumMessage::kSpec) ReadGymnasiumSpec(&reader);
-        if (reader.kind() == GymnasiumMessage::kResult) ReadGymnasiumResult(&reader, 6, observation);
+        if (reader.kind() == GymnasiumMessage::kResult) ReadGymnasiumResult(&reader, &none, 6, observation);
         uint8_t screen[6];
         if (reader.kind() == GymnasiumMessage::kScreen) ReadGymnasiumScreen(&reader, 6, screen);
         if (reader.kind() == GymnasiumMessage::kError) ReadGymnasiumError(&reader);
@@ -132,6 +133,33 @@ TEST(AnEpisode) {
   CHECK_EQ(std::string(screen, screen + 6), "ABCDEF");
 }
 
+// NaN after a reset, which need not have an info; the numbers come before the observation.
+TEST(ABehavior) {
+  const auto result = [](double first, double second, const std::string& observation) {
+    const double numbers[] = {first, second};
+    return Result(1, false, std::string(reinterpret_cast<const char*>(numbers), sizeof(numbers)) + observation);
+  };
+  const std::string rest = Say(result(NAN, NAN, "abcdef")) + Hear(kStep) + Say(result(3, -4, "ghijkl")) + Hear(kStep) +
+                           Say(result(5, INFINITY, "mnopqr"));
+  auto pool = Pool(Hear(kHello + 3) + Say(Description()) + Hear(kReset) + rest, 1, "60", "0", "a\nb");
+  CHECK(pool->spec().behavior_shape == std::vector<int64_t>{2});
+  pool->Reset({0}, {7}, {0});
+  CHECK_EQ(pool->Failure(0), "");
+  double reward, behavior[2];
+  bool done;
+  const int32_t action = 0;
+  pool->Step({0}, &action, &reward, &done);
+  pool->Behavior({0}, behavior);
+  CHECK_EQ(behavior[0], 3.0);
+  CHECK_EQ(behavior[1], -4.0);
+  char seen[7] = "";
+  pool->Observe({0}, seen);
+  CHECK_EQ(std::string(seen), "ghijkl");
+  pool->Step({0}, &action, &reward, &done);
+  CHECK(done);
+  CHECK_EQ(pool->Failure(0), "the behavior has a number that is not finite at step 2");
+}
+
 TEST(ARewardThatIsNotFinite) {
   auto pool = Pool(Start() + Hear(kReset) + Say(Result(0)) + Hear(kStep) + Say(Result(-INFINITY)));
   pool->Reset({0}, {7}, {0});
@@ -149,7 +177,7 @@ TEST(BadStarts) {
   CHECK_THROWS(Pool("exit 3"), "): the worker ended with exit code 3");
   CHECK_THROWS(Pool("kill -15 $$"), "): the worker was killed by signal 15");
   CHECK_THROWS(Pool(Say(Result(1))), "kind 6, expected 5");
-  CHECK_THROWS(Pool(Say(Description(true, 4, 77))), "version 77, expected 1");
+  CHECK_THROWS(Pool(Say(Description(true, 4, 77))), "version 77, expected 2");
   CHECK_THROWS(Pool(Say(std::string(4, '\0'))), "it sent a message of 0 bytes");
   CHECK_THROWS(Pool(Say(std::string(4, '\xff')) + "exec sleep 60"), "it sent a message of 4294967295 bytes");
   CHECK_THROWS(Pool(Say(Description().substr(0, 20)) + "exit 0"), "the worker ended with exit code 0");

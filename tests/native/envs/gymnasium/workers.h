@@ -54,14 +54,15 @@ inline std::string Say(const std::string& message) {
 }
 inline std::string Hear(size_t bytes) { return "dd bs=1 count=" + std::to_string(bytes) + " >/dev/null 2>&1; "; }
 
-inline constexpr size_t kHello = 4 + 1 + 4 + 8 + (4 + 3) + (4 + 2), kReset = 4 + 1 + 4 + 8, kStep = 4 + 1 + 4 + 4,
+inline constexpr size_t kHello = 4 + 1 + 4 + 8 + (4 + 3) + (4 + 2) + 4, kReset = 4 + 1 + 4 + 8, kStep = 4 + 1 + 4 + 4,
                         kRender = 4 + 1 + 4;
 
 // A pool whose workers run a shell script.
 inline std::unique_ptr<EnvPool> Pool(const std::string& script, int64_t slots = 1, const std::string& timeout = "60",
-                                     const std::string& retries = "0") {
+                                     const std::string& retries = "0", const std::string& behavior = "") {
   const EnvOptions options = {{"command", "/bin/sh\n-c\n" + script},
                               {"id", "Toy"},
+                              {"behavior", behavior},
                               {"timeout", timeout},
                               {"workers", "2"},
                               {"retries", retries}};

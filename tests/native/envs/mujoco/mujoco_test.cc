@@ -161,7 +161,10 @@ TEST(BadOptions) {
              "expected two numbers low,high with low <= high");
   CheckError(RobotOptions("Swimmer", "swimmer.xml", {{"healthy_reward", "1"}}),
              "mujoco has no option 'healthy_reward', expected one of: task, model, frame_skip, max_episode_steps, "
-             "forward_reward_weight, ctrl_cost_weight, reset_noise_scale, exclude_current_positions_from_observation");
+             "forward_reward_weight, ctrl_cost_weight, reset_noise_scale, exclude_current_positions_from_observation, "
+             "feet");
+  CheckError(RobotOptions("Ant", "ant.xml", {{"feet", "left_ankle_geom\nhoof"}}),
+             "the MuJoCo model has no geom 'hoof', which the option feet names");
 }
 
 TEST(AnUnstableSimulationEndsItsEpisodeAlone) {

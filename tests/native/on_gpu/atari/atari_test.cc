@@ -36,7 +36,7 @@ std::vector<QueuedEpisode> Episodes(int64_t count, int64_t max_frames, int32_t n
     genome->source_row = g % 2 == 0 ? g / 2 % kParents : -1;
     genome->network = static_cast<int32_t>(g % networks);
     genome->seed = g;
-    for (int64_t m = 0; m < g % 3; ++m) genome->chain.emplace_back(g * 10 + m, 0.05f);
+    for (int64_t m = 0; m < g % 3; ++m) genome->chain.push_back({static_cast<uint64_t>(g * 10 + m), 0.05f});
     genomes.push_back(std::move(genome));
   }
   for (int64_t e = 0; e < count; ++e) {

@@ -50,6 +50,10 @@ TEST(MutationsFollowTheListThroughRowsThatItWrites) {
     FillNoise(row, 0, d, expected[row].data());
     std::copy(expected[row].begin(), expected[row].end(), rows[row].data());
   }
+  const Floats spread_row(d + 3);
+  std::vector<float> spread(d);
+  FillNoise(9, 0, d, spread.data());
+  std::copy(spread.begin(), spread.end(), spread_row.data());
   struct Entry {
     int dst, src;
   };
@@ -60,9 +64,11 @@ TEST(MutationsFollowTheListThroughRowsThatItWrites) {
   for (size_t i = 0; i < entries.size(); ++i) {
     const float scale = 0.01f * static_cast<float>(i + 1);
     const uint64_t seed = 0xfedcba9876543210u + i;
-    chain.push_back({rows[entries[i].dst].data(), rows[entries[i].src].data(), seed, scale});
+    const bool scaled = i % 3 == 1;
+    chain.push_back(
+        {rows[entries[i].dst].data(), rows[entries[i].src].data(), seed, scale, scaled ? spread_row.data() : nullptr});
     const std::vector<float> source = expected[entries[i].src];
-    AddNoise(seed, 0, d, scale, source.data(), expected[entries[i].dst].data());
+    AddNoise(seed, 0, d, scale, source.data(), expected[entries[i].dst].data(), scaled ? spread.data() : nullptr);
   }
   cuda::MutateThetas(chain, d, nullptr);
   for (int row = 0; row < 4; ++row) CHECK_EQ(Bits(rows[row].data(), d), Bits(expected[row].data(), d));

@@ -1,0 +1,204 @@
+"""Commands in a folder full of modules that are named as Python's and others': none of them is ever imported."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+import typer
+
+from neuroevo.cli import app
+
+pytestmark = pytest.mark.slow
+
+COMMAND = (str(Path(sys.executable).with_name("neuroevo")),)
+SECONDS = 300
+PLAIN = """
+    [env]
+    name = "hard_maze"
+    [network]
+    name = "mlp"
+    hidden = [4]
+    [algorithm]
+    name = "ga"
+    population = 4
+    parents = 2
+    [hardware]
+    threads = 1
+    slots = 4
+    [training]
+    generations = 1
+    max_episode_steps = 5
+    validation_episodes = 1
+    test_episodes = 1
+"""
+GYMNASIUM = PLAIN.replace('"hard_maze"', '"gymnasium:InvertedPendulum-v5"\noptions = {workers = 1}')
+FILES = {
+    "plain.toml": PLAIN,
+    "gymnasium.toml": GYMNASIUM,
+    "suite.toml": '[suite]\nconfigs = ["gymnasium/config.toml"]\nset = ["training.generations=2"]\nout = "suite"\n',
+    "sweep.toml": """
+        [sweep]
+        config = "gymnasium/config.toml"
+        out = "sweep"
+        search = "grid"
+        [sweep.space]
+        "training.seed" = [1, 2]
+    """,
+    "compare.toml": """
+        [compare]
+        contenders = ["native"]
+        seeds = 1
+        population = 8
+        hidden = [8]
+        test_episodes = 4
+        throughput = []
+        tasks = [{ name = "inverted_pendulum", episode_length = 30, generations = 1 }]
+    """,
+}
+PLAY = ("--episodes", "1", "--max-episode-steps", "5")
+BENCH = ("--seconds", "0.1", "--threads", "1")
+# What is run, and the package that it takes beside those that are always there.
+COMMANDS = [
+    (None, ("--version",)),
+    (None, ("info",)),
+    (None, ("config", "presets")),
+    (None, ("config", "show", "gymnasium/config.toml")),
+    (None, ("config", "check", "gymnasium/config.toml")),
+    (None, ("train", "gymnasium/config.toml", "--out", "new")),
+    (None, ("train", "gymnasium.toml", "--out", "own")),
+    (None, ("train", "--resume", "gymnasium", "--set", "training.generations=2")),
+    ("ray", ("train", "--resume", "cluster", "--set", "training.generations=2")),
+    (None, ("evaluate", "gymnasium", *PLAY)),
+    (None, ("render", "plain", "--out", "elite.gif", "--max-episode-steps", "5")),
+    (None, ("render", "gymnasium", "--out", "pendulum.gif", "--max-episode-steps", "5")),
+    (None, ("export", "gymnasium", "--format", "npz")),
+    (None, ("export", "gymnasium", "--format", "keras")),
+    ("brax", ("export", "brax", "--format", "npz")),
+    (None, ("plot", "gymnasium", "plain")),
+    (None, ("inspect", "gymnasium", "--export", "page", "--member", "0:1")),
+    (None, ("suite", "suite.toml")),
+    ("ray", ("sweep", "sweep.toml")),
+    ("brax", ("compare", "compare.toml")),
+    ("ray", ("cluster", "check", "local")),
+    (None, ("bench", "env", *BENCH)),
+    (None, ("bench", "rollout", *BENCH)),
+    (None, ("bench", "pipeline", *BENCH)),
+]
+IMPORTS = "import os\nimport neuroevo\nfrom neuroevo.runs.training_run import make_evaluator"
+WITHOUT_A_SCREEN = ("render", "gymnasium")  # fails where MuJoCo has no library to draw with
+
+
+def write(path, text):
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+@pytest.fixture(scope="module")
+def strange(tmp_path_factory):
+    """A stranger's runs, and what a command is told about them."""
+    folder = tmp_path_factory.mktemp("stranger")
+    for name, text in FILES.items():
+        write(folder / name, text)
+    for name in ("plain", "gymnasium"):
+        done = neuroevo(folder, "train", f"{name}.toml", "--out", name)
+        assert done.returncode == 0, done.stderr
+    for name, before, change in (
+        ("brax", "gymnasium", as_brax),
+        ("cluster", "plain", lambda text: text + '[cluster]\naddress = "local"\n'),
+    ):
+        file = shutil.copytree(folder / before, folder / name) / "config.toml"
+        file.write_text(change(file.read_text()))
+    return folder
+
+
+def as_brax(text):
+    """The configuration of the same robot on Brax, which has no workers and no slots."""
+    text = text.replace("gymnasium:InvertedPendulum-v5", "brax:inverted_pendulum")
+    return text.replace("workers = 1", "").replace("slots = 4", "")
+
+
+@pytest.fixture
+def hostile(strange, tmp_path):
+    """A copy with a module of every name that Python or an installed package has, each of which leaves a trace."""
+    return with_modules(Path(shutil.copytree(strange, tmp_path / "hostile")))
+
+
+def with_modules(folder):
+    """The folder, with the modules in it."""
+    traces(folder).mkdir()
+    names = {*sys.stdlib_module_names, *packages_distributions(), "neuroevo", "sitecustomize", "usercustomize"}
+    for name in filter(str.isidentifier, names):
+        write(folder / f"{name}.py", f"open({str(traces(folder) / name)!r}, 'w').close()\nraise ImportError('hostile')")
+    return folder
+
+
+def traces(folder):
+    return folder.with_name("traces")
+
+
+def imported(folder):
+    """The names of the modules that have been."""
+    return sorted(path.name for path in traces(folder).iterdir())
+
+
+def neuroevo(folder, *words, program=COMMAND, **variables):
+    """Runs the command as a user does, whose shell knows nothing of these tests."""
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder.with_name("state")), **variables}
+    for name in ("PYTHONPATH", "PYTHONSAFEPATH", "PYGLFW_LIBRARY"):
+        environment.pop(name, None)
+    return subprocess.run(
+        [*program, *words], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=SECONDS,
+    )  # fmt: skip
+
+
+def names_of(command, before=()):
+    """Of a command's subcommands, or the command's own."""
+    if hasattr(command, "commands"):
+        return {name for each, below in command.commands.items() for name in names_of(below, (*before, each))}
+    return {before}
+
+
+def test_every_command_is_tried():
+    assert names_of(typer.main.get_command(app)) <= {words[:size] for _, words in COMMANDS for size in (1, 2)}
+
+
+@pytest.mark.parametrize(("package", "words"), COMMANDS, ids=[" ".join(words) for _, words in COMMANDS])
+def test_no_command_imports_a_module_from_the_current_folder(hostile, package, words):
+    if package is not None:
+        pytest.importorskip(package)
+    done = neuroevo(hostile, *words)
+    assert imported(hostile) == []
+    assert done.returncode == 0 or words[:2] == WITHOUT_A_SCREEN, done.stderr
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no option -P")
+def test_nor_does_python_with_a_safe_path(hostile):
+    done = neuroevo(hostile, "evaluate", "gymnasium", *PLAY, program=(sys.executable, "-P", "-m", "neuroevo"))
+    assert done.returncode == 0, done.stderr
+    assert imported(hostile) == []
+
+
+@pytest.mark.parametrize(
+    ("package", "code"),
+    [
+        (None, "neuroevo.evaluate('gymnasium', episodes=1, max_episode_steps=5)"),
+        (None, "neuroevo.open_run('gymnasium').config.environment.frames_per_s()"),
+        ("brax", "make_evaluator(neuroevo.open_run('brax').config).close()"),
+        ("ray", "neuroevo.train('cluster/config.toml', out='new')"),
+    ],
+)
+def test_nor_does_a_program_elsewhere(hostile, tmp_path, package, code):
+    """One that has not been started by the command, and whose own environment stays as it is."""
+    if package is not None:
+        pytest.importorskip(package)
+    same = "assert 'PYTHONSAFEPATH' not in os.environ"
+    script = write(tmp_path / "script.py", f"{IMPORTS}\n{code}\n{same}\n")
+    done = neuroevo(hostile, str(script), program=(sys.executable,))
+    assert imported(hostile) == []
+    assert done.returncode == 0, done.stderr
