@@ -87,8 +87,8 @@ def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
     journal = tmp_path / "run" / JOURNAL
     wait_until(lambda: journal.exists() and journal.stat().st_size > 200, process)
     cluster.remove(cluster.nodes - 1)
-    cluster.add()
     finish(process)
+    cluster.add()
     (row,) = read_rows(tmp_path / "run")
     assert 0 <= row["idle_share"] <= 1
 
