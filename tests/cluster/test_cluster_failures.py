@@ -87,8 +87,8 @@ def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
     journal = tmp_path / "run" / JOURNAL
     wait_until(lambda: journal.exists() and journal.stat().st_size > 200, process)
     cluster.remove(cluster.nodes - 1)
-    cluster.add()
     finish(process)
+    cluster.add()
     (row,) = read_rows(tmp_path / "run")
     assert 0 <= row["idle_share"] <= 1
 
@@ -110,7 +110,7 @@ def test_players_stop_answering(cluster, expected, tmp_path, most):
                 os.kill(pid, signal.SIGKILL)
     log = (tmp_path / "run" / "log.txt").read_text()
     assert "does not answer" in log
-    assert ("played elsewhere" in log) == (most == 1)
+    assert ("played elsewhere" if most == 1 else "nor does any other") in log
     assert results(tmp_path / "run") == expected
 
 
