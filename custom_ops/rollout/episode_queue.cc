@@ -228,7 +228,7 @@ EpisodeQueue::PutResult EpisodeQueue::Put(int64_t lane_index, const std::vector<
     slot.steps += 1;
     if (!dones[k]) continue;
     if (!std::isfinite(slot.total_reward)) {  // a sum of rewards that are finite: an environment has no others
-      if (end->failure.empty()) end->failure = Concat("the return is ", slot.total_reward, ", expected a finite number");
+      if (end->failure.empty()) end->failure = Concat("the return is ", slot.total_reward);
       slot.total_reward = 0;
     }
     results_.push_back({slot.episode.id, slot.total_reward, slot.steps, std::move(*end++)});

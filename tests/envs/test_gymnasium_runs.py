@@ -78,7 +78,7 @@ def test_returns_that_are_not_finite_fail_their_episodes(tmp_path):
     (tmp_path / "rich.toml").write_text(RICH)
     done = CliRunner().invoke(app, ["train", str(tmp_path / "rich.toml"), "--out", str(tmp_path / "run")])
     assert done.exit_code == 0, done.output
-    assert "episodes failed, the first: the return is inf, expected a finite number" in done.output
+    assert "episodes failed, the first: the return is inf" in done.output
     rows = read_rows(tmp_path / "run")
     assert len(rows) == 3
     for row in rows:
