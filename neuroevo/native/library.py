@@ -185,7 +185,7 @@ def gpu() -> Gpu:
 
 
 def free_bytes() -> int:
-    """Of memory that this process may still use: what the machine has, or what the limits of its control groups leave."""
+    """Of memory that this process may still use: what the machine or the limits of its control groups leave."""
     return core().neuroevo_free_bytes()
 
 

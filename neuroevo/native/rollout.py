@@ -68,9 +68,10 @@ class Rollout:
         call("rollout_submit", self._handle, ref(submission.for_c()), priority)
 
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
-        """The results of the episodes that have ended since the last call. Each is given to one of the threads that ask.
+        """The results of the episodes that have ended since the last call.
 
-        Waits until there are `count` of them or the time is over; no signal is handled meanwhile.
+        Waits until there are `count` of them or the time is over; no signal is handled meanwhile. Where several threads
+        ask, each result is given to one of them.
 
         Args:
             count: How many to wait for.

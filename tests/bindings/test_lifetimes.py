@@ -1,4 +1,4 @@
-"""Native objects under threads, garbage collection, exits and forks. Scripts of their own, since a defect here would end them.
+"""Native objects under threads, garbage collection, exits and forks, by scripts of their own that a defect would end.
 
 NEUROEVO_TEST_ROUNDS=1000 repeats each of them as often.
 """
