@@ -70,7 +70,8 @@ class Rollout:
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
         """Return the episodes that have ended since the last call, each to one of the threads that ask.
 
-        Waits until there are `count` of them or the time is over; no signal is handled meanwhile.
+        Waits until there are `count` of them or the time is over; no signal is handled meanwhile. Where several threads
+        ask, each result is given to one of them.
 
         Args:
             count: How many to wait for.

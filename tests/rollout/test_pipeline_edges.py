@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import neuroevo
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.envs import registry
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
+from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 
 HUGE = 6e11  # a mutation after which some activations are infinite and some outputs are not numbers
@@ -126,3 +128,17 @@ def test_mistakes_in_the_arguments(evaluator):
         with pytest.raises(Exception, match=message):
             evaluator(**options)
     assert lanes() == before
+
+
+def test_rows_that_memory_has_no_room_for_are_refused(engine):
+    large = Network(name="mlp", hidden=(32768, 32768))  # 4.3 GB
+    words = r"the population cannot be made: \d+ rows of networks need \d+(\.\d+)? GB of memory, and .* GB are free$"
+    with pytest.raises(UserError, match=words) as caught:
+        LocalEvaluator("hard_maze", large, lanes=1, slots=30000, engine=engine)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_that_memory_has_no_room_for_does_not_start(tmp_path):
+    with pytest.raises(UserError, match="rows of networks need .* GB of memory, and .* GB are free"):
+        changes = {"env.name": "hard_maze", "network.name": "mlp", "network.hidden": [32768, 32768]}
+        neuroevo.train("smoke", {**changes, "hardware.lanes": 1, "hardware.slots": 30000}, out=tmp_path / "run")
