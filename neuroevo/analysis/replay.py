@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuroevo.config.schema import Config
-from neuroevo.core.genome import GAUSSIAN, Genome, LowRank
+from neuroevo.core.genome import GAUSSIAN, Genome
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
@@ -48,8 +48,8 @@ class Replay:
 
     Attributes:
         pool: The native environments, M slots.
-        population: The native networks: a row for each genome, and where some have a mutation of low rank, rows of what
-            these start from.
+        population: The native networks: a row for each genome, and for the parents of those whose weights are not
+            materialized.
         rows: The row of each genome, int64 [M].
         network: The list of layers in text form.
         weights: What makes the weights of genomes.
@@ -71,8 +71,8 @@ class Replay:
         shown = self.pool.observation_dtype.name, self.pool.observation_shape
         self.network = network_text(layers, *shown, self.pool.num_actions)
         self.weights = NativeWeights([self.network])
-        kind = next((each.mutation.kind for each in genomes if _is_member(each) and each.mutation), GAUSSIAN)
-        members = isinstance(kind, LowRank)
+        kind = next((each.kind for each in genomes if not each.kind.materialized), GAUSSIAN)
+        members = not kind.materialized
         held = needed_rows(genomes, kind) if members else list(genomes)
         count, dtype = len(held) + (len(genomes) if members else 0), config.network.dtype
         self.population = Population([self.network], count, dtype=dtype, float_rows=len(held), kind=kind)
@@ -94,10 +94,12 @@ class Replay:
         """The row of each genome, int64 [M]: one of those held, or one behind them that this makes a member."""
         rows = []
         for slot, genome in enumerate(genomes):
-            if _is_member(genome) and genome.mutation is not None and genome.parent is not None:
-                source, mutation = held.index(genome.parent), genome.mutation
-                self.population.perturb([len(held) + slot], [source], [mutation.seed], [mutation.scale])
-            rows.append(len(held) + slot if _is_member(genome) else held.index(genome))
+            if genome.kind.materialized or genome.mutation is None or genome.parent is None:
+                rows.append(held.index(genome))
+            else:
+                rows.append(len(held) + slot)
+                seed, scale, _ = genome.mutation
+                self.population.perturb(rows[-1:], [held.index(genome.parent)], [seed], [scale])
         return np.array(rows, np.int64)
 
     def play(self, seed: int, max_episode_steps: int = 0) -> Iterator[ReplayStep]:
@@ -126,8 +128,3 @@ class Replay:
             steps[moved] += 1
             playing[moved] = ~dones
             yield ReplayStep(moved, playing.copy(), returns.copy(), steps.copy(), actions)
-
-
-def _is_member(genome: Genome) -> bool:
-    """Return whether a genome's last mutation is of low rank, so that it has no weights of its own."""
-    return genome.mutation is not None and isinstance(genome.mutation.kind, LowRank)

@@ -18,7 +18,7 @@ from neuroevo.config.sources import apply_all, parse, read, text_of
 from neuroevo.config.suggestions import respell
 from neuroevo.config.trust import allowed, is_of_run
 from neuroevo.config.uber2018 import Translation
-from neuroevo.core.genome import LowRank
+from neuroevo.core.genome import GAUSSIAN
 from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
 from neuroevo.core.user_module import only
 from neuroevo.envs import registry
@@ -99,9 +99,9 @@ def _check(given: Translation, source: str) -> Config:
         found += wrong
     if "network" in made:
         found += _network_problems(made["network"], environment)
-    low_rank = "algorithm" in made and isinstance(made["algorithm"].mutation_kind, LowRank)
-    if low_rank and "network" in made and made["network"].dtype != "float32":
-        reason = f"{algorithm_name} mutates with low rank, which is for networks of floats, expected float32"
+    kind = made["algorithm"].mutation_kind if "algorithm" in made else GAUSSIAN
+    if not kind.materialized and "network" in made and made["network"].dtype != "float32":
+        reason = f"mutations of {kind}, which {algorithm_name} makes, are for networks of floats, expected float32"
         found.append(Problem("network.dtype", reason, made["network"].dtype))
     if environment is not None and "algorithm" in made and made["algorithm"].behavior and not environment.measures:
         reason = f"{environment.given_name} has no behavior with these options, expected an algorithm that needs none"

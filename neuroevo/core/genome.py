@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -93,7 +93,13 @@ class Center:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Independent standard normal noise for each weight."""
+    """Independent standard normal noise for each weight.
+
+    Attributes:
+        materialized: Whether mutated weights exist as a vector, from which children can be made; of every kind.
+    """
+
+    materialized: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return "Gaussian"
@@ -109,6 +115,7 @@ class LowRank:
         rank: Columns of the thin matrices, in [1, MAX_RANK].
     """
 
+    materialized: ClassVar[bool] = False
     rank: int
 
     def __post_init__(self) -> None:
@@ -127,6 +134,7 @@ class Scaled:
         spread: The factors, one for each weight.
     """
 
+    materialized: ClassVar[bool] = True
     spread: Center
 
     def __str__(self) -> str:
@@ -198,14 +206,19 @@ class Genome:
         Raises:
             ValueError: The seed is out of range, or this genome's own mutation is of low rank: it cannot have children.
         """
-        if self.mutation is not None and isinstance(self.mutation.kind, LowRank):
-            raise ValueError(f"a genome's last mutation has rank {self.mutation.kind.rank}: it cannot have a child")
+        if not self.kind.materialized:
+            raise ValueError(f"a genome's last mutation is of {self.kind}: it cannot have a child")
         mutation = Mutation(_checked_seed("seed", seed), float(scale), kind)
         name = "" if isinstance(kind, Gaussian) else kind.spread.name if isinstance(kind, Scaled) else str(kind)
         digest = _hash(self.digest + struct.pack("<qd", mutation.seed, mutation.scale) + name.encode())
         child = Genome.__new__(Genome)
         child._set(self.root, self.network, self, mutation, self.depth + 1, digest)
         return child
+
+    @property
+    def kind(self) -> Kind:
+        """Return the kind of the last mutation; Gaussian for a root."""
+        return GAUSSIAN if self.mutation is None else self.mutation.kind
 
     @property
     def mutations(self) -> tuple[Mutation, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Genome, LowRank, Mutation, Scaled
+from neuroevo.core.genome import Genome, Mutation, Scaled
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.native.ffi import Episodes, shaped
 from neuroevo.native.weights import root_seed, thetas_of
@@ -127,14 +127,15 @@ def pack(
         spread_row: Returns the row of a mutation's spread for a network, or -1 if the mutation is not scaled.
 
     Raises:
-        UserError: A genome's center does not fit its network, or a mutation of low rank has no row to start from.
+        UserError: A genome's center does not fit its network, or its weights are not materialized and it has no row to
+            start from.
     """
     numbers: Mapping[Normalizer | None, int] = {None: -1, **(normalizers or {})}
     places = {genome: index for index, genome in enumerate(dict.fromkeys(episode.genome for episode in episodes))}
     sources = [source(genome) for genome in places]
     for row, chain in sources:
-        if chain and isinstance(chain[-1].kind, LowRank) and (row is None or len(chain) != 1):
-            raise UserError(f"a mutation of rank {chain[-1].kind.rank} has no row of its parent to start from")
+        if chain and not chain[-1].kind.materialized and (row is None or len(chain) != 1):
+            raise UserError(f"a mutation of {chain[-1].kind} has no row of its parent to start from")
     dense = [genome if row is None else None for genome, (row, _) in zip(places, sources, strict=True)]
     genome_thetas, thetas = thetas_of(dense, dimensions)
     mutations = [(genome.network, each) for genome, (_, chain) in zip(places, sources, strict=True) for each in chain]

@@ -8,8 +8,8 @@ from itertools import groupby
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation, Scaled
-from neuroevo.native.noise import low_rank_noise_sum, noise_sum
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, Mutation, Scaled
+from neuroevo.native.noise import sum_of_kind
 from neuroevo.native.population import Population
 
 
@@ -25,14 +25,14 @@ class NativeWeights:
 
         Args:
             networks: Layer lists in text form.
-            device: Where noise is added up, "cpu" or "gpu", with the same bits; that of low rank always on the CPU.
+            device: Where noise is added up, "cpu" or "gpu", with the same bits.
         """
         self._population = Population(networks, rows=2)  # weights, and the spread of a mutation
         self._networks, self._device = networks, device
         self.dimensions: Sequence[int] = self._population.dimensions
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """A genome's weights, the bits that a population plays; rounded where its last mutation is of low rank.
+        """A genome's weights, the bits that a population plays; rounded where it has none of its own.
 
         Args:
             genome: Of one of the networks.
@@ -44,7 +44,7 @@ class NativeWeights:
             UserError: Its center has another size.
         """
         mutation = genome.mutation
-        if mutation is not None and isinstance(mutation.kind, LowRank):
+        if mutation is not None and not mutation.kind.materialized:
             return self._theta_of_member(genome, mutation)
         population, network = self._population, genome.network
         if isinstance(genome.root, Center):
@@ -93,14 +93,10 @@ class NativeWeights:
             float32 [D].
 
         Raises:
-            ValueError: Squares of noise of low rank are not supported.
+            ValueError: The squares of this kind of noise are not supported.
         """
-        dimension = self.dimensions[network]
-        if isinstance(kind, LowRank):
-            if squared:
-                raise ValueError(f"squared is True with noise of rank {kind.rank}, expected Gaussian or scaled noise")
-            return low_rank_noise_sum(self._networks[network], kind.rank, seeds, factors, dimension)
-        return noise_sum(seeds, factors, dimension, device=self._device, squared=squared)
+        text, dimension = self._networks[network], self.dimensions[network]
+        return sum_of_kind(kind, text, seeds, factors, dimension, device=self._device, squared=squared)
 
 
 def root_seed(genome: Genome) -> int:

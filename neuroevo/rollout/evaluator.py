@@ -22,7 +22,7 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation, Scaled
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, Mutation, Scaled
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
@@ -59,8 +59,8 @@ class LocalEvaluator(Closing):
         engine: What runs the lanes: "native", "tensorflow", or "auto", which is the native core on the CPU; outcomes
             are the same.
         behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
-        kind: Of the last mutations of a population. With one of low rank, the parents of such genomes and all genomes
-            without such a mutation take one of the parent rows each.
+        kind: Of the last mutations of a population. With one whose weights are not materialized, the parents of such
+            genomes and all other genomes take one of the parent rows each.
         reference_batch: Observations [B, ...] from which vbn layers take their statistics; by default the evaluator
             plays 128 itself, at random from seed 0.
 
@@ -105,7 +105,7 @@ class LocalEvaluator(Closing):
             library.set_threads(threads)
         self.threads = library.get_threads()
         light = environment.image_observations is False  # numbers are observed: networks are small, steps short
-        members = isinstance(kind, LowRank)
+        members = not kind.materialized
         default_lanes, default_slots = default_layout(self.threads, self.device, light, members)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
         chosen = make_engine(engine, self.device, self.lanes) if isinstance(engine, str) else engine

@@ -31,7 +31,7 @@ def default_layout(threads: int, device: str, light: bool = False, members: bool
         threads: Worker threads.
         device: Where the networks are evaluated, "cpu" or "gpu".
         light: Whether rows are so small and steps so short that a lane's own cost, some 10 microseconds a step, counts.
-        members: Whether slots mostly play mutations of low rank of one center.
+        members: Whether slots mostly play mutations of one center whose weights are not materialized.
 
     Returns:
         Lanes, and slots of each.

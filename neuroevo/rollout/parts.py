@@ -11,7 +11,7 @@ import numpy as np
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeArgumentError, UserError
-from neuroevo.core.genome import Kind, LowRank
+from neuroevo.core.genome import Kind
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs.environment import Environment
 from neuroevo.networks.network import Network, check
@@ -41,8 +41,8 @@ def check_networks(networks: Sequence[Network], env: Environment, kind: Kind) ->
     if len(dtypes) > 1:
         raise UserError(f"networks are evaluated in {' and '.join(sorted(dtypes))}, expected one of these for all")
     (dtype,) = dtypes
-    if isinstance(kind, LowRank) and dtype != "float32":
-        raise UserError(f"networks are evaluated in {dtype}, expected float32 for mutations of rank {kind.rank}")
+    if not kind.materialized and dtype != "float32":
+        raise UserError(f"networks are evaluated in {dtype}, expected float32 for mutations of {kind}")
     return dtype
 
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Genome, Kind, LowRank, Mutation
+from neuroevo.core.genome import Genome, Kind, Mutation
 
 
 @dataclass(frozen=True)
@@ -122,22 +122,18 @@ def needed_rows(genomes: Iterable[Genome], kind: Kind) -> list[Genome]:
 
     Args:
         genomes: Those to be played.
-        kind: Of the mutations that the lanes' rows are made for. Of low rank: genomes without such a mutation are
-            played in their row, and the parents of the others must have one. Otherwise none is needed.
+        kind: Of the mutations that the lanes' rows are made for. If their weights are not materialized, the parents of
+            such genomes must have a row, and other genomes are played in their own. Otherwise none is needed.
 
     Raises:
-        UserError: A genome's last mutation is of another rank.
+        UserError: The weights of a genome are not materialized, and its kind is another one.
     """
-    expected = kind.rank if isinstance(kind, LowRank) else 0
     needed: dict[Genome, None] = {}
     for genome in genomes:
-        own = genome.mutation.kind if genome.mutation is not None else None
-        if isinstance(own, LowRank) and own.rank != expected:
-            raise UserError(
-                f"a genome's last mutation has rank {own.rank}, expected {expected or 'none'} as its evaluator"
-            )
-        if expected:
-            needed[genome.parent if isinstance(own, LowRank) and genome.parent is not None else genome] = None
+        if not genome.kind.materialized and genome.kind != kind:
+            raise UserError(f"a genome's last mutation is of {genome.kind}, expected {kind} as its evaluator has it")
+        if not kind.materialized:
+            needed[genome if genome.kind.materialized or genome.parent is None else genome.parent] = None
     return list(needed)
 
 

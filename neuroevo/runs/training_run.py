@@ -12,7 +12,7 @@ from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import DiskError, shortened
 from neuroevo.core.evaluator import Evaluator
-from neuroevo.core.genome import LowRank
+from neuroevo.core.genome import GAUSSIAN
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.core.user_module import current_folder, kept_modules
 from neuroevo.runs.folder import RunFolder, log
@@ -108,8 +108,9 @@ def _accelerated_evaluator(config: Config) -> AcceleratedEvaluator:
     if config.cluster.address != "none":
         reason = "Ray's players have no accelerator yet, expected none"
         problems.append(Problem("cluster.address", reason, config.cluster.address))
-    if isinstance(config.algorithm.mutation_kind, LowRank):
-        reason = f"{config.env.name} is played without mutations of low rank, expected an algorithm without them"
+    if config.algorithm.mutation_kind != GAUSSIAN:
+        kind = config.algorithm.mutation_kind
+        reason = f"{config.env.name} is played without mutations of {kind}, expected an algorithm without them"
         problems.append(Problem("algorithm.name", reason, config.algorithm_name))
     for key in ("lanes", "slots", "cache_megabytes", "engine"):
         value = getattr(config.hardware, key)
