@@ -123,7 +123,7 @@ class LowRank:
             raise ValueError(f"rank of a mutation is {str(self.rank)[:80]}, expected a whole number in [1, {MAX_RANK}]")
 
     def __str__(self) -> str:
-        return f"rank {self.rank}"
+        return f"low rank {self.rank}"
 
 
 @dataclass(frozen=True)

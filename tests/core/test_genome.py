@@ -58,7 +58,7 @@ def test_a_mutation_of_low_rank_is_the_last_one():
     genome = Genome(7).child(1, 0.5).child(2, 0.25, LowRank(3))
     assert genome == Genome(7).child(1, 0.5).child(2, 0.25, LowRank(3)) != Genome(7).child(1, 0.5).child(2, 0.25)
     assert genome.parent == Genome(7).child(1, 0.5)
-    with pytest.raises(ValueError, match="last mutation is of rank 3: it cannot have a child"):
+    with pytest.raises(ValueError, match="last mutation is of low rank 3: it cannot have a child"):
         genome.child(4, 0.5)
 
 

@@ -104,13 +104,13 @@ def submitted(episodes, **options):
 
 def test_mistakes_are_told():
     member = Genome(1).child(2, 0.5, LowRank(2))
-    with pytest.raises(UserError, match="is of rank 2, expected rank 1"):
+    with pytest.raises(UserError, match="is of low rank 2, expected low rank 1"):
         submitted([Episode(member, 1)], kind=LowRank(1))
     with pytest.raises(UserError, match=r"3 genomes need one of the 2 parent rows"):
         submitted([Episode(Genome(n), 1) for n in range(3)], kind=LowRank(1), parent_rows=2)
-    with pytest.raises(UserError, match="is of rank 2, expected Gaussian"):
+    with pytest.raises(UserError, match="is of low rank 2, expected Gaussian"):
         submitted([Episode(member, 1)])
-    with pytest.raises(UserError, match="evaluated in int8, expected float32 for mutations of rank 1"):
+    with pytest.raises(UserError, match="evaluated in int8, expected float32 for mutations of low rank 1"):
         LocalEvaluator("frostbite", dataclasses.replace(Network("model"), dtype="int8"), kind=LowRank(1), device="cpu")
     with pytest.raises(UserError, match="rank 2 has no row of its parent"):
         pack([Episode(member, 1)], frame_skip=1, dimensions=[5])

@@ -85,7 +85,7 @@ def test_weights_and_sums():
     np.testing.assert_allclose(weights.theta(genome), expected, rtol=0, atol=1e-6)
     np.testing.assert_allclose(weights.noise_sum([9], [2.0], squared=True), 2 * (drawn**2 - 1), rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(weights.noise_sum([9], [2.0], 0, Scaled(spread)), weights.noise_sum([9], [2.0]))
-    with pytest.raises(ValueError, match="squared is True with noise of rank 1"):
+    with pytest.raises(ValueError, match="squared is True with noise of low rank 1"):
         weights.noise_sum([9], [2.0], 0, LowRank(1), squared=True)
 
 
