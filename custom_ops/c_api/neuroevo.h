@@ -3,15 +3,17 @@
  * Every function that can fail returns a neuroevo_code, NEUROEVO_OK = 0 on success; neuroevo_last_error() then tells
  * why, per thread. Handles are freed by the _free functions, which take null; elsewhere a null handle is an error, and
  * so is a null array where there is something to be read or written. Calls wait until their work is done.
- * All functions may be called by any number of threads at once. Objects share ownership: one that is freed while calls
- * on it are in progress, or while a rollout uses it, is destroyed when the last of these ends, so that handles may be
- * freed in any order. A call with a freed handle is an error. In a child process of fork() the objects of its parent
- * are out of reach: calls with their handles are errors, but _free, rollout_close and rollout_wait_for_end return and
- * leave them alone. New objects of the child have threads of their own. Where there is no memory for a call it fails
- * with NEUROEVO_INTERNAL and the message "out of memory", in whichever thread that was: of environments that were to be
- * reset or stepped some may have been and have to be reset, rows that were to be filled are empty, states have to be
- * cleared, and a rollout whose lane it was has ended. Another call is as good as ever. Shapes: S slots, K slots or rows
- * of a call, A actions.
+ *
+ * Threads may call any functions at once, but while a call writes a row of a population no other may use it. Objects
+ * share ownership: one that is freed while calls on it are in progress, or while a rollout uses it, is destroyed when
+ * the last of these ends, so that handles may be freed in any order. A call with a freed handle is an error. In a child
+ * process of fork() its parent's objects are out of reach: calls with their handles are errors, but _free,
+ * rollout_close and rollout_wait_for_end return and leave them alone. New objects of the child have their own threads.
+ *
+ * Where there is no memory for a call it fails with NEUROEVO_INTERNAL and the message "out of memory", in whichever
+ * thread that was: of environments that were to be reset or stepped some may have been and have to be reset, rows that
+ * were to be filled are empty, states have to be cleared, and a rollout whose lane it was has ended. Another call is as
+ * good as ever. Shapes: S slots, K slots or rows of a call, A actions.
  */
 #ifndef NEUROEVO_C_API_NEUROEVO_H_
 #define NEUROEVO_C_API_NEUROEVO_H_

@@ -131,7 +131,7 @@ def test_mistakes_in_the_arguments(evaluator):
 
 
 def test_rows_that_memory_has_no_room_for_are_refused(engine):
-    large = Network(name="mlp", hidden=(32768, 32768))  # 4.3 GB
+    large = Network(name="mlp", hidden=(8192, 8192))  # 0.27 GB
     words = r"the population cannot be made: \d+ rows of networks need \d+(\.\d+)? GB of memory, and .* GB are free$"
     with pytest.raises(UserError, match=words) as caught:
         LocalEvaluator("hard_maze", large, lanes=1, slots=30000, engine=engine)
@@ -140,5 +140,5 @@ def test_rows_that_memory_has_no_room_for_are_refused(engine):
 
 def test_a_run_that_memory_has_no_room_for_does_not_start(tmp_path):
     with pytest.raises(UserError, match="rows of networks need .* GB of memory, and .* GB are free"):
-        changes = {"env.name": "hard_maze", "network.name": "mlp", "network.hidden": [32768, 32768]}
+        changes = {"env.name": "hard_maze", "network.name": "mlp", "network.hidden": [8192, 8192]}
         neuroevo.train("smoke", {**changes, "hardware.lanes": 1, "hardware.slots": 30000}, out=tmp_path / "run")

@@ -273,18 +273,18 @@ TEST(BackendsAreRegisteredWhilePopulationsAreMade) {
 TEST(ChildrenFreeWhatTheyInheritAndMakeTheirOwn) {
   Do(neuroevo_set_threads(3));
   Lanes lanes;
-  Envs idle, envs;
-  Do(envs.Step());
-  std::vector<std::function<void()>> works;
-  if (kForksFindMemory) works = {[&] { Do(envs.Step()); }, [] { neuroevo_vector_free(Envs().handle); }};
-  const Threads busy(works);
   int64_t ended = 0;
   const auto finish = [&] {
     while (ended < lanes.submitted) ended += static_cast<int64_t>(lanes.Results(lanes.submitted - ended).size());
   };
+  lanes.Submit(40);
+  finish();
+  Envs idle, envs;
+  std::vector<std::function<void()>> works;
+  if (kForksFindMemory) works = {[&] { Do(envs.Step()); }, [] { neuroevo_vector_free(Envs().handle); }};
+  const Threads busy(works);
   for (int round = 0; round < Rounds(); ++round) {
-    lanes.Submit(40);
-    if (!kForksFindMemory) finish();
+    if (kForksFindMemory) lanes.Submit(40);
     InChild([&] {
       const std::string not_ours = " belongs to the process that this one was forked from";
       CheckFails(idle.Step(), "the vector environment" + not_ours);

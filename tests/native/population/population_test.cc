@@ -2,6 +2,8 @@
 // chains of mutations; and every error.
 #include "population/population.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -366,10 +368,14 @@ TEST(EmptyCalls) {
 }
 
 TEST(UnwrittenRowsCostNothing) {
-  // 65 GB of address space; only the two rows in use are given memory.
-  Rows rows("cpu", {kLargeModel}, 4000);
-  rows.Init({0, 3999}, {0, 0}, {1, 2});
-  CHECK_EQ(rows.Read(3999)[7], Noise(2, 7) * rows.population->networks()[0].layers()[0].init_scale);
+  // 1.6 GB of address space; only the two rows in use are given memory.
+  rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  Rows rows("cpu", {kLargeModel}, 100);
+  rows.Init({0, 99}, {0, 0}, {1, 2});
+  CHECK_EQ(rows.Read(99)[7], Noise(2, 7) * rows.population->networks()[0].layers()[0].init_scale);
+  getrusage(RUSAGE_SELF, &after);
+  CHECK(after.ru_maxrss < before.ru_maxrss + (400 << 10));  // KiB
 }
 
 TEST(CallsOfManyThreadsAtOnce) {
@@ -403,7 +409,8 @@ TEST(MakeErrors) {
   CHECK_THROWS(Rows("cpu", {a}, 0), "rows is 0, expected 1 to 16777216");
   CHECK_THROWS(Rows("cpu", {a}, 16777217), "rows is 16777217");
   CHECK_THROWS(Rows("cpu", {"input uint8 9999; dense 99999 1"}, 16777216), "cannot map");
-  CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20), "1048576 rows of networks need 4190.");
+  CHECK_THROWS(Rows("cpu", {"input uint8 999; dense 999 1"}, 1 << 20),
+               "1048576 rows of networks need 4187.66 GB of memory, and ");
   CHECK_THROWS(Rows("reference", {"input uint8 999; dense 999 1"}, 1 << 20), " GB of memory, and ");
   CHECK_THROWS(Rows("cpu", {a, "input uint8 4; dense 3 1"}, 2),
                "network 1 has input uint8 4, but network 0 has input float32 4");
