@@ -1,1 +1,1 @@
-"""What every room shares: genomes, episodes, the evaluator protocol, seeded randomness, settings, errors."""
+"""Foundations of all other packages: genomes, episodes, the evaluator protocol, seeded randomness, settings, errors."""

@@ -1,4 +1,4 @@
-"""Archive of behaviors: what novelty search measures distances to, and where quality diversity keeps its elites.
+"""Archive of behaviors, to which novelty search measures distances and in which quality diversity keeps elites.
 
 A behavior has few dimensions (the position where a robot ended) or many (the RAM of a game at many moments). With few,
 SciPy's k-d tree finds the neighbors; with many, a tree would visit every point, so all distances are computed. The
@@ -125,7 +125,11 @@ class Archive(Checked):
         return Archive(behaviors[kept], tuple(genomes[i] for i in kept), fitness[kept]) if len(kept) else self
 
     def check_state(self) -> None:
-        """Check shapes and dtypes. ValueError: they are of no archive."""
+        """Check shapes and dtypes.
+
+        Raises:
+            ValueError: A shape or dtype is not valid for an archive.
+        """
         if self.behaviors is not None:
             check_array("the archive", self.behaviors, [None, None], *BEHAVIOR_DTYPES)
         if self.fitness is not None:

@@ -1,4 +1,4 @@
-"""Checks of states that were read from a file, whose shapes and ranges only the state's own class knows."""
+"""Checks of states that were read from a file; the class of a state defines its shapes and ranges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Checked:
         """Check shapes and ranges.
 
         Raises:
-            ValueError: A value is one that nothing writes.
+            ValueError: A value is invalid.
         """
 
 
@@ -22,10 +22,10 @@ def check_array(what: str, array: np.ndarray, shape: Sequence[int | None], *dtyp
     """Check one array.
 
     Args:
-        what: What it is called in the message.
+        what: The array's name in the message.
         array: The array.
         shape: Its expected shape; None is any length of at least 1.
-        dtypes: Those that it may have.
+        dtypes: The allowed dtypes.
 
     Raises:
         ValueError: It has another shape or dtype, or a number that is not finite.

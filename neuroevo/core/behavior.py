@@ -25,7 +25,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Behavior:
-    """When an episode's behavior is sampled; Environment.measures says which numbers a sample has.
+    """Times at which an episode's behavior is sampled; Environment.measures lists the numbers of a sample.
 
     Attributes:
         every: Steps between samples: a trajectory has those after steps every, 2 * every, and so on. 0: one sample, at

@@ -1,4 +1,4 @@
-"""What holds processes, threads or memory until it is closed: at the end of a `with` block, or once it has failed."""
+"""Base class of objects that hold processes, threads or memory until they are closed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _Own = TypeVar("_Own", bound="Closing")
 
 
 class Closing(ABC):
-    """Base of what has to be closed."""
+    """Base class of objects that must be closed: at the end of a `with` block, or after a failure."""
 
     @abstractmethod
     def close(self) -> None:
-        """Frees what it holds. May be called more than once."""
+        """Free the resources that the object holds. May be called more than once."""
 
     def __enter__(self: _Own) -> _Own:
         return self
@@ -25,7 +25,7 @@ class Closing(ABC):
 
     @contextmanager
     def _closed_on_failure(self) -> Iterator[None]:
-        """Closes it when what the block does fails or is interrupted."""
+        """Close the object if the block fails or is interrupted."""
         try:
             yield
         except BaseException:

@@ -1,4 +1,4 @@
-"""What the native core makes environments of."""
+"""Specifications from which the native core makes environments."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """What the op EnvPoolMake and the native EnvPool take.
+    """Specification of an environment, as the op EnvPoolMake and the native EnvPool take it.
 
     Attributes:
-        name: The environment's full name, to show: "frostbite", "Hopper-v5".
+        name: The environment's full name, for display: "frostbite", "Hopper-v5".
         family: The native family that makes it: "atari", "mujoco", "hard_maze", "gymnasium".
-        options: That family's options as texts "key=value".
-        retries: Whether an episode may be played again, as what simulates it has failed by chance; results then say how
-            often that was.
+        options: That family's options as strings "key=value".
+        retries: Whether an episode may be played again because its simulator has failed by chance; results then contain
+            the number of retries.
     """
 
     name: str

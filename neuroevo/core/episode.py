@@ -1,4 +1,4 @@
-"""What an algorithm asks for and gets back: episodes and their outcomes."""
+"""Episodes, which an algorithm requests, and their outcomes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Episode:
     """One episode to play.
 
     Attributes:
-        genome: Whose network plays.
+        genome: The genome whose network plays.
         seed: In [0, 2**63); everything random in the episode follows from it.
-        max_steps: After how many decisions of the network the episode ends; 0 means the environment's own limit.
-        normalizer: What the network sees observations through; None: as they are.
+        max_steps: Number of the network's decisions after which the episode ends; 0 means the environment's own limit.
+        normalizer: Normalizer of the observations; None: they are not normalized.
     """
 
     genome: Genome
@@ -36,7 +36,7 @@ class Episode:
 
     @cached_property
     def digest(self) -> bytes:
-        """A hash of all of it, 16 bytes."""
+        """Hash of all attributes, 16 bytes."""
         made = hashlib.blake2b(self.genome.digest, digest_size=DIGEST_BYTES)
         made.update(struct.pack("<qq", self.seed, self.max_steps))
         if self.normalizer is not None:
@@ -46,21 +46,21 @@ class Episode:
 
 @dataclass(frozen=True)
 class Outcomes:
-    """Results of N episodes, in the order they were asked for.
+    """Results of N episodes, in the order in which they were requested.
 
     Attributes:
         returns: float64 [N].
         steps: int64 [N], decisions.
-        failures: Why an episode was broken off, by its index, where its simulation failed; its return is what it had so
-            far.
+        failures: Why an episode was aborted, by its index, where its simulation failed; its return is the one until
+            then.
         observation_sums: float64 [1 + 2n] of the episodes with a normalizer together: how many observations of n
             numbers they saw, their sums and their sums of squares, before they were normalized, added up in the order
             of the episodes; None if none had one. Those that failed are left out, as the numbers of a simulation that
             fails may be anything; likewise those whose sums are not finite.
         behaviors: [N, B] in the environment's own dtype, of a trajectory one sample after another; anything where an
             episode failed; None if they are not recorded.
-        retries: How often episodes were played again in all, as what simulates them had failed by chance; None where
-            that is not done.
+        retries: How often episodes were played again in total, because their simulator had failed by chance; None where
+            episodes are not played again.
     """
 
     returns: np.ndarray
@@ -72,9 +72,12 @@ class Outcomes:
 
     @property
     def counted(self) -> np.ndarray:
-        """What the returns count as, float64 [N]: an episode that failed counts as the worst of those that did not.
+        """Effective returns, float64 [N]: an episode that failed counts as the worst of those that did not.
 
-        Otherwise failing would pay where rewards are negative. SimulationError: all of them failed.
+        Otherwise failing would be rewarded where rewards are negative.
+
+        Raises:
+            SimulationError: All episodes failed.
         """
         returns = np.array(self.returns, np.float64)
         if self.failures:
@@ -87,25 +90,25 @@ class Outcomes:
 
 
 def first_of(failures: Mapping[int, str]) -> str:
-    """Why the first episode that failed did; "" if none failed."""
+    """Return why the first of the failed episodes failed; "" if none failed."""
     return failures[min(failures)] if failures else ""
 
 
 @dataclass(frozen=True, eq=False)
 class EpisodeResults:
-    """Results of E episodes that are over, in any order: the native core's EpisodeResult, as arrays.
+    """Results of E finished episodes, in any order: the native core's EpisodeResult, as arrays.
 
     Attributes:
         ids: int64 [E].
         returns: float64 [E].
         steps: int64 [E], decisions.
-        failures: [E], why an episode was broken off; "" where it was not.
+        failures: [E], why an episode was aborted; "" where it was not.
         observation_sums: float64 [E, 1 + 2n], how many observations of n numbers the network saw, their sums and their
             sums of squares, before they were normalized; 0 where an episode had no normalizer, [E, 0] if none had one.
         behaviors: [E, B] in the environment's own dtype; anything where an episode failed; [E, 0] if they are not
             recorded.
-        retries: int64 [E], how often an episode was played again, as what simulates it had failed by chance; None where
-            that is not done.
+        retries: int64 [E], how often an episode was played again, because its simulator had failed by chance; None
+            where episodes are not played again.
     """
 
     ids: np.ndarray
@@ -117,24 +120,24 @@ class EpisodeResults:
     retries: np.ndarray | None = None
 
     def __len__(self) -> int:
-        """E."""
+        """Return the number of results, E."""
         return len(self.ids)
 
     def of(self, first: int, count: int) -> EpisodeResults:
-        """Those of some episodes, with ids that begin at 0.
+        """Select the results of consecutive ids, renumbered from 0.
 
         Args:
-            first: The id of the first of them.
-            count: How many they are.
+            first: The first id.
+            count: Number of ids.
         """
         own = self.at(np.flatnonzero((self.ids >= first) & (self.ids < first + count)))
         return replace(own, ids=own.ids - first)
 
     def at(self, places: np.ndarray) -> EpisodeResults:
-        """Those in some places.
+        """Select results by index.
 
         Args:
-            places: int64 [K].
+            places: Indices, int64 [K].
         """
         return EpisodeResults(
             self.ids[places],
@@ -151,13 +154,13 @@ OnResults = Callable[[EpisodeResults], None]  # ids are indices in what was subm
 
 
 class Batch:
-    """Episodes that an evaluator has taken, and what is known of them so far.
+    """Episodes that an evaluator has accepted, and their results so far.
 
     Attributes:
         returns: float64 [N], 0 where an episode is not over.
         steps: int64 [N], decisions, likewise.
-        over: How many episodes are.
-        is_over: bool [N], which of them.
+        over: Number of episodes that are over.
+        is_over: bool [N], whether each episode is over.
         failures: As Outcomes has them, of the episodes that are over.
         observation_sums: As Outcomes has them, of the episodes before the first that is not over; those of later ones
             are kept until it is their turn.
@@ -172,13 +175,13 @@ class Batch:
         behavior_dtype: DTypeLike = np.float64,
         on_results: OnResults | None = None,
     ):
-        """A batch of which nothing is over.
+        """Create a batch in which no episode is over.
 
         Args:
             episodes: N.
             behavior_size: B; 0: behaviors are not recorded.
-            behavior_dtype: Theirs.
-            on_results: Called with what book() has noted.
+            behavior_dtype: Dtype of the behaviors.
+            on_results: Called with the results that book() has recorded.
         """
         self.returns, self.steps = np.zeros(episodes), np.zeros(episodes, np.int64)
         self.failures: dict[int, str] = {}
@@ -192,10 +195,10 @@ class Batch:
         self._on_results = on_results
 
     def book(self, results: EpisodeResults) -> None:
-        """Notes that episodes are over.
+        """Record the results of episodes that are over.
 
         Args:
-            results: What came of them; ids are their indices in the batch, each once.
+            results: The results; ids are indices in the batch, each once.
         """
         if not len(results):
             return
@@ -225,7 +228,7 @@ class Batch:
 
     @property
     def left(self) -> int:
-        """How many episodes are not over."""
+        """Number of episodes that are not over."""
         return len(self.steps) - self.over
 
     @property

@@ -10,7 +10,7 @@ class UserError(ValueError):
 
 
 class NotTrustedError(UserError):
-    """A run names code or models that are not the package's, and nothing shows that this user made it; see trust."""
+    """A run references external code or models, and nothing shows that this user created the run; see trust."""
 
 
 class DiskError(RuntimeError):
@@ -18,30 +18,30 @@ class DiskError(RuntimeError):
 
 
 class NativeError(RuntimeError):
-    """Something in the native core failed; the message is the core's own."""
+    """A call to the native core failed; the message is the core's own."""
 
 
 class NativeArgumentError(NativeError):
-    """The native core was asked for something that is not valid or that there is not."""
+    """An argument of a call to the native core is invalid, or what it refers to does not exist."""
 
 
 class EnvironmentFailure(NativeError):
-    """An environment of Gymnasium raised something, did not answer in time, or ended its process (exit code 1).
+    """A Gymnasium environment raised an exception, did not answer in time, or ended its process (exit code 1).
 
-    The message's first line says which, where and why; what it raised follows with its own traceback.
+    The message's first line states which environment failed, where and why; its exception and traceback follow.
     """
 
 
 class SimulationError(RuntimeError):
-    """All episodes that something had to be chosen by failed, so that there is nothing to go on from (exit code 1)."""
+    """All episodes on which a selection depends failed, so that the run cannot continue (exit code 1)."""
 
 
 def shortened(text: str, most: int = 4_000) -> str:
-    """Return a text, without its middle where it is too long for a message.
+    """Shorten a text that is too long for a message, by leaving out its middle.
 
     Args:
         text: The text.
-        most: Characters that it may have.
+        most: Number of characters that it may have.
     """
     left_out, half = len(text) - most, most // 2
     if left_out <= 0:
@@ -50,7 +50,7 @@ def shortened(text: str, most: int = 4_000) -> str:
 
 
 def cannot_write(what: str, error: OSError) -> Exception:
-    """What to raise when writing failed: DiskError if the disk is full or broken, UserError if it is not allowed there.
+    """Make the exception for a failed write: DiskError if the disk is full or broken, UserError otherwise.
 
     Args:
         what: Follows "cannot write" in the message, such as "to the run folder runs/x".
@@ -60,7 +60,7 @@ def cannot_write(what: str, error: OSError) -> Exception:
 
 
 def cannot_read(what: str, error: OSError) -> Exception:
-    """What to raise when reading failed: DiskError if the disk is broken, UserError if it is not allowed there.
+    """Make the exception for a failed read: DiskError if the disk is broken, UserError otherwise.
 
     Args:
         what: Follows "cannot read" in the message, such as "the run folder runs/x".

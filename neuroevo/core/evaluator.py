@@ -15,7 +15,7 @@ from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 
 @dataclass(frozen=True)
 class Work:
-    """What an evaluator has done since it was made.
+    """Work that an evaluator has done since it was created.
 
     Attributes:
         steps: Steps of all episodes, including unfinished ones.
@@ -49,7 +49,7 @@ Progress = Callable[[int, int], None]  # (episodes finished, steps taken by them
 
 
 class Evaluator(Protocol):
-    """Plays episodes; the outcome of an episode depends on the episode alone.
+    """Protocol for playing episodes; the outcome of an episode depends on the episode alone.
 
     Attributes:
         frame_skip: Emulator frames per step.
@@ -66,32 +66,32 @@ class Evaluator(Protocol):
         """The weights of its networks."""
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
-        """Queues episodes and returns at once.
+        """Queue episodes and return at once.
 
         Args:
             episodes: What to play.
             priority: Episodes with a lower number are played first. Those with a higher number fill the slots that
                 would otherwise be idle while the last urgent episodes finish.
-            on_results: Called with what comes of the episodes, as it comes, by the thread that submits and waits.
+            on_results: Called with the results as episodes finish, in the thread that submits and waits.
 
         Returns:
             The batch, which wait() takes.
         """
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
-        """Waits until all episodes of a batch are finished, or until the time is up.
+        """Wait until all episodes of a batch are finished, or until the time is up.
 
         Args:
             batch: What submit() returned.
             on_progress: Called a few times a second with the number of finished episodes and their steps.
-            seconds: How long to wait at most.
+            seconds: Longest time to wait.
 
         Returns:
             The outcomes in the order of the episodes; after a time-out, those known so far.
         """
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
-        """Plays episodes: submit(), then wait().
+        """Play episodes: submit(), then wait().
 
         Args:
             episodes: What to play.
@@ -102,10 +102,10 @@ class Evaluator(Protocol):
         """
 
     def work(self) -> Work:
-        """Returns what the evaluator has done so far."""
+        """Return the work that the evaluator has done so far."""
 
     def close(self) -> None:
-        """Stops the workers and frees the memory."""
+        """Stop the workers and free the memory."""
 
 
 class Weights(Protocol):
@@ -118,7 +118,7 @@ class Weights(Protocol):
     dimensions: Sequence[int]
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """Returns the weights of a genome, float32 [D]."""
+        """Return the weights of a genome, float32 [D]."""
 
     def noise_sum(
         self,

@@ -1,6 +1,6 @@
-"""What a configuration names beside the package's own: modules that reading it imports, files that others' code parses.
+"""External code and models that a configuration references: modules that are imported, files that MuJoCo parses.
 
-It is found in the text alone, before anything of it is imported or opened.
+They are determined from the text alone, before any of them is imported or opened.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ _PACKAGE = "neuroevo"
 
 @dataclass(frozen=True)
 class NamedCode:
-    """One such thing.
+    """One reference to external code or to a model.
 
     Attributes:
-        key: The key of the configuration that names it, such as "algorithm.name".
-        does: What happens, as the end of a sentence that begins with the key: "imports the module mine". Two are the
-            same thing where this is equal.
+        key: The key of the configuration that references it, such as "algorithm.name".
+        does: The key's effect, as the end of a sentence that starts with the key: "imports the module mine". References
+            with the same effect are the same reference.
         module: The module, if it is one.
         file: The file, if it is one, absolute.
-        when_training: Whether only training does it, not looking at a run.
+        when_training: Whether this happens only in training, and not when a run is inspected.
     """
 
     key: str
@@ -32,14 +32,14 @@ class NamedCode:
 
 
 def named_module(key: str, module: str) -> list[NamedCode]:
-    """A module that a key names.
+    """List the reference to a module.
 
     Args:
-        key: The key.
+        key: The key that references it.
         module: The module's name.
 
     Returns:
-        It; nothing if it is the package's own.
+        The reference; an empty list if the module is the package's own.
     """
     if module.partition(".")[0] == _PACKAGE:
         return []
@@ -47,10 +47,10 @@ def named_module(key: str, module: str) -> list[NamedCode]:
 
 
 def named_model(key: str, path: str) -> list[NamedCode]:
-    """A model of a robot that a key names, which MuJoCo parses, with the files that it includes.
+    """List the reference to a robot model, which MuJoCo parses together with the files that it includes.
 
     Args:
-        key: The key.
+        key: The key that references it.
         path: The file's path.
     """
     try:

@@ -23,7 +23,7 @@ _LEAST_VARIANCE = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Normalizer(Checked):
-    """Normalizes the observations of one generation: float32(clip((x - mean) / std, -CLIP, CLIP)), in float64.
+    """Normalization of the observations of one generation: float32(clip((x - mean) / std, -CLIP, CLIP)), in float64.
 
     Attributes:
         number: Number of the generation.
@@ -36,7 +36,11 @@ class Normalizer(Checked):
     std: np.ndarray
 
     def check_state(self) -> None:
-        """Refuses what no statistics give. ValueError: the shapes differ, or a deviation is not above 0."""
+        """Check shapes and ranges.
+
+        Raises:
+            ValueError: The shapes differ, or a standard deviation is not above 0.
+        """
         check_counts(number=self.number)
         check_array("mean", self.mean, [None], np.float64)
         check_array("std", self.std, self.mean.shape, np.float64)
@@ -76,7 +80,11 @@ class ObservationStatistics(Checked):
     squares: np.ndarray = field(default_factory=_nothing)
 
     def check_state(self) -> None:
-        """Refuses what no episodes give. ValueError: the shapes differ, or a number is not finite."""
+        """Check shapes and ranges.
+
+        Raises:
+            ValueError: The shapes differ, or a number is not finite.
+        """
         check_counts(count=self.count)
         check_array("sums", self.sums, [None] if self.count else [0], np.float64)
         check_array("squares", self.squares, self.sums.shape, np.float64)

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, as objects: which key, which value, and what was expected instead."""
+"""Problems of a configuration as objects: the key, its value, and what was expected instead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuroevo.core.errors import UserError
 
 
 class NoValue(Enum):
-    """The kind of NO_VALUE, which None is not: a key may have it as its value."""
+    """Type of NO_VALUE. None cannot take its place, since a key may have the value None."""
 
     NO_VALUE = "no value"
 
@@ -26,13 +26,13 @@ NO_VALUE: Final = NoValue.NO_VALUE
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a configuration. As text it is `key = value: reason`, on one line.
+    """One problem of a configuration. Its text is `key = value: reason`, on one line.
 
     Attributes:
-        key: Where it is, such as "algorithm.sigma"; the author's own word for it in a file of another program. "" where
-            it is of no single key, and the reason is a sentence of its own.
+        key: The key, such as "algorithm.sigma"; in a file of another program, that program's name for it. "" if the
+            problem concerns no single key, and the reason is a complete sentence.
         reason: What was expected, such as "expected more than 0".
-        value: What is there, or NO_VALUE where nothing is or it would say nothing.
+        value: The value found, or NO_VALUE where there is none or it would not be informative.
     """
 
     key: str
@@ -46,10 +46,10 @@ class Problem:
         return f"{where}: {self.reason}"
 
     def renamed(self, names: Mapping[str, str]) -> Problem:
-        """The same problem of a key that goes by another name.
+        """Return the same problem with its key renamed.
 
         Args:
-            names: What a key, and those of the table that it is, are called instead. The first that fits counts.
+            names: New names of keys and tables by their old ones; a table's keys follow it. The first match applies.
         """
         for old, new in names.items():
             if self.key == old or self.key.startswith(f"{old}."):
@@ -62,7 +62,7 @@ class ConfigError(UserError):
 
     Attributes:
         problems: All of them, at least one.
-        source: Where they were found, such as a file's name; "" where that goes without saying.
+        source: Where they were found, such as a file's name; "" where that is obvious.
     """
 
     def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
@@ -79,14 +79,14 @@ class ConfigError(UserError):
 
 
 def refuse(problems: Iterable[Problem], source: str = "") -> None:
-    """Does nothing where there are no problems.
+    """Raise an error if there are problems.
 
     Args:
-        problems: What is wrong.
-        source: Where it was found, such as a file's name.
+        problems: The problems, possibly none.
+        source: Where they were found, such as a file's name.
 
     Raises:
-        ConfigError: There are problems; it has them all.
+        ConfigError: There are problems; the error contains all of them.
     """
     found = tuple(problems)
     if found:
@@ -94,19 +94,19 @@ def refuse(problems: Iterable[Problem], source: str = "") -> None:
 
 
 def problems_in(error: UserError) -> tuple[Problem, ...]:
-    """The problems that an error is about, to be listed among others: one without a key where it has none itself."""
+    """Return the problems of an error, to be listed with others; one without a key if the error has none itself."""
     if isinstance(error, ConfigError) and not error.source:
         return error.problems
     return (Problem("", str(error)),)
 
 
 def shown(value: Any) -> str:
-    """As in a sentence: text as it is, anything else as TOML writes it."""
+    """Format a value for a sentence: a string unchanged, anything else as TOML."""
     return value if isinstance(value, str) else inline(value)
 
 
 def inline(value: Any) -> str:
-    """`value` on one line; what TOML has no word for as Python writes it."""
+    """Format a value on one line as TOML; as its Python repr if TOML cannot represent it."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key} = {inline(each)}" for key, each in value.items()) + "}"
     if isinstance(value, (list, tuple)):
@@ -118,13 +118,13 @@ def inline(value: Any) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word nearest to `word`, or None when none is near."""
+    """Return the known word closest to `word`, or None if no known word is close."""
     near = difflib.get_close_matches(word.lower(), list(known), n=1)
     return near[0] if near else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """'; did you mean X?' for the known word nearest to `word`, or '' when none is near."""
+    """Return '; did you mean X?' for the known word closest to `word`, or '' if no known word is close."""
     near = nearest(word, known)
     return f"; did you mean {near}?" if near else ""
 
@@ -143,12 +143,12 @@ _WORDS = {  # pydantic's and ours; the last two are the beginnings of many messa
 
 
 def problems_of(section: str, error: ValidationError) -> list[Problem]:
-    """What pydantic says is wrong with a section, in the words that all problems have.
+    """Convert pydantic's error for a section to problems, with the wording of all other problems.
 
     Args:
-        section: Whose values were checked, such as "algorithm"; what the keys begin with.
-        error: What making the section's settings raised. Settings may raise ConfigError themselves where one value
-            does not fit another; its problems' keys are those of the settings alone.
+        section: The section whose values were validated, such as "algorithm"; the keys start with it.
+        error: The error that making the section's settings raised. Settings may raise ConfigError themselves where one
+            value does not fit another; the keys of its problems do not include the section.
     """
     found: list[Problem] = []
     for detail in error.errors():
@@ -167,7 +167,7 @@ def problems_of(section: str, error: ValidationError) -> list[Problem]:
 
 
 def _expected(message: str) -> str:
-    """Pydantic's message in our words."""
+    """Rephrase pydantic's message with the wording of all other problems."""
     message = message.removeprefix("Value error, ")
     for theirs, ours in _WORDS.items():
         if message.startswith(theirs):

@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """What random numbers are drawn for.
+    """Purpose for which random numbers are drawn.
 
     A value must keep its meaning, since changing one would change every run. Users' own algorithms may pass any integer
     of at least 1000 instead.
@@ -33,10 +33,10 @@ class Purpose(IntEnum):
 
 
 def raw(count: int, seed: int, generation: int, purpose: int) -> np.ndarray:
-    """Draws independent uniform 64-bit numbers.
+    """Draw independent uniform 64-bit numbers.
 
     Args:
-        count: How many.
+        count: Number of draws.
         seed: The run's seed.
         generation: Number of the generation.
         purpose: A Purpose, or an integer of at least 1000.
@@ -48,15 +48,15 @@ def raw(count: int, seed: int, generation: int, purpose: int) -> np.ndarray:
 
 
 def draw_seeds(count: int, seed: int, generation: int, purpose: int) -> list[int]:
-    """Draws `count` seeds, uniform in [0, 2**63); the other arguments are those of raw()."""
+    """Draw `count` seeds, uniform in [0, 2**63); the other arguments are those of raw()."""
     return (raw(count, seed, generation, purpose) >> np.uint64(1)).tolist()
 
 
 def draw_indices(count: int, bound: int, seed: int, generation: int, purpose: int) -> list[int]:
-    """Draws `count` indices, uniform in [0, bound), by multiplying the upper 32 bits of each number by the bound.
+    """Draw `count` indices, uniform in [0, bound), by multiplying the upper 32 bits of each number by the bound.
 
     Args:
-        count: How many.
+        count: Number of draws.
         bound: The number of possible values, at most 2**32.
         seed: The run's seed.
         generation: Number of the generation.
@@ -70,10 +70,10 @@ def draw_indices(count: int, bound: int, seed: int, generation: int, purpose: in
 
 
 def draw_uniforms(count: int, seed: int, generation: int, purpose: int) -> np.ndarray:
-    """Draws float64 [count], uniform in [0, 1), from the upper 53 bits; the other arguments are those of raw()."""
+    """Draw float64 [count], uniform in [0, 1), from the upper 53 bits; the other arguments are those of raw()."""
     return (raw(count, seed, generation, purpose) >> np.uint64(11)) * 2.0**-53
 
 
 def held_out_seeds(count: int) -> list[int]:
-    """Returns `count` episode seeds for comparing networks, the same for every run; no training run uses them."""
+    """Return `count` episode seeds for comparing networks, the same for every run; no training run uses them."""
     return draw_seeds(count, 0, 0, Purpose.HELD_OUT_EPISODES)

@@ -74,7 +74,7 @@ def listed(value: object) -> object:
 
 
 class OneOf:
-    """Accepts only known words; documentation lists them.
+    """Validator that accepts only known words; documentation lists them.
 
     Attributes:
         known: The words.
@@ -84,7 +84,11 @@ class OneOf:
         self.known = tuple(known)
 
     def __call__(self, value: str) -> str:
-        """Return the value. ValueError: it is not one of the words."""
+        """Return the value.
+
+        Raises:
+            ValueError: The value is not one of the words.
+        """
         if value not in self.known:
             raise ValueError(f"expected one of {', '.join(self.known)}{did_you_mean(value, self.known)}")
         return value

@@ -40,7 +40,7 @@ class Tree:
     centers: tuple[Center, ...] = ()
 
     def without_weights(self) -> Tree:
-        """Return the same tree with centers that only know their names."""
+        """Return the same tree with centers that have names but no weights."""
         return replace(self, centers=tuple(Center.named(center.name) for center in self.centers))
 
 
@@ -93,7 +93,7 @@ class TreeReader:
     """Decoder of a tree, which makes each genome once."""
 
     def __init__(self, tree: Tree):
-        """Decode nothing yet.
+        """Create a decoder that has not decoded any genome.
 
         Args:
             tree: The tree.
@@ -140,7 +140,7 @@ def decode_kind(code: int, centers: Sequence[Center]) -> Kind:
     """Return the kind that encode_kind() encoded.
 
     Raises:
-        ValueError: The number is not one of a kind.
+        ValueError: The number does not encode a kind.
     """
     if code >= 0:
         return LowRank(code) if code else GAUSSIAN

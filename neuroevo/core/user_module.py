@@ -1,8 +1,8 @@
-"""Imports modules of the user's own, which runs their code.
+"""Import of user modules, which runs their code.
 
-They are looked for where this process finds modules, then in the current folder, then among the sources that a run has
-kept of them. These are compiled as they were read: a folder of a run is no place where Python looks for modules, since
-whatever else lies in it could take another module's place.
+A module is searched for where this process finds modules, then in the current folder, then among the sources that a run
+has kept. Kept sources are compiled from the text that was read: the folder of a run is not searched by Python, since
+any other file in it could shadow another module.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NOT_THEIRS = (
 
 
 def names(text: str) -> tuple[str, str] | None:
-    """The module and the name in it of "module:name"; None if the text is something else."""
+    """Split "module:name" into the module and the name in it; return None if the text has another form."""
     module, _, name = text.partition(":")
     return (module, name) if all(part.isidentifier() for part in (*module.split("."), name)) else None
 
@@ -46,8 +46,8 @@ class KeptModule:
 
     Attributes:
         path: Its file.
-        source: What that held when it was read.
-        first: Whether it goes before a module of the same name elsewhere.
+        source: Contents of the file when it was read.
+        first: Whether it takes precedence over a module of the same name elsewhere.
     """
 
     path: str
@@ -60,16 +60,18 @@ _folder: str | None = None  # of the process that this one plays for
 
 
 def current_folder() -> str:
-    """Return the folder in which modules of the user's own are looked for, after Python's path."""
+    """Return the folder in which user modules are searched for, after Python's path."""
     return _folder or os.getcwd()
 
 
 def keep(modules: Mapping[str, KeptModule], folder: str | None = None) -> None:
-    """Has these modules imported as a run has kept them, where they are nowhere else, and no other run's.
+    """Register the modules that a run has kept, replacing those of any other run.
+
+    A module is imported from its kept source if it is found nowhere else or takes precedence.
 
     Args:
-        modules: By their names.
-        folder: What current_folder() returns from then on; None: this process's own.
+        modules: The modules by name.
+        folder: The folder that current_folder() returns from then on; None: this process's own.
     """
     global _folder
     _folder = folder
@@ -81,13 +83,13 @@ def keep(modules: Mapping[str, KeptModule], folder: str | None = None) -> None:
 
 
 def kept_modules() -> dict[str, KeptModule]:
-    """What keep() got last, for processes on other machines."""
+    """Return the modules that keep() registered last, for processes on other machines."""
     return dict(_kept)
 
 
 @contextmanager
 def only(modules: Collection[str]) -> Iterator[None]:
-    """Refuses to import other modules than these during the block, by imported().
+    """Make imported() reject all modules but these during the block.
 
     Args:
         modules: Their names.
@@ -100,10 +102,10 @@ def only(modules: Collection[str]) -> Iterator[None]:
 
 
 def located(name: str) -> Path | None:
-    """The file that imported() would run, without running anything; None: there is none, or it cannot be known.
+    """Return the file that imported() would run, without running anything; None if there is none or it is unknown.
 
     Args:
-        name: Of the module. What a run has kept does not count.
+        name: Name of the module. Sources that a run has kept are not considered.
     """
     loaded = sys.modules.get(name)
     if loaded is not None:
@@ -125,7 +127,7 @@ def located(name: str) -> Path | None:
 
 
 class _KeptLoader(InspectLoader):
-    """Runs the source that was read, and neither reads nor writes a file of compiled code."""
+    """Loader that runs the source that was read, and neither reads nor writes a file of compiled code."""
 
     def __init__(self, kept: KeptModule):
         self._kept = kept
@@ -141,10 +143,10 @@ class _KeptLoader(InspectLoader):
 
 
 class _KeptFinder(MetaPathFinder):
-    """Finds modules that a run has kept, and empty packages for those that have dots in their names.
+    """Finder of modules that a run has kept, and of empty packages for those that have dots in their names.
 
     Attributes:
-        first: Whether it finds those that go before others.
+        first: Whether it finds those that take precedence over others.
     """
 
     def __init__(self, first: bool):
@@ -168,13 +170,13 @@ _FINDERS = (_KeptFinder(True), _KeptFinder(False))
 
 
 def users_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """The part of a traceback that is in the user's own code, where an error was raised there or by what it called.
+    """Return the part of a traceback in the user's code, if an error was raised there or in a function it called.
 
     Args:
-        error: That went through this package, or has such a cause.
+        error: An error that passed through this package, or has such a cause.
 
     Returns:
-        Frames, the outermost first, of the error or else of its cause; none where this package has raised it.
+        Frames, the outermost first, of the error or else of its cause; empty if this package raised the error.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -192,13 +194,13 @@ def _is_installed(file: str) -> bool:
 
 
 def imported(name: str) -> ModuleType:
-    """Imports a module.
+    """Import a module.
 
     Args:
-        name: Such as "experiments.examples.cma_es".
+        name: Name of the module, such as "experiments.examples.cma_es".
 
     Raises:
-        UserError: There is none, only() does not let it be imported, or importing it raises an exception, which is the
+        UserError: There is no such module, only() does not allow it, or importing it raises an exception, which is the
             error's cause.
     """
     allowed = _may.get()
@@ -219,11 +221,11 @@ def imported(name: str) -> ModuleType:
 
 
 def raised(doing: str, error: BaseException) -> str:
-    """Describes on one line the exception that the user's code raised, with its place there.
+    """Describe on one line an exception that the user's code raised, with its location there.
 
     Args:
-        doing: What was done, such as "importing mine".
-        error: What it raised.
+        doing: The action that failed, such as "importing mine".
+        error: The exception.
     """
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen ")]
     # After this package's own and importlib's; a SyntaxError has none, and its message names the place.

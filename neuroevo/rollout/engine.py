@@ -1,8 +1,8 @@
-"""What a pipeline is built on: environments, rows of weights, and lanes that play episodes from a queue.
+"""Engines: environments, rows of weights, and lanes that play episodes from a queue.
 
-There are two. With "native" the lanes are threads of the native core; with "tensorflow" they are TensorFlow graphs, by
-custom ops over the same core. Every episode's outcome is the same, bit for bit. The protocols here are what both have
-in common; neuroevo/native/{env_pool,population,rollout}.py say more about each method.
+There are two engines. With "native" the lanes are threads of the native core; with "tensorflow" they are TensorFlow
+graphs, by custom ops over the same core. Every episode's outcome is bit-identical with both. The protocols here contain
+what both have in common; neuroevo/native/{env_pool,population,rollout}.py document each method in detail.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ints = Sequence[int] | np.ndarray
 
 
 class EnginePool(Protocol):
-    """Environments, one for each slot; as native.env_pool.EnvPool."""
+    """Environments, one for each slot; see native.env_pool.EnvPool."""
 
     observation_dtype: np.dtype
     observation_shape: tuple[int, ...]
@@ -39,31 +39,31 @@ class EnginePool(Protocol):
     retries: bool
 
     def record_behaviors(self, every: int, samples: int) -> None:
-        """Records the behavior of every episode; before the first reset."""
+        """Record the behavior of every episode; call this before the first reset."""
 
     def actions(self, outputs: np.ndarray) -> np.ndarray:
-        """What environments take, from networks' outputs float32 [K, W]."""
+        """Convert networks' outputs, float32 [K, W], to the environments' actions."""
 
     def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
-        """Makes a normalizer known; mean, std float64 [n]."""
+        """Register a normalizer; mean, std float64 [n]."""
 
     def drop_normalizers(self, numbers: Ints) -> None:
-        """Forgets normalizers."""
+        """Remove normalizers."""
 
 
 class EnginePopulation(Protocol):
-    """Rows of weights; as native.population.Population."""
+    """Rows of weights; see native.population.Population."""
 
     dimensions: list[int]
 
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
-        """Puts initial weights into rows [K]."""
+        """Put initial weights into rows [K]."""
 
     def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
-        """Puts thetas [K, max D] into rows [K]."""
+        """Put thetas [K, max D] into rows [K]."""
 
     def read(self, rows: Ints) -> np.ndarray:
-        """The weights of rows [K], float32 [K, max D]."""
+        """Return the weights of rows [K], float32 [K, max D]."""
 
     def perturb(
         self, dst: Ints, src: Ints, seeds: Ints, scales: Sequence[float] | np.ndarray, spreads: Ints | None = None
@@ -71,32 +71,32 @@ class EnginePopulation(Protocol):
         """Add noise, in order: theta of dst = theta of src + scale * spread * noise(seed); all [K]."""
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Says what vbn layers take their statistics of, once; [B, ...]."""
+        """Set the reference batch, [B, ...], from which vbn layers take their statistics, once."""
 
     def prepare(self, rows: Ints) -> None:
-        """Makes the statistics of rows' vbn layers."""
+        """Compute the statistics of rows' vbn layers."""
 
 
 class EngineRollout(Protocol):
-    """Lanes at play; as native.rollout.Rollout."""
+    """Running lanes; see native.rollout.Rollout."""
 
     total_steps: int
 
     def submit(self, submission: Submission, priority: int = 0) -> None:
-        """Appends episodes."""
+        """Append episodes to the queue."""
 
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
-        """What has ended since the last call."""
+        """Return the results of the episodes that have ended since the last call."""
 
     def close(self) -> None:
-        """Ends the lanes within a step."""
+        """End the lanes within a step."""
 
 
 class Engine(Protocol):
-    """Makes the three. NativeError: what they are asked for is not possible."""
+    """Factory of environments, rows and lanes, all of which raise NativeError if a request is not possible."""
 
     def make_env_pool(self, env: EnvSpec, slots: int) -> EnginePool:
-        """Makes environments."""
+        """Make environments."""
 
     def make_population(
         self,
@@ -107,17 +107,17 @@ class Engine(Protocol):
         float_rows: int | None = None,
         kind: Kind = GAUSSIAN,
     ) -> EnginePopulation:
-        """Makes rows."""
+        """Make rows."""
 
     def start(self, pool: Any, population: Any, lanes: int, slots: int, first_row: int) -> EngineRollout:
-        """Starts lanes over a pool and a population that this engine has made."""
+        """Start lanes over a pool and a population that this engine has made."""
 
 
 class NativeEngine:
-    """Lanes are threads of the native core. TensorFlow is not imported."""
+    """Engine whose lanes are threads of the native core. TensorFlow is not imported."""
 
     def make_env_pool(self, env: EnvSpec, slots: int) -> EnvPool:
-        """Makes environments."""
+        """Make environments."""
         return EnvPool(env, slots)
 
     def make_population(
@@ -129,16 +129,16 @@ class NativeEngine:
         float_rows: int | None = None,
         kind: Kind = GAUSSIAN,
     ) -> Population:
-        """Makes rows."""
+        """Make rows."""
         return Population(networks, rows, backend, dtype, float_rows, kind)
 
     def start(self, pool: EnvPool, population: Population, lanes: int, slots: int, first_row: int) -> Rollout:
-        """Starts lanes."""
+        """Start lanes."""
         return Rollout(pool, population, lanes=lanes, slots=slots, first_row=first_row)
 
 
 def chosen_engine(name: str, device: str) -> str:
-    """What a choice of users means: the native core on the CPU, TensorFlow for networks on a GPU.
+    """Resolve the name of an engine: "auto" is the native core on the CPU, TensorFlow for networks on a GPU.
 
     Args:
         name: "auto", "native" or "tensorflow".
@@ -158,12 +158,12 @@ def chosen_engine(name: str, device: str) -> str:
 
 
 def make_engine(name: str, device: str, lanes: int) -> Engine:
-    """Makes the engine of a name. That of TensorFlow imports it, which takes seconds.
+    """Make the engine with a name. The TensorFlow engine imports TensorFlow, which takes seconds.
 
     Args:
         name: As chosen_engine() takes it.
         device: Where networks are evaluated, "cpu" or "gpu".
-        lanes: How many lanes it will run.
+        lanes: Number of lanes that it will run.
 
     Raises:
         UserError: There is no such engine.

@@ -42,7 +42,7 @@ _PIECE = 200  # mutations in one call, which nothing interrupts: about half a se
 
 
 class LocalEvaluator(Closing):
-    """Plays episodes on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
+    """Evaluator on this machine's cores, with networks on them or on its GPU; satisfies the Evaluator protocol.
 
     Args:
         env: Name of an environment, with env_options, or an environment that was found already.
@@ -66,14 +66,14 @@ class LocalEvaluator(Closing):
 
     Attributes:
         device: Where networks are evaluated, "cpu" or "gpu".
-        behavior_size: How many numbers are recorded of an episode.
+        behavior_size: Number of values recorded per episode.
         behavior_dtype: Their NumPy dtype.
         dimensions: D of each network.
-        parent_rows: How many genomes are cached.
+        parent_rows: Number of cached genomes.
         network_texts: The networks as the layer lists that the native core reads.
 
     Raises:
-        UserError: A setting makes no sense, the environment has no behavior, or the like.
+        UserError: A setting is invalid, the environment has no behavior, or the like.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class LocalEvaluator(Closing):
         atexit.register(self.close)
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
-        """Plays all episodes and returns their outcomes in order: submit() and wait()."""
+        """Play all episodes and return their outcomes in order: submit() and wait()."""
         return self.wait(self.submit(episodes), on_progress)
 
     def submit(
@@ -156,7 +156,7 @@ class LocalEvaluator(Closing):
         on_results: OnResults | None = None,
         parents: Iterable[Genome] | None = None,
     ) -> Batch:
-        """Takes the episodes and returns at once. Those of a lower priority number are played first.
+        """Queue episodes and return at once. Those of a lower priority number are played first.
 
         Args:
             episodes: What to play.
@@ -169,7 +169,7 @@ class LocalEvaluator(Closing):
             The batch, which wait() takes.
 
         Raises:
-            EnvironmentFailure: An environment failed. This, what the engine raised, and KeyboardInterrupt leave the
+            EnvironmentFailure: An environment failed. This, other errors of the engine, and KeyboardInterrupt leave the
                 evaluator closed.
         """
         with self._closed_on_failure():
@@ -179,9 +179,9 @@ class LocalEvaluator(Closing):
             return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
-        """The outcomes of a batch, in the order of its episodes: when all are over, or what there is after `seconds`.
+        """Return the outcomes of a batch in the order of its episodes, once all are over or `seconds` have passed.
 
-        Raises as submit() does.
+        After a time-out, the outcomes are those known so far. Raises the same exceptions as submit().
         """
         end = time.perf_counter() + seconds
         with self._closed_on_failure():
@@ -192,10 +192,10 @@ class LocalEvaluator(Closing):
         return batch.outcomes
 
     def results(self, count: int, seconds: float = _WAIT_SECONDS) -> list[tuple[Batch, EpisodeResults]]:
-        """Waits until `count` episodes are over or the time is, and books them in their batches, as wait() does.
+        """Wait until `count` episodes are over or the time is up, and record them in their batches, as wait() does.
 
         Returns:
-            What has come of each batch that has something new; ids are indices in the batch.
+            The new results of each batch that has any; ids are indices in the batch.
         """
         pool, _, rollout = self._open()
         results, new = rollout.results(count, seconds), []
@@ -212,19 +212,23 @@ class LocalEvaluator(Closing):
         return new
 
     def work(self) -> Work:
-        """What has been done so far."""
+        """Return the work done so far."""
         seconds = time.perf_counter() - self._began
         return Work(self._steps, library.busy_seconds() - self._busy_before, self.threads * seconds)
 
     def close(self) -> None:
-        """Stops the lanes and frees the environments and the population. May be called more than once."""
+        """Stop the lanes and free the environments and the population. May be called more than once."""
         atexit.unregister(self.close)
         parts, self._parts = self._parts, None
         if parts is not None:
             parts[2].close()
 
     def _open(self) -> tuple[EnginePool, EnginePopulation, EngineRollout]:
-        """Return environments, population and lanes. RuntimeError: close() was called."""
+        """Return environments, population and lanes.
+
+        Raises:
+            RuntimeError: close() was called.
+        """
         if self._parts is None:
             raise RuntimeError("the evaluator is closed: it plays nothing after close() or a failure")
         return self._parts
@@ -311,7 +315,7 @@ class LocalEvaluator(Closing):
         return row
 
     def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
-        """Makes a batch's normalizers known to the environments; their numbers there, which no other batch has."""
+        """Register a batch's normalizers with the environments; return their numbers, which no other batch has."""
         numbers: dict[Normalizer | None, int] = {}
         for normalizer in dict.fromkeys(normalizers):
             numbers[normalizer] = -1
@@ -322,7 +326,7 @@ class LocalEvaluator(Closing):
 
 
 def _parents_of(genomes: Iterable[Genome]) -> list[Genome]:
-    """The genomes that several of these are children of."""
+    """Return the genomes that have several children among these."""
     children = Counter(genome.parent for genome in genomes if genome.parent is not None)
     return [parent for parent, count in children.items() if count > 1]
 

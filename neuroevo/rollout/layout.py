@@ -34,7 +34,7 @@ def default_layout(threads: int, device: str, light: bool = False, members: bool
         members: Whether slots mostly play mutations of one center whose weights are not materialized.
 
     Returns:
-        Lanes, and slots of each.
+        Number of lanes, and number of slots per lane.
     """
     if device == "cpu":
         return threads, _LIGHT_SLOTS if light else _MEMBER_SLOTS if members else 1
@@ -47,7 +47,7 @@ def default_parent_rows(dimension: int, dtype: str, megabytes: int) -> int:
 
     Args:
         dimension: D of the largest network.
-        dtype: What networks are evaluated in; a parent's float32 weights stay beside its integers.
+        dtype: Dtype in which networks are evaluated; a parent's float32 weights stay beside its integers.
         megabytes: Memory for these rows, of which at most a quarter of the free memory is taken.
 
     Returns:

@@ -29,7 +29,7 @@ def check_networks(networks: Sequence[Network], env: Environment, kind: Kind) ->
         kind: Of the mutations.
 
     Returns:
-        What the networks are evaluated in, "float32" or "int8".
+        The dtype in which the networks are evaluated, "float32" or "int8".
 
     Raises:
         UserError: A network cannot play the environment, or they are evaluated in different dtypes.
@@ -53,8 +53,8 @@ def make_pool(
 
     Args:
         engine: Makes them.
-        env: What they are made of.
-        slots: How many.
+        env: Specification of the environments.
+        slots: Number of environments.
         networks: The networks.
         behavior: What to record of each episode; None: nothing.
 
@@ -104,10 +104,10 @@ def done(what: str, do: Callable[[], _Made], done: str = "made") -> _Made:
     Args:
         what: What it makes, for the error.
         do: The function.
-        done: What cannot be done, likewise.
+        done: Participle of what cannot be done, likewise.
 
     Raises:
-        UserError: An argument is not valid; the message has the core's reason.
+        UserError: An argument is invalid; the message contains the core's reason.
     """
     try:
         return do()

@@ -4,10 +4,10 @@ As in the evolution-strategies-starter of 2017 and the deep-neuroevolution code 
 action is drawn uniformly, an observation is kept after every step, and where an episode ends another one begins. Unlike
 there, where each start of a program drew a batch of its own, a batch follows from a seed: the actions and the episodes'
 seeds (no-op starts) are those of randomness.REFERENCE. An episode's first observation is not in it, as in 2017; in 2018
-it could be, since the order of the step and the look at the screen was not fixed.
+it could be, since the order of the step and of reading the screen was not fixed.
 
-A network's outputs mean nothing without the batch that its statistics are of. So a run keeps it in its folder, as
-reference.npy, and does not play it again; info.json has its SHA-256 sum.
+A network cannot be evaluated without the batch that its statistics come from. A run therefore keeps it in its folder,
+as reference.npy, and does not play it again; info.json contains its SHA-256 sum.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ _ACTIONS, _EPISODES = range(2)  # what is drawn for, in place of a generation
 
 
 def draw_reference_batch(env: EnvSpec, seed: int, count: int = COUNT) -> np.ndarray:
-    """`count` observations of random play as networks see them: uint8, or float32 and not normalized, [count, ...].
+    """Draw observations of random play as networks see them, [count, ...]: uint8, or float32 and not normalized.
 
     Action t is the t-th index drawn from (seed, 0, REFERENCE), or, where an action is a vector, its numbers are the
     t-th of uniform ones between the bounds; the seed of episode e is the e-th drawn from (seed, 1, REFERENCE). Episodes
-    last until the environment's own limit. UserError: actions have no bounds, or the environment cannot be made.
+    last until the environment's own limit.
+
+    Raises:
+        UserError: Actions have no bounds, or the environment cannot be made.
     """
     pool = make_pool(env)
     observe = pool.observe if pool.observation_dtype == np.uint8 else pool.observe_normalized
@@ -44,10 +47,10 @@ def draw_reference_batch(env: EnvSpec, seed: int, count: int = COUNT) -> np.ndar
 
 
 def make_pool(env: EnvSpec) -> EnvPool:
-    """Makes a pool of one environment.
+    """Make a pool of one environment.
 
     Raises:
-        UserError: The native core refuses an option.
+        UserError: The native core rejects an option.
     """
     try:
         return EnvPool(env, 1)
@@ -56,7 +59,7 @@ def make_pool(env: EnvSpec) -> EnvPool:
 
 
 def _random_actions(pool: EnvPool, env: EnvSpec, seed: int, count: int) -> np.ndarray:
-    """What pool.step() takes, one after another: int32 [count], or float32 [count, A]."""
+    """Draw the actions of successive calls of pool.step(): int32 [count], or float32 [count, A]."""
     if pool.action_dtype == np.int32:
         return np.array(draw_indices(count, pool.num_actions, seed, _ACTIONS, Purpose.REFERENCE), np.int32)
     low, high = pool.action_low, pool.action_high

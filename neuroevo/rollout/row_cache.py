@@ -2,7 +2,7 @@
 
 A missing genome is made from its nearest cached ancestor: one mutation per generation, never the whole line. Several
 missing genomes that share uncached ancestors share the work: where their lines part, the ancestor is made once. When
-the rows are used up, the genome makes room that saves the least work, aged by GreedyDual (Young 1994).
+the rows are used up, the genome that saves the least work is evicted, aged by GreedyDual (Young 1994).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from neuroevo.core.genome import Genome, Kind, Mutation
 
 @dataclass(frozen=True)
 class Fill:
-    """How to make a genome's weights.
+    """Instructions for making a genome's weights.
 
     Attributes:
         genome: The genome.

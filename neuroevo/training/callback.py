@@ -1,4 +1,4 @@
-"""What hears of a run while it goes on: progress displays, trackers, and functions of the user's own."""
+"""Callbacks that receive the events of a run: progress displays, trackers, and user functions."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from neuroevo.training.record import Record
 
 
 class Callback:
-    """Hears how a run goes; a subclass overrides what it wants to hear.
+    """Base class for receiving the events of a run; a subclass overrides the methods that it needs.
 
-    An exception in any of these ends the run, which can be resumed.
+    An exception in any of these methods ends the run, which can be resumed.
     """
 
     def begin(self, config: Config, folder: Path, generation: int) -> None:
-        """Called before the first generation is played.
+        """Handle the start of a run, before the first generation is played.
 
         Args:
             config: The run's configuration.
             folder: The run's folder.
-            generation: The generation that the run begins or goes on with.
+            generation: The generation with which the run starts or continues.
         """
 
     def phase(self, generation: int, name: str, episodes: int) -> None:
-        """Called when a phase begins.
+        """Handle the start of a phase.
 
         Args:
             generation: The generation's number.
@@ -39,26 +39,26 @@ class Callback:
         """
 
     def progress(self, finished: int, steps: int) -> None:
-        """Called a few times a second while a phase goes on.
+        """Handle the progress of a phase, a few times per second.
 
         Args:
             finished: Number of the phase's episodes that are over.
-            steps: Of those that ended since the phase began, whose rate this is for: an episode that a resumed run
-                knows, or that was tested beside the generations before, is not among them.
+            steps: Steps of those that ended since the phase began, for computing a rate: an episode whose outcome a
+                resumed run already has, or that was tested during earlier generations, is not among them.
         """
 
     def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
-        """Called when a generation's population and validation are over, before anything of it is written.
+        """Handle the end of a generation's population and validation, before anything of it is written.
 
         Args:
             generation: The generation's number.
             played: The population, with behaviors if they are recorded.
             steps: Steps of all episodes of each genome, int64 [N].
-            novelties: Of each genome, float64 [N], NaN where its behavior is unknown; None if it is not measured.
+            novelties: Novelty of each genome, float64 [N], NaN where its behavior is unknown; None if not measured.
         """
 
     def generation(self, record: Record) -> None:
-        """Called when a generation's record is complete and has been written.
+        """Handle a generation's record, which is complete and has been written.
 
         Test episodes fill idle slots, so a record may come after later generations have been played.
 
@@ -67,10 +67,10 @@ class Callback:
         """
 
     def end(self, error: BaseException | None) -> None:
-        """Called once after begin(), when the run is over and its files are written.
+        """Handle the end of a run, once after begin(), when its files are written.
 
         Args:
-            error: What ended it, such as KeyboardInterrupt; None where its budget is spent.
+            error: The exception that ended it, such as KeyboardInterrupt; None where its budget is spent.
         """
 
 
@@ -82,10 +82,10 @@ class Callbacks(Callback):
     """Several callbacks as one, called in their order."""
 
     def __init__(self, given: Iterable[AnyCallback]):
-        """Calls none yet.
+        """Combine callbacks, without calling any.
 
         Args:
-            given: The callbacks; a function hears of generations alone.
+            given: The callbacks; a function receives only the records of generations.
 
         Raises:
             TypeError: One is neither a Callback nor a function.
@@ -121,7 +121,7 @@ class Callbacks(Callback):
 
     @override
     def end(self, error: BaseException | None) -> None:
-        """Tells all that have begun, also where one of them raises an exception; the first of these is raised then."""
+        """Notify all callbacks that have begun, even if one raises an exception; then raise the first exception."""
         raised: list[BaseException] = []
         for each in self._begun:
             try:
@@ -133,7 +133,7 @@ class Callbacks(Callback):
 
 
 class _OfGenerations(Callback):
-    """A function of each generation's record."""
+    """Callback that calls a function with each generation's record."""
 
     def __init__(self, function: Callable[[Record], object]):
         if not callable(function):

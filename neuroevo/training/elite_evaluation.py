@@ -1,6 +1,6 @@
 """Elite evaluation: the test episodes of each generation's elite, played beside the generations that follow.
 
-The train loop submits a finished generation's test episodes and goes on with the next generation. The evaluator plays
+The train loop submits a finished generation's test episodes and continues with the next generation. The evaluator plays
 them after that generation's population and validation and before the population of the one after, so that they fill
 slots that would be idle and at most the last of them take longer. Their results do not depend on when they are played.
 A generation's record is complete when its own evaluation and those of all generations before it are over.
@@ -65,7 +65,11 @@ class PendingEvaluation(Checked):
     failures: Mapping[str, str] = field(default_factory=dict)
 
     def check_state(self) -> None:
-        """Refuses what no evaluation leaves. ValueError: the shapes differ, or a failure is of no episode."""
+        """Check shapes and ranges.
+
+        Raises:
+            ValueError: The shapes differ, a step count is below 0, or a failure belongs to no episode.
+        """
         check_array("returns", self.returns, self.returns.shape[:1], np.float64)  # [0] without test episodes
         check_array("steps", self.steps, self.returns.shape, np.int64)
         if (self.steps < 0).any():
@@ -87,7 +91,7 @@ class EliteEvaluations:
 
         Args:
             evaluator: Plays the test episodes.
-            training: Says how many test episodes an elite plays, and the run's seed.
+            training: Number of test episodes of an elite, and the run's seed.
             pending: Evaluations to continue, oldest first; only their episodes that are not over are played.
         """
         self._evaluator, self._training = evaluator, training

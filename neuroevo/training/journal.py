@@ -1,4 +1,4 @@
-"""Play no episode twice: an evaluator that keeps outcomes as they come, and knows them where a run is resumed.
+"""Evaluator that stores outcomes in a journal, so that a resumed run plays no episode twice.
 
 The outcome of an episode depends on the episode alone, so outcomes are kept by the episode's digest.
 """
@@ -20,7 +20,7 @@ log = logging.getLogger("neuroevo")
 
 
 class Journal(Protocol):
-    """Storage of outcomes of episodes until a checkpoint has what follows from them."""
+    """Storage of outcomes of episodes until a checkpoint contains what follows from them."""
 
     def known(self, digests: Sequence[bytes]) -> Sequence[EpisodeResults]:
         """Take the outcomes that an earlier session has stored.
@@ -29,7 +29,7 @@ class Journal(Protocol):
             digests: Of episodes, [N].
 
         Returns:
-            What is known; ids are indices in the digests, each at most once.
+            The stored outcomes; ids are indices in the digests, each at most once.
         """
 
     def add(self, digests: Sequence[bytes], results: EpisodeResults) -> None:
@@ -42,7 +42,7 @@ class Journal(Protocol):
 
 
 class JournaledEvaluator:
-    """An evaluator that stores outcomes in a journal, and plays only what the journal does not know.
+    """Evaluator that stores outcomes in a journal, and plays only episodes that the journal does not contain.
 
     Args:
         evaluator: Plays the episodes; the caller closes it.
@@ -61,7 +61,7 @@ class JournaledEvaluator:
         return self._evaluator.weights
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
-        """Submit the episodes that the journal does not know; see the protocol Evaluator."""
+        """Submit the episodes that the journal does not contain; see the protocol Evaluator."""
         digests = [episode.digest for episode in episodes]
 
         def store(results: EpisodeResults) -> None:
@@ -86,7 +86,7 @@ class JournaledEvaluator:
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
-        """Wait for a batch; the steps that on_progress receives leave out the episodes that the journal knew."""
+        """Wait for a batch; the steps that on_progress receives exclude the episodes found in the journal."""
         missing = self._missing.get(batch, batch)
         known = len(batch.steps) - len(missing.steps)
 
@@ -104,7 +104,7 @@ class JournaledEvaluator:
         return self.wait(self.submit(episodes), on_progress)
 
     def work(self) -> Work:
-        """Return what the evaluator has done; known episodes are not part of it."""
+        """Return the work of the evaluator, which excludes episodes found in the journal."""
         return self._evaluator.work()
 
     def close(self) -> None:

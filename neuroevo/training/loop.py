@@ -1,4 +1,4 @@
-"""The generation loop: ask, play the population, validate the best, tell; elite evaluation goes on beside it."""
+"""The generation loop: ask, play the population, validate the best, tell; elite evaluation runs in parallel."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def train(
         algorithm: Makes the genomes.
         evaluator: Plays the episodes. The caller closes it.
         training: Episodes, budgets and the seed.
-        state: Where to go on from; None for the start.
+        state: State to continue from; None for the start.
         callback: Receives each phase, its progress, and each population that has played.
 
     Yields:
@@ -84,12 +84,12 @@ def train(
 
 
 def _may_have_reached(state: TrainState, training: Training) -> bool:
-    """Whether the last generation's elite is still to be tested, and its validation reached the target."""
+    """Return whether the last generation's elite is still to be tested, and its validation reached the target."""
     return bool(state.pending) and _validated(state.pending[-1].record, training)
 
 
 def _validated(record: GenerationRecord, training: Training) -> bool:
-    """Whether there is a target, and the elite's validation, if it played any, reached it."""
+    """Return whether there is a target, and the elite's validation, if it played any, reached it."""
     target, validated = training.target_return, record.validation_mean
     return target is not None and (validated is None or validated >= target)
 
@@ -106,7 +106,7 @@ def _after(
 
 
 class _Clock:
-    """The wall time of a run: of all its sessions, whatever it is spent on, what the caller does between yields too.
+    """Wall time of a run: of all its sessions, including the time that the caller spends between yields.
 
     Args:
         before: Seconds of earlier sessions.
@@ -116,7 +116,7 @@ class _Clock:
         self._begun = time.perf_counter() - before
 
     def seconds(self) -> float:
-        """Of this session and those before."""
+        """Return the seconds of this session and those before."""
         return time.perf_counter() - self._begun
 
 

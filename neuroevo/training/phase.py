@@ -64,11 +64,11 @@ def play_phase(
 
     Args:
         evaluator: Plays them.
-        genomes: Whose networks play, N genomes.
-        seeds: Of the episodes of each, [N, E].
+        genomes: N genomes, whose networks play.
+        seeds: Seeds of the episodes of each genome, [N, E].
         max_episode_steps: Cut-off of the episodes in steps; 0: the environment's own.
-        normalizer: What the networks see observations through; None: as they are.
-        priority: Of the episodes, as Evaluator.submit() takes it.
+        normalizer: Normalizer of the observations; None: they are not normalized.
+        priority: Priority of the episodes, as Evaluator.submit() takes it.
         on_progress: Called a few times a second with the number of finished episodes and the steps they took.
 
     Returns:
@@ -99,7 +99,7 @@ def played_by(genomes: Sequence[Genome], outcomes: Outcomes) -> Played:
 
     Args:
         genomes: N genomes.
-        outcomes: Of their episodes, equally many for each, genome by genome; possibly of none.
+        outcomes: Outcomes of their episodes, equally many for each, genome by genome; possibly of no episodes.
 
     Raises:
         SimulationError: All episodes failed.

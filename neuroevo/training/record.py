@@ -1,9 +1,9 @@
-"""What a generation leaves behind: numbers for each phase, the elite, and one flat row of plain values.
+"""Records of generations: numbers for each phase, the elite, and one flat row of plain values.
 
 A generation has three phases: its population plays, the best candidates play validation episodes, and the elite plays
 test episodes. The last phase is often played later, while other generations are. Hence two types: a `GenerationRecord`
 is known when the generation is finished, and becomes a `Record` once its elite has been evaluated. Metrics files,
-TensorBoard and progress displays get a `Record`.
+TensorBoard and progress displays receive a `Record`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,11 @@ class PhaseRecord(Checked):
     first_failure: str = ""
 
     def check_state(self) -> None:
-        """Refuses what no phase leaves. ValueError: a number is below 0."""
+        """Check ranges.
+
+        Raises:
+            ValueError: A number is below 0.
+        """
         check_counts(episodes=self.episodes, steps=self.steps, failures=self.failures)
         if self.seconds < 0:
             raise ValueError(f"seconds is {self.seconds}, expected at least 0")
@@ -72,7 +76,7 @@ class GenerationRecord(Checked):
 
     Attributes:
         generation: Its number, from 0.
-        max_episode_steps: Decisions after which an episode of its population and validation was cut off.
+        max_episode_steps: Decisions after which an episode of its population and validation was truncated.
         elite: The best genome after the generation.
         fitness: float64 [N], of the N genomes of the population.
         validation_mean: Mean return of the elite's validation episodes; None if it played none.
@@ -86,7 +90,7 @@ class GenerationRecord(Checked):
         idle_share: Share of the worker threads' time during the generation for which they had no work, in [0, 1].
         extra_metrics: The algorithm's own numbers, such as sigma, under names that are not in `COLUMNS`; and `retries`,
             how often episodes were played again, where that is done. It counts the test episodes that are over, too.
-        normalizer: What all networks of the generation see observations through; None: they see them as they are.
+        normalizer: Normalizer of all networks' observations in the generation; None: they are not normalized.
     """
 
     generation: int
@@ -105,7 +109,11 @@ class GenerationRecord(Checked):
     normalizer: Normalizer | None = None
 
     def check_state(self) -> None:
-        """Refuses what no generation leaves. ValueError: a count is below 0, or fitness is not float64 [N]."""
+        """Check shapes and ranges.
+
+        Raises:
+            ValueError: A count is below 0, or fitness is not float64 [N].
+        """
         check_counts(generation=self.generation, max_episode_steps=self.max_episode_steps)
         check_counts(steps_total=self.steps_total, frames_total=self.frames_total)
         check_array("fitness", self.fitness, [None], np.float64)
@@ -113,7 +121,7 @@ class GenerationRecord(Checked):
         checked_metrics("the record", {name: value for name, value in self.extra_metrics.items() if name != RETRIES})
 
     def evaluated(self, test: EvaluationRecord) -> Record:
-        """Completes the record with the evaluation of its elite.
+        """Complete the record with the evaluation of its elite.
 
         Args:
             test: What the elite achieved in its test episodes.
@@ -124,10 +132,10 @@ class GenerationRecord(Checked):
         return Record(**{each.name: getattr(self, each.name) for each in fields(GenerationRecord)}, test=test)
 
     def row_without_test(self) -> dict[str, Any]:
-        """Flattens the record before its elite has been evaluated.
+        """Flatten the record before its elite has been evaluated.
 
         Returns:
-            As Record.row() has it, without a test and without the population's fitness.
+            The row that Record.row() returns, without a test and without the population's fitness.
         """
         row = self.evaluated(NOT_EVALUATED).row()
         del row["fitness"]
@@ -156,18 +164,18 @@ class Record(GenerationRecord):
 
     @property
     def first_failure(self) -> str:
-        """Why the first episode failed that did, in the order of the phases; "" if none did."""
+        """Reason for the first failure, in the order of the phases; "" if no episode failed."""
         return next((phase.first_failure for phase in self.phases if phase.failures), "")
 
     @property
     def failure_summary(self) -> str:
-        """How many episodes failed and why the first one did, as a clause of a sentence; "" if none failed."""
+        """Number of failed episodes and reason for the first failure, as a clause of a sentence; "" if none failed."""
         if not self.failures:
             return ""
         return f"{self.failures:,} episode{'s' if self.failures > 1 else ''} failed, the first: {self.first_failure}"
 
     def row(self) -> dict[str, Any]:
-        """Flattens the record into plain values, for metrics files and TensorBoard.
+        """Flatten the record into plain values, for metrics files and TensorBoard.
 
         Returns:
             The generation's number, the algorithm's own metrics, then the values of `COLUMNS`. The elite and the
@@ -214,7 +222,7 @@ RETRIES = "retries"  # the one metric of some runs that is not their algorithm's
 
 
 def with_retries(metrics: Mapping[str, float | None], *more: int | None) -> dict[str, float | None]:
-    """Count episodes that were played again among a generation's metrics.
+    """Add the number of episodes that were played again to a generation's metrics.
 
     Args:
         metrics: GenerationRecord.extra_metrics.
@@ -238,7 +246,7 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
         The metrics as Python's numbers.
 
     Raises:
-        UserError: One is not a finite number, or has the name of a column of every run, or one that is no text.
+        UserError: One is not a finite number, or its name is a column of every run or not a valid string.
     """
     checked: dict[str, float | None] = {}
     for name, value in metrics.items():

@@ -1,4 +1,4 @@
-"""What a run's next generation depends on, and when a run is over."""
+"""The state that a run's next generation depends on, and the conditions under which a run is over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TrainState(Checked):
     Attributes:
         algorithm: The algorithm's state.
         generation: Number of finished generations.
-        max_episode_steps: Decisions after which the next generation's episodes are cut off.
+        max_episode_steps: Decisions after which the next generation's episodes are truncated.
         steps: Steps of population and validation episodes so far.
         seconds: Wall time of the run, from the first generation on, whatever it was spent on: of all its sessions
             together, each up to its last checkpoint, or the last outcome that its journal kept.
@@ -42,7 +42,7 @@ class TrainState(Checked):
     confirmed_mean: float | None = None
 
     def check_state(self) -> None:
-        """Refuses what no generation leaves.
+        """Check the numbers and the pending evaluations.
 
         Raises:
             ValueError: A number is below 0, not finite, or the pending evaluations are not of the last generations.
@@ -88,7 +88,7 @@ def start(
 
 
 def spent(state: TrainState, training: Training) -> str | None:
-    """Says which budget is used up, or that the target is reached.
+    """Describe which budget is used up, or that the target is reached.
 
     Args:
         state: After a generation.
@@ -112,13 +112,13 @@ def spent(state: TrainState, training: Training) -> str | None:
 
 
 def finished(state: TrainState, training: Training) -> str | None:
-    """Says why a run is over.
+    """Describe why a run is over.
 
     Args:
         state: After a generation.
         training: The budgets.
 
     Returns:
-        What `spent` returns, but None as long as an elite's evaluation is pending.
+        The result of `spent`, but None as long as an elite's evaluation is pending.
     """
     return None if state.pending else spent(state, training)

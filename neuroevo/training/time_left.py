@@ -1,4 +1,4 @@
-"""How much of a run's budgets is spent, and how long the rest takes at the rate of its last generations."""
+"""Spent share of a run's budgets, and the time left at the rate of its last generations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _GENERATIONS = 10  # of which the rate is taken: the time of a generation change
 
 
 def share_done(training: Training, row: Mapping[str, Any]) -> float:
-    """Says how much of a run is done.
+    """Return how much of a run is done.
 
     Args:
-        training: Its budgets. A target is none: nobody knows when it will be reached.
+        training: Its budgets. A target does not count, since it is unknown when it will be reached.
         row: The numbers of its last generation, as Record.row() has them.
 
     Returns:
@@ -30,10 +30,10 @@ def share_done(training: Training, row: Mapping[str, Any]) -> float:
 
 
 class TimeLeft:
-    """Estimates how long a run still takes until one of its budgets is spent."""
+    """Estimator of the time until one of a run's budgets is spent."""
 
     def __init__(self, training: Training):
-        """Knows nothing yet.
+        """Create an estimator without any generation.
 
         Args:
             training: The run's budgets.
@@ -42,7 +42,7 @@ class TimeLeft:
         self._last: deque[tuple[float, float]] = deque(maxlen=_GENERATIONS + 1)  # seconds and share
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Takes in a generation.
+        """Add a generation.
 
         Args:
             row: Its numbers, as Record.row() has them.
@@ -50,7 +50,7 @@ class TimeLeft:
         self._last.append((row["seconds_total"], share_done(self._training, row)))
 
     def seconds(self) -> float | None:
-        """Wall time that the run still takes after the last generation that was added; None: that is not known."""
+        """Return the wall time left after the last generation that was added, in seconds; None if it is unknown."""
         if not self._last:
             return None
         (before, share_before), (now, share) = (0.0, 0.0) if len(self._last) == 1 else self._last[0], self._last[-1]

@@ -16,10 +16,10 @@ from neuroevo.system.cores import usable_cores
 
 
 class TensorFlowEngine:
-    """As the protocol rollout.engine.Engine.
+    """Engine whose lanes are TensorFlow graphs; see the protocol rollout.engine.Engine.
 
     Args:
-        lanes: How many lanes it will run.
+        lanes: Number of lanes that it will run.
         population_device: TensorFlow's device of the population's ops, as OpPopulation has it.
     """
 
@@ -28,7 +28,7 @@ class TensorFlowEngine:
         _let_lanes_run_at_once(lanes)
 
     def make_env_pool(self, env: EnvSpec, slots: int) -> OpEnvPool:
-        """Makes environments."""
+        """Make environments."""
         return OpEnvPool(env, slots)
 
     def make_population(
@@ -40,16 +40,16 @@ class TensorFlowEngine:
         float_rows: int | None = None,
         kind: Kind = GAUSSIAN,
     ) -> OpPopulation:
-        """Makes rows."""
+        """Make rows."""
         return OpPopulation(networks, rows, backend, dtype, float_rows, self._population_device, kind)
 
     def start(self, pool: OpEnvPool, population: OpPopulation, lanes: int, slots: int, first_row: int) -> GraphRollout:
-        """Starts lanes."""
+        """Start lanes."""
         return GraphRollout(pool, population, lanes=lanes, slots=slots, first_row=first_row)
 
 
 def _let_lanes_run_at_once(lanes: int) -> None:
-    """Gives TensorFlow a thread for each lane, if it has fewer: some lanes would wait until others have no episodes."""
+    """Give TensorFlow a thread per lane if it has fewer: some lanes would wait until others have no episodes."""
     threading_config = tf.config.threading
     if lanes > (threading_config.get_inter_op_parallelism_threads() or usable_cores()):
         with suppress(RuntimeError):  # it is at work already, and keeps those that it has

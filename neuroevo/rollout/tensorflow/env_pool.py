@@ -13,14 +13,14 @@ from neuroevo.rollout.tensorflow.ops import int64, load_ops, raises_native_error
 
 
 class OpEnvPool:
-    """As native.env_pool.EnvPool, whose attributes and methods say more.
+    """Environments as TensorFlow ops; see native.env_pool.EnvPool for the attributes and methods.
 
     Args:
-        env: Recipe of the environment.
-        slots: S.
+        env: Specification of the environment.
+        slots: Number of slots, S.
 
     Attributes:
-        handle: For the ops.
+        handle: Resource handle for the ops.
     """
 
     @raises_native_errors
@@ -41,25 +41,25 @@ class OpEnvPool:
 
     @raises_native_errors
     def record_behaviors(self, every: int, samples: int) -> None:
-        """Records the behavior of every episode; before the first reset."""
+        """Record the behavior of every episode; call this before the first reset."""
         with tf.device("/cpu:0"):
             load_ops().env_record_behaviors(self.handle, int64(every), int64(samples))
         self.behavior_size = math.prod(self.behavior_shape) * (samples if every else 1)
 
     @raises_native_errors
     def actions(self, outputs: np.ndarray) -> np.ndarray:
-        """What environments take, from networks' outputs float32 [K, W]."""
+        """Convert networks' outputs, float32 [K, W], to the environments' actions."""
         with tf.device("/cpu:0"):
             return load_ops().env_actions(self.handle, outputs, T=self.action_dtype).numpy()
 
     @raises_native_errors
     def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
-        """Makes a normalizer known; mean, std float64 [n]."""
+        """Register a normalizer; mean, std float64 [n]."""
         with tf.device("/cpu:0"):
             load_ops().env_set_normalizer(self.handle, int64(number), mean, std)
 
     @raises_native_errors
     def drop_normalizers(self, numbers: Sequence[int] | np.ndarray) -> None:
-        """Forgets normalizers."""
+        """Remove normalizers."""
         with tf.device("/cpu:0"):
             load_ops().env_drop_normalizers(self.handle, int64(numbers))

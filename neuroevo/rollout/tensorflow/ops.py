@@ -1,4 +1,4 @@
-"""The TensorFlow ops, and the core's own words out of the errors that TensorFlow makes of them."""
+"""The TensorFlow ops, and the conversion of their TensorFlow errors to errors of the core."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ _AFTER = re.compile(r"(?:\s*\[\[\{\{[^\n]*\}\}\]\])*(?: \[Op:\w+\][^\n]*)?\Z")
 
 
 def core_words(error: tf.errors.OpError) -> str:
-    """The message without what TensorFlow puts around it.
+    """Return the core's message of an error, without the text that TensorFlow puts around it.
 
     Args:
-        error: Of one of the ops.
+        error: An error of one of the ops.
     """
     return _AFTER.sub("", _BEFORE.sub("", error.message), count=1)
 
 
 def kind_of(error: tf.errors.OpError) -> ErrorKind:
-    """What went wrong, which the core attaches to the message.
+    """Return the kind of an error, which the core attaches to the message.
 
     Args:
-        error: Of one of the ops.
+        error: An error of one of the ops.
 
     Returns:
-        INTERNAL for an error that TensorFlow itself has made.
+        The kind; INTERNAL for an error of TensorFlow itself.
     """
     return ErrorKind(int(error.experimental_payloads.get(_KIND, ErrorKind.INTERNAL)))
 
 
 def in_core_words(error: BaseException) -> BaseException:
-    """An error of the core in place of one of TensorFlow's.
+    """Convert an error of TensorFlow to an error of the core.
 
     Args:
-        error: Anything.
+        error: Any exception.
 
     Returns:
-        A NativeError, an EnvironmentFailure where that is what happened, whose cause is TensorFlow's error; of any
-        other error itself.
+        A NativeError, or an EnvironmentFailure if an environment failed, whose cause is TensorFlow's error; any other
+        exception unchanged.
     """
     if not isinstance(error, tf.errors.OpError):
         return error
@@ -64,10 +64,10 @@ def in_core_words(error: BaseException) -> BaseException:
 
 
 def raises_native_errors(function: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
-    """The function, but what TensorFlow raises in it is an error of the core, as in_core_words() makes it.
+    """Decorate a function so that it raises the errors of in_core_words() in place of TensorFlow's.
 
     Args:
-        function: Calls ops.
+        function: A function that calls ops.
     """
 
     @functools.wraps(function)
@@ -81,13 +81,13 @@ def raises_native_errors(function: Callable[_Arguments, _Returned]) -> Callable[
 
 
 def int64(values: Sequence[int] | np.ndarray | float) -> np.ndarray:
-    """What ops take as int64; a number with a fraction is cut off."""
+    """Convert values to int64 for the ops; fractions are truncated."""
     return np.asarray(values, np.int64)
 
 
 @functools.cache
 def load_ops() -> ModuleType:
-    """The TensorFlow ops, as a module of functions."""
+    """Load the TensorFlow ops, as a module of functions."""
     for device in tf.config.list_physical_devices("GPU"):
         # RuntimeError: TensorFlow is at work already, with what memory it took. ValueError: it was given a part of it.
         with suppress(RuntimeError, ValueError):

@@ -15,23 +15,23 @@ Ints = Sequence[int] | np.ndarray
 
 
 class OpPopulation:
-    """As native.population.Population, whose methods say more.
+    """Rows of weights as TensorFlow ops; see native.population.Population for the methods.
 
     Args:
         networks: Layer lists in text form.
-        rows: R.
+        rows: Number of rows, R.
         backend: "cpu", "reference", or "cuda" for a GPU.
-        dtype: What networks are evaluated in.
+        dtype: Dtype in which networks are evaluated.
         float_rows: Rows from this one on keep no float32 weights beside their integers; None: all keep them.
         device: TensorFlow's device of the ops. On "/gpu:0", with "cuda", observations and outputs are tensors of the
             GPU, and rows are in TensorFlow's part of its memory.
         kind: Of the mutations, as native.population.Population takes it.
 
     Attributes:
-        handle: For the ops.
+        handle: Resource handle for the ops.
         dimensions: D of each network.
         recurrent: Whether networks have lstm layers.
-        has_reference: Whether networks have vbn layers, which take their statistics of a reference batch.
+        has_reference: Whether networks have vbn layers, which take their statistics from a reference batch.
     """
 
     @raises_native_errors
@@ -85,13 +85,13 @@ class OpPopulation:
 
     @raises_native_errors
     def set_reference(self, observations: np.ndarray) -> None:
-        """Says what vbn layers take their statistics of, once; [B, ...]."""
+        """Set the reference batch, [B, ...], from which vbn layers take their statistics, once."""
         with tf.device(self.device):
             load_ops().population_set_reference(self.handle, observations)
         self.has_reference = True
 
     @raises_native_errors
     def prepare(self, rows: Ints) -> None:
-        """Make the statistics of rows' vbn layers."""
+        """Compute the statistics of rows' vbn layers."""
         with tf.device(self.device):
             load_ops().population_prepare(self.handle, int64(rows))

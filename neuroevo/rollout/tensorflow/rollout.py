@@ -20,14 +20,14 @@ _PATIENCE = 2.0  # seconds that a step may take once the queue is closed, if a p
 
 
 class GraphRollout:
-    """As native.rollout.Rollout, whose methods say more.
+    """Running lanes as TensorFlow graphs; see native.rollout.Rollout for the methods.
 
     Args:
         pool: Has an environment for each slot.
         population: Has a row for each slot from first_row on.
-        lanes: How many graphs run at once.
-        slots: Of each lane.
-        first_row: Rows before it may be what genomes start from.
+        lanes: Number of graphs that run concurrently.
+        slots: Number of slots per lane.
+        first_row: The slots' first row; genomes may start from the rows before it.
     """
 
     @raises_native_errors
@@ -50,14 +50,23 @@ class GraphRollout:
 
     @raises_native_errors
     def submit(self, submission: Submission, priority: int = 0) -> None:
-        """Appends episodes. NativeError: something in them is not possible; or what stopped a lane."""
+        """Append episodes to the queue.
+
+        Raises:
+            NativeError: An episode is not possible.
+            BaseException: The error that stopped a lane.
+        """
         self._check()
         with tf.device("/cpu:0"):
             load_ops().episode_queue_submit(self._queue, **submission.arrays(), priority=int64(priority))
 
     @raises_native_errors
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
-        """What has ended since the last call. BaseException: what stopped a lane."""
+        """Return the results of the episodes that have ended since the last call.
+
+        Raises:
+            BaseException: The error that stopped a lane.
+        """
         with tf.device("/cpu:0"):
             results = load_ops().episode_queue_results(self._queue, int64(count), int64(1000 * seconds))
         self._check()
@@ -68,7 +77,7 @@ class GraphRollout:
         return EpisodeResults(ids, returns, steps, reasons, sums, behaviors, retries if self._retries else None)
 
     def close(self) -> None:
-        """Ends the lanes within a step. Environments that do not end a step are ended."""
+        """End the lanes within a step. Environments that do not finish a step are ended."""
         with tf.device("/cpu:0"):
             load_ops().episode_queue_close(self._queue)
         for thread in self._threads:
@@ -79,7 +88,7 @@ class GraphRollout:
         self._threads, self._handles = [], ()
 
     def _check(self) -> None:
-        """Raises what stopped a lane, which has closed the queue for the others."""
+        """Raise the error that stopped a lane, which has closed the queue for the others."""
         if self._failure is not None:
             raise self._failure
 
