@@ -22,10 +22,14 @@ _IDLE_SECONDS = 120.0  # without a call, after which a shared player ends itself
 
 
 class PlayerActor:
-    """A Player in a process of its own on one machine. Ray runs several of its methods at a time."""
+    """Player in a process of its own on one machine. Ray runs several of its methods at a time."""
 
     def __init__(self, idle_seconds: float | None = None):
-        """Args: after how long without a call it ends itself; None: never."""
+        """Make the actor without its player.
+
+        Args:
+            idle_seconds: Time without a call after which the process ends itself; None: never.
+        """
         self._turns: dict[str, _Turn] = {}  # by client
         self._player: Player | None = None
         self._lock = threading.Lock()  # while the player is made
@@ -34,7 +38,7 @@ class PlayerActor:
             threading.Thread(target=self._end_when_idle, args=[idle_seconds], daemon=True).start()
 
     def start(self, settings: PlayerSettings, threads: int, reference_batch: np.ndarray | None) -> PlayerFacts:
-        """Makes the player, unless there is one; arguments as it has them.
+        """Make the player, unless there is one, with the arguments of Player.
 
         Raises:
             EnvironmentFailure: An environment has failed; the player plays nothing more.
@@ -48,14 +52,14 @@ class PlayerActor:
         return self._player.facts()
 
     def submit(self, client: str, number: int, pieces: bytes, new: dict[int, Any], over: Sequence[int]) -> None:
-        """As Player.submit().
+        """Submit pieces as Player.submit() does, in the order of the client's messages.
 
         Args:
-            client: Whose.
-            number: Of the client's message, from 0; Ray's threads may begin with a later one.
+            client: Name of the client.
+            number: Number of the client's message, from 0; Ray's threads may start with a later one.
             pieces: Each with its priority, pickled, since Ray's own pickling of objects takes the driver longer.
-            new: Ray's references to the tables and centers of batches that this player has not heard of, by number.
-            over: Batches of which nothing more will come.
+            new: Ray's references to the tables and centers of batches that are new to this player, by number.
+            over: Batches of which no more pieces will come.
         """
         assert self._player is not None, "started"
         self._called = time.monotonic()
@@ -69,13 +73,13 @@ class PlayerActor:
                 turn.changed.notify_all()
 
     def results(self, client: str, at_least: int, seconds: float, *message: Any) -> bytes:
-        """As submit(), whose arguments a message is, and then Player.results(), pickled."""
+        """Submit a message, which consists of the arguments of submit(), and return Player.results(), pickled."""
         self.submit(client, *message)
         assert self._player is not None, "started"
         return pickle.dumps(self._player.results(client, at_least, seconds), protocol=5)
 
     def forget(self, client: str) -> None:
-        """As Player.forget()."""
+        """Drop a client as Player.forget() does."""
         self._turns.pop(client, None)
         if self._player is not None:
             self._player.forget(client)
@@ -88,18 +92,18 @@ class PlayerActor:
 
 @dataclass(eq=False)
 class _Turn:
-    """Which of a client's messages is next."""
+    """Number of a client's next message."""
 
     next: int = 0
     changed: threading.Condition = field(default_factory=threading.Condition)
 
 
 def make_player(node: str, name: str | None = None, clients: int = 1) -> Any:
-    """Starts the process of a player, or finds the one of this name.
+    """Start the process of a player, or look up the one of this name.
 
     Args:
         node: Ray's identifier of the machine.
-        name: What others find it by; it then outlives this process, but not a time without a call. None: nothing.
+        name: Name by which others find it; it then outlives this process, but not a time without a call. None: no name.
         clients: How many there may be at a time.
 
     Returns:
@@ -118,12 +122,12 @@ def make_player(node: str, name: str | None = None, clients: int = 1) -> Any:
 
 
 def _fetch(where: tuple[Any, Sequence[Any]]) -> tuple[Any, list[np.ndarray]]:
-    """A table and its centers, which Ray brings to this machine once, however many ask for them."""
+    """Return a table and its centers, which Ray transfers to this machine once for all callers."""
     table, centers = where
     return ray.get(table), ray.get(list(centers))
 
 
 def kill(actor: Any) -> None:
-    """Ends an actor that may have ended."""
+    """End an actor that may have ended already."""
     with suppress(RayError, ValueError):
         ray.kill(actor)

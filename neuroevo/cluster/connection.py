@@ -1,4 +1,4 @@
-"""Joins a Ray cluster and leaves it, and says what Ray knows of its machines and why a call has failed."""
+"""Functions that join and leave a Ray cluster, list its machines and give the reason of a failed call."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Node = Mapping[str, Any]  # a machine, as Ray describes it
 
 
 def join(address: str) -> bool:
-    """Joins a Ray cluster, or starts one of this machine alone.
+    """Join a Ray cluster, or start one of this machine alone.
 
     Args:
         address: "local" for a new one, "auto" for the one that runs on this machine, or host:port of its head.
@@ -34,7 +34,7 @@ def join(address: str) -> bool:
         Whether this process had not joined before, and so has to leave.
 
     Raises:
-        UserError: There is none.
+        UserError: The address is invalid, or the cluster cannot be joined.
     """
     if ray.is_initialized():
         return False
@@ -58,12 +58,12 @@ def join(address: str) -> bool:
 
 
 def nodes() -> list[Node]:
-    """What Ray knows of the cluster's machines, those that it has lost among them."""
+    """Return the cluster's machines as Ray describes them, including those that it has lost."""
     return list(ray.nodes())  # type: ignore[no-untyped-call]
 
 
 def ask_for_nodes() -> Future[list[Node]]:
-    """As nodes(), in a thread of its own: without the cluster's head, Ray waits for it and lets no signal through."""
+    """Call nodes() in a thread of its own: without the cluster's head, Ray waits for it and lets no signal through."""
     answer: Future[list[Node]] = Future()
 
     def ask() -> None:
@@ -77,18 +77,18 @@ def ask_for_nodes() -> Future[list[Node]]:
 
 
 def is_head(node: Node) -> bool:
-    """Whether the cluster's head is there."""
+    """Return whether the cluster's head is on a machine."""
     return "node:__internal_head__" in node["Resources"]
 
 
 def leave() -> None:
-    """Leaves the cluster; one of this machine alone ends."""
+    """Leave the cluster; one of this machine alone ends."""
     with _own_signal_handlers():
         ray.shutdown()
 
 
 def reason_of(error: Exception) -> str:
-    """Why a call of a player failed, in a line."""
+    """Return why a call of a player failed, in one line."""
     if isinstance(error, RayTaskError):
         cause = error.cause if error.cause is not None else error
         return _first_line(cause) if isinstance(cause, UserError) else f"{type(cause).__name__}: {_first_line(cause)}"
@@ -114,7 +114,7 @@ def _require_a_listener(address: str) -> None:
 
 @contextmanager
 def _own_signal_handlers() -> Iterator[None]:
-    """Keeps this process's signal handlers, which Ray replaces."""
+    """Keep this process's signal handlers, which Ray replaces."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield

@@ -1,4 +1,4 @@
-"""Hands the driver's episodes to the players on the machines, and collects their results, whatever happens to them."""
+"""Dispatch of the driver's episodes to the players on the machines, and collection of their results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _Message = tuple[int, bytes, dict[int, Any], list[int]]
 
 @dataclass(frozen=True, eq=False)
 class Sent:
-    """A batch that is not over.
+    """Batch that is not over.
 
     Attributes:
         batch: Where results are booked.
@@ -53,7 +53,7 @@ class Sent:
 
 @dataclass(eq=False)
 class _Player:
-    """A machine that takes part, and how things stand with it."""
+    """Machine that takes part, and its state."""
 
     machine: Machine
     messages: int = 0  # that it has been sent
@@ -64,14 +64,14 @@ class _Player:
 
 
 class Dispatcher:
-    """Keeps players busy with batches.
+    """Dispatcher of batches to players.
 
     Args:
         cluster: How machines are used.
         machines: Those of the cluster, or the one that is shared with others.
 
     Attributes:
-        calls: How many calls of players have been answered.
+        calls: Number of calls of players that have been answered.
     """
 
     def __init__(self, cluster: Cluster, machines: Machines):
@@ -85,10 +85,10 @@ class Dispatcher:
         self.calls = 0
 
     def wait_for_machines(self) -> PlayerFacts:
-        """Waits until enough machines play, and returns what is known of one of them.
+        """Wait until enough machines play, and return the facts of one of them.
 
         Raises:
-            UserError: No machine can play, or some cannot and the run is to stop then.
+            UserError: No machine can play, or some cannot and the run is configured to stop then.
         """
         wanted = self._cluster.machines
         while len(self._players) < wanted:
@@ -112,18 +112,18 @@ class Dispatcher:
         return next(iter(self._players.values())).machine.facts
 
     def add(self, number: int, batch: Sent) -> None:
-        """Takes a batch.
+        """Add a batch.
 
         Args:
-            number: Of the batch, which none has had before.
-            batch: At least one episode.
+            number: The batch's number, which no other batch has had.
+            batch: The batch, with at least one episode.
         """
         self._batches[number] = batch
         self._schedule.add_batch(number, len(batch.episodes), batch.priority)
         self._hand_out()
 
     def collect(self, seconds: float) -> None:
-        """Waits for answers or a short time, books the results in their batches, and hands out more.
+        """Wait for answers or a short time, book the results in their batches, and dispatch more episodes.
 
         Args:
             seconds: How long to wait at most.
@@ -154,15 +154,15 @@ class Dispatcher:
         self._hand_out(answered if len(self._players) == players else None)
 
     def _idle(self) -> Iterator[int]:
-        """The players that have nothing to do; they may get what slower ones have."""
+        """Return the players that have nothing to do; they may get episodes of slower ones."""
         return (number for number, player in self._players.items() if player.asked is None)
 
     def work(self) -> Work:
-        """What has been done so far, by players that are lost, too."""
+        """Return the work done so far, including that of lost players."""
         return sum((player.machine.work for player in self._players.values()), self._gone)
 
     def _welcome(self) -> bool:
-        """Lets players that have become ready take part; whether there were any."""
+        """Let players that have become ready take part; return whether there were any."""
         ready = self._machines.poll()
         for machine in ready:
             self._players[machine.number] = _Player(machine)
@@ -170,7 +170,7 @@ class Dispatcher:
         return bool(ready)
 
     def _hand_out(self, numbers: Iterable[int] | None = None) -> None:
-        """Gives players what they should have; all of them, where there is something new for all."""
+        """Dispatch to players the episodes that they should have; to all players if `numbers` is None."""
         for number in list(self._players) if numbers is None else numbers:
             if number in self._players and not self._players[number].silent:
                 self._hand_out_to(number, self._players[number])
@@ -185,7 +185,7 @@ class Dispatcher:
             self._calls[player.machine.actor.results.remote(client, enough, self._report_seconds, *message)] = number
 
     def _message(self, player: _Player, pieces: Sequence[tuple[Piece, int]]) -> _Message:
-        """A number, pieces with priorities, where new tables are, and which are over, as PlayerActor takes them."""
+        """Return a message for PlayerActor: number, pieces with priorities, where new tables are, and those over."""
         new = {piece.batch for piece, _ in pieces} - player.known
         over = [number for number in player.known if number not in self._batches]
         player.known = (player.known | new).difference(over)
@@ -241,9 +241,9 @@ class Dispatcher:
             ) from None
 
     def _give_up_on_the_silent(self) -> bool:
-        """Lets others play the episodes of players that have fallen silent, too; whether there are new ones.
+        """Let others also play the episodes of players that have fallen silent; return whether any of these is new.
 
-        Where no other is left, they are replaced: a process that was stopped, or hangs, would not come back.
+        Where no other player is left, they are replaced: a process that was stopped, or hangs, would not come back.
         """
         now, patience = time.monotonic(), self._report_seconds + self._cluster.hedge
         silent = [
@@ -264,7 +264,7 @@ class Dispatcher:
         return bool(silent)
 
     def _tell(self, news: str) -> None:
-        """Prints it, unless something was printed a short time ago."""
+        """Print news, unless something was printed a short time ago."""
         now = time.monotonic()
         if now - self._reported > _NEWS_SECONDS:
             self._reported = now

@@ -1,4 +1,4 @@
-"""The evaluator of a run that plays on the machines of a Ray cluster; the outcomes are those of one machine."""
+"""Evaluator of a run that plays on the machines of a Ray cluster; the outcomes are those of one machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENDED_BY_RAY = (
 
 
 class ClusterEvaluator(Closing):
-    """Plays episodes on the machines of a Ray cluster; satisfies the Evaluator protocol.
+    """Evaluator on the machines of a Ray cluster; satisfies the Evaluator protocol.
 
     Args:
         cluster: How machines are found and used.
@@ -43,7 +43,7 @@ class ClusterEvaluator(Closing):
 
     Attributes:
         device: Where networks are evaluated, "cpu" or "gpu", the same on every machine.
-        behavior_size: How many numbers are recorded of an episode.
+        behavior_size: Number of values recorded of an episode.
 
     Raises:
         UserError: There is no cluster, or no machine can play.
@@ -66,11 +66,11 @@ class ClusterEvaluator(Closing):
         self.dimension = self.weights.dimensions[0]
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
-        """Plays all episodes and returns their outcomes in order: submit() and wait()."""
+        """Play all episodes and return their outcomes in order: submit() and wait()."""
         return self.wait(self.submit(episodes), on_progress)
 
     def submit(self, episodes: Sequence[Episode], priority: int = 0, on_results: OnResults | None = None) -> Batch:
-        """Sends the episodes and returns at once. Those of a lower priority number are played first.
+        """Send the episodes and return at once. Those of a lower priority number are played first.
 
         Args:
             episodes: What to play.
@@ -97,9 +97,9 @@ class ClusterEvaluator(Closing):
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = math.inf) -> Outcomes:
-        """The outcomes of a batch, in the order of its episodes: when all are over, or what there is after `seconds`.
+        """Return a batch's outcomes in the order of its episodes: when all are over, or those known after `seconds`.
 
-        Raises as submit() does.
+        It raises the exceptions of submit().
         """
         end = time.perf_counter() + seconds
         # Signals are deferred, as Ray's code makes other exceptions of those of handlers, or loses them.
@@ -112,16 +112,16 @@ class ClusterEvaluator(Closing):
         return batch.outcomes
 
     def work(self) -> Work:
-        """What has been done so far."""
+        """Return the work done so far."""
         return self._dispatcher.work()
 
     @property
     def calls(self) -> int:
-        """How many calls of players have been answered."""
+        """Number of calls of players that have been answered."""
         return self._dispatcher.calls
 
     def close(self) -> None:
-        """Ends the players and leaves the cluster. May be called more than once."""
+        """End the players and leave the cluster. May be called more than once."""
         atexit.unregister(self.close)
         if self._closed:
             return
@@ -133,7 +133,7 @@ class ClusterEvaluator(Closing):
             self._last_words.withdraw()
 
     def _reference(self, center: Center) -> Any:
-        """Ray's reference to a center's vector, which is sent once even if several batches need it."""
+        """Return Ray's reference to a center's vector, which is sent once even if several batches need it."""
         reference = self._centers.pop(center.name, None) or ray.put(center.vector)
         self._centers[center.name] = reference  # now the last
         while len(self._centers) > _CENTERS:

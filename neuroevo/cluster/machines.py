@@ -1,6 +1,6 @@
-"""The machines of a Ray cluster: keeps a player on every one that is alive.
+"""The machines of a Ray cluster, with a player on every one that is alive.
 
-Losing a machine and gaining one are the same thing: whatever machine has no player gets one. A machine on which a
+Losing a machine and gaining one are handled alike: every machine that has no player gets one. A machine on which a
 player raises an error when it starts is tried again later, each time after twice the time.
 """
 
@@ -31,15 +31,15 @@ _FIRST_BACK_OFF, _LAST_BACK_OFF = 2.0, 120.0  # seconds
 
 @dataclass(eq=False)
 class Machine:
-    """A machine with a player that takes part.
+    """Machine with a player that takes part.
 
     Attributes:
-        number: The player's, which none had before.
+        number: The player's number, which no other player has had.
         node: Ray's identifier of the machine.
         actor: Ray's handle of the player.
-        facts: What is known of it.
-        client: What the player knows this process by.
-        work: What it has done so far, as its last report has it.
+        facts: The player's facts.
+        client: Name of this process as a client of the player.
+        work: Work that the player has done, as of its last report.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Machine:
 
 @dataclass
 class _Waiting:
-    """A machine without a player: when to try again, and what failed."""
+    """Machine without a player: when to try again, and what failed."""
 
     at: float = 0.0
     back_off: float = _FIRST_BACK_OFF
@@ -95,7 +95,7 @@ class Machines:
         self._device: str | None = None  # of all players: outcomes in float32 differ between the CPU and the GPU
 
     def poll(self) -> list[Machine]:
-        """Starts players where there is none, and returns those that have become ready to play since the last call."""
+        """Start players where there is none, and return those that have become ready to play since the last call."""
         now = time.monotonic()
         if self._asked is None and now - self._polled >= _POLL_SECONDS:
             self._asked, self._polled = ask_for_nodes(), now
@@ -107,7 +107,7 @@ class Machines:
         return [machine for each in list(self._starting.values()) if (machine := self._ready(each)) is not None]
 
     def lost(self, machine: Machine, why: str) -> None:
-        """A machine's player has died or does not answer; it gets another one, if the machine lives."""
+        """Drop a machine's player that has died or does not answer; the machine gets another one if it is alive."""
         log.warning("lost the player on %s: %s", machine.facts.host, why)
         self._playing.pop(machine.node, None)
         self._waiting[machine.node] = _Waiting()
@@ -115,20 +115,20 @@ class Machines:
         self._let_go(machine.actor, machine.client)
 
     def failures(self) -> list[str]:
-        """Why players could not start, on machines that have none."""
+        """Return why players could not start, on machines that have no player."""
         return [waiting.failure for waiting in self._waiting.values() if waiting.failure]
 
     def refusals(self) -> list[str]:
-        """Those of them that have to be mended by somebody before another try can succeed."""
+        """Return the failures whose cause has to be fixed before another try can succeed."""
         return [waiting.failure for waiting in self._waiting.values() if waiting.failure and not waiting.died]
 
     @property
     def starting(self) -> int:
-        """How many players are on their way."""
+        """Number of players that are starting."""
         return len(self._starting)
 
     def close(self) -> None:
-        """Ends all players, or leaves them to others."""
+        """End all players, or leave them to other runs."""
         for machine in self._playing.values():
             self._let_go(machine.actor, machine.client)
         for starting in self._starting.values():
@@ -136,13 +136,13 @@ class Machines:
         self._playing, self._starting = {}, {}
 
     def _require_own(self, known: Iterable[Node]) -> None:
-        """Raises EnvironmentFailure if Ray has lost this process's own machine, without which it serves nobody."""
+        """Raise EnvironmentFailure if Ray has lost this process's own machine, without which Ray cannot be used."""
         own = ray.get_runtime_context().get_node_id()
         if any(node["NodeID"] == own and not node["Alive"] for node in known):
             raise EnvironmentFailure("Ray has lost this machine: its raylet has died, or was cut off for too long")
 
     def _able(self, known: Iterable[Node]) -> list[Node]:
-        """The machines that should have a player."""
+        """Return the machines that should have a player."""
         able = []
         for node in known:
             if not node["Alive"]:
@@ -162,11 +162,11 @@ class Machines:
         self._starting[number] = _Starting(number, actor, ready)
 
     def _make(self, node: str, threads: int) -> Any:
-        """A PlayerActor on a machine, to be started with these threads."""
+        """Make a PlayerActor on a machine, to be started with these threads."""
         return make_player(node)
 
     def _let_go(self, actor: Any, client: str | None = None) -> None:
-        """Does what is to be done about a player that is lost or no longer needed; client: None if it did not play."""
+        """Release a player that is lost or no longer needed; `client` is None if it did not play."""
         kill(actor)
 
     def _ready(self, starting: _Starting) -> Machine | None:

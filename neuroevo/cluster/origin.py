@@ -1,4 +1,4 @@
-"""What has to be the same on all machines, so that they play the same."""
+"""Versions and builds that have to be the same on all machines, so that they play the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuroevo.native import library
 
 
 def origin() -> dict[str, str]:
-    """What has to be the same on all machines, by what it is called."""
+    """Return the values that have to be the same on all machines, by name."""
     build = library.build_info()
     return {
         "neuroevo": VERSION,
@@ -23,7 +23,7 @@ def origin() -> dict[str, str]:
 
 
 def _sources() -> str:
-    """A SHA-256 sum over the package's modules, which tells a checkout of another commit from this one."""
+    """Return a SHA-256 sum over the package's modules, which differs in a checkout of another commit."""
     digest, package = hashlib.sha256(), Path(__file__).parents[1]
     for path in sorted(package.rglob("*.py")):
         digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
@@ -31,13 +31,13 @@ def _sources() -> str:
 
 
 def check_origin(expected: Mapping[str, str]) -> None:
-    """Whether this machine has what the driver has.
+    """Check that this machine has what the driver has.
 
     Args:
         expected: origin() of the driver's machine.
 
     Raises:
-        UserError: It has not; the first difference.
+        UserError: It does not; the message names the first difference.
     """
     found = origin()
     for name, value in expected.items():

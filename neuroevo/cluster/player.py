@@ -1,7 +1,7 @@
-"""What plays on a machine of the cluster: a local evaluator with all of its cores, fed with pieces of batches.
+"""Player on a machine of the cluster: a local evaluator with all of its cores, fed with pieces of batches.
 
-Nothing here knows Ray: actor.py makes an actor of a Player. Threads of the actor call it, so that new work reaches a
-player while others wait for results. Its episodes may be several clients': evaluators, each with batches of its own.
+Nothing here depends on Ray: actor.py makes an actor of a Player. Threads of the actor call it, so that new work reaches
+a player while others wait for results. Its episodes may be several clients': evaluators, each with batches of its own.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from neuroevo.system.tensorflow_import import be_lean
 
 @dataclass(frozen=True)
 class PlayerSettings:
-    """What a player plays, the same on every machine.
+    """Settings of a player, the same on every machine.
 
     Attributes:
         env: The environment's name.
         env_options: Its options.
-        file_sum: SHA-256 sum of the file of the user's own that the environment is made from; None: there is none.
-        networks: What the networks of genomes count from 0.
+        file_sum: SHA-256 sum of the user's file that the environment is made from; None: there is no such file.
+        networks: The networks that genomes refer to by index.
         device: "auto", "cpu" or "gpu".
         behavior: What to record of each episode; None: nothing.
-        kind: Of the populations' mutations, as LocalEvaluator takes it.
+        kind: Kind of the populations' mutations, as LocalEvaluator takes it.
         cache_megabytes: Likewise.
         lanes: Lanes of each player; None: chosen from its machine.
         slots: Slots of each lane, likewise.
         engine: What runs the lanes: "auto", "native" or "tensorflow".
-        origin: What the driver's machine has, as origin() gives it.
-        modules: Modules of the user's own that the driver has from a run's folder, as kept_modules() gives them.
-        folder: Where the driver looks for others, as current_folder() gives it.
+        origin: What the driver's machine has, as origin() returns it.
+        modules: The user's modules that the driver has from a run's folder, as kept_modules() returns them.
+        folder: Where the driver looks for other modules, as current_folder() returns it.
     """
 
     env: str
@@ -68,7 +68,7 @@ class PlayerSettings:
 
 @dataclass(frozen=True)
 class PlayerFacts:
-    """What the driver needs to know of a player.
+    """Properties of a player that the driver needs.
 
     Attributes:
         host: Name of its machine.
@@ -77,7 +77,7 @@ class PlayerFacts:
         device: Where it evaluates networks, "cpu" or "gpu".
         frame_skip: Emulator frames per step.
         observation_size: Length of an observation as a flat vector.
-        num_actions: Of the environment.
+        num_actions: Number of the environment's actions.
         network_texts: The networks as layer lists.
         behavior_size: Numbers recorded of an episode.
         behavior_dtype: NumPy's name of their type.
@@ -97,7 +97,7 @@ class PlayerFacts:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a player has done for a client since the last report.
+    """Work that a player has done for a client since the last report.
 
     Attributes:
         results: Of each batch, its number and the results; ids are indices in the batch.
@@ -110,7 +110,7 @@ class Report:
 
 
 class Player(Closing):
-    """Plays pieces of batches.
+    """Player of pieces of batches.
 
     Args:
         settings: What it plays.
@@ -119,7 +119,7 @@ class Player(Closing):
         fetch: Gets a batch's table and the vectors of its centers, in the table's order.
 
     Raises:
-        UserError: This machine has another neuroevo than the driver's, or cannot play this.
+        UserError: This machine's neuroevo is not the driver's, or it cannot play with these settings.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Player(Closing):
         atexit.register(self.close)
 
     def facts(self) -> PlayerFacts:
-        """What the driver needs to know."""
+        """Return the properties that the driver needs."""
         own = self._evaluator
         return PlayerFacts(
             host=socket.gethostname(),
@@ -180,13 +180,13 @@ class Player(Closing):
     def submit(
         self, client: str, pieces: Sequence[tuple[Piece, int]], new: Mapping[int, Any], over: Sequence[int] = ()
     ) -> None:
-        """Takes pieces and returns at once.
+        """Submit pieces and return at once.
 
         Args:
-            client: Whose.
+            client: Name of the client.
             pieces: Each with the priority of its batch.
-            new: What fetch() takes, by the number of each batch of which these are the first pieces.
-            over: Batches of which nothing more will come.
+            new: Arguments of fetch(), by the number of each batch of which these are the first pieces.
+            over: Batches of which no more pieces will come.
         """
         own = self._client(client)
         for number, where in new.items():
@@ -202,12 +202,12 @@ class Player(Closing):
             own.readers.pop(number, None)
 
     def results(self, client: str, at_least: int, seconds: float) -> Report:
-        """What is over of a client's episodes since its last call.
+        """Report the episodes of a client that are over since its last call.
 
         Args:
-            client: Whose.
-            at_least: Waits for this number of episodes,
-            seconds: but no longer than this.
+            client: Name of the client.
+            at_least: Number of episodes to wait for.
+            seconds: How long to wait at most.
 
         Raises:
             EnvironmentFailure: An environment failed; the player plays nothing more.
@@ -222,20 +222,20 @@ class Player(Closing):
             return Report(results, replace(self._evaluator.work() - own.before, steps=own.steps))
 
     def forget(self, client: str) -> None:
-        """Drops what it has of a client that is gone, once its episodes are over.
+        """Drop the data of a client that is gone, once its episodes are over.
 
         Args:
-            client: Whose.
+            client: Name of the client.
         """
         self._clients.pop(client, None)
 
     def check(self) -> None:
-        """Raises what has ended this player's evaluator, if anything has."""
+        """Raise the exception that has ended this player's evaluator, if there is one."""
         if self._failure is not None:
             raise self._failure
 
     def close(self) -> None:
-        """Ends the evaluator; the player plays nothing more. May be called more than once."""
+        """End the evaluator; the player plays nothing more. May be called more than once."""
         atexit.unregister(self.close)
         self._evaluator.close()
         self._collector.join()
@@ -244,7 +244,7 @@ class Player(Closing):
         return self._clients.get(name) or self._clients.setdefault(name, _Client(self._evaluator.work()))
 
     def _collect(self) -> None:
-        """Sorts the evaluator's results by client, as long as the process lives."""
+        """Sort the evaluator's results by client, as long as the process lives."""
         try:
             while True:
                 with self._news:
@@ -271,7 +271,7 @@ class Player(Closing):
 
 @dataclass(eq=False)
 class _Client:
-    """Whose episodes are played, and what of them is over."""
+    """Client whose episodes are played, and those of its episodes that are over."""
 
     before: Work  # of the player, when it came
     readers: dict[int, TableReader] = field(default_factory=dict)  # by the number of the batch

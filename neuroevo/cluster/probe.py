@@ -1,4 +1,4 @@
-"""What the machines of a Ray cluster have, and whether each could play: what `neuroevo cluster check` prints."""
+"""Reports on the machines of a Ray cluster and whether each could play, for `neuroevo cluster check`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_SHARED_MIB = 256  # of /dev/shm: a generation's table and center are in i
 
 @dataclass(frozen=True)
 class MachineReport:
-    """A machine of the cluster.
+    """Report on a machine of the cluster.
 
     Attributes:
         host: Its name, or Ray's address where it does not answer.
@@ -33,7 +33,7 @@ class MachineReport:
         cores: How many it offers Ray.
         why_not: Why it cannot play; "" where it can.
         warnings: What would make it slow or unreliable.
-        details: What else it has told: python, gpu, shared_mib, milliseconds of a call there and back.
+        details: What else it has reported: python, gpu, shared_mib, milliseconds of a call there and back.
     """
 
     host: str
@@ -45,7 +45,7 @@ class MachineReport:
 
 
 def probe() -> list[MachineReport]:
-    """Asks every machine that is alive in the cluster that this process has joined, the head first."""
+    """Report on every machine that is alive in the cluster that this process has joined, the head first."""
     expected = origin()
     remote = ray.remote(_own)
     asked = []
@@ -78,7 +78,11 @@ def _report(node: Node, task: Any, answer: Any, expected: Mapping[str, str]) -> 
 
 
 def _own(expected: Mapping[str, str]) -> dict[str, Any]:
-    """What this machine has. UserError: not what the driver has."""
+    """Return details of this machine.
+
+    Raises:
+        UserError: It does not have what the driver has.
+    """
     check_origin(expected)
     library.core()
     shared = shutil.disk_usage("/dev/shm").total // 2**20 if os.path.isdir("/dev/shm") else 0

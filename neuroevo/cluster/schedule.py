@@ -1,4 +1,4 @@
-"""Who plays which episodes: pure bookkeeping, without Ray, clocks or networks; who calls tells the time.
+"""Assignment of episodes to players: pure bookkeeping, without Ray, clocks or networks; the caller passes the time.
 
 Players pull: one gets as many episodes as it has slots, and a few ahead, so that a slot that becomes free need not wait
 for the driver. Toward the end of what is pending it gets fewer ahead, and at last none, so that no player keeps
@@ -55,7 +55,7 @@ class KilledTooOften(Exception):  # noqa: N818 (it says what happened)
 
 
 class Schedule:
-    """What is pending, who has what, and what is over.
+    """Pending, assigned and finished episodes.
 
     Args:
         retries: How many players an episode may cost before KilledTooOften is raised.
@@ -67,19 +67,19 @@ class Schedule:
         self._players: dict[int, _Player] = {}
 
     def add_player(self, player: int, slots: int) -> None:
-        """Lets a player take part.
+        """Let a player take part.
 
         Args:
-            player: Its number, which none has had before.
+            player: Its number, which no other player has had.
             slots: How many episodes it plays at a time.
         """
         self._players[player] = _Player(slots)
 
     def add_batch(self, number: int, episodes: int, priority: int) -> None:
-        """Adds episodes.
+        """Add episodes.
 
         Args:
-            number: The batch's number, which none has had before.
+            number: The batch's number, which no other batch has had.
             episodes: How many it has.
             priority: Batches of a lower number are played first; equal ones in the order in which they came.
         """
@@ -88,7 +88,7 @@ class Schedule:
         self._batches = dict(ordered)
 
     def take(self, player: int, now: float = 0.0) -> list[Piece]:
-        """Hands out what a player should have beside what it has.
+        """Assign to a player the episodes that it should have in addition to those that it has.
 
         Args:
             player: Its number.
@@ -128,7 +128,7 @@ class Schedule:
         return pieces
 
     def _of_slower(self, own: _Player, now: float) -> list[Piece]:
-        """Episodes for free slots that others will still have for much longer than this player takes over one."""
+        """Assign to free slots episodes that others will still have for much longer than this player takes for one."""
         room, found = own.slots - len(own.held), defaultdict(list)
         for other in self._players.values():
             if room <= 0 or not own.takes or other.takes <= _SLOWER * own.takes:
@@ -144,11 +144,11 @@ class Schedule:
         return [Piece(number, np.array(indices, np.int32)) for number, indices in found.items()]
 
     def finish(self, player: int, batch: int, episodes: Iterable[int], now: float = 0.0) -> np.ndarray:
-        """Books results.
+        """Book results.
 
         Args:
-            player: Whose.
-            batch: The batch's number; one that is over already is fine.
+            player: The player's number.
+            batch: The batch's number; the batch may be over already.
             episodes: Indices in the batch of the episodes that have a result.
             now: The time in seconds.
 
@@ -172,17 +172,17 @@ class Schedule:
         return np.array(new, np.int64)
 
     def measure(self, player: int, seconds: float) -> None:
-        """Learns from a player's rate how many episodes it should have ahead.
+        """Update how many episodes a player should have ahead, from its rate.
 
         Args:
-            player: Whose.
+            player: The player's number.
             seconds: Time in which it finished what finish() has booked since the last measurement.
         """
         if player in self._players:
             self._players[player].measure(seconds)
 
     def remove_player(self, player: int) -> None:
-        """Puts a dead player's episodes back in front.
+        """Remove a dead player and put its episodes back in front.
 
         Raises:
             KilledTooOften: It played a suspect alone.
@@ -202,17 +202,18 @@ class Schedule:
         self._put_back(own)
 
     def give_up_on(self, player: int) -> None:
-        """Lets others play what a silent player has, too; it gets nothing more before it has had a result."""
+        """Let others also play what a silent player has; it gets no more episodes before it has had a result."""
         self._put_back(self._players[player])
 
     def held(self, player: int) -> int:
-        """How many episodes a player has."""
+        """Return the number of episodes that a player has."""
         return len(self._players[player].held)
 
     def enough(self, player: int) -> int:
-        """How many of its episodes should be over before a player says so; 0: it has none.
+        """Return how many of its episodes should be over before a player reports; 0 if it has none.
 
-        Where more is pending, so many that the call is worth it, and so few that no slot has to wait for long.
+        While episodes are pending, the number is large enough for the call to be worth it, and small enough that no
+        slot has to wait for long.
         """
         own, held = self._players[player], self.held(player)
         if not self.pending:
@@ -222,12 +223,12 @@ class Schedule:
 
     @property
     def pending(self) -> int:
-        """How many episodes no player has."""
+        """Number of episodes that no player has."""
         return sum(batch.pending + len(batch.suspects) for batch in self._batches.values())
 
     @property
     def players(self) -> list[int]:
-        """The players that take part."""
+        """Numbers of the players that take part."""
         return list(self._players)
 
     def _put_back(self, own: _Player) -> None:
@@ -274,7 +275,7 @@ class _Batch:
         return len(self._over) - self._next + len(self._front)
 
     def take(self, most: int, held: Collection[tuple[int, int]]) -> list[int]:
-        """At most so many episodes, without those that are held already."""
+        """Take at most `most` episodes, without those that are held already."""
         taken = [index for index in reversed(self._front) if (self.number, index) not in held][:most]
         for index in taken:
             del self._front[index]
@@ -288,7 +289,7 @@ class _Batch:
             place[index] = None
 
     def play_again(self, index: int) -> bool:
-        """Whether an episode that somebody has may be handed out once more; once for each."""
+        """Return whether an episode that a player has may be assigned once more, which is possible once per episode."""
         may = not self._over[index] and index not in self._again
         self._again.add(index)
         return may

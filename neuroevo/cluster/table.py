@@ -16,7 +16,7 @@ from neuroevo.core.tree import Tree, TreeReader, encode
 
 @dataclass(frozen=True, eq=False)
 class EpisodeTable:
-    """E episodes.
+    """Table of E episodes.
 
     Attributes:
         tree: Their genomes.
@@ -25,7 +25,7 @@ class EpisodeTable:
         episode_seeds: int64 [E].
         episode_steps: int64 [E], cut-offs in decisions; [1] where they are all the same.
         episode_normalizers: int32 [E], index into `normalizers`, or -1; [1] where they are all the same.
-        normalizers: Those that episodes have.
+        normalizers: The normalizers of the episodes.
     """
 
     tree: Tree
@@ -37,7 +37,7 @@ class EpisodeTable:
     normalizers: tuple[Normalizer, ...]
 
     def __len__(self) -> int:
-        """E."""
+        """Return the number of episodes, E."""
         return len(self.episode_nodes)
 
 
@@ -69,11 +69,11 @@ class TableReader:
     """Decoder of a table's genomes and episodes."""
 
     def __init__(self, table: EpisodeTable, centers: Sequence[Center] | None = None):
-        """Decode nothing yet.
+        """Prepare to decode a table.
 
         Args:
             table: The table.
-            centers: The centers of the table's tree with their weights, in its order; None: it has them itself.
+            centers: The centers of the table's tree with their weights, in its order; None: the tree has them.
         """
         self.table = table
         self._tree = TreeReader(table.tree if centers is None else replace(table.tree, centers=tuple(centers)))
@@ -101,6 +101,6 @@ class TableReader:
 
 
 def _once(values: Sequence[int], dtype: type) -> np.ndarray:
-    """The values [E], or one of them, [1], where all are the same."""
+    """Return the values [E], or one of them, [1], where all are the same."""
     array: np.ndarray = np.array(values, dtype)
     return array[:1] if len(array) and (array == array[0]).all() else array

@@ -1,4 +1,4 @@
-"""Which code of a portable build this machine's processor runs, of all that custom_ops/cmake/Levels.cmake compiles."""
+"""Choice of a portable build's code for this processor, of all that custom_ops/cmake/Levels.cmake compiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Level:
 
     Attributes:
         base: The level that it adds to; None for the first.
-        flags: What Linux calls the instructions that it adds.
+        flags: Linux's names of the instructions that it adds.
     """
 
     base: str | None
@@ -46,7 +46,7 @@ LEVELS: Mapping[str, Level] = {  # the better, the later
 
 
 def processor_flags() -> frozenset[str]:
-    """What Linux says that this machine's processor has and programs may use; empty where it does not say so."""
+    """Return the processor flags that Linux reports as usable by programs; empty where it reports none."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:
@@ -55,7 +55,7 @@ def processor_flags() -> frozenset[str]:
 
 
 def chain(level: str) -> list[str]:
-    """A level and all that it adds to, the best first.
+    """Return a level and all levels that it adds to, the best first.
 
     Args:
         level: One of LEVELS.
@@ -65,35 +65,35 @@ def chain(level: str) -> list[str]:
 
 
 def lacking(level: str, flags: Set[str]) -> list[str]:
-    """What a processor lacks to run a level's code, sorted; empty where it runs it.
+    """Return the flags that a processor lacks to run a level's code, sorted; empty where it runs it.
 
     Args:
         level: One of LEVELS.
-        flags: Of the processor, as processor_flags() has them.
+        flags: The processor's flags, as processor_flags() returns them.
     """
     return sorted(frozenset().union(*(LEVELS[each].flags for each in chain(level))) - flags)
 
 
 def runnable(flags: Set[str]) -> list[str]:
-    """The levels whose code a processor runs, the best last.
+    """Return the levels whose code a processor runs, the best last.
 
     Args:
-        flags: Of the processor, as processor_flags() has them.
+        flags: The processor's flags, as processor_flags() returns them.
     """
     return [level for level in LEVELS if not lacking(level, flags)]
 
 
 def choose(arch: str) -> str:
-    """The level whose code is used: the processor's best, or the one that the variable NEUROEVO_CPU names.
+    """Return the level whose code is used: the processor's best, or the one that the variable NEUROEVO_CPU names.
 
     Args:
         arch: What the native libraries were built for.
 
     Returns:
-        One of LEVELS where that is "portable", which has them all; else `arch`, the only one there is.
+        One of LEVELS if `arch` is "portable", which contains all of them; otherwise `arch`, the only one.
 
     Raises:
-        UserError: The variable names none that there is, or one that this processor cannot run.
+        UserError: The variable names an unknown or unavailable level, or one that this processor cannot run.
     """
     wanted = os.environ.get(VARIABLE, "")
     if arch != PORTABLE:

@@ -14,23 +14,24 @@ from neuroevo.native.library import call, core, require_family
 
 
 class EnvPool:
-    """S environments of one family. Slots are int64 [K], different; arrays are converted to the dtypes given here.
+    """Pool of S environments of one family.
 
-    What the core finds wrong is a NativeError: a slot out of range, one that was never reset, an action that there is
-    not. An environment that breaks is an EnvironmentFailure.
+    Slots are int64 [K], distinct; arrays are converted to the dtypes given here. Invalid arguments raise NativeError: a
+    slot out of range, one that was never reset, an action that does not exist. An environment that breaks raises
+    EnvironmentFailure.
 
     Attributes:
-        observation_shape: Of one observation.
-        observation_dtype: Of one observation.
+        observation_shape: Shape of one observation.
+        observation_dtype: Dtype of one observation.
         action_dtype: int32 for one action in [0, num_actions), float32 for a vector of num_actions.
         num_actions: A.
-        action_names: Of the actions, or of a vector's numbers, as the emulator or the model has them: A, or
-            none.
-        action_low: What the numbers of a vector are meant to lie above, float32 [A]; [0] for one action.
-        action_high: What they are meant to lie below, likewise.
+        action_names: Names of the actions, or of a vector's numbers, as the emulator or the model has them: A
+            names, or no names.
+        action_low: Nominal lower bounds of the numbers of a vector, float32 [A]; [0] for one action.
+        action_high: Nominal upper bounds, likewise.
         frame_skip: Emulator frames per step.
-        behavior_shape: Of one behavior; () if there is none.
-        behavior_dtype: Of one behavior.
+        behavior_shape: Shape of one behavior; () if there is none.
+        behavior_dtype: Dtype of one behavior.
         behavior_size: B, numbers recorded of an episode's behavior; 0 if none are.
         render_shape: (height, width, 3); () if it cannot be rendered.
         state_size: Numbers of a state; 0 if there is none.
@@ -38,7 +39,7 @@ class EnvPool:
     """
 
     def __init__(self, env: env_spec.EnvSpec, slots: int):
-        """Makes the environments.
+        """Make the environments.
 
         Args:
             env: Recipe of the environment.
@@ -71,13 +72,13 @@ class EnvPool:
         self._action_shape = () if self.action_dtype == np.int32 else (self.num_actions,)
 
     def __del__(self) -> None:
-        """Frees the environments."""
+        """Free the environments."""
         if self._handle.value:
             self._free(self._handle)
 
     @property
     def handle(self) -> ctypes.c_void_p:
-        """For functions of the C interface; valid as long as this object."""
+        """Handle for functions of the C interface; valid as long as this object."""
         return self._handle
 
     def reset(
@@ -87,11 +88,11 @@ class EnvPool:
         max_frames: Sequence[int] | np.ndarray,
         normalizers: Sequence[int] | np.ndarray | None = None,
     ) -> None:
-        """Starts an episode in each slot.
+        """Start an episode in each slot.
 
         Args:
             slots: [K].
-            seeds: [K], what everything random in the episodes follows from.
+            seeds: [K], seeds of everything that is random in the episodes.
             max_frames: [K], cut-off in emulator frames; 0: the family's own limit.
             normalizers: [K], numbers given to set_normalizer(), or -1 for none; None: all -1.
 
@@ -106,7 +107,7 @@ class EnvPool:
         call("env_reset", self._handle, *sized(slots), seeds, max_frames, normalizers)
 
     def actions(self, outputs: np.ndarray) -> np.ndarray:
-        """What step() takes, from networks' outputs as custom_ops/envs/actions.h has it.
+        """Convert networks' outputs to actions for step(), as custom_ops/envs/actions.h documents it.
 
         Args:
             outputs: float32 [K, W].
@@ -125,7 +126,9 @@ class EnvPool:
         return actions
 
     def step(self, slots: Sequence[int] | np.ndarray, actions: Sequence | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Steps. A number that is not finite ends its slot's episode, with reward 0 and a failure.
+        """Step the environments.
+
+        An action with a number that is not finite ends its slot's episode, with reward 0 and a failure.
 
         Args:
             slots: [K], each reset and not done since.
@@ -144,7 +147,7 @@ class EnvPool:
         return rewards, dones
 
     def observe(self, slots: Sequence[int] | np.ndarray) -> np.ndarray:
-        """What environments show.
+        """Return the current observations.
 
         Args:
             slots: [K], each reset at least once.
@@ -155,10 +158,10 @@ class EnvPool:
         return self._copy_out("env_observe", slots, self.observation_shape, self.observation_dtype)
 
     def observe_normalized(self, slots: Sequence[int] | np.ndarray) -> np.ndarray:
-        """What environments of floats show to networks: (observation - mean) / std, within [-5, 5].
+        """Return observations of floats as networks receive them: (observation - mean) / std, clipped to [-5, 5].
 
-        That is where the slot's episode has a normalizer, and then the observation counts in the episode's sums; else
-        the observation as it is.
+        An observation is normalized if the slot's episode has a normalizer, and it then counts in the episode's sums;
+        otherwise it is returned unchanged.
 
         Args:
             slots: [K], each reset at least once.
@@ -169,7 +172,7 @@ class EnvPool:
         return self._copy_out("env_observe_normalized", slots, self.observation_shape, np.float32)
 
     def set_normalizer(self, number: int, mean: np.ndarray, std: np.ndarray) -> None:
-        """Makes a normalizer known. A number never changes its values. Only for observations of floats.
+        """Register a normalizer. The values of a number never change. Only for observations of floats.
 
         Args:
             number: 0 or more.
@@ -186,7 +189,7 @@ class EnvPool:
         call("env_set_normalizer", self._handle, number, mean, std, len(mean))
 
     def drop_normalizers(self, numbers: Sequence[int] | np.ndarray) -> None:
-        """Forgets normalizers; episodes that have begun with one keep it.
+        """Remove normalizers; episodes that have started with one keep it.
 
         Args:
             numbers: [M], each set before.
@@ -194,22 +197,22 @@ class EnvPool:
         call("env_drop_normalizers", self._handle, *sized(indices("numbers", numbers)))
 
     def record_behaviors(self, every: int = 0, samples: int = 1) -> None:
-        """Records the behavior of every episode for the results of a rollout; before the first reset().
+        """Record the behavior of every episode for the results of a rollout; call it before the first reset().
 
         Args:
             every: 0 for the behavior when the episode ends; else for those after steps every, 2 * every, ...
-            samples: How many of those; the last state again after the end.
+            samples: Number of those; after the end, the last behavior is repeated.
 
         Raises:
-            NativeError: The environment has none, they are too many, or a slot was reset already.
+            NativeError: The environment has no behavior, the samples are too many, or a slot was reset already.
         """
         call("env_record_behaviors", self._handle, every, samples)
         self.behavior_size = math.prod(self.behavior_shape) * (samples if every else 1)
 
     def behavior(self, slots: Sequence[int] | np.ndarray) -> np.ndarray:
-        """What characterizes the environments now, for novelty search.
+        """Return the current behaviors of the environments, for novelty search.
 
-        Of Atari, the RAM; of MuJoCo, x and y of the torso; of the maze, of the robot.
+        They are the RAM of Atari, x and y of the torso of MuJoCo, and x and y of the robot in the maze.
 
         Args:
             slots: [K], each reset at least once.
@@ -220,7 +223,7 @@ class EnvPool:
         return self._copy_out("env_behavior", slots, self.behavior_shape, self.behavior_dtype)
 
     def render(self, slots: Sequence[int] | np.ndarray) -> np.ndarray:
-        """Current screens as red, green, blue.
+        """Return the current screens as red, green, blue.
 
         Args:
             slots: [K], each reset at least once.
@@ -231,7 +234,7 @@ class EnvPool:
         return self._copy_out("env_render", slots, self.render_shape, np.uint8)
 
     def state(self, slots: Sequence[int] | np.ndarray) -> np.ndarray:
-        """What episodes go on from. Of MuJoCo, the joints' positions, then velocities.
+        """Return the states from which episodes continue. Of MuJoCo, the joints' positions, then velocities.
 
         Args:
             slots: [K], each reset at least once.
@@ -242,13 +245,13 @@ class EnvPool:
         return self._copy_out("env_state", slots, (self.state_size,), np.float64)
 
     def failure(self, slot: int) -> str:
-        """Why the slot's episode was broken off: an action was not finite or its simulation failed.
+        """Return why the slot's episode was broken off: an action was not finite or its simulation failed.
 
         Args:
             slot: In [0, S).
 
         Returns:
-            "" where it was not.
+            The reason; "" if it was not broken off.
         """
         text = ctypes.c_char_p()
         call("env_failure", self._handle, slot, ref(text))

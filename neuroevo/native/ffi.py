@@ -1,6 +1,6 @@
-"""The native core's C interface (custom_ops/c_api/*.h) as ctypes knows it: kinds of errors, structures, functions.
+"""The native core's C interface (custom_ops/c_api/*.h) for ctypes: kinds of errors, structures, functions.
 
-It takes pointers and trusts their lengths, so whoever calls it checks the shape of every array with what is here. The
+It takes pointers and trusts their lengths, so callers check the shape of every array with the functions here. The C
 functions are called through neuroevo/native/library.py, which binds each once with the table below.
 """
 
@@ -19,7 +19,7 @@ ref = ctypes.byref
 
 
 class ErrorKind(IntEnum):
-    """What went wrong: neuroevo_code, Error::Kind in C++. 0 stands for success."""
+    """Kind of an error: neuroevo_code, Error::Kind in C++. 0 stands for success."""
 
     INVALID_ARGUMENT = 1
     OUT_OF_RANGE = 2
@@ -37,8 +37,8 @@ def error_of(kind: ErrorKind, words: str) -> NativeError:
         words: The core's message.
 
     Returns:
-        EnvironmentFailure where an environment failed, NativeArgumentError where an argument is invalid or names what
-        there is not, else NativeError.
+        EnvironmentFailure where an environment failed, NativeArgumentError where an argument is invalid or names
+        something that does not exist, otherwise NativeError.
     """
     return _ERRORS.get(kind, NativeError)(words)
 
@@ -51,7 +51,7 @@ _ERRORS: Mapping[ErrorKind, type[NativeError]] = {
 
 
 class EnvSpec(ctypes.Structure):
-    """neuroevo_env_spec."""
+    """Structure neuroevo_env_spec."""
 
     _fields_ = (
         ("observation_dtype", c_char_p),
@@ -73,7 +73,7 @@ class EnvSpec(ctypes.Structure):
 
 
 class Episodes(ctypes.Structure):
-    """neuroevo_episodes."""
+    """Structure neuroevo_episodes."""
 
     _fields_ = (
         ("num_episodes", c_int64),
@@ -100,7 +100,7 @@ class Episodes(ctypes.Structure):
 
 
 class Results(ctypes.Structure):
-    """neuroevo_results."""
+    """Structure neuroevo_results."""
 
     _fields_ = (
         ("count", c_int64),
@@ -124,7 +124,7 @@ def address(value: object) -> object:
     there, a Ctrl-C too.
 
     Args:
-        value: A contiguous array, which must live until the function returns; or what ctypes knows how to pass.
+        value: A contiguous array, which must live until the function returns; or a value that ctypes can pass.
 
     Raises:
         ValueError: The array is not contiguous.
@@ -204,7 +204,7 @@ GYMNASIUM: Mapping[str, tuple] = {"gymnasium_end_stuck": (None, c_double)}
 
 
 def bind(library: ctypes.CDLL, functions: Mapping[str, tuple]) -> ctypes.CDLL:
-    """Tells ctypes what a library's functions take and return, once for all callers.
+    """Declare to ctypes what a library's functions take and return, once for all callers.
 
     Args:
         library: The library.
@@ -220,7 +220,7 @@ def bind(library: ctypes.CDLL, functions: Mapping[str, tuple]) -> ctypes.CDLL:
 
 
 def indices(name: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Slots or rows.
+    """Return slots or rows as an array.
 
     Args:
         name: What to call them in an error.
@@ -269,7 +269,7 @@ def sized(rows: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def strings(texts: Sequence[str]) -> ctypes.Array[c_char_p]:
-    """Texts as C has them.
+    """Return texts as an array of C strings.
 
     Args:
         texts: Without zero bytes.

@@ -44,19 +44,19 @@ class Gpu:
 
     @property
     def usable(self) -> bool:
-        """Whether networks can be evaluated on it."""
+        """True if networks can be evaluated on it."""
         return not self.why_not
 
 
 def library_path(name: str) -> Path:
-    """The file of a native library: of a portable build, in the folder of the best level that has it.
+    """Return the file of a native library: of a portable build, in the folder of the best level that has it.
 
     Args:
-        name: Of the file.
+        name: The file's name.
 
     Raises:
         FileNotFoundError: It is not built.
-        UserError: NEUROEVO_CPU cannot be had.
+        UserError: The value of NEUROEVO_CPU is not supported.
     """
     path = _find(name)
     if path is None:
@@ -78,17 +78,17 @@ def _not_built(name: str) -> FileNotFoundError:
 
 @functools.cache
 def cpu_level() -> str:
-    """What the native code that is used was compiled for: in a portable build a level of native.cpu, chosen once.
+    """Return what the native code in use was compiled for: in a portable build a level of native.cpu, chosen once.
 
     Raises:
-        UserError: NEUROEVO_CPU cannot be had.
+        UserError: The value of NEUROEVO_CPU is not supported.
     """
     return cpu.choose(str(build_info().get("arch")))
 
 
 @functools.cache
 def core() -> ctypes.CDLL:
-    """The core with its C interface (custom_ops/c_api/neuroevo.h), and every environment family that was built.
+    """Load the core with its C interface (custom_ops/c_api/neuroevo.h), and every environment family that was built.
 
     Warns of a family that cannot be loaded, such as MuJoCo's after a change of the mujoco package; the others work.
 
@@ -112,7 +112,7 @@ def require_family(family: str) -> None:
     """Check that the library of a family is loaded.
 
     Args:
-        family: The family's name in the native code; one that was not built is left to that.
+        family: The family's name in the native code; the native code reports one that was not built.
 
     Raises:
         FileNotFoundError: The library was built and is gone.
@@ -129,7 +129,11 @@ def require_family(family: str) -> None:
 
 
 def _load(path: Path) -> ctypes.CDLL:
-    """Loads a library. OSError: it cannot be loaded, or is cut off, of which the process would die."""
+    """Load a library.
+
+    Raises:
+        OSError: It cannot be loaded, or it is truncated, so that loading it would end the process.
+    """
     with path.open("rb") as file:
         header = file.read(64)
     if header.startswith(b"\x7fELF\2") and len(header) == 64:  # the table of sections is its end
@@ -140,10 +144,10 @@ def _load(path: Path) -> ctypes.CDLL:
 
 
 def _load_mujoco() -> None:
-    """Loads the C library of the mujoco package, wherever that is, for our own to find it loaded.
+    """Load the C library of the mujoco package, wherever it is, so that the native library finds it loaded.
 
     Raises:
-        OSError: There is one, but it cannot be loaded.
+        OSError: The library exists, but cannot be loaded.
     """
     package = find_spec("mujoco")
     folders = package.submodule_search_locations if package else None
@@ -157,16 +161,16 @@ def call(
     library: ctypes.CDLL | None = None,
     raises: Callable[[ErrorKind, str], Exception] = error_of,
 ) -> None:
-    """Calls a function that returns a code.
+    """Call a function that returns a code.
 
     Args:
         function: Its name without "neuroevo_".
         arguments: What neuroevo/native/ffi.py says that it takes. Arrays live until it returns.
-        library: Where it is; None: in the core.
-        raises: What to raise of a kind of error and the core's message.
+        library: The function's library; None: the core.
+        raises: Makes the exception to raise from the kind of error and the core's message.
 
     Raises:
-        NativeError: The function failed; or what `raises` makes of that.
+        NativeError: The function failed; or another exception, if `raises` makes one.
     """
     code = getattr(library or core(), f"neuroevo_{function}")(*map(ffi.address, arguments))
     if code != 0:
@@ -175,9 +179,9 @@ def call(
 
 @functools.cache
 def cuda() -> ctypes.CDLL | None:
-    """The GPU backend with its C interface (custom_ops/c_api/cuda.h); None where it was not built.
+    """Load the GPU backend with its C interface (custom_ops/c_api/cuda.h); return None where it was not built.
 
-    Loading it makes the population backend "cuda" known, whether or not there is a GPU.
+    Loading it registers the population backend "cuda", whether or not there is a GPU.
 
     Raises:
         OSError: It is built, but cannot be loaded.
@@ -188,10 +192,10 @@ def cuda() -> ctypes.CDLL | None:
 
 
 def load_cuda(path: Path) -> ctypes.CDLL:
-    """A library with the C interface of the GPU backend; the core must have been loaded.
+    """Load a library with the C interface of the GPU backend; the core must have been loaded.
 
     Args:
-        path: Of the library.
+        path: The library's file.
 
     Raises:
         OSError: It cannot be loaded.
@@ -201,7 +205,7 @@ def load_cuda(path: Path) -> ctypes.CDLL:
 
 @functools.cache
 def gpu() -> Gpu:
-    """The GPU, or why none can be used."""
+    """Return the GPU, or why none can be used."""
     try:
         library = cuda()
     except OSError as error:
@@ -222,13 +226,13 @@ def free_bytes() -> int:
 
 
 def gpu_free_bytes() -> int:
-    """Of the GPU's memory now; 0 where none can be used."""
+    """Return the free bytes of the GPU's memory; 0 where no GPU can be used."""
     library = cuda() if gpu().usable else None
     return 0 if library is None else library.neuroevo_cuda_free_bytes()
 
 
 def choose_device(device: str) -> str:
-    """What a choice of users means here.
+    """Resolve the device that a user has chosen.
 
     Args:
         device: "auto", "cpu" or "gpu".
@@ -237,7 +241,7 @@ def choose_device(device: str) -> str:
         "cpu" or "gpu".
 
     Raises:
-        UserError: It is none of them or cannot be used.
+        UserError: The device is unknown or cannot be used.
     """
     if device not in DEVICES:
         raise UserError(f"device '{device}' is unknown{did_you_mean(device, DEVICES)}, expected auto, cpu or gpu")
@@ -249,13 +253,13 @@ def choose_device(device: str) -> str:
 
 
 def set_threads(threads: int) -> None:
-    """Sets the worker threads of the env pools and populations made from now on.
+    """Set the number of worker threads of the env pools and populations made from now on.
 
     Args:
         threads: In [1, 4096].
 
     Raises:
-        ValueError: It is out of range.
+        ValueError: The number is out of range.
     """
     if threads > MAX_THREADS:  # what does not fit 32 bits would arrive as another number
         raise ValueError(f"threads is {threads}, expected one in [1, {MAX_THREADS}]")
@@ -263,10 +267,10 @@ def set_threads(threads: int) -> None:
 
 
 def get_threads() -> int:
-    """Worker threads that a pool made now would get; by default one per core that this process may run on.
+    """Return the worker threads that a pool made now would get; by default one per core that this process may use.
 
     Raises:
-        NativeError: So many threads cannot be had.
+        NativeError: That many threads cannot be started.
     """
     threads = core().neuroevo_get_threads()
     if threads == 0:
@@ -275,17 +279,17 @@ def get_threads() -> int:
 
 
 def busy_seconds() -> float:
-    """Time that the pool's threads have spent with environments and networks so far, summed over the threads."""
+    """Return the time that the pool's threads have spent with environments and networks so far, summed over them."""
     return core().neuroevo_busy_seconds()
 
 
 def end_stuck_environments(seconds: float) -> None:
-    """Ends the processes of Gymnasium's environments that have been at one reset or step for too long.
+    """End the processes of Gymnasium's environments that have been at one reset or step for too long.
 
-    Who waits for them gets an error. Of all pools of this process: for the end of a run.
+    Calls that wait for them get an error. This affects all pools of this process: it is for the end of a run.
 
     Args:
-        seconds: How long they may.
+        seconds: How long one reset or step may take.
     """
     if path := _find(_GYMNASIUM_LIBRARY):
         _gymnasium(path).neuroevo_gymnasium_end_stuck(seconds)
@@ -297,7 +301,7 @@ def _gymnasium(path: Path) -> ctypes.CDLL:
 
 
 def build_info() -> dict[str, object]:
-    """How the native libraries were built: compiler, architecture, versions.
+    """Return how the native libraries were built: compiler, architecture, versions.
 
     Raises:
         FileNotFoundError: They are not built.

@@ -91,7 +91,7 @@ def sum_of_kind(
         The sum, float32 [D].
 
     Raises:
-        ValueError: As noise_sum(), or squares are asked for of noise of low rank.
+        ValueError: As noise_sum(), or `squared` is True for noise of low rank.
     """
     if not isinstance(kind, LowRank):
         return noise_sum(seeds, weights, dimension, device=device, squared=squared)
@@ -122,7 +122,7 @@ def low_rank_noise_sum(
 
     Raises:
         ValueError: A weight is not finite in 32 bits, the shapes do not match, or the dimension is negative.
-        NativeError: The network or the rank is not possible, or it has another dimension.
+        NativeError: The network or the rank is invalid, or the network has another dimension.
     """
     noise_seeds, factors = _checked_terms(seeds, weights, dimension)
     sums = np.zeros(dimension, np.float64)
@@ -144,7 +144,11 @@ def _piece(terms: int, device: str) -> int:
 def _checked_terms(
     seeds: Sequence[int], weights: Sequence[float] | np.ndarray, dimension: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return seeds and weights as uint64 and float32 [N]. ValueError: a shape, a weight or the dimension is wrong."""
+    """Return seeds and weights as uint64 and float32 [N].
+
+    Raises:
+        ValueError: A shape, a weight or the dimension is invalid.
+    """
     noise_seeds, given = np.ascontiguousarray(seeds, np.uint64), np.asarray(weights, np.float64)
     if noise_seeds.ndim != 1:
         raise ValueError(f"seeds has shape {list(noise_seeds.shape)}, expected [N]")

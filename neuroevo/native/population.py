@@ -1,7 +1,7 @@
 """The populations of the native core without TensorFlow, through its C interface: NumPy in, NumPy out.
 
-The shape of every array is checked here: a ValueError names the array, its shape and the expected one. What the numbers
-in it mean is checked by the core: a NativeError.
+The shape of every array is checked here: a ValueError names the array, its shape and the expected one. The
+core checks the values and raises NativeError.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Ints = Sequence[int] | np.ndarray
 
 
 class Population:
-    """R rows of weights. Rows are int64 [K]; arrays are converted to the dtypes given here.
+    """Population of R rows of weights. Rows are int64 [K]; arrays are converted to the dtypes given here.
 
-    All networks agree in what they see and in how many outputs they have (the core sees to that), so that
+    All networks have the same observations and the same number of outputs (the core checks this), so that
     observation_dtype, observation_shape and outputs hold for any row.
 
     Attributes:
         dimensions: D of each network.
-        observation_dtype: Of what networks see.
-        observation_shape: Of what networks see.
-        outputs: Numbers that a network gives.
+        observation_dtype: Dtype of the networks' observations.
+        observation_shape: Shape of the networks' observations.
+        outputs: Number of a network's outputs.
         recurrent: Whether a network has an lstm layer, and so a state.
     """
 
@@ -55,7 +55,7 @@ class Population:
                 to one of the other rows, their center, and only perturb fills them.
 
         Raises:
-            NativeError: A network, the backend or a size is not possible.
+            NativeError: A network, the backend or a size is invalid.
         """
         self._handle, self._free = ctypes.c_void_p(), core().neuroevo_population_free
         if backend == BACKENDS["gpu"]:
@@ -78,13 +78,13 @@ class Population:
         self.recurrent = bool(recurrent.value)
 
     def __del__(self) -> None:
-        """Frees the rows."""
+        """Free the rows."""
         if self._handle.value:
             self._free(self._handle)
 
     @property
     def handle(self) -> ctypes.c_void_p:
-        """For functions of the C interface; valid as long as this object."""
+        """Handle for functions of the C interface; valid as long as this object."""
         return self._handle
 
     def _dimension(self, network: int) -> int:
@@ -155,7 +155,7 @@ class Population:
         call("population_perturb", self._handle, dst, src, len(dst), seeds, scales, spreads)
 
     def set_reference(self, observations: np.ndarray) -> None:
-        """Says what vbn layers take their statistics of, once.
+        """Set the observations from which vbn layers compute their statistics; call it once.
 
         Args:
             observations: [B, *observation_shape].
@@ -172,7 +172,7 @@ class Population:
         call("population_set_reference", self._handle, *sized(observations))
 
     def prepare(self, rows: Ints) -> None:
-        """Make the statistics of rows' vbn layers: after each time that a row was filled, before it is played.
+        """Compute the statistics of rows' vbn layers; call it each time after a row was filled, before it is played.
 
         Args:
             rows: [K].
@@ -180,7 +180,7 @@ class Population:
         call("population_prepare", self._handle, *sized(indices("rows", rows)))
 
     def statistics(self, row: int) -> np.ndarray:
-        """Those of a prepared row's vbn layers.
+        """Return the statistics of a prepared row's vbn layers.
 
         Args:
             row: In [0, R).
@@ -195,7 +195,7 @@ class Population:
         return out
 
     def clear_states(self, states: Ints) -> None:
-        """Make recurrent networks forget what they have seen, as they must when an episode begins.
+        """Clear the states of recurrent networks, which is required when an episode starts.
 
         Args:
             states: Numbers of states, [K].
@@ -203,15 +203,15 @@ class Population:
         call("population_clear_states", self._handle, *sized(indices("states", states)))
 
     def forward(self, rows: Ints, observations: np.ndarray, outputs: int, states: Ints | None = None) -> np.ndarray:
-        """Return what the rows' networks make of observations.
+        """Evaluate the rows' networks on observations.
 
         Args:
             rows: [K].
             observations: [K, *observation_shape].
-            outputs: Numbers that a network gives.
-            states: Of recurrent networks, [K]: numbers in [0, R), different and cleared, of the states from which they
-                go on and to which they go. Of others the numbers of slots that go on playing, of which only what has
-                changed in their observations is computed, with the same results; or None.
+            outputs: Number of a network's outputs.
+            states: Of recurrent networks, [K]: numbers in [0, R), distinct and cleared, of the states that they read
+                and update. Of others, the numbers of slots that continue their episodes, of which only what has changed
+                in their observations is computed, with the same results; or None.
 
         Returns:
             float32 [K, outputs].

@@ -33,17 +33,17 @@ class Rollout:
     """
 
     def __init__(self, pool: EnvPool, population: Population, *, lanes: int, slots: int, first_row: int = 0):
-        """Starts the lanes. They wait, without using a core, until episodes are submitted.
+        """Start the lanes. They wait, without using a core, until episodes are submitted.
 
         Args:
             pool: Has an environment for each slot.
             population: Has a row for each slot from first_row on.
             lanes: Threads that step slots.
             slots: Of each lane.
-            first_row: Rows before it may be what genomes start from.
+            first_row: Genomes may start from the rows before it.
 
         Raises:
-            NativeError: These do not fit each other.
+            NativeError: These arguments do not match each other.
         """
         self._handle, self._free = ctypes.c_void_p(), core().neuroevo_rollout_free
         self._pool = pool
@@ -51,27 +51,27 @@ class Rollout:
         self.total_steps = 0
 
     def __del__(self) -> None:
-        """Frees it once no thread is in one of its methods."""
+        """Free the rollout once no thread is in one of its methods."""
         if self._handle.value:
             self._free(self._handle)
 
     def submit(self, submission: Submission, priority: int = 0) -> None:
-        """Appends episodes to the queue.
+        """Append episodes to the queue.
 
         Args:
-            submission: The episodes, with ids that none has had before.
+            submission: The episodes, with ids that no episode has had before.
             priority: Episodes of a lower number are played first.
 
         Raises:
-            NativeError: Something in them is not possible; or what stopped a lane, if something did.
+            NativeError: The submission is invalid, or a lane has stopped; then the message is that of its error.
         """
         call("rollout_submit", self._handle, ref(submission.for_c()), priority)
 
     def results(self, count: int = 0, seconds: float = 0.0) -> EpisodeResults:
         """Return the episodes that have ended since the last call, each to one of the threads that ask.
 
-        Waits until there are `count` of them or the time is over; no signal is handled meanwhile. Where several threads
-        ask, each result is given to one of them.
+        Waits until there are `count` of them or the time has passed; no signal is handled meanwhile. If several
+        threads ask, each result is given to one of them.
 
         Args:
             count: How many to wait for.
@@ -81,7 +81,7 @@ class Rollout:
             Results in the order in which the episodes ended.
 
         Raises:
-            NativeError: What stopped a lane, if something did.
+            NativeError: A lane has stopped; the message is that of its error.
         """
         pointer = ctypes.POINTER(Results)()
         call("rollout_results", self._handle, count, int(1000 * seconds), ref(pointer))
@@ -103,7 +103,7 @@ class Rollout:
             core().neuroevo_results_free(pointer)
 
     def close(self) -> None:
-        """Ends the lanes within a step, dropping what they play. Environments that do not end a step are ended."""
+        """End the lanes within a step, dropping what they play. Environments that do not end a step are ended."""
         call("rollout_close", self._handle)
         ended = ctypes.c_int()
         while True:
@@ -125,7 +125,7 @@ def run_episodes(
     behavior: Behavior | None = None,
     reference_batch: np.ndarray | None = None,
 ) -> Outcomes:
-    """Plays episodes; every genome is made from its chain.
+    """Play episodes; every genome is made from its chain.
 
     Args:
         env: Recipe of the environment.
@@ -136,13 +136,14 @@ def run_episodes(
         backend: Of the population.
         dtype: What networks are evaluated in.
         behavior: What to record of each episode; None: nothing.
-        reference_batch: What vbn layers take their statistics of, as Population.set_reference() takes it.
+        reference_batch: Observations from which vbn layers compute their statistics, as Population.set_reference()
+            takes them.
 
     Returns:
         The outcomes in the order of the episodes.
 
     Raises:
-        NativeError: An environment, a network or an episode is not possible.
+        NativeError: An environment, a network or an episode is invalid.
         UserError: A genome's center does not fit its network.
     """
     pool = EnvPool(env, lanes * slots)
@@ -171,7 +172,7 @@ def run_episodes(
 
 
 def _copied(pointer: ctypes._Pointer, shape: tuple[int, ...], dtype: type) -> np.ndarray:
-    """An array of what is behind a pointer, which may be null if there is nothing."""
+    """Copy the values behind a pointer to an array; the pointer may be null if there are no values."""
     out: np.ndarray = np.zeros(shape, dtype)
     if out.nbytes:
         ctypes.memmove(out.ctypes.data, pointer, out.nbytes)

@@ -20,7 +20,9 @@ Source = tuple[int | None, Sequence[Mutation]]
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """E episodes of G genomes, with M mutations in all, that start from V thetas. What they mean, the core checks.
+    """Submission of E episodes of G genomes, with M mutations in all, that start from V thetas.
+
+    The core checks the values.
 
     Attributes:
         episode_ids: int64 [E], 0 or more.
@@ -57,14 +59,14 @@ class Submission:
     thetas: np.ndarray
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All of them, by name: inputs of the EpisodeQueueSubmit op, and what for_c() points to."""
+        """Return all arrays by name: inputs of the EpisodeQueueSubmit op, and what for_c() points to."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def for_c(self) -> Episodes:
-        """For neuroevo_rollout_submit. Points to these arrays.
+        """Return the structure for neuroevo_rollout_submit, which points to these arrays.
 
         Raises:
-            ValueError: An array has not the length that the others imply.
+            ValueError: An array does not have the length that the others imply.
         """
         counts = {"episode": len(self.episode_genomes), "genome": len(self.genome_networks)}
         places = {}
@@ -93,11 +95,14 @@ def _from_its_root(genome: Genome) -> Source:
 
 
 def no_spread(mutation: Mutation, network: int) -> int:
-    """Return -1: a mutation has no spread. UserError: it is scaled.
+    """Return -1 for a mutation without spread.
 
     Args:
         mutation: The mutation.
         network: Index of the mutated network.
+
+    Raises:
+        UserError: The mutation is scaled.
     """
     if isinstance(mutation.kind, Scaled):
         raise UserError("a scaled mutation has no row of its spread, expected an evaluator to bring it")
@@ -114,7 +119,7 @@ def pack(
     normalizers: Mapping[Normalizer | None, int] | None = None,
     spread_row: Callable[[Mutation, int], int] = no_spread,
 ) -> Submission:
-    """Episodes as arrays. Those of equal genomes share one.
+    """Pack episodes into arrays. Those of equal genomes share one genome.
 
     Args:
         episodes: What to play.
@@ -123,7 +128,7 @@ def pack(
         first_id: The id of the first episode; the others follow it, and then, from the number of episodes on, the
             genomes, so that no two have the same.
         source: Where the weights of a genome come from; by default from its root, by all its mutations.
-        normalizers: Numbers in the env pool of those that the episodes have; None: they have none.
+        normalizers: Numbers in the env pool of the episodes' normalizers; None: the episodes have no normalizers.
         spread_row: Returns the row of a mutation's spread for a network, or -1 if the mutation is not scaled.
 
     Raises:

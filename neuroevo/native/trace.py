@@ -1,4 +1,4 @@
-"""Records when the native threads did what (custom_ops/core/trace.h), by lane, and writes JSON for Perfetto."""
+"""Recordings of what the native threads did and when (custom_ops/core/trace.h), by lane, and as JSON for Perfetto."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Spans:
         return len(self.begin)
 
     def where(self, chosen: np.ndarray) -> Spans:
-        """Selects spans.
+        """Select spans.
 
         Args:
             chosen: A mask, bool [N], or indices.
@@ -76,14 +76,14 @@ class Spans:
         )
 
     def within(self, begin: int, end: int) -> Spans:
-        """Returns the parts of the spans between two points of time, in nanoseconds of time.perf_counter_ns()."""
+        """Return the parts of the spans between two points of time, in nanoseconds of time.perf_counter_ns()."""
         parts = self.where((self.end > begin) & (self.begin < end))
         np.clip(parts.begin, begin, end, out=parts.begin)
         np.clip(parts.end, begin, end, out=parts.end)
         return parts
 
     def seconds(self, name: str | None = None) -> float:
-        """Sums the durations of the spans, in seconds.
+        """Sum the durations of the spans, in seconds.
 
         Args:
             name: Sum only the spans of this name; None: all of them.
@@ -92,14 +92,14 @@ class Spans:
         return float((self.end[chosen] - self.begin[chosen]).sum()) * 1e-9
 
     def covered_seconds(self) -> float:
-        """Returns how long at least one of the spans was in progress, in seconds."""
+        """Return how long at least one of the spans was in progress, in seconds."""
         order = np.argsort(self.begin, kind="stable")
         begin, end = self.begin[order], self.end[order]
         before = np.concatenate([begin[:1], np.maximum.accumulate(end)[:-1]])  # when the last of the earlier spans ends
         return float(np.maximum(0, end - np.maximum(begin, before)).sum()) * 1e-9
 
     def lanes(self, slots: int) -> np.ndarray:
-        """Finds the lane that each span belongs to.
+        """Find the lane that each span belongs to.
 
         The call of an environment names a slot of the lane. A forward and its kernels belong to the lane whose
         observations they read, which is that of the last "observe" before them that wrote to the same memory.
@@ -125,7 +125,7 @@ class Spans:
 
 
 def start(spans_per_thread: int = _SPANS_PER_THREAD) -> None:
-    """Starts a recording and discards the previous one.
+    """Start a recording and discard the previous one.
 
     Args:
         spans_per_thread: Capacity of each thread's buffer; further spans are counted but dropped.
@@ -137,7 +137,7 @@ def start(spans_per_thread: int = _SPANS_PER_THREAD) -> None:
 
 
 def stop() -> Spans:
-    """Ends the recording and returns the spans that have ended."""
+    """End the recording and return the spans that have ended."""
     core().neuroevo_trace_stop()
     count, dropped = ctypes.c_int64(), ctypes.c_int64()
     call("trace_read", None, 0, ref(count), ref(dropped))
@@ -158,7 +158,7 @@ def stop() -> Spans:
 
 
 def chrome_json(spans: Spans, lanes: int, slots: int, begin: int, end: int) -> dict[str, Any]:
-    """Converts spans to the JSON that chrome://tracing and Perfetto display.
+    """Convert spans to the JSON that chrome://tracing and Perfetto display.
 
     There is a track for each lane, with its gaps named "other" (the queue, the loop itself, new weights); a track
     for each thread, with the tasks of the pool and the calls that make weights; and, if the GPU was used, a track for
@@ -203,7 +203,7 @@ Row = tuple[str, int, int, int]  # name, begin, end, argument
 
 
 def _with_gaps(spans: Spans, begin: int, end: int) -> Iterator[Row]:
-    """Yields the spans of one lane in order, and "other" for the gaps between them."""
+    """Yield the spans of one lane in order, and "other" for the gaps between them."""
     reached = begin
     for i in np.argsort(spans.begin, kind="stable"):
         if spans.begin[i] > reached:

@@ -44,24 +44,27 @@ class _Output(ctypes.Structure):
 
 
 class VectorCore:
-    """N environments that are reset and stepped together. Arrays must have the dtypes and shapes given here, unchecked.
+    """Vector of N environments that are reset and stepped together.
 
-    One call at a time: another thread's meanwhile raises ValueError. free() during a call frees the environments when
-    that call ends; in a child process of fork() it does nothing, and the other methods raise ValueError.
+    Arrays must have the dtypes and shapes given here, unchecked.
+
+    One call at a time: a concurrent call of another thread raises ValueError. free() during a call frees the
+    environments when that call ends; in a child process of fork() it does nothing, and the other methods raise
+    ValueError.
 
     Calls raise ValueError, InvalidAction for an action out of range, EnvironmentFailure where an environment broke, and
-    NativeError for the rest.
+    NativeError for other errors.
 
     Attributes:
-        observation_shape: Of one observation.
-        observation_dtype: Of one observation.
+        observation_shape: Shape of one observation.
+        observation_dtype: Dtype of one observation.
         discrete: An action is one of num_actions; else a vector of num_actions.
         num_actions: A.
         action_low: Bounds of a vector, float32 [A]; [0] where an action is one of several.
         action_high: Likewise.
         frame_skip: Emulator frames per step.
         render_shape: (height, width, 3); () if there are no screens.
-        info_names: Of the I infos.
+        info_names: Names of the I infos.
         num_envs: N.
         rewards: float64 [N]; this and the following after reset() and step(), until the next one.
         terminations: bool [N].
@@ -73,14 +76,14 @@ class VectorCore:
     """
 
     def __init__(self, env: EnvSpec, num_envs: int, autoreset: str, max_steps: int, threads: int):
-        """Makes the environments.
+        """Make the environments.
 
         Args:
             env: Recipe of the environment.
             num_envs: N.
             autoreset: NextStep, SameStep or Disabled.
             max_steps: Cut-off of the episodes; 0: the environment's own.
-            threads: Of a pool of its own; 0: the process's.
+            threads: Threads of a pool of its own; 0: the process's pool.
         """
         self._handle = ctypes.c_void_p()
         require_family(env.family)
@@ -110,22 +113,22 @@ class VectorCore:
             setattr(self._output, name, getattr(self, name).ctypes.data)
 
     def new_observations(self) -> np.ndarray:
-        """An array for observations [N, *observation_shape], not filled."""
+        """Return an uninitialized array for observations, [N, *observation_shape]."""
         return np.empty((self.num_envs, *self.observation_shape), self.observation_dtype)
 
     def reset(self, mask: np.ndarray, seeded: np.ndarray, seeds: np.ndarray, observations: np.ndarray) -> None:
-        """Begins episodes.
+        """Start episodes.
 
         Args:
-            mask: bool [N], where.
-            seeded: bool [N], where anew from a seed.
+            mask: bool [N], the environments in which an episode starts.
+            seeded: bool [N], the environments that are seeded from `seeds`.
             seeds: uint64 [N].
             observations: [N, *observation_shape], written.
         """
         _call("reset", self._handle, mask, seeded, seeds, ref(self._output_with(observations)))
 
     def step(self, actions: np.ndarray, observations: np.ndarray) -> None:
-        """Steps.
+        """Step the environments.
 
         Args:
             actions: int64 [N] or float32 [N, num_actions].
@@ -134,25 +137,25 @@ class VectorCore:
         _call("step", self._handle, actions, ref(self._output_with(observations)))
 
     def _output_with(self, observations: np.ndarray) -> _Output:
-        """Of one call alone: another thread's call, which is refused, must not change where this one writes."""
+        """Return the output of one call alone: another thread's call, which is refused, must not change it."""
         output = _Output.from_buffer_copy(self._output)
         output.observations = observations.ctypes.data
         return output
 
     def render(self) -> np.ndarray:
-        """The current screens, uint8 [N, *render_shape]."""
+        """Return the current screens, uint8 [N, *render_shape]."""
         screens = np.empty((self.num_envs, *self.render_shape), np.uint8)
         _call("render", self._handle, screens)
         return screens
 
     def failure(self, index: int) -> str:
-        """Why the last episode of an environment that ended was broken off.
+        """Return why the last finished episode of an environment was broken off.
 
         Args:
-            index: Of the environment.
+            index: Index of the environment.
 
         Returns:
-            "" where it was not.
+            The reason; "" if it was not broken off.
         """
         text = ctypes.c_char_p()
         _call("failure", self._handle, index, ref(text))
@@ -171,5 +174,5 @@ def _error_of(kind: ErrorKind, words: str) -> Exception:
 
 
 def _call(function: str, *arguments: object) -> None:
-    """Calls neuroevo_vector_<function>."""
+    """Call neuroevo_vector_<function>."""
     call(f"vector_{function}", *arguments, raises=_error_of)

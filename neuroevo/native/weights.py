@@ -14,7 +14,7 @@ from neuroevo.native.population import Population
 
 
 class NativeWeights:
-    """The weights of genomes; satisfies the Weights protocol of neuroevo/core/evaluator.py.
+    """Weights of genomes; satisfies the Weights protocol of neuroevo/core/evaluator.py.
 
     Attributes:
         dimensions: D of each network.
@@ -25,14 +25,14 @@ class NativeWeights:
 
         Args:
             networks: Layer lists in text form.
-            device: Where noise is added up, "cpu" or "gpu", with the same bits.
+            device: Where noise is added up, "cpu" or "gpu", with bit-identical sums.
         """
         self._population = Population(networks, rows=2)  # weights, and the spread of a mutation
         self._networks, self._device = networks, device
         self.dimensions: Sequence[int] = self._population.dimensions
 
     def theta(self, genome: Genome) -> np.ndarray:
-        """A genome's weights, the bits that a population plays; rounded where it has none of its own.
+        """Return a genome's weights, bit-identical to those that a population plays; rounded where it holds none.
 
         Args:
             genome: Of one of the networks.
@@ -41,7 +41,7 @@ class NativeWeights:
             float32 [D].
 
         Raises:
-            UserError: Its center has another size.
+            UserError: The size of the genome's center is not that of its network.
         """
         mutation = genome.mutation
         if mutation is not None and not mutation.kind.materialized:
@@ -109,11 +109,11 @@ def root_seed(genome: Genome) -> int:
 
 
 def vector_of(center: Center, network: int, dimensions: Sequence[int]) -> np.ndarray:
-    """The weights of a center.
+    """Return the weights of a center.
 
     Args:
         center: Where a genome starts.
-        network: The genome's.
+        network: Index of the genome's network.
         dimensions: D of each network.
 
     Returns:
@@ -133,10 +133,10 @@ def vector_of(center: Center, network: int, dimensions: Sequence[int]) -> np.nda
 
 
 def thetas_of(genomes: Sequence[Genome | None], dimensions: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The dense vectors that genomes start from, each once.
+    """Return the dense vectors that genomes start from, each once.
 
     Args:
-        genomes: [G]; None stands for one that needs none.
+        genomes: [G]; None stands for a genome that needs no vector.
         dimensions: D of each network.
 
     Returns:
