@@ -10,6 +10,7 @@ import numpy as np
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
+from neuroevo.core.tree import centers_of
 from neuroevo.runs.genome_weights import weights_of
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
@@ -90,9 +91,8 @@ def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | N
     if not found.kept(generation):
         return None
     members = found.read(generation, behaviors)
-    if not members.centers:
-        genomes = [found.genome(generation, index) for index in range(len(members))]
-    else:
+    genomes = [found.genome(generation, index) for index in range(len(members))]
+    if centers_of(genomes):  # which members.bin has by their names alone
         try:
             genomes = reader.config.algorithm.ask(reader.algorithm_state(generation), weights_of(reader.config))
         except UserError:

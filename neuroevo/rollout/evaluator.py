@@ -12,8 +12,9 @@ import functools
 import math
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
 from neuroevo.native import library
-from neuroevo.native.submission import pack
+from neuroevo.native.submission import Source, pack
 from neuroevo.native.weights import NativeWeights, vector_of
 from neuroevo.networks.architectures import network_text
 from neuroevo.networks.network import Network, named
@@ -130,8 +131,9 @@ class LocalEvaluator(Closing):
         self.dimension = max(self.dimensions)
         self.parent_rows = parent_rows or default_parent_rows(self.dimension, dtype, cache_megabytes)
         # The lanes' rows, which nothing is bred from, need no float32 weights beside their integers.
-        rows = self.parent_rows + self.lanes * self.slots
-        population = done("the population", lambda: make(rows, float_rows=self.parent_rows, kind=kind))
+        own = self.parent_rows + 1
+        rows = own + self.lanes * self.slots
+        population = done("the population", lambda: make(rows, float_rows=own, kind=kind))
         if self._prepares and reference_batch is not None:
             population.set_reference(reference_batch)
         self._kind = kind
@@ -141,7 +143,7 @@ class LocalEvaluator(Closing):
         self._next_id = self._next_normalizer = 0
         self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
         self._steps = 0
-        rollout = chosen.start(pool, population, self.lanes, self.slots, first_row=self.parent_rows)
+        rollout = chosen.start(pool, population, self.lanes, self.slots, first_row=own)
         self._parts: tuple[EnginePool, EnginePopulation, EngineRollout] | None = (pool, population, rollout)
         atexit.register(self.close)
 
@@ -239,13 +241,18 @@ class LocalEvaluator(Closing):
         _, population, rollout = self._open()
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
         needed = needed_rows(genomes, self._kind)
-        self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)], genomes)
+        in_use = self._rows_in_use()
+        last = {each: (None, [each.mutation]) for each in genomes if each.mutation is not None}
+        in_use |= self._bring_spreads(last, in_use)
+        self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)], in_use)
         sources = {genome: self._parents.source(genome) for genome in genomes}
         if any(self._parents.row(genome) is None for genome in needed):
             raise UserError(
                 f"{len(needed)} genomes need one of the {self.parent_rows} parent rows each, expected fewer beside "
                 "those at play"
             )
+        in_use |= {row for row, _ in sources.values() if row is not None}
+        spreads = self._bring_spreads(sources, in_use)
         if self._prepares:  # rows that are played in place
             population.prepare([row for row, mutations in sources.values() if row is not None and not mutations])
         normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
@@ -258,29 +265,45 @@ class LocalEvaluator(Closing):
             normalizers=normalizers,
             spread_row=self._spread_row,
         )
-        rows = {row for row, _ in sources.values() if row is not None}
-        rows |= {int(row) for row in submission.chain_spreads if row >= 0}
+        rows = spreads | {row for row, _ in sources.values() if row is not None}
         numbers = [number for number in normalizers.values() if number >= 0]
         self._playing[self._next_id] = _Playing(batch, rows, numbers)
         self._next_id += len(episodes) + len(genomes)
         rollout.submit(submission, priority)
 
-    def _bring_parents(self, parents: Sequence[Genome], genomes: Sequence[Genome]) -> None:
-        """Make the weights of parents, as far as there are rows, and before them the spreads of scaled mutations."""
-        in_use = frozenset().union(*(playing.rows for playing in list(self._playing.values())))
+    def _rows_in_use(self) -> set[int]:
+        """Return the rows that episodes at play or queued start from."""
+        return set().union(*(playing.rows for playing in list(self._playing.values())))
+
+    def _bring_parents(self, parents: Sequence[Genome], in_use: Collection[int]) -> None:
+        """Make the weights of parents, as far as there are rows."""
+        for fill in self._parents.require(parents, in_use):
+            if fill.source is None:
+                self._fill_from_root(fill.row, fill.genome)
+            for kind, alike in groupby(fill.mutations, key=lambda mutation: mutation.kind):
+                spread = -1
+                if isinstance(kind, Scaled):
+                    spread = self.parent_rows  # the row behind the cached ones is for this alone
+                    self._fill_from_root(spread, Genome(kind.spread, fill.genome.network))
+                self._mutate(fill, list(alike), spread)
+
+    def _bring_spreads(self, sources: Mapping[Genome, Source], in_use: Collection[int]) -> set[int]:
+        """Cache the spreads of the mutations that lanes will make; return their rows. UserError: there are too many."""
         spreads = dict.fromkeys(
             Genome(mutation.kind.spread, genome.network)
-            for genome in (*parents, *genomes)
-            for mutation in self._parents.source(genome)[1]
+            for genome, (_, mutations) in sources.items()
+            for mutation in mutations
             if isinstance(mutation.kind, Scaled)
         )
         for fill in self._parents.require(spreads, in_use):
             self._fill_from_root(fill.row, fill.genome)
-        in_use |= {row for spread in spreads if (row := self._parents.row(spread)) is not None}
-        for fill in self._parents.require(parents, in_use):
-            if fill.source is None:
-                self._fill_from_root(fill.row, fill.genome)
-            self._mutate(fill)
+        rows = {self._parents.row(spread) for spread in spreads}
+        if None in rows:
+            raise UserError(
+                f"mutations are scaled by {len(spreads)} centers, which do not fit into the {self.parent_rows} parent "
+                "rows, expected fewer, or a larger hardware.cache_megabytes"
+            )
+        return {row for row in rows if row is not None}
 
     def _fill_from_root(self, row: int, genome: Genome) -> None:
         _, population, _ = self._open()
@@ -292,27 +315,23 @@ class LocalEvaluator(Closing):
         else:
             population.init([row], [genome.network], [genome.root])
 
-    def _mutate(self, fill: Fill) -> None:
-        """Fill a row by mutations of its source; signals are handled between pieces of them."""
-        row = fill.row
-        for start in range(0, len(fill.mutations), _PIECE):
-            piece = fill.mutations[start : start + _PIECE]
-            sources = [row if start or fill.source is None else fill.source] + [row] * (len(piece) - 1)
+    def _mutate(self, fill: Fill, mutations: Sequence[Mutation], spread: int) -> None:
+        """Fill a row by mutations, the first of its source; signals are handled between pieces of them."""
+        row, first = fill.row, mutations[0] is fill.mutations[0] and fill.source is not None
+        for start in range(0, len(mutations), _PIECE):
+            piece = mutations[start : start + _PIECE]
+            sources = [row] * len(piece)
+            if first and start == 0 and fill.source is not None:
+                sources[0] = fill.source
             seeds, scales = [each.seed for each in piece], [each.scale for each in piece]
-            spreads = [self._spread_row(each, fill.genome.network) for each in piece]
-            self._open()[1].perturb([row] * len(piece), sources, seeds, scales, spreads)
+            self._open()[1].perturb([row] * len(piece), sources, seeds, scales, [spread] * len(piece))
 
     def _spread_row(self, mutation: Mutation, network: int) -> int:
         """Return the row of a scaled mutation's spread; -1 for another mutation."""
-        if not isinstance(mutation.kind, Scaled):
-            return -1
-        row = self._parents.row(Genome(mutation.kind.spread, network))
-        if row is None:
-            raise UserError(
-                f"mutations are scaled by more centers than fit into {self.parent_rows} parent rows, expected fewer, "
-                "or a larger hardware.cache_megabytes"
-            )
-        return row
+        row = None
+        if isinstance(mutation.kind, Scaled):
+            row = self._parents.row(Genome(mutation.kind.spread, network))
+        return -1 if row is None else row
 
     def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
         """Register a batch's normalizers with the environments; return their numbers, which no other batch has."""

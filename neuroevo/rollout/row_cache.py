@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome, Kind, Mutation
@@ -89,32 +90,51 @@ class RowCache:
             if digest in self._cached:
                 self._renew(self._cached[digest])
         plan = _plan([each for digest, each in needed.items() if digest not in self._cached], self._cached)
-        users = Counter(None if start is None else start.digest for _, start in plan)  # fills that start from it
+        users = Counter(None if start is None else start.digest for _, start in plan)  # fills to come
+        spare: list[tuple[int, bytes]] | None = None  # a heap of those that may make room, once the rows are used up
+
+        def may_go(digest: bytes) -> bool:
+            return digest in self._cached and digest not in needed and self._cached[digest].row not in in_use
+
         for genome, start in plan:
-            users[None if start is None else start.digest] -= 1
+            if start is None:
+                users[None] -= 1
+            else:
+                users[start.digest] -= 1
+                if spare is not None and not users[start.digest] and may_go(start.digest):
+                    heappush(spare, (self._cached[start.digest].priority, start.digest))
             source, mutations = self.source(genome)  # not what was planned if that had to make room
-            row = self._make_room(needed, users, in_use)
+            row = self._free.pop() if self._free else None
+            if row is None:
+                if spare is None:
+                    spare = self._room(each for each in self._cached if may_go(each) and not users[each])
+                row = self._evict(spare)
+            if row is None:  # only genomes are left that others are to start from
+                spare = self._room(filter(may_go, self._cached))
+                row = self._evict(spare)
             if row is None:
                 continue
             cached = self._cached[genome.digest] = _Cached(row, 1 + len(mutations), 0)
             self._renew(cached)
             yield Fill(genome, row, source, mutations)
 
+    def _room(self, digests: Iterable[bytes]) -> list[tuple[int, bytes]]:
+        """Return a heap of priorities and digests."""
+        spare = [(self._cached[digest].priority, digest) for digest in digests]
+        heapify(spare)
+        return spare
+
+    def _evict(self, spare: list[tuple[int, bytes]]) -> int | None:
+        """Forget the genome of the least priority and return its row; None if the heap has none."""
+        while spare:
+            priority, digest = heappop(spare)
+            if digest in self._cached:  # not evicted before
+                self._age = priority
+                return self._cached.pop(digest).row
+        return None
+
     def _renew(self, cached: _Cached) -> None:
         cached.priority = self._age + cached.work
-
-    def _make_room(self, keep: Collection[bytes], users: Counter[bytes | None], in_use: Collection[int]) -> int | None:
-        if self._free:
-            return self._free.pop()
-        candidates = [
-            (users[digest] > 0, cached.priority, digest)
-            for digest, cached in self._cached.items()
-            if digest not in keep and cached.row not in in_use
-        ]
-        if not candidates:
-            return None
-        _, self._age, digest = min(candidates)
-        return self._cached.pop(digest).row
 
 
 def needed_rows(genomes: Iterable[Genome], kind: Kind) -> list[Genome]:

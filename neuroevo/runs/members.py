@@ -137,7 +137,7 @@ class MembersReader:
             record.scales,
             record.fitness,
             record.steps,
-            tuple(centers),
+            tuple(dict.fromkeys([*centers, *record.spreads])),
             record.behaviors,
             record.novelty,
         )
@@ -161,7 +161,10 @@ class MembersReader:
                 kind = decode_kind(int(record.kinds[which]), spreads)
                 mutations.append(Mutation(int(record.seeds[which]), float(record.scales[which]), kind))
         root = Genome(int(record.seeds[which])) if where == IS_SEED else record.roots[record.parents[which, 1]]
-        return grow(root, reversed(mutations))
+        try:
+            return grow(root, reversed(mutations))
+        except ValueError as error:
+            raise UserError(f"{self.path} is damaged: {error}") from None
 
     def lineage(self, generation: int, index: int) -> list[tuple[int, int]]:
         """A member and those it comes from, each the parent of the one before it, as generations and indices.

@@ -103,7 +103,11 @@ class MembersLog(Callback):
                 if parent not in used:
                     used[parent] = self._origin(parent, generation)
                 origin = used[parent]
-                seeds[i], scales[i], kinds[i] = mutation.seed, mutation.scale, encode_kind(mutation.kind, spreads)
+                seeds[i], scales[i] = mutation.seed, mutation.scale
+                code = encode_kind(mutation.kind, spreads)
+                if code < np.iinfo(kinds.dtype).min:
+                    raise UserError(f"a population has {len(spreads)} spreads, expected at most 128")
+                kinds[i] = code
                 parents[i] = (OF_ROOT, roots.setdefault(parent, len(roots))) if origin is None else origin
             elif isinstance(genome.root, Center) or genome.network:
                 parents[i] = IS_ROOT, roots.setdefault(genome, len(roots))

@@ -232,9 +232,9 @@ def run(
     """
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
+    given = Callbacks([*callbacks, *trackers_of(config)])
     journal, members = open_journal(folder), open_members(folder)
-    listeners = [*callbacks, *trackers_of(config), *([] if members is None else [members])]
-    callback, ended = Callbacks(listeners), None
+    callback, ended = given if members is None else Callbacks([given, members]), None
     if journal is not None:
         evaluator = JournaledEvaluator(evaluator, journal)
     try:

@@ -129,12 +129,12 @@ class EliteEvaluations:
         begun, oldest = time.perf_counter(), self._playing[0]
         known = len(oldest.batch.steps) - len(oldest.missing.steps)
         if oldest.steps_before is None:
-            oldest.steps_before = int(oldest.missing.steps.sum())
+            oldest.steps_before = int(oldest.batch.steps.sum()) - oldest.steps_known
         before = oldest.steps_before
 
         def report(finished: int, steps: int) -> None:
             if on_progress is not None:
-                on_progress(known + finished, max(steps - before, 0))
+                on_progress(known + finished, steps - before)
 
         self._evaluator.wait(oldest.missing, report, seconds)
         oldest.seconds += time.perf_counter() - begun
@@ -163,7 +163,7 @@ class EliteEvaluations:
 
         episodes = [Episode(record.elite, seeds[i], 0, record.normalizer) for i in missing]
         played = self._evaluator.submit(episodes, elite_evaluation_priority(record.generation), book)
-        self._playing.append(_Playing(record, batch, played))
+        self._playing.append(_Playing(record, batch, played, int(batch.steps.sum())))
 
 
 def _known(pending: PendingEvaluation) -> EpisodeResults:
@@ -182,13 +182,15 @@ class _Playing:
         generation: Its record, without the evaluation.
         batch: All of its episodes.
         missing: The evaluator's batch of those that were not over when it was submitted.
+        steps_known: Steps of the episodes that were known when the others were submitted.
         seconds: Wall time in which nothing else was waited for.
-        steps_before: Steps of `missing` before it was waited for; None before that.
+        steps_before: Steps played before the evaluation was waited for; None before that.
     """
 
     generation: GenerationRecord
     batch: Batch
     missing: Batch
+    steps_known: int
     seconds: float = 0.0
     steps_before: int | None = None
 

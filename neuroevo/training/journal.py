@@ -81,12 +81,17 @@ class JournaledEvaluator:
             own = replace(results, ids=missing[results.ids])
             self._journal.add([digests[i] for i in own.ids], own)
             batch.book(own)
+            if not batch.left:
+                self._missing.pop(batch, None)
 
-        self._missing[batch] = self._evaluator.submit([episodes[i] for i in missing], priority, book)
+        if batch.left:
+            self._missing[batch] = self._evaluator.submit([episodes[i] for i in missing], priority, book)
         return batch
 
     def wait(self, batch: Batch, on_progress: Progress | None = None, seconds: float = inf) -> Outcomes:
         """Wait for a batch; the steps that on_progress receives exclude the episodes found in the journal."""
+        if not batch.left:
+            return batch.outcomes
         missing = self._missing.get(batch, batch)
         known = len(batch.steps) - len(missing.steps)
 
@@ -95,8 +100,6 @@ class JournaledEvaluator:
                 on_progress(known + finished, steps)
 
         self._evaluator.wait(missing, report, seconds)
-        if not batch.left:
-            self._missing.pop(batch, None)
         return batch.outcomes
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:

@@ -288,7 +288,7 @@ def test_a_mode_of_rendering_that_was_asked_for_stays():
     for name, given in (("gymnasium:CartPole-v1", options), ("frostbite", {"mode": 1})):
         environment = registry.find(name, given)
         assert environment.rendered() is environment
-    assert registry.find("gymnasium:CartPole-v1").rendered().options == {"kwargs": {"render_mode": "rgb_array"}}
+    assert registry.find("gymnasium:CartPole-v1").rendered().options.kwargs == {"render_mode": "rgb_array"}
 
 
 def test_failures_are_told(tmp_path):

@@ -188,7 +188,7 @@ def test_nor_does_python_with_a_safe_path(hostile):
     ("package", "code"),
     [
         (None, "neuroevo.evaluate('gymnasium', episodes=1, max_episode_steps=5)"),
-        (None, "neuroevo.open_run('gymnasium').config.environment.frames_per_s()"),
+        (None, "neuroevo.open_run('gymnasium').config.environment.frames_per_s"),
         ("brax", "make_evaluator(neuroevo.open_run('brax').config).close()"),
         ("ray", "neuroevo.train('cluster/config.toml', out='new')"),
     ],

@@ -92,5 +92,5 @@ def test_weights_and_sums():
 def test_more_spreads_than_rows_are_refused():
     with LocalEvaluator("Hopper-v5", MLP, device="cpu", lanes=1, slots=1, parent_rows=2) as evaluator:
         kinds = [Scaled(spread_of(evaluator.dimension, number)) for number in range(3)]
-        with pytest.raises(UserError, match="more centers than fit into 2 parent rows"):
+        with pytest.raises(UserError, match="scaled by 3 centers, which do not fit into the 2 parent rows"):
             evaluator.evaluate([Episode(Genome(1).child(2, 0.5, kind), 3, 10) for kind in kinds])
