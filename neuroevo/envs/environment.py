@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +86,7 @@ class Environment:
         """Whether an action is a vector of numbers; None: it is not known before one is made."""
         return self.family.continuous_actions
 
-    @cached_property
+    @property  # cached_property's lock, which all objects share, could stay locked in a fork
     def spec(self) -> EnvSpec:
         """What the native core makes it of.
 
