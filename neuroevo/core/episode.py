@@ -6,7 +6,6 @@ import hashlib
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -34,7 +33,7 @@ class Episode:
     max_steps: int = 0
     normalizer: Normalizer | None = None
 
-    @cached_property
+    @property
     def digest(self) -> bytes:
         """Hash of all attributes, 16 bytes."""
         made = hashlib.blake2b(self.genome.digest, digest_size=DIGEST_BYTES)

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from difflib import SequenceMatcher
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -190,7 +190,7 @@ class Environment(ABC):
         """
         return self.values
 
-    @cached_property
+    @property  # cached_property's lock, which all objects share, could stay locked in a fork
     def spec(self) -> EnvSpec:
         """The specification from which the native core makes it; UserError if something that it needs is missing."""
         options = tuple(f"{key}={option_text(value)}" for key, value in self.native_options().items())

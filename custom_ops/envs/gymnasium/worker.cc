@@ -62,7 +62,7 @@ class GymnasiumWorker::Turn {
     worker_->doing_ = doing;
     worker_->slot_ = slot;
     if (!worker_->process_.mine()) {
-      worker_->Throw(Error::Kind::kEnvironment, "it is the worker of the process that this one is a fork of");
+      worker_->Throw(Error::Kind::kEnvironment, "it is the worker of the process that this one was forked from");
     }
     if (!worker_->broken_.empty()) {
       throw FailedBefore(Error::Kind::kEnvironment, worker_->Message(worker_->broken_));

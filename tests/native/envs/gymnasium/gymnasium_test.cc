@@ -336,7 +336,7 @@ TEST(ForksMayNotAsk) {
     try {
       pool->Reset({0}, {7}, {0});
     } catch (const Error& error) {
-      _exit(std::strstr(error.what(), "it is the worker of the process that this one is a fork of") ? 3 : 4);
+      _exit(std::strstr(error.what(), "the process that this one was forked from") ? 3 : 4);
     }
     _exit(5);
   }
