@@ -113,11 +113,12 @@ def test_trials_that_cannot_share_have_players_of_their_own(tmp_path):
 def test_who_stops_waiting_for_a_player_leaves_it_to_the_others():
     settings = PlayerSettings("HardMaze-v0", {}, None, (Network("mlp", hidden=(4,)),), origin=origin())
     first, second = SharedMachine(settings, 1), SharedMachine(settings, 1)
-    for machine in (first, second):
-        machine.poll()
-        assert machine.starting == 1
-    second.close()
     deadline = time.monotonic() + 120
+    for machine in (first, second):
+        while not machine.starting:  # Ray is asked for its machines in another thread
+            assert not machine.poll() and time.monotonic() < deadline
+            time.sleep(0.1)
+    second.close()
     while not (ready := first.poll()):
         assert time.monotonic() < deadline and not first.failures()
         time.sleep(0.1)
