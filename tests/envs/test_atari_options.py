@@ -202,7 +202,7 @@ def test_all_problems_are_reported():
         "(`neuroevo info --games` lists the environments)",
         "env.options.frameskip = 2: there is no such key; did you mean frame_skip? (keys of [env.options]: protocol, "
         "repeat_action_probability, full_action_space, mode, difficulty, frame_skip, noop_max, terminal_on_life_loss, "
-        "stack, screen_size, grayscale, emulator, channels_first)",
+        "stack, screen_size, grayscale, emulator, channels_first, behavior)",
         "env.options.frame_skip = 0: expected at least 1",
         "env.options.noop_max = -3: expected at least 0",
     ]

@@ -103,7 +103,7 @@ def test_unknown_options_are_named_with_the_legal_ones():
         given("InvertedPendulum", "healthy_reward=1")
     assert str(caught.value) == (
         "mujoco has no option 'healthy_reward', expected one of: task, model, frame_skip, max_episode_steps, "
-        "reset_noise_scale"
+        "reset_noise_scale, feet"
     )
     with pytest.raises(NativeError, match="option task .*'Anti', .*: Ant, HalfCheetah, Hopper, Humanoid, "):
         EnvPool(EnvSpec("Anti", "mujoco", ("task=Anti",)), 1)

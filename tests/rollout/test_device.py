@@ -22,8 +22,9 @@ from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.networks.network import Network
-from neuroevo.rollout import evaluator
-from neuroevo.rollout.evaluator import LocalEvaluator, default_layout
+from neuroevo.rollout import layout
+from neuroevo.rollout.evaluator import LocalEvaluator
+from neuroevo.rollout.layout import default_layout
 from neuroevo.runs.provenance import machine
 from tests.support import cuda_emulated
 
@@ -123,7 +124,7 @@ def test_layouts(monkeypatch):
     assert (default_layout(5, "cpu"), default_layout(5, "cpu", light=True)) == ((5, 1), (5, 16))
     assert default_layout(5, "cpu", members=True) == (5, 32)
     for free, threads, slots in ((140e9, 16, 64), (140e9, 1, 4), (8e9, 64, 44), (0.0, 4, 1)):
-        monkeypatch.setattr(evaluator.library, "gpu_free_bytes", lambda free=free: free)
+        monkeypatch.setattr(layout.library, "gpu_free_bytes", lambda free=free: free)
         assert default_layout(threads, "gpu") == (3, slots)
         assert 3 * slots * 29.2e6 <= max(free / 2, 3 * 29.2e6)
 
@@ -132,7 +133,7 @@ def test_no_network_has_longer_rows_than_layouts_count_with():
     for network in architectures.NETWORKS.values():
         text = architectures.to_text(network(architectures.input_line("uint8", (84, 84, 4)), 18))
         (dimension,) = Population([text], 1).dimensions
-        assert 4 * dimension < evaluator._LARGEST_ROW_BYTES
+        assert 4 * dimension < layout._LARGEST_ROW_BYTES
 
 
 def test_the_machine_s_gpus_are_listed():
