@@ -10,7 +10,6 @@ from typing import Any
 import jax
 from brax.base import System, Transform
 from brax.io import mjcf
-from mujoco_playground import registry
 
 from neuroevo.accelerated.brax_simulator import BraxSimulator
 from neuroevo.accelerated.simulator import quiet
@@ -48,6 +47,8 @@ def make_simulator(env: PlaygroundTask) -> PlaygroundSimulator:
         UserError: Playground cannot make the task.
         ConfigError: Playground has no such task.
     """
+    from mujoco_playground import registry  # an extra that few have
+
     task, known = env.task, registry.ALL_ENVS
     if task not in known:
         reason = f"MuJoCo Playground has no task '{task}'{did_you_mean(task, known)} (it has {', '.join(known)})"
@@ -57,6 +58,8 @@ def make_simulator(env: PlaygroundTask) -> PlaygroundSimulator:
 
 @lru_cache(maxsize=4)
 def _simulator(task: str) -> PlaygroundSimulator:
+    from mujoco_playground import registry
+
     try:
         with quiet():
             return PlaygroundSimulator(registry.load(task, config_overrides={"impl": "jax"}))

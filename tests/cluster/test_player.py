@@ -63,7 +63,7 @@ def test_pieces_in_any_order_are_the_batch(dimension, make_player):
 
     def fetch(number):
         fetched.append(number)
-        return tables[number], [center.vector for _ in tables[number].centers]
+        return tables[number], [center.vector for _ in tables[number].tree.centers]
 
     player = make_player(SETTINGS, 2, None, fetch)
     pieces = [Piece(number, np.array(own, np.int32)) for own in ([7, 0], [5], [1, 2, 3], [6, 4]) for number in (1, 0)]
