@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 
 import numpy as np
 
@@ -94,21 +95,6 @@ def _from_its_root(genome: Genome) -> Source:
     return None, genome.mutations
 
 
-def no_spread(mutation: Mutation, network: int) -> int:
-    """Return -1 for a mutation without spread.
-
-    Args:
-        mutation: The mutation.
-        network: Index of the mutated network.
-
-    Raises:
-        UserError: The mutation is scaled.
-    """
-    if isinstance(mutation.kind, Scaled):
-        raise UserError("a scaled mutation has no row of its spread, expected an evaluator to bring it")
-    return -1
-
-
 def pack(
     episodes: Sequence[Episode],
     *,
@@ -117,7 +103,7 @@ def pack(
     first_id: int = 0,
     source: Callable[[Genome], Source] = _from_its_root,
     normalizers: Mapping[Normalizer | None, int] | None = None,
-    spread_row: Callable[[Mutation, int], int] = no_spread,
+    spreads: Mapping[Genome, int] = MappingProxyType({}),
 ) -> Submission:
     """Pack episodes into arrays. Those of equal genomes share one genome.
 
@@ -129,7 +115,7 @@ def pack(
             genomes, so that no two have the same.
         source: Where the weights of a genome come from; by default from its root, by all its mutations.
         normalizers: Numbers in the env pool of the episodes' normalizers; None: the episodes have no normalizers.
-        spread_row: Returns the row of a mutation's spread for a network, or -1 if the mutation is not scaled.
+        spreads: Rows of the spreads of scaled mutations, each by the genome of its network whose root it is.
 
     Raises:
         UserError: A genome's center does not fit its network, or its weights are not materialized and it has no row to
@@ -159,10 +145,22 @@ def pack(
         chain_splits=np.cumsum([0, *(len(chain) for _, chain in sources)], dtype=np.int64),
         chain_seeds=_int64([mutation.seed for _, mutation in mutations]),
         chain_scales=np.array([mutation.scale for _, mutation in mutations], np.float32),
-        chain_spreads=_int64([spread_row(mutation, network) for network, mutation in mutations]),
+        chain_spreads=_int64([_spread_row(mutation, network, spreads) for network, mutation in mutations]),
         thetas=thetas,
     )
 
 
 def _int64(values: Sequence[int]) -> np.ndarray:
     return np.array(values, np.int64)
+
+
+def _spread_row(mutation: Mutation, network: int, spreads: Mapping[Genome, int]) -> int:
+    """Return the row of a mutation's spread; -1 if it is not scaled. UserError: its spread has no row."""
+    if not isinstance(mutation.kind, Scaled):
+        return -1
+    row = spreads.get(Genome(mutation.kind.spread, network))
+    if row is None:
+        raise UserError(
+            f"a scaled mutation has no row of its spread {mutation.kind.spread}, expected one of the caller"
+        )
+    return row

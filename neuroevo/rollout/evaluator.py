@@ -23,7 +23,7 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, Mutation, Scaled
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, Scaled
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
@@ -36,7 +36,7 @@ from neuroevo.rollout.engine import Engine, EnginePool, EnginePopulation, Engine
 from neuroevo.rollout.layout import default_layout, default_parent_rows
 from neuroevo.rollout.parts import check_networks, check_reference, done, make_pool
 from neuroevo.rollout.reference_batch import draw_reference_batch
-from neuroevo.rollout.row_cache import Fill, RowCache, needed_rows
+from neuroevo.rollout.row_cache import RowCache, needed_rows
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
 _PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
@@ -243,7 +243,7 @@ class LocalEvaluator(Closing):
         needed = needed_rows(genomes, self._kind)
         in_use = self._rows_in_use()
         last = {each: (None, [each.mutation]) for each in genomes if each.mutation is not None}
-        in_use |= self._bring_spreads(last, in_use)
+        in_use.update(self._bring_spreads(last, in_use).values())
         self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)], in_use)
         sources = {genome: self._parents.source(genome) for genome in genomes}
         if any(self._parents.row(genome) is None for genome in needed):
@@ -263,9 +263,9 @@ class LocalEvaluator(Closing):
             first_id=self._next_id,
             source=sources.__getitem__,
             normalizers=normalizers,
-            spread_row=self._spread_row,
+            spreads=spreads,
         )
-        rows = spreads | {row for row, _ in sources.values() if row is not None}
+        rows = {*spreads.values(), *(row for row, _ in sources.values() if row is not None)}
         numbers = [number for number in normalizers.values() if number >= 0]
         self._playing[self._next_id] = _Playing(batch, rows, numbers)
         self._next_id += len(episodes) + len(genomes)
@@ -276,19 +276,37 @@ class LocalEvaluator(Closing):
         return set().union(*(playing.rows for playing in list(self._playing.values())))
 
     def _bring_parents(self, parents: Sequence[Genome], in_use: Collection[int]) -> None:
-        """Make the weights of parents, as far as there are rows."""
+        """Make the weights of parents, as far as there are rows; signals are handled between pieces of their lines."""
+        _, population, _ = self._open()
         for fill in self._parents.require(parents, in_use):
             if fill.source is None:
                 self._fill_from_root(fill.row, fill.genome)
+            row, source = fill.row, fill.row if fill.source is None else fill.source
             for kind, alike in groupby(fill.mutations, key=lambda mutation: mutation.kind):
-                spread = -1
+                mutations, spread = list(alike), -1
                 if isinstance(kind, Scaled):
                     spread = self.parent_rows  # the row behind the cached ones is for this alone
                     self._fill_from_root(spread, Genome(kind.spread, fill.genome.network))
-                self._mutate(fill, list(alike), spread)
+                for start in range(0, len(mutations), _PIECE):
+                    seeds, scales, _ = zip(*mutations[start : start + _PIECE], strict=True)
+                    count = len(seeds)
+                    sources = [source] + [row] * (count - 1)
+                    population.perturb([row] * count, sources, seeds, scales, [spread] * count)
+                    source = row
 
-    def _bring_spreads(self, sources: Mapping[Genome, Source], in_use: Collection[int]) -> set[int]:
-        """Cache the spreads of the mutations that lanes will make; return their rows. UserError: there are too many."""
+    def _bring_spreads(self, sources: Mapping[Genome, Source], in_use: Collection[int]) -> dict[Genome, int]:
+        """Cache the spreads of the mutations that lanes will make.
+
+        Args:
+            sources: Of the genomes that will be played.
+            in_use: Rows that must stay as they are.
+
+        Returns:
+            The row of each spread, which is the root of a genome of the mutated network.
+
+        Raises:
+            UserError: There are more spreads than rows.
+        """
         spreads = dict.fromkeys(
             Genome(mutation.kind.spread, genome.network)
             for genome, (_, mutations) in sources.items()
@@ -297,13 +315,13 @@ class LocalEvaluator(Closing):
         )
         for fill in self._parents.require(spreads, in_use):
             self._fill_from_root(fill.row, fill.genome)
-        rows = {self._parents.row(spread) for spread in spreads}
-        if None in rows:
+        rows = {spread: row for spread in spreads if (row := self._parents.row(spread)) is not None}
+        if len(rows) < len(spreads):
             raise UserError(
                 f"mutations are scaled by {len(spreads)} centers, which do not fit into the {self.parent_rows} parent "
                 "rows, expected fewer, or a larger hardware.cache_megabytes"
             )
-        return {row for row in rows if row is not None}
+        return rows
 
     def _fill_from_root(self, row: int, genome: Genome) -> None:
         _, population, _ = self._open()
@@ -314,24 +332,6 @@ class LocalEvaluator(Closing):
             population.assign([row], [genome.network], theta)
         else:
             population.init([row], [genome.network], [genome.root])
-
-    def _mutate(self, fill: Fill, mutations: Sequence[Mutation], spread: int) -> None:
-        """Fill a row by mutations, the first of its source; signals are handled between pieces of them."""
-        row, first = fill.row, mutations[0] is fill.mutations[0] and fill.source is not None
-        for start in range(0, len(mutations), _PIECE):
-            piece = mutations[start : start + _PIECE]
-            sources = [row] * len(piece)
-            if first and start == 0 and fill.source is not None:
-                sources[0] = fill.source
-            seeds, scales = [each.seed for each in piece], [each.scale for each in piece]
-            self._open()[1].perturb([row] * len(piece), sources, seeds, scales, [spread] * len(piece))
-
-    def _spread_row(self, mutation: Mutation, network: int) -> int:
-        """Return the row of a scaled mutation's spread; -1 for another mutation."""
-        row = None
-        if isinstance(mutation.kind, Scaled):
-            row = self._parents.row(Genome(mutation.kind.spread, network))
-        return -1 if row is None else row
 
     def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
         """Register a batch's normalizers with the environments; return their numbers, which no other batch has."""
