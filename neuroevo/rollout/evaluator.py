@@ -12,9 +12,8 @@ import functools
 import math
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import numpy as np
 
@@ -23,23 +22,23 @@ from neuroevo.core.closing import Closing
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.errors import UserError
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, Scaled
+from neuroevo.core.genome import GAUSSIAN, Genome, Kind
 from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs import registry
 from neuroevo.envs.environment import Environment
 from neuroevo.native import library
-from neuroevo.native.submission import Source, pack
-from neuroevo.native.weights import NativeWeights, vector_of
+from neuroevo.native.submission import pack
+from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
 from neuroevo.networks.network import Network, named
-from neuroevo.rollout.engine import Engine, EnginePool, EnginePopulation, EngineRollout, make_engine
+from neuroevo.rollout.engine import Engine, EnginePool, EngineRollout, make_engine
 from neuroevo.rollout.layout import default_layout, default_parent_rows
+from neuroevo.rollout.parent_rows import ParentRows
 from neuroevo.rollout.parts import check_networks, check_reference, done, make_pool
 from neuroevo.rollout.reference_batch import draw_reference_batch
-from neuroevo.rollout.row_cache import RowCache, needed_rows
+from neuroevo.rollout.row_cache import needed_rows
 
 _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the progress
-_PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
 
 
 class LocalEvaluator(Closing):
@@ -138,13 +137,13 @@ class LocalEvaluator(Closing):
             population.set_reference(reference_batch)
         self._kind = kind
         self.weights = NativeWeights(self.network_texts, self.device)
-        self._parents = RowCache(self.parent_rows)
         self._playing: dict[int, _Playing] = {}  # by the id of the batch's first episode
         self._next_id = self._next_normalizer = 0
         self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
         self._steps = 0
         rollout = chosen.start(pool, population, self.lanes, self.slots, first_row=own)
-        self._parts: tuple[EnginePool, EnginePopulation, EngineRollout] | None = (pool, population, rollout)
+        parents = ParentRows(population, self.parent_rows)
+        self._parts: tuple[EnginePool, ParentRows, EngineRollout] | None = (pool, parents, rollout)
         atexit.register(self.close)
 
     def evaluate(self, episodes: Sequence[Episode], on_progress: Progress | None = None) -> Outcomes:
@@ -225,8 +224,8 @@ class LocalEvaluator(Closing):
         if parts is not None:
             parts[2].close()
 
-    def _open(self) -> tuple[EnginePool, EnginePopulation, EngineRollout]:
-        """Return environments, population and lanes.
+    def _open(self) -> tuple[EnginePool, ParentRows, EngineRollout]:
+        """Return environments, parents' rows and lanes.
 
         Raises:
             RuntimeError: close() was called.
@@ -238,23 +237,23 @@ class LocalEvaluator(Closing):
     def _submit(
         self, batch: Batch, episodes: Sequence[Episode], priority: int, parents: Iterable[Genome] | None
     ) -> None:
-        _, population, rollout = self._open()
+        _, rows, rollout = self._open()
         genomes = list(dict.fromkeys(episode.genome for episode in episodes))
         needed = needed_rows(genomes, self._kind)
         in_use = self._rows_in_use()
         last = {each: (None, [each.mutation]) for each in genomes if each.mutation is not None}
-        in_use.update(self._bring_spreads(last, in_use).values())
-        self._bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)], in_use)
-        sources = {genome: self._parents.source(genome) for genome in genomes}
-        if any(self._parents.row(genome) is None for genome in needed):
+        in_use.update(rows.bring_spreads(last, in_use).values())
+        rows.bring_parents([*needed, *(_parents_of(genomes) if parents is None else parents)], in_use)
+        sources = {genome: rows.cache.source(genome) for genome in genomes}
+        if any(rows.cache.row(genome) is None for genome in needed):
             raise UserError(
                 f"{len(needed)} genomes need one of the {self.parent_rows} parent rows each, expected fewer beside "
                 "those at play"
             )
         in_use |= {row for row, _ in sources.values() if row is not None}
-        spreads = self._bring_spreads(sources, in_use)
+        spreads = rows.bring_spreads(sources, in_use)
         if self._prepares:  # rows that are played in place
-            population.prepare([row for row, mutations in sources.values() if row is not None and not mutations])
+            rows.population.prepare([row for row, mutations in sources.values() if row is not None and not mutations])
         normalizers = self._set_normalizers(episode.normalizer for episode in episodes)
         submission = pack(
             episodes,
@@ -265,73 +264,15 @@ class LocalEvaluator(Closing):
             normalizers=normalizers,
             spreads=spreads,
         )
-        rows = {*spreads.values(), *(row for row, _ in sources.values() if row is not None)}
+        starts = {*spreads.values(), *(row for row, _ in sources.values() if row is not None)}
         numbers = [number for number in normalizers.values() if number >= 0]
-        self._playing[self._next_id] = _Playing(batch, rows, numbers)
+        self._playing[self._next_id] = _Playing(batch, starts, numbers)
         self._next_id += len(episodes) + len(genomes)
         rollout.submit(submission, priority)
 
     def _rows_in_use(self) -> set[int]:
         """Return the rows that episodes at play or queued start from."""
         return set().union(*(playing.rows for playing in list(self._playing.values())))
-
-    def _bring_parents(self, parents: Sequence[Genome], in_use: Collection[int]) -> None:
-        """Make the weights of parents, as far as there are rows; signals are handled between pieces of their lines."""
-        _, population, _ = self._open()
-        for fill in self._parents.require(parents, in_use):
-            if fill.source is None:
-                self._fill_from_root(fill.row, fill.genome)
-            row, source = fill.row, fill.row if fill.source is None else fill.source
-            for kind, alike in groupby(fill.mutations, key=lambda mutation: mutation.kind):
-                mutations, spread = list(alike), -1
-                if isinstance(kind, Scaled):
-                    spread = self.parent_rows  # the row behind the cached ones is for this alone
-                    self._fill_from_root(spread, Genome(kind.spread, fill.genome.network))
-                for start in range(0, len(mutations), _PIECE):
-                    seeds, scales, _ = zip(*mutations[start : start + _PIECE], strict=True)
-                    count = len(seeds)
-                    sources = [source] + [row] * (count - 1)
-                    population.perturb([row] * count, sources, seeds, scales, [spread] * count)
-                    source = row
-
-    def _bring_spreads(self, sources: Mapping[Genome, Source], in_use: Collection[int]) -> dict[Genome, int]:
-        """Cache the spreads of the mutations that lanes will make.
-
-        Args:
-            sources: Of the genomes that will be played.
-            in_use: Rows that must stay as they are.
-
-        Returns:
-            The row of each spread, which is the root of a genome of the mutated network.
-
-        Raises:
-            UserError: There are more spreads than rows.
-        """
-        spreads = dict.fromkeys(
-            Genome(mutation.kind.spread, genome.network)
-            for genome, (_, mutations) in sources.items()
-            for mutation in mutations
-            if isinstance(mutation.kind, Scaled)
-        )
-        for fill in self._parents.require(spreads, in_use):
-            self._fill_from_root(fill.row, fill.genome)
-        rows = {spread: row for spread in spreads if (row := self._parents.row(spread)) is not None}
-        if len(rows) < len(spreads):
-            raise UserError(
-                f"mutations are scaled by {len(spreads)} centers, which do not fit into the {self.parent_rows} parent "
-                "rows, expected fewer, or a larger hardware.cache_megabytes"
-            )
-        return rows
-
-    def _fill_from_root(self, row: int, genome: Genome) -> None:
-        _, population, _ = self._open()
-        if isinstance(genome.root, Center):
-            vector = vector_of(genome.root, genome.network, self.dimensions)
-            theta = np.zeros((1, self.dimension), np.float32)
-            theta[0, : len(vector)] = vector
-            population.assign([row], [genome.network], theta)
-        else:
-            population.init([row], [genome.network], [genome.root])
 
     def _set_normalizers(self, normalizers: Iterable[Normalizer | None]) -> dict[Normalizer | None, int]:
         """Register a batch's normalizers with the environments; return their numbers, which no other batch has."""

@@ -1,0 +1,95 @@
+"""Fill rows of a population with the weights of parents, and with the spreads of scaled mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Center, Genome, Scaled
+from neuroevo.native.submission import Source
+from neuroevo.native.weights import vector_of
+from neuroevo.rollout.engine import EnginePopulation
+from neuroevo.rollout.row_cache import RowCache
+
+_PIECE = 200  # mutations in one call, which nothing interrupts: about half a second of LargeModel on 2 cores
+
+
+class ParentRows:
+    """The rows of a population that lanes' genomes start from.
+
+    Args:
+        population: Rows [0, count) hold parents and spreads; row `count` is overwritten while parents are made.
+        count: Number of cached rows.
+
+    Attributes:
+        population: The population.
+        cache: Assignment of the cached rows.
+    """
+
+    def __init__(self, population: EnginePopulation, count: int):
+        self.population, self._dimensions, self._scratch = population, population.dimensions, count
+        self.cache = RowCache(count)
+
+    def bring_parents(self, parents: Sequence[Genome], in_use: Collection[int]) -> None:
+        """Make the weights of parents, as far as there are rows; signals are handled between pieces of their lines.
+
+        Args:
+            parents: The genomes that are needed.
+            in_use: Rows that must stay as they are.
+        """
+        for fill in self.cache.require(parents, in_use):
+            if fill.source is None:
+                self._fill_from_root(fill.row, fill.genome)
+            row, source = fill.row, fill.row if fill.source is None else fill.source
+            for kind, alike in groupby(fill.mutations, key=lambda mutation: mutation.kind):
+                mutations, spread = list(alike), -1
+                if isinstance(kind, Scaled):
+                    spread = self._scratch
+                    self._fill_from_root(spread, Genome(kind.spread, fill.genome.network))
+                for start in range(0, len(mutations), _PIECE):
+                    seeds, scales, _ = zip(*mutations[start : start + _PIECE], strict=True)
+                    count = len(seeds)
+                    sources = [source] + [row] * (count - 1)
+                    self.population.perturb([row] * count, sources, seeds, scales, [spread] * count)
+                    source = row
+
+    def bring_spreads(self, sources: Mapping[Genome, Source], in_use: Collection[int]) -> dict[Genome, int]:
+        """Cache the spreads of the mutations that lanes will make.
+
+        Args:
+            sources: Of the genomes that will be played.
+            in_use: Rows that must stay as they are.
+
+        Returns:
+            The row of each spread, which is the root of a genome of the mutated network.
+
+        Raises:
+            UserError: There are more spreads than rows.
+        """
+        spreads = dict.fromkeys(
+            Genome(mutation.kind.spread, genome.network)
+            for genome, (_, mutations) in sources.items()
+            for mutation in mutations
+            if isinstance(mutation.kind, Scaled)
+        )
+        for fill in self.cache.require(spreads, in_use):
+            self._fill_from_root(fill.row, fill.genome)
+        rows = {spread: row for spread in spreads if (row := self.cache.row(spread)) is not None}
+        if len(rows) < len(spreads):
+            raise UserError(
+                f"mutations are scaled by {len(spreads)} centers, which do not fit into the {self._scratch} parent "
+                "rows, expected fewer, or a larger hardware.cache_megabytes"
+            )
+        return rows
+
+    def _fill_from_root(self, row: int, genome: Genome) -> None:
+        if isinstance(genome.root, Center):
+            vector = vector_of(genome.root, genome.network, self._dimensions)
+            theta = np.zeros((1, max(self._dimensions)), np.float32)
+            theta[0, : len(vector)] = vector
+            self.population.assign([row], [genome.network], theta)
+        else:
+            self.population.init([row], [genome.network], [genome.root])
