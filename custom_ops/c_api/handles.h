@@ -49,7 +49,7 @@ class Handles {
     return object;
   }
 
-  // Ends the handle. The object that it stood for; null where there is none to be freed.
+  // Ends the handle and returns its object, or null if the handle was freed before.
   std::shared_ptr<T> Take(Handle* handle) noexcept {
     const ProcessLock lock(mutex_);
     const auto found = objects_.find(handle);

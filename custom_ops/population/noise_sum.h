@@ -1,4 +1,4 @@
-// The gradients of evolution strategies: weighted sums of noise vectors (Salimans et al. 2017), made anew from their
+// The gradients of evolution strategies: weighted sums of noise vectors (Salimans et al. 2017), recomputed from their
 // seeds instead of being kept, and of what each value says of its variance (Wierstra et al. 2014).
 #ifndef NEUROEVO_POPULATION_NOISE_SUM_H_
 #define NEUROEVO_POPULATION_NOISE_SUM_H_

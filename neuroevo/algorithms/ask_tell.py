@@ -79,7 +79,7 @@ class AskTellState(State):
     pickled: np.ndarray | None = None
 
     def check_state(self) -> None:
-        """Check shapes and ranges. ValueError: it was told of other generations than are finished."""
+        """Check shapes and ranges. ValueError: the number of stored generations differs from the finished ones."""
         super().check_state()
         check_counts(check=self.check)
         for told in self.fitness:
@@ -87,7 +87,7 @@ class AskTellState(State):
         if self.pickled is not None:
             check_array("the pickled optimizer", self.pickled, [None], np.uint8)
         elif len(self.fitness) != self.generation:
-            raise ValueError(f"it was told of {len(self.fitness)} generations, expected {self.generation}")
+            raise ValueError(f"fitness of {len(self.fitness)} generations is stored, expected {self.generation}")
 
     def pickle(self) -> bytes | None:
         """Return the pickled optimizer, if there is one."""

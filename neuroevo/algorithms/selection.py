@@ -88,7 +88,7 @@ def pick_elite(candidates: Sequence[Genome], validation: np.ndarray) -> Genome:
 
 
 def known_elite(elite: Genome | None) -> Genome:
-    """Return a state's elite. ValueError: there is none, since the first generation is not finished."""
+    """Return a state's elite. ValueError: the first generation is not finished."""
     if elite is None:
         raise ValueError("there is no elite before the first generation is finished")
     return elite

@@ -135,11 +135,11 @@ def train_run(folder: RunFolder) -> None:
             try:
                 state = run(config, evaluator, folder, [progress])
             except KeyboardInterrupt as interrupt:
-                raise type(interrupt)(f"; go on with: neuroevo train --resume {folder.path}") from None
+                raise type(interrupt)(f"; to resume: neuroevo train --resume {folder.path}") from None
             except DiskError as error:
-                raise DiskError(f"{error}; go on with: neuroevo train --resume {folder.path}") from error
+                raise DiskError(f"{error}; to resume: neuroevo train --resume {folder.path}") from error
             except EnvironmentFailure as error:  # its message mostly ends with a traceback, hence the new line
-                raise EnvironmentFailure(f"{error}\ngo on with: neuroevo train --resume {folder.path}") from error
+                raise EnvironmentFailure(f"{error}\nto resume: neuroevo train --resume {folder.path}") from error
         if finished(before, config.training):
             budgets = "training.generations, training.minutes or training.total_steps"
             say(f"nothing was left to play; with a larger budget the run goes on, by --set {budgets}")

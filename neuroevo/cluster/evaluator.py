@@ -29,7 +29,7 @@ _WAIT_SECONDS = 0.05  # the longest time without a look at signals and at the pr
 _CENTERS = 8  # references that are kept for later batches
 _ENDED_BY_RAY = (
     "neuroevo: this process has been ended from outside: by a signal, or by Ray, which ends it when the raylet of this "
-    "machine or the cluster's head is lost; go on with: neuroevo train --resume RUN"
+    "machine or the cluster's head is lost; to resume: neuroevo train --resume RUN"
 )
 
 

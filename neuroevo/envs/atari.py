@@ -158,7 +158,7 @@ class AtariGame(Environment):
         known = f"ALE/{_title(self.name)}-v5, {_title(self.name)}NoFrameskip-v4, {_title(self.name)}NoFrameskip-v0"
         expected = f"expected {known}, or {self.name} for the protocol of 2018"
         if number in (0, 4) and not kind and not prefix:
-            return f"Gymnasium's environment of that name skips 2 to 4 frames, drawn anew in each step; {expected}"
+            return f"Gymnasium's environment of that name skips 2 to 4 frames, drawn again in each step; {expected}"
         return f"Gymnasium has no environment of that name; {expected}"
 
 

@@ -104,7 +104,7 @@ def core() -> ctypes.CDLL:
                     _load_mujoco()
                 _load(path)
             except OSError as error:
-                warnings.warn(f"{name} cannot be loaded ({error}); `make build` makes it anew", stacklevel=2)
+                warnings.warn(f"{name} cannot be loaded ({error}); `make build` rebuilds it", stacklevel=2)
     return library
 
 
@@ -125,7 +125,7 @@ def require_family(family: str) -> None:
     try:
         _load(path)
     except OSError as error:
-        raise NativeError(f"{path.name} cannot be loaded ({error}); `make build` makes it anew") from None
+        raise NativeError(f"{path.name} cannot be loaded ({error}); `make build` rebuilds it") from None
 
 
 def _load(path: Path) -> ctypes.CDLL:

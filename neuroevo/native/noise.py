@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from neuroevo.core.errors import NativeError
-from neuroevo.core.genome import Kind, LowRank
 from neuroevo.native.library import call, core, cuda, get_threads
 
 # How much one native call computes, since nothing can interrupt it: the number of noise values, which take about a
@@ -64,40 +63,6 @@ def noise_sum(
         part = out[begin : begin + piece]
         call(function, noise_seeds, factors, len(factors), begin, len(part), squared, part, library=library)
     return out
-
-
-def sum_of_kind(
-    kind: Kind,
-    network: str,
-    seeds: Sequence[int],
-    weights: Sequence[float] | np.ndarray,
-    dimension: int,
-    *,
-    device: str = "cpu",
-    squared: bool = False,
-) -> np.ndarray:
-    """Compute the sum of weights[i] * noise(seeds[i]) for a kind of mutation; that of a scaled one before it is scaled.
-
-    Args:
-        kind: The kind; noise of low rank is summed on the CPU.
-        network: Layer list in text form.
-        seeds: As noise_sum() takes them, like the other arguments.
-        weights: See there.
-        dimension: See there.
-        device: See there.
-        squared: See there; not for noise of low rank.
-
-    Returns:
-        The sum, float32 [D].
-
-    Raises:
-        ValueError: As noise_sum(), or `squared` is True for noise of low rank.
-    """
-    if not isinstance(kind, LowRank):
-        return noise_sum(seeds, weights, dimension, device=device, squared=squared)
-    if squared:
-        raise ValueError(f"squared is True with noise of {kind}, expected Gaussian or scaled noise")
-    return low_rank_noise_sum(network, kind.rank, seeds, weights, dimension)
 
 
 def low_rank_noise_sum(

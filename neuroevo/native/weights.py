@@ -8,8 +8,8 @@ from itertools import groupby
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, Mutation, Scaled
-from neuroevo.native.noise import sum_of_kind
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Mutation, Scaled
+from neuroevo.native.noise import low_rank_noise_sum, noise_sum
 from neuroevo.native.population import Population
 
 
@@ -96,7 +96,11 @@ class NativeWeights:
             ValueError: The squares of this kind of noise are not supported.
         """
         text, dimension = self._networks[network], self.dimensions[network]
-        return sum_of_kind(kind, text, seeds, factors, dimension, device=self._device, squared=squared)
+        if not isinstance(kind, LowRank):
+            return noise_sum(seeds, factors, dimension, device=self._device, squared=squared)
+        if squared:
+            raise ValueError(f"squared is True with noise of {kind}, expected Gaussian or scaled noise")
+        return low_rank_noise_sum(text, kind.rank, seeds, factors, dimension)
 
 
 def root_seed(genome: Genome) -> int:

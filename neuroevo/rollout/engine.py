@@ -7,15 +7,15 @@ what both have in common; neuroevo/native/{env_pool,population,rollout}.py docum
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.episode import EpisodeResults
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import GAUSSIAN, Kind
 from neuroevo.core.problems import did_you_mean
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
@@ -92,49 +92,23 @@ class EngineRollout(Protocol):
         """End the lanes within a step."""
 
 
-class Engine(Protocol):
-    """Factory of environments, rows and lanes, all of which raise NativeError if a request is not possible."""
+@dataclass(frozen=True)
+class Engine:
+    """What makes environments, rows and lanes. All raise NativeError if what is asked for is not possible.
 
-    def make_env_pool(self, env: EnvSpec, slots: int) -> EnginePool:
-        """Make environments."""
+    Attributes:
+        env_pool: Makes environments, from an EnvSpec and a number of slots.
+        population: Makes rows; its arguments are those of native.population.Population.
+        rollout: Starts lanes over a pool and a population of this engine, with keywords lanes, slots and first_row.
+    """
 
-    def make_population(
-        self,
-        networks: Sequence[str],
-        rows: int,
-        backend: str,
-        dtype: str,
-        float_rows: int | None = None,
-        kind: Kind = GAUSSIAN,
-    ) -> EnginePopulation:
-        """Make rows."""
-
-    def start(self, pool: Any, population: Any, lanes: int, slots: int, first_row: int) -> EngineRollout:
-        """Start lanes over a pool and a population that this engine has made."""
+    env_pool: Callable[[EnvSpec, int], EnginePool]
+    population: Callable[..., EnginePopulation]
+    rollout: Callable[..., EngineRollout]
 
 
-class NativeEngine:
-    """Engine whose lanes are threads of the native core. TensorFlow is not imported."""
-
-    def make_env_pool(self, env: EnvSpec, slots: int) -> EnvPool:
-        """Make environments."""
-        return EnvPool(env, slots)
-
-    def make_population(
-        self,
-        networks: Sequence[str],
-        rows: int,
-        backend: str,
-        dtype: str,
-        float_rows: int | None = None,
-        kind: Kind = GAUSSIAN,
-    ) -> Population:
-        """Make rows."""
-        return Population(networks, rows, backend, dtype, float_rows, kind)
-
-    def start(self, pool: EnvPool, population: Population, lanes: int, slots: int, first_row: int) -> Rollout:
-        """Start lanes."""
-        return Rollout(pool, population, lanes=lanes, slots=slots, first_row=first_row)
+NATIVE = Engine(EnvPool, Population, Rollout)
+"""Lanes are threads of the native core. TensorFlow is not imported."""
 
 
 def chosen_engine(name: str, device: str) -> str:
@@ -170,10 +144,10 @@ def make_engine(name: str, device: str, lanes: int) -> Engine:
         ImportError: TensorFlow cannot be imported.
     """
     if chosen_engine(name, device) == "native":
-        return NativeEngine()
+        return NATIVE
     from neuroevo.system.tensorflow_import import load_tensorflow
 
     load_tensorflow()
-    from neuroevo.rollout.tensorflow.engine import TensorFlowEngine
+    from neuroevo.rollout.tensorflow.engine import tensorflow_engine
 
-    return TensorFlowEngine(lanes)
+    return tensorflow_engine(lanes)

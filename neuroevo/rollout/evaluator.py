@@ -125,7 +125,7 @@ class LocalEvaluator(Closing):
             drawn = draw_reference_batch(environment.spec, 0) if reference_batch is None else reference_batch
             reference_batch = check_reference(drawn, seen, pool.observation_shape)
         on_device = backend or library.BACKENDS[self.device]
-        make = functools.partial(chosen.make_population, self.network_texts, backend=on_device, dtype=dtype)
+        make = functools.partial(chosen.population, self.network_texts, backend=on_device, dtype=dtype)
         self.dimensions = done("the population", lambda: make(1)).dimensions
         self.dimension = max(self.dimensions)
         self.parent_rows = parent_rows or default_parent_rows(self.dimension, dtype, cache_megabytes)
@@ -141,7 +141,7 @@ class LocalEvaluator(Closing):
         self._next_id = self._next_normalizer = 0
         self._busy_before, self._began = library.busy_seconds(), time.perf_counter()
         self._steps = 0
-        rollout = chosen.start(pool, population, self.lanes, self.slots, first_row=own)
+        rollout = chosen.rollout(pool, population, lanes=self.lanes, slots=self.slots, first_row=own)
         parents = ParentRows(population, self.parent_rows)
         self._parts: tuple[EnginePool, ParentRows, EngineRollout] | None = (pool, parents, rollout)
         atexit.register(self.close)

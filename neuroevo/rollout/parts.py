@@ -61,7 +61,7 @@ def make_pool(
     Raises:
         UserError: There is no such mode of the environment, it has no behavior, or a network cannot play it.
     """
-    pool = done(env.name, lambda: engine.make_env_pool(env, slots))
+    pool = done(env.name, lambda: engine.env_pool(env, slots))
     if behavior is not None:
         every, samples = behavior.every, behavior.samples
         done(f"behaviors of {env.name}", lambda: pool.record_behaviors(every, samples), "recorded")

@@ -202,7 +202,7 @@ def test_debug_shows_the_traceback(monkeypatch, config, tmp_path):
 def test_ctrl_c_keeps_finished_generations(monkeypatch, config, tmp_path):
     result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run", toy=ToyEvaluator(interrupt_at=7))
     assert result.exit_code == 130
-    assert result.stderr == f"neuroevo: interrupted; go on with: neuroevo train --resume {tmp_path / 'run'}\n"
+    assert result.stderr == f"neuroevo: interrupted; to resume: neuroevo train --resume {tmp_path / 'run'}\n"
     assert toy.closed
     assert [row["generation"] for row in read_rows(tmp_path / "run")] == [0, 1]
     assert " INFO stopped in generation 2: KeyboardInterrupt()" in (tmp_path / "run" / "log.txt").read_text()

@@ -128,7 +128,7 @@ def test_what_an_environment_says_comes_first(tmp_path, hang, engine):
     reason = "no answer within 3 s" if hang == "true" else "OverflowError: tired"
     where = rf"gymnasium environment '{TOYS}ToyTired-v0', reset of slot 0 \(worker 0, process \d+\)"
     assert re.fullmatch(f"neuroevo: {where}: {reason}", first)
-    assert others.pop() == f"go on with: neuroevo train --resume {out}"
+    assert others.pop() == f"to resume: neuroevo train --resume {out}"
     if hang == "true":
         assert others == []
     else:

@@ -294,7 +294,7 @@ def test_a_family_that_cannot_be_loaded_leaves_the_others(tmp_path, monkeypatch)
         (tmp_path / name).symlink_to(library.LIBRARY_FOLDER / name)
     (tmp_path / "libneuroevo_mujoco.so").write_text("no library")
     monkeypatch.setattr(library, "LIBRARY_FOLDER", tmp_path)
-    with pytest.warns(UserWarning, match=r"libneuroevo_mujoco.so cannot be loaded \(.*\); `make build` makes it anew"):
+    with pytest.warns(UserWarning, match=r"libneuroevo_mujoco.so cannot be loaded \(.*\); `make build` rebuilds it"):
         assert library.core.__wrapped__().neuroevo_get_threads() > 0
 
 

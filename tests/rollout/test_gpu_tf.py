@@ -15,7 +15,7 @@ from neuroevo.native import library
 from neuroevo.networks.architectures import NETWORKS, input_line, to_text
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.rollout.tensorflow.engine import TensorFlowEngine
+from neuroevo.rollout.tensorflow.engine import tensorflow_engine
 from neuroevo.rollout.tensorflow.ops import load_ops
 from tests.support.population_reference import OpPopulation, bits
 
@@ -180,7 +180,7 @@ def play(dtype, backend, device):
     parent = Genome(5).child(6, 0.02).child(7, 0.02)
     genomes = [grow(parent if seed % 2 else Genome(seed), [(seed, 0.05)] * (seed % 3)) for seed in range(8)]
     episodes = [Episode(genomes[each % 8], 100 + each, 50 + each) for each in range(24)]
-    network, engine = Network("large_model", dtype=dtype), TensorFlowEngine(2, device)
+    network, engine = Network("large_model", dtype=dtype), tensorflow_engine(2, device)
     with LocalEvaluator("frostbite", network, lanes=2, slots=4, parent_rows=2, backend=backend, engine=engine) as own:
         outcomes = own.evaluate(episodes)
     return list(zip(outcomes.returns.tolist(), outcomes.steps.tolist(), strict=True))

@@ -80,7 +80,7 @@ def test_a_full_disk(tmp_path, size):
     stderr = [line for line in done.stderr.splitlines() if not line.startswith("head: ")]
     full = "No space left on device"
     assert stderr == [
-        f"neuroevo: cannot write to the run folder {disk}/run: {full}; go on with: neuroevo train --resume {disk}/run",
+        f"neuroevo: cannot write to the run folder {disk}/run: {full}; to resume: neuroevo train --resume {disk}/run",
         "code 1",
         "code 0",
         f"neuroevo: cannot write to the run folder {disk}/run: {full}",

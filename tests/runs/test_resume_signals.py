@@ -32,7 +32,7 @@ def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
     process.send_signal(getattr(signal, sent))
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == code
-    assert stderr == f"neuroevo: {word}; go on with: neuroevo train --resume {path}\n"
+    assert stderr == f"neuroevo: {word}; to resume: neuroevo train --resume {path}\n"
     with RunFolder.resume(path) as folder:
         finished = folder.state.generation
     assert finished == len(read_rows(path)) >= 5  # although no checkpoint was due
@@ -72,7 +72,7 @@ def test_under_nohup_a_run_goes_on(tmp_path):
     process.terminate()
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 143
-    assert stderr.endswith(f"neuroevo: terminated; go on with: neuroevo train --resume {path}\n")
+    assert stderr.endswith(f"neuroevo: terminated; to resume: neuroevo train --resume {path}\n")
 
 
 def test_a_closed_terminal_leaves_a_run_that_goes_on(tmp_path):
