@@ -87,7 +87,7 @@ def test_kills_of_real_runs(tmp_path):
     assert sum(found.pop(SUITE)["kills"].values()) == KILLS
     for kind, told in found.items():
         assert len(told["finished_at_kills"]) == KILLS
-        assert told["finished_at_kills"][-1] > 0, "the kills came too early"
+        assert max(told["finished_at_kills"]) > 0, "the kills came too early"  # the last one may be cut back to less
         rows = read_rows(tmp_path / kind.replace(" ", "_") / "runs" / "killed")
         assert len(rows) == told["generations"] == MOST_PER_KILL * KILLS + 5
         assert len({tuple(row["fitness"]) for row in rows}) > 10, kind
