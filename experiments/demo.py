@@ -28,11 +28,11 @@ from neuroevo.config.load import load_config, make_config
 from neuroevo.config.schema import Config
 from neuroevo.core.episode import Episode
 from neuroevo.core.evaluator import Evaluator
+from neuroevo.core.genome import to_json
 from neuroevo.core.randomness import held_out_seeds
-from neuroevo.runs.elites import Elite
+from neuroevo.runs.elite import Elite
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.genome_json import genome_to_json
-from neuroevo.runs.new_folder import check_free, default_path
+from neuroevo.runs.paths import check_free, default_path
 from neuroevo.runs.training_run import make_evaluator, run
 from neuroevo.system.files import written_aside
 from neuroevo.system.statistics import summarize
@@ -93,7 +93,7 @@ def compare(ga: Config, evaluator: Evaluator, folder: Path, random_search: bool 
         "generations": state.generation,
         "seconds": round(time.perf_counter() - began, 1),
         "returns": {name: own.tolist() for name, own in rows.items()},
-        "elites": {name: genome_to_json(elite.genome) for name, elite in names.items()},
+        "elites": {name: to_json(elite.genome) for name, elite in names.items()},
     }
     (folder / "comparison.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return result

@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from neuroevo.analysis.evaluation import Evaluation, episode_seeds, evaluate
-from neuroevo.runs.elites import Elite
+from neuroevo.runs.elite import Elite
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
 from neuroevo.runs.warm_start import first_state

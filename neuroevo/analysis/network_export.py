@@ -39,8 +39,8 @@ import numpy as np
 
 from neuroevo.analysis.exported_network import Exported
 from neuroevo.analysis.keras_model import to_keras
+from neuroevo.core.genome import to_json
 from neuroevo.networks.quantization import quantized
-from neuroevo.runs.genome_json import genome_to_json
 
 
 def to_arrays(network: Exported) -> dict[str, np.ndarray]:
@@ -68,7 +68,7 @@ def to_arrays(network: Exported) -> dict[str, np.ndarray]:
     texts = {
         "network": network.text,
         "dtype": network.dtype,
-        "genome": json.dumps(genome_to_json(network.genome)),
+        "genome": json.dumps(to_json(network.genome)),
         "env": network.env,
     }
     return {**arrays, **{name: np.array(text) for name, text in texts.items()}}

@@ -1,4 +1,4 @@
-"""The members of a finished generation, as members.bin keeps them, or asked again from the checkpoint before it."""
+"""The members of a finished generation, as run.db has them, or asked again from the state before it."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
 
 
 def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | None:
-    """What members.bin has of a generation; None where it has nothing, or has centers whose weights are not known."""
+    """What run.db has of a generation; None where it has nothing, or has centers whose weights are not known."""
     found = MembersReader(reader.path)
     if not found.kept(generation):
         return None
     members = found.read(generation, behaviors)
-    genomes = [found.genome(generation, index) for index in range(len(members))]
-    if centers_of(genomes):  # which members.bin has by their names alone
+    genomes = found.genomes(generation)
+    if not all(center.has_weights for center in centers_of(genomes).values()):
         try:
             genomes = reader.config.algorithm.ask(reader.algorithm_state(generation), weights_of(reader.config))
         except UserError:

@@ -18,7 +18,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.envs.brax import COUNTERPARTS
 from neuroevo.envs.environment import Environment
 from neuroevo.networks.layers import take_apart
-from neuroevo.runs.elites import Elite
+from neuroevo.runs.elite import Elite
 from neuroevo.runs.training_run import make_evaluator
 
 if TYPE_CHECKING:

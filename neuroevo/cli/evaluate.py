@@ -16,7 +16,7 @@ from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
     from neuroevo.config.schema import Config
-    from neuroevo.runs.elites import Elite
+    from neuroevo.runs.elite import Elite
     from neuroevo.runs.training_run import AnyEvaluator
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,8 @@ from typing_extensions import override
 
 from neuroevo.cli.generation_table import GenerationTable
 from neuroevo.config.schema import Config
-from neuroevo.runs.metrics_rows import rows
-from neuroevo.runs.paths import readable
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.generation_rows import rows_of
 from neuroevo.system.console import clock, say
 from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record, describe, describe_row
@@ -165,5 +164,7 @@ def make_progress() -> TerminalProgress | PlainProgress:
 
 def _last_rows(folder: Path, generation: int) -> Iterable[dict[str, Any]]:
     """The last rows of a run that goes on."""
-    with readable(folder):
-        return deque(rows(folder, fitness=False), maxlen=_LAST_ROWS) if generation else ()
+    if not generation:
+        return ()
+    with Database(folder / DATABASE) as database:
+        return rows_of(database, max(generation - _LAST_ROWS, 0), fitness=False)

@@ -48,6 +48,7 @@ def load_run_config(
     path: Path,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     *,
+    text: str | None = None,
     trust: bool = False,
     like: Config | None = None,
     trains: bool = False,
@@ -57,6 +58,7 @@ def load_run_config(
     Args:
         path: The file.
         overrides: Changes by the user, as load_config() takes them.
+        text: What to read in place of the file's contents, such as what the run's database holds.
         trust: Whether to import and parse what it names, whoever made the run.
         like: A configuration of the user's own: what that names, too, needs no trust.
         trains: Whether a run with it is to begin or to go on; False: one is only looked at.
@@ -66,7 +68,7 @@ def load_run_config(
         NotTrustedError: It names what is not the package's, and this user has not made the run as it is.
         UserError: There is no such file, or it cannot be read.
     """
-    text = text_of(path)
+    text = text_of(path) if text is None else text
     given, changed = parse(text, path, overrides)
     allowed(path, text, given.tables, changed, trust=trust, like=like, trains=trains)
     # A misspelt key counts as the one that was meant, but no module is imported that is not named where it should be.

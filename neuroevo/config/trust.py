@@ -20,7 +20,7 @@ from neuroevo.core.named_code import NamedCode
 from neuroevo.core.user_module import KEPT, KeptModule, keep
 
 CONFIG = "config.toml"
-_BESIDE = (SIGNATURE, KEPT, "info.json", "checkpoints", "metrics.jsonl", "elites.jsonl")  # what a run's folder has
+_BESIDE = (SIGNATURE, KEPT, "run.db")  # what a run's folder has
 
 
 def is_of_run(path: Path | str) -> bool:
@@ -34,6 +34,7 @@ def is_of_run(path: Path | str) -> bool:
 
 def require_trust(
     path: Path,
+    text: str | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     *,
     trust: bool = False,
@@ -44,6 +45,7 @@ def require_trust(
 
     Args:
         path: A run's config.toml.
+        text: What to read in place of the file's contents.
         overrides: Changes to it by the user.
         trust: As allowed() takes it.
         like: Likewise.
@@ -56,7 +58,7 @@ def require_trust(
         NotTrustedError: It is not allowed.
         UserError: The file cannot be read, or overrides are wrong.
     """
-    text = text_of(path)
+    text = text_of(path) if text is None else text
     given, changed = parse(text, path, overrides)
     return allowed(path, text, given.tables, changed, trust=trust, like=like, trains=trains)
 

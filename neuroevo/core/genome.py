@@ -264,6 +264,24 @@ def grow(genome: Genome, mutations: Iterable[tuple[int, float] | Mutation]) -> G
     return genome
 
 
+def to_json(genome: Genome) -> dict[str, object]:
+    """Return a genome as plain values for JSON, whose reader must not turn its seeds of 63 bits into floats.
+
+    Args:
+        genome: The genome.
+
+    Returns:
+        root (a seed, or a center's name), network, and mutations: the seed and the scale of each, and its kind where
+        that is not Gaussian: "low rank 4", or the name of the center that multiplies the noise.
+    """
+    mutations: list[list[object]] = []
+    for seed, scale, kind in genome.mutations:
+        name = kind.spread.name if isinstance(kind, Scaled) else str(kind)
+        mutations.append([seed, scale] if isinstance(kind, Gaussian) else [seed, scale, name])
+    root = genome.root.name if isinstance(genome.root, Center) else genome.root
+    return {"root": root, "network": genome.network, "mutations": mutations}
+
+
 def _rebuild(root: int | Center, network: int, mutations: Iterable[Mutation]) -> Genome:
     return grow(Genome(root, network), mutations)
 

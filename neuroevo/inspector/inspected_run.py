@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from neuroevo.config.schema import Config
-from neuroevo.core.errors import UserError
+from neuroevo.core.errors import DiskError, UserError
 from neuroevo.core.user_module import kept_modules
 from neuroevo.inspector.rows import Rows
-from neuroevo.runs.info_file import read_info
+from neuroevo.runs.about import read_about
+from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.members import Members, MembersReader
-from neuroevo.runs.paths import CONFIG, LOG, no_run
+from neuroevo.runs.paths import LOG, is_run, no_run
 from neuroevo.runs.reader import RunReader
-from neuroevo.system.reading import open_regular, parse_toml, read_regular
+from neuroevo.runs.writer import is_running, last_session
+from neuroevo.system.reading import open_regular, parse_toml
 
 _LOG_BYTES = 1 << 16
-_LOCKS = Path("/proc/locks")
 
 
 class InspectedRun:
@@ -45,7 +46,7 @@ class InspectedRun:
         Raises:
             UserError: There is no run, or its members cannot be read.
         """
-        if not (path / CONFIG).is_file():
+        if not is_run(path):
             raise no_run(path)
         self.path, self.name, self._trust = path, name, trust
         self.reader: RunReader | None = None
@@ -90,10 +91,9 @@ class InspectedRun:
         Raises:
             UserError: The folder is gone, or the members' file cannot be read.
         """
-        if not (self.path / CONFIG).is_file():
-            raise UserError(f"the run in {self.path} is gone: expected {self.path / CONFIG}")
+        if not is_run(self.path):
+            raise UserError(f"the run in {self.path} is gone: expected {self.path / DATABASE}")
         self.metrics.refresh()
-        self.members.refresh()
 
     def read(self, generation: int, behaviors: bool = True) -> Members | None:
         """Read a generation's members.
@@ -118,15 +118,20 @@ class InspectedRun:
         return len(self.metrics.fitness[generation]) if members is None else len(members)
 
     def settings(self) -> dict[str, Any]:
-        """Return the tables of its config.toml as they are written; none if it is not TOML."""
+        """Return the tables of its configuration as they are written; none if it is not TOML."""
         try:
-            return parse_toml(read_regular(self.path / CONFIG).decode())
-        except (OSError, ValueError):
+            with Database(self.path / DATABASE) as database:
+                return parse_toml(read_about(database).config)
+        except (DiskError, ValueError):  # UserError is one
             return {}
 
     def info(self) -> dict[str, Any]:
-        """Return what info.json says of where the run was made; nothing if it is missing or damaged."""
-        return read_info(self.path)
+        """Return where the run was made; nothing if that is damaged."""
+        try:
+            with Database(self.path / DATABASE) as database:
+                return dict(read_about(database).info)
+        except (DiskError, UserError):
+            return {}
 
     def log(self) -> list[str]:
         """Return the last lines of log.txt."""
@@ -140,13 +145,10 @@ class InspectedRun:
         return lines[1:] if size > _LOG_BYTES else lines
 
     def goes_on(self) -> bool:
-        """Whether a process on this machine has the folder locked, as one that trains has.
-
-        The kernel's list is read instead of trying the lock, which might keep a run from going on at this moment.
-        """
+        """Return whether a process on this machine trains the run."""
         try:
-            inode = os.stat(self.path).st_ino
-            locks = [line.split() for line in _LOCKS.read_text().splitlines()]
-        except OSError:
+            with Database(self.path / DATABASE) as database:
+                process = last_session(database)
+        except (DiskError, UserError):
             return False
-        return any(line[1] == "FLOCK" and line[5].rpartition(":")[2] == str(inode) for line in locks if len(line) > 5)
+        return process is not None and is_running(process)

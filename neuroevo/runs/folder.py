@@ -1,10 +1,8 @@
-"""The folder of a run: what it holds, how it grows, and how a run goes on from it.
+"""The folder of a run that is trained: how it begins, grows by a generation, and is resumed.
 
+run.db          everything: docs/reference/database.md
 config.toml     the configuration with every default filled in
-reference.npy   the reference batch of a network with virtual batch normalization, see reference
-info.json       command, seed, environment, versions, git commit, machine; the same of every time the run was resumed
-metrics.jsonl, metrics.csv, elites.jsonl    a line per finished generation, see metrics_files
-checkpoints/, journal.bin   what the run can go on from, see checkpoints; and of the generation in progress, see journal
+metrics.csv     the numbers of every generation
 tensorboard/    event files
 own/            the source of the user's own modules that the configuration names
 signature.json  with these, or with a robot's model of the user's own: that this user made the run, see config.signature
@@ -15,93 +13,91 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
+from neuroevo.algorithms.base import Played
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError, cannot_write
-from neuroevo.runs import reference_file
-from neuroevo.runs.checkpoint import Checkpoint
-from neuroevo.runs.checkpoints import Checkpoints, Unusable, set_aside
-from neuroevo.runs.folder_lock import open_locked
-from neuroevo.runs.fork import FORKED, Fork, prepare, write_history, write_snapshot
-from neuroevo.runs.info_file import read_info, write_info
+from neuroevo.core.genome import Genome
+from neuroevo.runs.about import FORKED, About, read_about, write_about
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.episode_rows import EpisodeRows, forget_episodes
+from neuroevo.runs.fork import Fork, begin_fork, prepare, write_snapshot
+from neuroevo.runs.generation_rows import PlayedMembers, rows_of, write_generation, write_members
+from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.log_file import close_log, open_log
-from neuroevo.runs.metrics_files import MetricsFiles
-from neuroevo.runs.metrics_rows import read_rows
-from neuroevo.runs.needed_files import write_missing
-from neuroevo.runs.new_folder import check_free, default_path, make_default
+from neuroevo.runs.metrics_csv import CsvFile
 from neuroevo.runs.own_modules import keep_sources, sign
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, INFO, LOG, REFERENCE, check_names, sweep
+from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, make_default, sweep
 from neuroevo.runs.provenance import provenance
-from neuroevo.runs.resume import prepare_resume
+from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
+from neuroevo.runs.state_rows import delete_states, generations_of_states, read_state, write_state
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
+from neuroevo.runs.writer import Writer, new_database
 from neuroevo.system.directory import Directory, make_folder
 from neuroevo.system.signals import deferred_signals
-from neuroevo.training.record import Record, describe
+from neuroevo.training.callback import Callback
+from neuroevo.training.record import GenerationRecord, Record, describe
 from neuroevo.training.state import TrainState, spent
 
 log = logging.getLogger("neuroevo")
+_FOR_BEHAVIORS = 0.75  # of logging.members_megabytes; parents, a tenth as large, are kept when it is used up
 
 
-class RunFolder:
-    """A run's folder while the run goes on: made by `create` or `resume`, then opened, and closed at the end.
+class RunFolder(Callback):
+    """A run's folder while the run is trained: made by `create` or `resume`, then opened, and closed at the end.
+
+    As a callback of the training it receives each population.
+
+    Args:
+        path: The folder.
+        config: The run's configuration.
+        state: What the next generation starts from.
+        reference_batch: See the attribute.
 
     Attributes:
         path: The folder.
         config: The run's configuration.
+        state: The state that the next generation starts from.
         reference_batch: Observations that the network's vbn layers take statistics of, [128, ...]; None without such
             layers.
-        unusable: Newer checkpoints that `resume` passed over.
+        unusable: Newer states that `resume` passed over.
+        ended: Whether the last process that trained the run ended in order, and not by a signal or a power failure.
         origin: What of the configuration results depend on.
-        directory: The folder, open and locked since resume() or open().
     """
 
-    def __init__(
-        self,
-        path: Path,
-        config: Config,
-        state: TrainState,
-        lengths: Mapping[str, int] | None,
-        reference_batch: np.ndarray | None = None,
-    ):
-        """Writes nothing; use `create` or `resume`.
-
-        Args:
-            path: The folder.
-            config: The run's configuration.
-            state: What the next generation starts from.
-            lengths: Bytes of the run's files to keep; None for a new run.
-            reference_batch: See the class.
-        """
+    def __init__(self, path: Path, config: Config, state: TrainState, reference_batch: np.ndarray | None = None):
         self.path, self.config, self.reference_batch = path, config, reference_batch
+        self.state = state
         self.origin = config.origin()  # now: a file may become another one while the run goes
-        # One attribute, so that an interruption never finds the state of one generation with the lengths of another.
-        self._after = state, lengths
         self.unusable: list[Unusable] = []
-        self._told: list[str] = []  # sentences for the log and for who looks on
-        self._own = True  # what it names is this user's own, or trusted
+        self.ended = False
         self._default_name: str | None = None
         self._fork: Fork | None = None
-        self._checkpoints: Checkpoints  # this and the next since open()
-        self._metrics: MetricsFiles
-        self.directory: Directory
+        self._resumed: Resumed | None = None
         self._open = ExitStack()  # closes what is open
+        self._directory: Directory  # this and the next since open()
+        self._database: Writer
+        self._genomes: GenomeWriter
+        self._csv: CsvFile
         self._tensorboard: TensorBoardWriter | None = None
-
-    @property
-    def state(self) -> TrainState:
-        """The state that the next generation starts from."""
-        return self._after[0]
+        self._played: dict[int, PlayedMembers] = {}
+        self._saved: TrainState | None = None
+        self._members: list[Genome] = []  # of the last generation
+        self._written = state.generation  # the next generation without a row
+        self._full = False
 
     @classmethod
     def create(cls, path: Path | str | None, config: Config, name: str = "run", *, trust: bool = False) -> RunFolder:
-        """Prepares a new run; writes nothing yet.
+        """Prepare a new run; write nothing yet.
 
         Args:
             path: The run's folder; None for runs/NAME-TIME, chosen when the folder is opened, so that no two
@@ -119,7 +115,7 @@ class RunFolder:
         if path is not None:
             check_free(path)
         state, reference_batch = first_state(config, trust), first_reference(config, trust)
-        folder = cls(Path(path or default_path(name)), config, state, None, reference_batch)
+        folder = cls(Path(path or default_path(name)), config, state, reference_batch)
         folder._default_name = name if path is None else None
         return folder
 
@@ -134,24 +130,24 @@ class RunFolder:
         *,
         trust: bool = False,
     ) -> RunFolder:
-        """Prepares a new run that goes on from another's checkpoint with other values of keys; writes nothing yet.
+        """Prepare a new run that continues from another's state with other values of keys; write nothing yet.
 
         Args:
-            path: The new run's folder, which will begin with the other run's rows, elites and checkpoint.
-            source: The folder of the other run, which may be going on.
+            path: The new run's folder, which will begin with the other run's generations and state.
+            source: The folder of the other run, which may be training.
             overrides: Changes to its configuration, such as "algorithm.sigma=0.01"; neuroevo.runs.fork has which.
             config: A configuration to use instead of the other run's own with `overrides`.
-            generation: After how many generations they part; None for the other run's newest usable checkpoint.
+            generation: After how many generations they part; None for the other run's newest usable state.
             trust: Whether to run code and read models that the other run names, whoever made it.
 
         Returns:
             The folder.
 
         Raises:
-            UserError: The folder holds a run, there is no such run or checkpoint, or a key cannot have another value.
+            UserError: The folder holds a run, there is no such run or state, or a key cannot have another value.
         """
         made = prepare(Path(path), source, overrides, config, generation, trust)
-        folder = cls(Path(path), made.config, made.state, None, made.reference_batch)
+        folder = cls(Path(path), made.config, made.state, made.reference_batch)
         folder._fork = made
         return folder
 
@@ -159,7 +155,7 @@ class RunFolder:
     def resume(
         cls, path: Path | str, overrides: Sequence[str] = (), config: Config | None = None, *, trust: bool = False
     ) -> RunFolder:
-        """Prepares to go on with a run from its newest usable checkpoint; writes nothing yet.
+        """Prepare to continue a run from its newest usable state; write nothing yet.
 
         Args:
             path: The run's folder, which is locked from now on.
@@ -173,22 +169,23 @@ class RunFolder:
             The folder.
 
         Raises:
-            NotTrustedError: The run names what is not the package's, and is not trusted: docs/security.md.
-            UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another
-                process trains into the folder, or a change of the configuration would change results.
+            NotTrustedError: The run names external code or models, and is not trusted: docs/security.md.
+            UserError: There is no run or no usable state, another version of neuroevo made the run, another process
+                trains in the folder, or a change of the configuration would change results.
         """
         made = prepare_resume(Path(path), overrides, config, trust)
-        folder = cls(Path(path), made.config, made.checkpoint.state, made.checkpoint.lengths, made.reference_batch)
-        folder.unusable, folder._told, folder._own = made.unusable, made.changed, made.own
-        folder.directory = folder._open.enter_context(made.folder)
+        folder = cls(Path(path), made.config, made.state, made.reference_batch)
+        folder.unusable, folder.ended, folder._resumed = made.unusable, made.ended, made
+        folder._open.enter_context(made.folder)
+        folder._open.callback(made.database.close)
         return folder
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
-        """Writes the start of a run, or cuts the files back to where it goes on.
+        """Write the start of a run, or delete what was played after the state from which it continues.
 
         Args:
-            command: The command line that started the run, for info.json.
-            extra: Other keys of info.json.
+            command: The command line that started the run.
+            extra: Other values to record beside it.
 
         Returns:
             This folder.
@@ -197,15 +194,16 @@ class RunFolder:
             DiskError: The disk is full, for example.
             UserError: The folder may not be written, or what is to be written there is a link.
         """
+        info = {**provenance(command), **(extra or {})}
         try:
-            (self._begin if self._after[1] is None else self._go_on)(command, extra or {})
+            messages = self._begin(info) if self._resumed is None else self._continue(self._resumed, info)
             first = self.state.generation - len(self.state.pending)
             if "tensorboard" in self.config.logging.trackers:
-                rows = read_rows(self.path) if first else []
-                frame = rows[-1]["frames_total"] + 1 if rows else 0
-                self._tensorboard = TensorBoardWriter(self.directory, self.config.tables(), first, frame)
+                rows = rows_of(self._database, max(first - 1, 0), fitness=False)
+                frame = rows[0]["frames_total"] + 1 if first and rows else 0
+                self._tensorboard = TensorBoardWriter(self._directory, self.config.tables(), first, frame)
                 self._open.callback(self._tensorboard.close)
-            self._open.callback(close_log, open_log(self.directory))
+            self._open.callback(close_log, open_log(self._directory))
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -213,51 +211,73 @@ class RunFolder:
             raise
         for unusable in self.unusable:
             log.warning("passed over %s", unusable)
-        for told in self._told:
-            log.warning("%s", told)
-            print(f"neuroevo: {told}", file=sys.stderr, flush=True)
+        for message in messages:
+            log.warning("%s", message)
+            print(f"neuroevo: {message}", file=sys.stderr, flush=True)
         return self
 
-    def add(
-        self, state: TrainState, records: Sequence[Record], before_checkpoint: Callable[[], None] | None = None
-    ) -> bool:
-        """Writes complete records, and a checkpoint of the state when one is due; returns whether it was.
+    @override
+    def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
+        self._played[generation] = PlayedMembers(played, steps, novelties)
+
+    def add(self, state: TrainState, records: Sequence[Record]) -> None:
+        """Store what has been played in one transaction: durable when this returns.
 
         Args:
             state: The state after a generation.
             records: Records that became complete, oldest first.
-            before_checkpoint: Makes other files durable, which are not to lack what the checkpoint has.
 
         Raises:
-            DiskError: The disk is full, for example, or somebody has deleted or changed what the run had written.
+            DiskError: The disk is full, for example, or the database was deleted or replaced.
         """
         try:
-            self.directory.check_path()
-            with deferred_signals():  # a generation with a row is never played again
-                self._after = state, self._metrics.append(records)
-                self._metrics.append_csv(records)
+            self._directory.check_path()
+            with deferred_signals():
+                due = state.generation % self.config.checkpoints.every == 0
+                due = due or spent(state, self.config.training) is not None
+                with self._database.transaction(durable=True):
+                    self._add(state, records)
+                    if due:
+                        self._save(state)
+                self.state = state
+                self._saved = state if due else self._saved
+                if records:
+                    self._csv.append(rows_of(self._database, records[0].generation, fitness=False))
                 for record in records:
                     if self._tensorboard is not None:
                         self._tensorboard.add(record)
-            for path in write_missing(self.directory, self.config, self.reference_batch):
-                log.warning("%s was deleted meanwhile; it is written again", path)
-            if due := self._checkpoints.due(state.generation) or spent(state, self.config.training) is not None:
-                if before_checkpoint is not None:
-                    before_checkpoint()
-                self._save()
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
+        except UserError as error:
+            raise DiskError(str(error)) from error
         for record in records:
             log.info("%s", describe(record))
-        return due
 
     def save(self) -> None:
-        """Writes a checkpoint of the last finished generation, if there is none yet and if that is possible."""
+        """Store the state after the last finished generation, if it is not stored yet and if that is possible."""
+        if self._saved is self.state:
+            return
         with suppress(OSError, DiskError, UserError):  # only called when something else has ended the run
-            self._save()
+            with self._database.transaction(durable=True):
+                self._save(self.state)
+            self._saved = self.state
+
+    def journal(self) -> EpisodeRows | None:
+        """Open the journal of outcomes of episodes.
+
+        Returns:
+            The journal. None where simulators run on the accelerator: the outcome of an episode may then depend on
+            which others are played beside it, so that what is missing could not be played alone.
+        """
+        if self.config.environment.accelerated:
+            return None
+        journal = EpisodeRows(self._database, self.state.seconds)
+        if count := len(journal.known_episodes):
+            log.info("%s has the outcomes of %d episodes, which are not played again", self._database.file, count)
+        return journal
 
     def snapshot(self, into: Path) -> None:
-        """Copies the open run as it is now into a folder that is a run, too, and can be forked.
+        """Copy the open run as it is now into a folder that is a run, too, and can be forked.
 
         Args:
             into: The folder, without a run.
@@ -265,16 +285,54 @@ class RunFolder:
         Raises:
             OSError: It cannot be written.
         """
-        write_snapshot(self.path, Checkpoint(self.state, self.origin, self._metrics.lengths), into)
+        with self._database.transaction(durable=True):
+            if self._saved is not self.state:
+                self._save(self.state)
+        self._saved = self.state
+        write_snapshot(self.path, self.state.generation, into)
 
-    def _save(self) -> None:
-        state, lengths = self._after
-        assert lengths is not None, "open() comes first"
-        self._metrics.flush()
-        self._checkpoints.save(self.directory, Checkpoint(state, self.origin, lengths))
+    def _add(self, state: TrainState, records: Sequence[Record]) -> None:
+        new: list[GenerationRecord] = [*records, *(each.record for each in state.pending)]
+        for record in new:
+            if isinstance(record, Record) or record.generation >= self._written:
+                write_generation(self._database, record, self._genomes)
+        for generation in sorted(self._played):
+            members = self._played.pop(generation)
+            size = self._size()
+            if size > 1 and not self._full:
+                self._full = True
+                log.info(
+                    "%s is full: genomes of members are not kept from generation %d on (logging.members_megabytes "
+                    "is %g)",
+                    self._database.file,
+                    generation,
+                    self.config.logging.members_megabytes,
+                )
+            genomes = None if self._full else self._genomes
+            write_members(self._database, generation, members, genomes, behaviors=size <= _FOR_BEHAVIORS)
+            self._members = list(members.played.genomes)
+        self._written = state.generation
+
+    def _size(self) -> float:
+        """Return how large the database is, as a share of what it may be."""
+        pages, size = (self._database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        budget = self.config.logging.members_megabytes * 1_000_000
+        return pages * size / budget if budget else 2.0
+
+    def _save(self, state: TrainState) -> None:
+        """Store a state, and delete those that need not stay, in a transaction."""
+        self._genomes.keep([*write_state(self._database, state, self._genomes), *self._members])
+        forget_episodes(self._database)
+        # Of the generations with a complete record, the newest one's state is the last that counts.
+        complete, settings = state.generation - len(state.pending), self.config.checkpoints
+        so_far = [each for each in generations_of_states(self._database) if each <= complete]
+        old = so_far[: -settings.keep_last]
+        delete_states(
+            self._database, [each for each in old if not (settings.keep_every and each % settings.keep_every == 0)]
+        )
 
     def close(self) -> None:
-        """Closes the files and unlocks the folder."""
+        """Close the files and unlock the folder."""
         with suppress(OSError, DiskError):  # every generation was written
             self._open.close()
 
@@ -284,41 +342,59 @@ class RunFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _begin(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
+    def _begin(self, info: Mapping[str, Any]) -> list[str]:
         if self._default_name is not None:
             self.path = make_default(self.path, self._default_name)
         make_folder(self.path)
-        self.directory = directory = self._open.enter_context(open_locked(self.path))
+        self._directory = directory = self._open.enter_context(Directory(self.path))
         check_free(self.path)
         check_names(directory)
         sweep(directory)
-        for stale in (INFO, LOG, REFERENCE):  # of a run that was killed before it had a configuration
-            directory.remove(stale)
-        self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
-        forked = {} if self._fork is None else {FORKED: self._fork.provenance}
-        info = {"seed": self.config.training.seed, "environment": self.config.environment.settings(), **forked, **extra}
-        info |= reference_file.checksum(self.reference_batch) | keep_sources(self.config, directory)
-        write_info(directory, {**provenance(command), **info, "resumed": []})
-        lengths = None if self._fork is None else write_history(self._fork, directory)
-        self._metrics = self._open.enter_context(closing(MetricsFiles(directory, lengths)))
-        self._after = self.state, self._metrics.lengths
-        self._save()
-        self._told += sign(directory, self.config)
-        directory.flush()
-        # Last: with it the folder is a run, and everything that resuming needs is there, also after a power failure.
-        write_missing(directory, self.config, self.reference_batch)
+        config = self.config
+        about = {"seed": config.training.seed, "environment": config.environment.settings(), **info}
+        about |= keep_sources(config, directory)
+        messages = sign(directory, config)
+        if self._fork is None:
+            new_database(directory, lambda database: self._first(database, about))
+        else:
+            begin_fork(self._fork, directory, {FORKED: self._fork.provenance, **about})
+        directory.write(CONFIG, config.toml().encode())
+        self._database = Writer(self.path / DATABASE)
+        self._open.callback(self._database.close)
+        known: dict[Genome, int] = {}
+        read_state(self._database, self.state.generation, config.algorithm.state_type, True, known)
+        self._start(info, known)
+        return messages
 
-    def _go_on(self, command: Sequence[str], extra: Mapping[str, Any]) -> None:
-        directory = self.directory
-        sweep(directory)
-        self._checkpoints = Checkpoints(self.path / CHECKPOINTS, self.config.checkpoints)
-        for unusable in self.unusable:
-            set_aside(directory, unusable)
-        self._checkpoints.tidy(directory, self.state)
-        self._metrics = self._open.enter_context(closing(MetricsFiles(directory, self._after[1])))
-        info = read_info(self.path)
-        again = {**provenance(command), **extra, "generation": self.state.generation}
-        write_info(directory, {**info, "resumed": [*info.get("resumed", []), again]})
-        if self._own:
-            self._told += sign(directory, self.config)
-        directory.write(CONFIG, self.config.toml().encode())
+    def _first(self, database: Database, info: Mapping[str, Any]) -> None:
+        batch = self.reference_batch
+        reference = None if batch is None else database.add_array(batch)
+        write_about(database, About(self.config.toml(), self.origin, info, reference))
+        write_state(database, self.state, GenomeWriter(database))
+
+    def _continue(self, resumed: Resumed, info: Mapping[str, Any]) -> list[str]:
+        self._directory, self._database = resumed.folder, resumed.database
+        sweep(self._directory)
+        about = read_about(self._database)
+        messages = [*resumed.messages, *(sign(self._directory, self.config, [about.config]) if resumed.own else [])]
+        with self._database.transaction(durable=True):
+            write_about(
+                self._database,
+                About(self.config.toml(), about.origin, {**about.info, "resumed": []}, about.reference, about.token),
+            )
+            if about.info["versions"].get("neuroevo") != info["versions"]["neuroevo"]:
+                forget_episodes(self._database)  # which another version may play otherwise
+            cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known))
+        self._directory.write(CONFIG, self.config.toml().encode())
+        self._start(info, resumed.known)
+        return messages
+
+    def _start(self, info: Mapping[str, Any], known: Mapping[Genome, int]) -> None:
+        """Begin a session."""
+        (seconds,) = self._database.row(tuple[float | None], "SELECT max(seconds) FROM sessions")
+        if seconds is not None and seconds > self.state.seconds:  # up to the last outcome that was kept
+            self.state = replace(self.state, seconds=seconds)
+        self._saved, self._written = self.state, self.state.generation
+        self._genomes = GenomeWriter(self._database, known)
+        self._database.begin_session(self.state.generation, info, self.state.seconds)
+        self._csv = CsvFile(self._directory, lambda: rows_of(self._database, fitness=False))

@@ -1,16 +1,14 @@
-"""A fork: a new run that goes on from another's checkpoint with other values of keys.
+"""A fork: a new run that continues from another's state with other values of keys.
 
-Its folder begins with the other run's history: the rows, the elites and the checkpoint up to where they part. What its
-next generations are made from, the state, has to fit: environment, network, algorithm and the shape of its state stay.
-Elites whose tests are not over play them anew where the fork has another seed or another number of them.
-A snapshot is a fork without changes: a copy of a run as it is now, which nothing that the run deletes later can harm.
+Its database begins with the other run's history up to where they part. What its next generations are made from, the
+state, has to fit: environment, network, algorithm and the shape of its state stay. Elites whose tests are not over play
+them again where the fork has another seed or another number of them. A snapshot is a fork without changes: a copy of a
+run as it is now, unaffected by what the run deletes later.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,22 +22,23 @@ from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import BUDGETS, Config
 from neuroevo.config.signature import SIGNATURE
 from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
 from neuroevo.core.user_module import KEPT
-from neuroevo.runs.checkpoint import Checkpoint, CheckpointError, save
-from neuroevo.runs.checkpoints import Checkpoints
-from neuroevo.runs.info_file import read_info, write_info
-from neuroevo.runs.members import kept_bytes
-from neuroevo.runs.new_folder import check_free
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, ELITES, MEMBERS, METRICS, REFERENCE
+from neuroevo.runs.about import FORKED, SNAPSHOT, About, read_about, write_about
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.episode_rows import forget_episodes
+from neuroevo.runs.genome_rows import GenomeWriter
+from neuroevo.runs.paths import CONFIG, check_free
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.resume import check_files
+from neuroevo.runs.resume import cut_back, newest_state
 from neuroevo.runs.state_codec import encode
-from neuroevo.system.directory import Directory, make_folder, write_all
+from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state, write_state
+from neuroevo.runs.writer import new_database
+from neuroevo.system.directory import Directory, make_folder
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
-FORKED, SNAPSHOT = "forked_from", "snapshot_of"  # keys of info.json
 _SECTIONS = ("hardware", "checkpoints", "cluster")  # results do not depend on them
 _FREE_TRAINING = ("seed", "episodes", "max_episode_steps", "validation_episodes", "test_episodes", *BUDGETS)
 
@@ -52,15 +51,15 @@ class Fork:
         source: The folder of the run that it comes from.
         config: Its own configuration.
         state: What its next generation starts from.
-        lengths: Bytes of the source's files that are its history, by name.
+        known: The numbers of the rows of the state's genomes in the source.
         reference_batch: Of the source's networks, or None.
-        provenance: For info.json: the source, its generation, the changes, and what the source was forked from.
+        provenance: For its info: the source, its generation, the changes, and what the source was forked from.
     """
 
     source: Path
     config: Config
     state: TrainState
-    lengths: Mapping[str, int]
+    known: Mapping[Genome, int]
     reference_batch: np.ndarray | None
     provenance: Mapping[str, Any]
 
@@ -76,12 +75,12 @@ def prepare(
     """Read what a fork starts with; write nothing.
 
     Args:
-        path: The fork's folder; what is there of a fork that was killed while it was made is deleted.
+        path: The fork's folder.
         source: The folder of a run, which may be going on, or of a snapshot.
         overrides: Changes to its configuration, such as "algorithm.sigma=0.01".
         config: A configuration to use instead of the source's own with `overrides`.
-        generation: After how many of its generations they part, of which there has to be a checkpoint; None: the
-            newest usable checkpoint's.
+        generation: After how many of its generations they part, of which there has to be a state; None: the
+            newest usable state's.
         trust: Whether to run code and read models that the source names, whoever made it.
 
     Returns:
@@ -89,26 +88,26 @@ def prepare(
 
     Raises:
         ConfigError: A key has another value that the state does not allow.
-        UserError: The folder holds a run, or there is no such run or checkpoint, or it cannot be used.
+        UserError: The folder holds a run, or there is no such run or state, or it cannot be used.
     """
-    _clear_unfinished(path)
     check_free(path)
     reader = RunReader(source, trust=trust, like=config)
     before = reader.config
-    after = config or load_run_config(reader.path / CONFIG, overrides, trust=trust, trains=True)
+    about = reader.about()
+    after = config or load_run_config(reader.path / CONFIG, overrides, text=about.config, trust=trust, trains=True)
     check_fork(before, after)
     reader.check_file()
-    checkpoint = _checkpoint(reader, generation, trust)
-    info = read_info(reader.path)
+    known: dict[Genome, int] = {}
+    found = _state(reader, generation, trust, known)
+    info = about.info
     came_from = {FORKED: info[FORKED]} if FORKED in info else {}
     provenance = {
         "path": info.get(SNAPSHOT, str(reader.path.absolute())),
-        "generation": checkpoint.state.generation,
+        "generation": found.generation,
         "changes": _changes(before, after),
         **came_from,
     }
-    state = _adapted(checkpoint.state, before, after)
-    return Fork(reader.path, after, state, checkpoint.lengths, reader.reference_batch(), provenance)
+    return Fork(reader.path, after, _adapted(found, before, after), known, reader.reference_batch(), provenance)
 
 
 def check_fork(before: Config, after: Config) -> None:
@@ -142,104 +141,72 @@ def check_fork(before: Config, after: Config) -> None:
     refuse(problems)
 
 
-def write_history(fork: Fork, folder: Directory) -> Mapping[str, int]:
-    """Copy the history into the fork's folder, which holds no run: rows, elites, without the checkpoint.
+def begin_fork(fork: Fork, folder: Directory, info: Mapping[str, Any]) -> None:
+    """Write the database of a fork into its folder, which holds no run.
 
     Args:
         fork: The fork.
         folder: Its folder.
-
-    Returns:
-        How long the files are, by name.
+        info: Where it was made.
 
     Raises:
-        OSError: It cannot be written.
+        DiskError: It cannot be written.
     """
-    for name, length in fork.lengths.items():
-        _copy_beginning(fork.source / name, folder, length)
-    _copy_members(fork.source, folder, fork.state.generation)
-    return fork.lengths
+
+    def change(database: Database) -> None:
+        state, genomes = fork.state, GenomeWriter(database, fork.known)
+        cut_back(database, state, genomes)
+        delete_states(database, generations_of_states(database))
+        write_state(database, state, genomes)
+        forget_episodes(database)
+        database.execute("DELETE FROM sessions")
+        write_about(database, About(fork.config.toml(), fork.config.origin(), info, read_about(database).reference))
+
+    new_database(folder, change, fork.source / DATABASE)
 
 
-def _clear_unfinished(path: Path) -> None:
-    """Delete what a fork left that was killed before its folder was a run, so that it can be made again."""
-    if (path / CONFIG).exists() or FORKED not in read_info(path):
-        return
-    for name in (METRICS, ELITES, MEMBERS):
-        (path / name).unlink(missing_ok=True)
-    shutil.rmtree(path / CHECKPOINTS, ignore_errors=True)
-
-
-def write_snapshot(source: Path, checkpoint: Checkpoint, into: Path) -> None:
+def write_snapshot(source: Path, generation: int, into: Path) -> None:
     """Copy a run in its current state.
 
     Args:
         source: The run's folder.
-        checkpoint: Of its state now, whose lengths its files have at least.
+        generation: The number of finished generations, of which the run has a state.
         into: A folder without a run.
 
     Raises:
         OSError: It cannot be written.
     """
+
+    def change(database: Database) -> None:
+        delete_states(database, [each for each in generations_of_states(database) if each != generation])
+        forget_episodes(database)
+        database.execute("UPDATE sessions SET ended = 1")
+        about = read_about(database)
+        info = {**about.info, SNAPSHOT: str(source.absolute())}
+        write_about(database, replace(about, info=info))
+
     make_folder(into)
     with Directory(into) as folder:
-        for name, length in checkpoint.lengths.items():
-            _copy_beginning(source / name, folder, length)
-        _copy_members(source, folder, checkpoint.state.generation)
-        for name in (REFERENCE, SIGNATURE):
-            if (source / name).is_file():
-                folder.write(name, (source / name).read_bytes())
+        if (source / SIGNATURE).is_file():
+            folder.write(SIGNATURE, (source / SIGNATURE).read_bytes())
         for file in sorted((source / KEPT).rglob("*.py")):
             folder.write_below(file.relative_to(source), file.read_bytes())
-        with folder.below(CHECKPOINTS, make=True) as checkpoints:
-            save(checkpoints, f"generation-{checkpoint.state.generation:06d}.ckpt", checkpoint)
-        write_info(folder, {**read_info(source), SNAPSHOT: str(source.absolute())})
-        folder.write(CONFIG, (source / CONFIG).read_bytes())  # last: with it the folder is a run
+        new_database(folder, change, source / DATABASE)
 
 
-def _copy_members(source: Path, folder: Directory, generation: int) -> None:
-    """Copy the members of the generations before this one, if they are kept."""
-    if (source / MEMBERS).is_file():
-        _copy_beginning(source / MEMBERS, folder, kept_bytes(source, generation))
-
-
-def _copy_beginning(source: Path, folder: Directory, length: int) -> None:
-    """Copy the first bytes of a file that may be growing into a folder."""
-    folder.remove(source.name)
-    new = folder.open_file(source.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
-        with source.open("rb") as old:
-            left = length
-            while left and (block := old.read(min(left, 1 << 20))):
-                write_all(new, block)
-                left -= len(block)
-        os.fsync(new)
-    finally:
-        os.close(new)
-    if left:
-        raise OSError(f"{source} is {left:,} bytes shorter than its checkpoint says")
-
-
-def _checkpoint(reader: RunReader, generation: int | None, trust: bool) -> Checkpoint:
-    """Load the checkpoint to fork at. UserError: there is none that can be used."""
-    checkpoints = Checkpoints(reader.path / CHECKPOINTS, reader.config.checkpoints, trust)
-    kind, origin = reader.config.algorithm.state_type, reader.config.origin()
-    if generation is None:
-        found, unusable = checkpoints.newest(kind, origin, lambda checkpoint: check_files(reader.path, checkpoint))
-        if found is None:
-            raise UserError(f"{reader.path} has no checkpoint to fork" + "".join(f"\n  {each}" for each in unusable))
-        return found
-    path = checkpoints.path(generation)
-    try:
-        checkpoint = checkpoints.load(generation, kind, origin)
-    except CheckpointError as error:
-        there = ", ".join(map(str, checkpoints.generations())) or "none"
-        raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
-    try:
-        check_files(reader.path, checkpoint)
-    except ValueError as error:
-        raise UserError(f"{path} {error}") from None
-    return checkpoint
+def _state(reader: RunReader, generation: int | None, trust: bool, known: dict[Genome, int]) -> TrainState:
+    """Read the state that a fork continues from. UserError: there is none, or it cannot be used."""
+    with Database(reader.path / DATABASE) as database:
+        if generation is None:
+            return newest_state(database, reader.config, trust, known)[0]
+        try:
+            return read_state(database, generation, reader.config.algorithm.state_type, trust, known)
+        except StateError as error:
+            there = ", ".join(map(str, generations_of_states(database))) or "none"
+            raise UserError(
+                f"the state after generation {generation} in {database.file} {error} "
+                f"(generations with a state: {there})"
+            ) from None
 
 
 def _problem(key: str, before: Any, after: Any) -> Problem:

@@ -1,30 +1,34 @@
-"""The members of every generation of a run: who came from whom, what each achieved, and where its episode ended.
-
-members.bin keeps a record of each generation, as members_format has them, within a budget that the configuration's
-logging.members_megabytes sets. A genome is found by going from parent to parent, so that a member costs a few dozen
-bytes, whatever its chain.
-"""
+"""The members of every generation of a run: who came from whom, what each achieved, and where its episode ended."""
 
 from __future__ import annotations
 
-import os
-from collections import OrderedDict
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome, Mutation, grow
-from neuroevo.core.tree import centers_of, decode_kind
-from neuroevo.runs.members_format import IS_ROOT, IS_SEED, Place, Record, places, unpack
-from neuroevo.runs.paths import MEMBERS
-from neuroevo.system.reading import open_regular
+from neuroevo.core.genome import Genome
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.generation_rows import MemberRows, read_members
+from neuroevo.runs.genome_rows import read_genomes
 
-_HELD_MEMBERS = 1_000_000  # in memory, without behaviors: 33 MB
+_ABOUT = """
+SELECT child.id, child.seed, child.scale, parent.generation, parent.place, center.name
+FROM genomes AS child LEFT JOIN genomes AS parent ON parent.id = child.parent
+LEFT JOIN genomes AS root ON root.id = coalesce(child.parent, child.id) AND root.parent IS NULL
+LEFT JOIN centers AS center ON center.id = coalesce(child.center, root.center)
+WHERE child.id IN (SELECT value FROM json_each(?))
+"""
+_LINE = """
+WITH RECURSIVE line (id, parent, generation, place) AS (
+  SELECT id, parent, generation, place FROM genomes WHERE id = ?
+  UNION SELECT next.id, next.parent, next.generation, next.place FROM genomes AS next JOIN line ON next.id = line.parent
+)
+SELECT id, generation, place FROM line ORDER BY id DESC
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +37,13 @@ class Members:
 
     Attributes:
         generation: Its number, from 0.
-        parents: Of whom each is an offspring, int64 [N, 2]: generation and index of the member. (-1, -1): of nobody
-            that is kept, such as a first genome, or an offspring of a center of evolution strategies.
-        seeds: Of the last mutation, int64 [N]; of the initial weights where there is none.
+        parents: The parent of each, int64 [N, 2]: the generation and the index in which it was a member first.
+            (-1, -1): none that was a member, such as of a first genome, or of an offspring of a center.
+        seeds: Of the last mutation, int64 [N]; of the initial weights where there is none; 0 for a center.
         scales: Of the last mutation, float32 [N]; 0 where there is none.
         fitness: float64 [N].
         steps: Of all episodes of each together, int64 [N].
-        centers: The names of centers that members are made from, without their weights.
+        centers: The names of centers that members are made from.
         behaviors: uint8, float32 or float64 [N, B], NaN where all episodes of a member failed; None if they are not
             kept.
         novelty: float64 [N], NaN where the behavior is unknown; None where the algorithm does not measure it.
@@ -70,6 +74,12 @@ class Members:
 class MembersReader:
     """The members of a run, which another process may be training meanwhile; nothing is written.
 
+    Args:
+        folder: The run's.
+
+    Attributes:
+        path: The run's database.
+
     Example:
         >>> from neuroevo.runs.members import MembersReader
         >>> members = MembersReader("runs/frostbite")
@@ -77,47 +87,23 @@ class MembersReader:
     """
 
     def __init__(self, folder: Path | str):
-        """Finds what there is.
-
-        Args:
-            folder: The run's folder; a run of which members are not kept has none.
-
-        Raises:
-            UserError: The file cannot be read.
-        """
-        self.path = Path(folder) / MEMBERS
-        self._places: dict[int, Place] = {}
-        self._end, self._last = 0, -1
-        self._held: OrderedDict[int, Record] = OrderedDict()
-        self._held_members = 0
-        self._file_id: tuple[int, int] | None = None
-        self.refresh()
+        self.path = Path(folder) / DATABASE
 
     @property
     def generations(self) -> int:
-        """One more than the last generation that is kept, 0 if none is. Some before it may be missing."""
-        return self._last + 1
+        """One more than the last generation that is kept, 0 if none is."""
+        with Database(self.path) as database:
+            found = database.row(tuple[int | None], "SELECT max(generation) FROM populations")
+        return 0 if found[0] is None else found[0] + 1
 
     def kept(self, generation: int) -> bool:
-        """Whether a generation's members are kept."""
-        return generation in self._places
-
-    def refresh(self) -> None:
-        """Finds what was added since, or all anew where the run went back to a checkpoint. UserError: as __init__()."""
-        if not self.path.is_file():
-            self._forget()
-            return
-        with self._open() as file:
-            status = os.fstat(file.fileno())
-            if (status.st_dev, status.st_ino) != self._file_id or status.st_size < self._end:
-                self._forget()
-            self._file_id = status.st_dev, status.st_ino
-            for place in places(file, self._end, self._last):
-                self._places[place.generation] = place
-                self._end, self._last = place.end, place.generation
+        """Return whether the genomes of a generation's members are kept."""
+        query = "SELECT count(*) FROM members WHERE generation = ? AND genome IS NOT NULL"
+        with Database(self.path) as database:
+            return bool(database.row(tuple[int], query, [generation])[0])
 
     def read(self, generation: int, behaviors: bool = True) -> Members:
-        """Reads a generation's members.
+        """Read a generation's members.
 
         Args:
             generation: Its number.
@@ -126,137 +112,78 @@ class MembersReader:
         Raises:
             UserError: Its members are not kept, or the file is damaged.
         """
-        record = self._record(generation, behaviors)
-        parents = record.parents.astype(np.int64)
-        parents[parents[:, 0] < 0] = -1
-        centers = centers_of(record.roots)
+        with Database(self.path) as database:
+            rows, genomes = self._rows(database, generation, behaviors)
+            kind = tuple[int, int | None, float | None, int | None, int | None, str | None]
+            about = {row[0]: row[1:] for row in database.rows(kind, _ABOUT, [json.dumps(genomes)])}
+        try:
+            found = [about[number] for number in genomes]
+        except KeyError as error:
+            raise database.damaged(f"genome {error} is missing") from None
+        parents = [(-1, -1) if each[2] is None else (each[2], each[3]) for each in found]
         return Members(
             generation,
-            parents,
-            record.seeds,
-            record.scales,
-            record.fitness,
-            record.steps,
-            tuple(dict.fromkeys([*centers, *record.spreads])),
-            record.behaviors,
-            record.novelty,
+            np.array(parents, np.int64).reshape(-1, 2),
+            np.array([each[0] or 0 for each in found], np.int64),
+            np.array([each[1] or 0.0 for each in found], np.float32),
+            rows.fitness,
+            rows.steps,
+            tuple(dict.fromkeys(each[4] for each in found if each[4] is not None)),
+            rows.behaviors,
+            None if np.isnan(rows.novelty).all() else rows.novelty,
         )
 
-    def genome(self, generation: int, index: int) -> Genome:
-        """The genome of a member. Of one that comes from a center the center's name alone is known.
+    def genomes(self, generation: int, indices: Iterable[int] | None = None) -> list[Genome]:
+        """Read the genomes of members, with the weights of centers as far as the run has them.
 
         Args:
-            generation: Its generation.
-            index: Its index there.
+            generation: Their generation.
+            indices: Their indices there; None: all.
 
         Raises:
-            UserError: There is no such member, or one that it comes from is not kept, or the file is damaged.
+            UserError: There is no such member, or its genome is not kept, or the file is damaged.
         """
-        mutations: list[Mutation] = []
-        for number, which in self.lineage(generation, index):
-            record = self._record(number, False)
-            where = int(record.parents[which, 0])
-            if where not in (IS_ROOT, IS_SEED):
-                spreads = [Center.named(name) for name in record.spreads]
-                kind = decode_kind(int(record.kinds[which]), spreads)
-                mutations.append(Mutation(int(record.seeds[which]), float(record.scales[which]), kind))
-        root = Genome(int(record.seeds[which])) if where == IS_SEED else record.roots[record.parents[which, 1]]
-        try:
-            return grow(root, reversed(mutations))
-        except ValueError as error:
-            raise UserError(f"{self.path} is damaged: {error}") from None
+        with Database(self.path) as database:
+            _, numbers = self._rows(database, generation, False)
+            chosen = numbers if indices is None else [self._member(numbers, generation, index) for index in indices]
+            found = read_genomes(database, chosen)
+        return [found[number] for number in chosen]
+
+    def genome(self, generation: int, index: int) -> Genome:
+        """Read the genome of one member, as genomes() does."""
+        return self.genomes(generation, [index])[0]
 
     def lineage(self, generation: int, index: int) -> list[tuple[int, int]]:
-        """A member and those it comes from, each the parent of the one before it, as generations and indices.
+        """Return a member and those it comes from, each the parent of the one before it, as generations and indices.
 
         Args:
             generation: The member's generation.
             index: Its index there.
 
         Raises:
-            UserError: There is no such member, or one that it comes from is not kept, or the file is damaged.
+            UserError: There is no such member, or its genome is not kept, or the file is damaged.
         """
+        with Database(self.path) as database:
+            _, numbers = self._rows(database, generation, False)
+            number = self._member(numbers, generation, index)
+            rows = database.rows(tuple[int, int | None, int | None], _LINE, [number])
         line = [(generation, index)]
-        while True:
-            record = self._record(generation, False)
-            if not 0 <= index < len(record.fitness):
-                raise UserError(
-                    f"member {index} of generation {generation} is out of range [0, {len(record.fitness)}) "
-                    f"({self.path})"
-                )
-            generation, index = map(int, record.parents[index])
-            if generation < 0:
-                return line
-            line.append((generation, index))
+        for _, born, place in rows[1:]:
+            if born is None or place is None:
+                break
+            line.append((born, place))
+        return line
 
-    def find(self, genome: Genome, before: int | None = None) -> tuple[int, int] | None:
-        """Finds the member that has a genome; None if none of those has that are kept and not damaged.
+    def _rows(self, database: Database, generation: int, behaviors: bool) -> tuple[MemberRows, list[int]]:
+        """Read the rows of members, and the numbers of their genomes. UserError: they are not kept."""
+        rows = read_members(database, generation, behaviors)
+        if rows is None or (rows.genomes and rows.genomes[0] is None):
+            raise UserError(f"the members of generation {generation} are not kept in {self.path}")
+        return rows, [number for number in rows.genomes if number is not None]
 
-        Args:
-            genome: Whose generation and index are wanted.
-            before: Only generations before this one; None: all.
-        """
-        seed, scale = (genome.root, 0.0) if genome.mutation is None else genome.mutation[:2]
-        if isinstance(seed, Center):
-            return None
-        for number in sorted(self._places, reverse=True):
-            if before is None or number < before:
-                with suppress(UserError):  # damaged by a power cut, for example
-                    record = self._record(number, False)
-                    for index in np.flatnonzero((record.seeds == seed) & (record.scales == np.float32(scale))):
-                        with suppress(UserError):  # it comes from members that are not kept
-                            if self.genome(number, int(index)) == genome:
-                                return number, int(index)
-        return None
-
-    def _record(self, generation: int, behaviors: bool) -> Record:
-        if not behaviors and generation in self._held:
-            self._held.move_to_end(generation)
-            return self._held[generation]
-        place = self._places.get(generation)
-        if place is None:
-            known = f"those of {len(self._places)} generations up to {self._last} are" if self._places else "none are"
-            raise UserError(f"the members of generation {generation} are not kept in {self.path}; {known}")
-        try:
-            with self._open() as file:
-                record = unpack(file, place, behaviors)
-            if record.generation != generation:
-                raise ValueError(f"it is of generation {record.generation}")
-        except ValueError as error:
-            raise UserError(f"{self.path} is damaged in the record of generation {generation}: {error}") from None
-        if generation not in self._held:
-            self._held[generation] = replace(record, behaviors=None)
-            self._held_members += place.members
-            while self._held_members > _HELD_MEMBERS and len(self._held) > 1:
-                self._held_members -= len(self._held.popitem(last=False)[1].fitness)
-        return record
-
-    def _open(self) -> BinaryIO:
-        try:
-            return open_regular(self.path)
-        except OSError as error:
-            raise UserError(f"cannot read {self.path}: {error.strerror}") from None
-
-    def _forget(self) -> None:
-        self._places.clear()
-        self._held.clear()
-        self._held_members = 0
-        self._end, self._last = 0, -1
-        self._file_id = None
-
-
-def kept_bytes(folder: Path, generation: int) -> int:
-    """How many bytes at the beginning of a run's file are whole records of generations before one.
-
-    Args:
-        folder: The run's.
-        generation: The number.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    path = folder / MEMBERS
-    if not path.exists():
-        return 0
-    with open_regular(path) as file:
-        return max((place.end for place in places(file) if place.generation < generation), default=0)
+    def _member(self, numbers: Sequence[int], generation: int, index: int) -> int:
+        if not 0 <= index < len(numbers):
+            raise UserError(
+                f"member {index} of generation {generation} is out of range [0, {len(numbers)}) ({self.path})"
+            )
+        return numbers[index]

@@ -1,33 +1,71 @@
-"""metrics.csv of a run: how rows become lines, and what others read of it while the run goes on."""
+"""metrics.csv of a run: its generations for spreadsheets, made from run.db again whenever it is missing or torn."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from neuroevo.runs.paths import CSV
-from neuroevo.system.reading import read_regular
+from neuroevo.system.directory import Directory, write_all
+
+log = logging.getLogger("neuroevo")
+Row = Mapping[str, Any]
 
 
-def columns_of(row: Mapping[str, Any]) -> list[str]:
-    """The names of a row that have a column: all but the list of fitness."""
-    return [name for name, value in row.items() if not isinstance(value, list)]
-
-
-def csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], header: bool = False) -> bytes:
-    """Writes lines.
+class CsvFile:
+    """The file of a run that is trained.
 
     Args:
-        rows: Their values by name; an empty value stands where a row lacks a column.
-        columns: The names of the columns.
-        header: Whether a line with the names comes first.
+        folder: The run's, open as long as this object is used.
+        rows: Returns all rows, without fitness.
 
-    Returns:
-        The lines; names are quoted where CSV needs it.
+    Raises:
+        OSError: It cannot be written.
     """
+
+    def __init__(self, folder: Directory, rows: Callable[[], Sequence[Row]]):
+        self._folder, self._rows = folder, rows
+        self._rewrite()
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add rows, which rows() returns by now.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        found = self._folder.status(CSV)
+        intact = found is not None and (found.st_ino, found.st_size) == self._written
+        if not intact:
+            log.warning("%s was deleted or changed meanwhile; it is written again", self._folder.path / CSV)
+        if not intact or not set(_columns(rows)) <= set(self._columns):
+            self._rewrite()
+            return
+        file = self._folder.open_file(CSV, os.O_WRONLY | os.O_APPEND)
+        try:
+            write_all(file, _lines(rows, self._columns))
+            self._note(os.fstat(file))
+        finally:
+            os.close(file)
+
+    def _rewrite(self) -> None:
+        rows = self._rows()
+        self._columns = _columns(rows)
+        self._folder.write(CSV, _lines(rows, self._columns, header=bool(self._columns)))
+        self._note(self._folder.status(CSV))
+
+    def _note(self, found: os.stat_result | None) -> None:
+        self._written = None if found is None else (found.st_ino, found.st_size)
+
+
+def _columns(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name, value in row.items() if not isinstance(value, list)))
+
+
+def _lines(rows: Iterable[Row], columns: Sequence[str], header: bool = False) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, extrasaction="ignore", lineterminator="\n")
     if header:
@@ -35,29 +73,3 @@ def csv_lines(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], header:
         csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL if every else csv.QUOTE_MINIMAL).writerow(columns)
     writer.writerows(rows)
     return text.getvalue().encode()
-
-
-def last_csv_row(folder: Path) -> dict[str, str] | None:
-    """Reads the last complete row of metrics.csv, which is small where metrics.jsonl is large.
-
-    Args:
-        folder: The run's folder; the run may be writing into it.
-
-    Returns:
-        Values as text by column, "" where a generation has none; None before there is a row.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: The header or the last row is damaged.
-    """
-    path = folder / CSV
-    try:
-        text = read_regular(path).decode().split("\n")[:-1]
-        header = csv.reader((f"{line}\n" for line in text), strict=True)  # a metric's name may go over several lines
-        columns = next(header, [])
-        if header.line_num == len(text):
-            return None
-        (values,) = csv.reader(text[-1:], strict=True)  # a row is numbers, which do not
-        return dict(zip(columns, values, strict=True))
-    except (csv.Error, ValueError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from None

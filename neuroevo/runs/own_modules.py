@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,7 @@ from neuroevo.config.named import named_code
 from neuroevo.config.schema import Config
 from neuroevo.config.signature import kept_path, write_signature
 from neuroevo.core.user_module import names
-from neuroevo.runs.paths import CONFIG
 from neuroevo.system.directory import Directory
-from neuroevo.system.reading import read_text
 from neuroevo.system.user_key import NoKeyError
 
 
@@ -50,12 +49,13 @@ def keep_sources(config: Config, folder: Directory) -> dict[str, Any]:
     return {"own_modules": kept} if kept else {}
 
 
-def sign(folder: Directory, config: Config) -> list[str]:
+def sign(folder: Directory, config: Config, before: Sequence[str] = ()) -> list[str]:
     """Signs a run as made by this user, if it names modules or models that are not the package's.
 
     Args:
         folder: The run's folder, in which the modules' source is kept.
-        config: What its configuration is to be; the one that it has stays signed, too.
+        config: What its configuration is to be.
+        before: Configurations that it has had, as TOML, which stay signed.
 
     Returns:
         Nothing, or the sentence that it could not be signed, and why.
@@ -66,11 +66,8 @@ def sign(folder: Directory, config: Config) -> list[str]:
     named = named_code(config.tables())
     if not named:
         return []
-    texts = [config.toml()]
-    if (folder.path / CONFIG).is_file():
-        texts.append(read_text(folder.path / CONFIG))
     try:
-        write_signature(folder, texts, named)
+        write_signature(folder, [config.toml(), *before], named)
     except NoKeyError as error:
         return [f"the run is not signed as made here, so that commands will ask for --trust to look at it: {error}"]
     return []

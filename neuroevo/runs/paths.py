@@ -1,37 +1,33 @@
-"""The names of the files and folders in a run's folder."""
+"""The names of the files and folders in a run's folder, and where a new run may go."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from neuroevo.config.signature import SIGNATURE
-from neuroevo.core.errors import UserError, cannot_read
+from neuroevo.core.errors import UserError, cannot_read, cannot_write
 from neuroevo.core.user_module import KEPT
-from neuroevo.system.directory import Directory
+from neuroevo.runs.database import DATABASE
+from neuroevo.system.directory import Directory, make_folder
 from neuroevo.system.files import nearest_file
 
-CONFIG = "config.toml"  # the configuration with every default filled in; with it the folder is a run
-REFERENCE = "reference.npy"  # the reference batch of a network with virtual batch normalization
-INFO = "info.json"  # command, seed, versions, git commit and machine of the start and of every resumption
-METRICS = "metrics.jsonl"  # one line per finished generation
-CSV = "metrics.csv"  # the same numbers for spreadsheets
-ELITES = "elites.jsonl"  # the elite of every generation
-CHECKPOINTS = "checkpoints"  # the folder of checkpoints, from which the run can be resumed
-MEMBERS = "members.bin"  # the members of every generation, within a budget
-JOURNAL = "journal.bin"  # outcomes of episodes that no checkpoint knows of yet; there while the run goes on, or stopped
+CONFIG = "config.toml"  # the configuration with every default filled in, for people; the database's counts
+CSV = "metrics.csv"  # the numbers of every generation, for spreadsheets
 TENSORBOARD = "tensorboard"  # the folder of event files
 LOG = "log.txt"  # what happened when
-_FILES = (CONFIG, REFERENCE, INFO, SIGNATURE, METRICS, CSV, ELITES, MEMBERS, JOURNAL, LOG)
-_FOLDERS = (CHECKPOINTS, TENSORBOARD, KEPT)
+_FILES = (DATABASE, CONFIG, SIGNATURE, CSV, LOG)
+_FOLDERS = (TENSORBOARD, KEPT)
+_EARLIER = ("metrics.jsonl", "checkpoints", "elites.jsonl")  # of runs before run.db
 
 
 def check_names(folder: Directory) -> None:
-    """Checks that a run's files are files of its folder, so that nothing is written elsewhere.
+    """Check that a run's files are files of its folder, so that nothing is written elsewhere.
 
     Args:
         folder: The run's.
@@ -46,18 +42,15 @@ def check_names(folder: Directory) -> None:
 
 
 def sweep(folder: Directory) -> None:
-    """Deletes the temporary files that a killed process left in a run's folder.
+    """Delete the temporary files that a killed process left in a run's folder.
 
     Args:
-        folder: The run's, locked.
+        folder: The run's, in which no other process writes.
 
     Raises:
         OSError: One cannot be deleted.
     """
-    folder.sweep(rf"(?:{'|'.join(map(re.escape, _FILES))})(?:\.kept-\d+)?|trackers\.json")
-    if folder.status(CHECKPOINTS) is not None:
-        with folder.below(CHECKPOINTS) as checkpoints:
-            checkpoints.sweep(r"generation-\d+\.ckpt")
+    folder.sweep(rf"(?:{'|'.join(map(re.escape, _FILES))})|trackers\.json")
     if folder.status(KEPT) is not None:
         with folder.below(KEPT) as kept:
             _sweep_modules(kept)
@@ -74,7 +67,7 @@ def _sweep_modules(folder: Directory) -> None:
 
 @contextmanager
 def readable(path: Path | str) -> Iterator[None]:
-    """Has failures to read a run's folder told as those.
+    """In the block, raise failures to read a run's folder as such.
 
     Args:
         path: The folder.
@@ -90,7 +83,7 @@ def readable(path: Path | str) -> Iterator[None]:
 
 
 def is_run(path: Path) -> bool:
-    """Whether there is a run in a folder, which need not be there.
+    """Return whether there is a run in a folder, which need not exist.
 
     Args:
         path: The folder.
@@ -100,11 +93,11 @@ def is_run(path: Path) -> bool:
         UserError: The folder may not be read.
     """
     with readable(path):
-        return (path / CONFIG).is_file()
+        return (path / DATABASE).is_file()
 
 
 def runs_in(path: Path) -> list[Path]:
-    """What a folder stands for where several runs may be: the run in it, or those below it, as of a suite.
+    """Return what a folder stands for where several runs may be: the run in it, or those below it, as of a suite.
 
     Args:
         path: The folder.
@@ -120,19 +113,88 @@ def runs_in(path: Path) -> list[Path]:
 
 
 def no_run(path: Path) -> UserError:
-    """The error about a folder without a run, which names one that is below it.
+    """Make the error about a folder without a run, which names one that is below it.
 
     Args:
         path: The folder.
     """
+    if any((path / name).exists() for name in _EARLIER):
+        return UserError(
+            f"an earlier version of neuroevo made the run in {path}, which this one does not read: "
+            f"expected {path / DATABASE}"
+        )
     hint = "" if path.exists() else nearest_file(path)
     if below := _runs_below(path):
         hint = f"; {'a run is' if len(below) == 1 else f'{len(below)} runs are'} below it, such as {below[0]}"
-    return UserError(f"there is no run in {path}: expected {path / CONFIG}{hint}")
+    return UserError(f"there is no run in {path}: expected {path / DATABASE}{hint}")
 
 
 def _runs_below(path: Path) -> list[Path]:
-    """The runs in the folders below one, at most three levels down; other programs have a config.toml, too."""
+    """Return the runs in the folders below one, at most three levels down."""
     with readable(path):
-        found = [each.parent for down in ("*", "*/*", "*/*/*") for each in path.glob(f"{down}/{CONFIG}")]
-        return sorted(each for each in found if (each / INFO).is_file())
+        return sorted(each.parent for down in ("*", "*/*", "*/*/*") for each in path.glob(f"{down}/{DATABASE}"))
+
+
+def check_free(path: Path | str) -> None:
+    """Check that a new run may go into a folder, which need not exist.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        UserError: There is a run in it, `path` is a file, or what is there cannot be known.
+    """
+    path = Path(path)
+    try:
+        is_file = path.exists() and not path.is_dir()
+    except OSError as error:  # a folder above it that this user may not look into
+        raise cannot_write(f"a run to {path}", error) from None
+    if is_file:
+        raise UserError(f"{path} is a file, expected a folder or nothing")
+    with readable(path):
+        if (path / DATABASE).exists():
+            raise UserError(
+                f"{path} already holds a run; resume it by --resume {path}, or give another folder with --out"
+            )
+        for name in (*_EARLIER, CONFIG, CSV):
+            if (path / name).exists():
+                raise UserError(
+                    f"{path} holds {name} of another run without its {DATABASE}; give another folder with --out"
+                )
+
+
+def default_path(name: str) -> Path:
+    """Choose a run's folder by the time.
+
+    Args:
+        name: What the run is called.
+
+    Returns:
+        runs/<name>-<local time>, which does not exist yet.
+    """
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    path, again = Path("runs") / stem, 2
+    while path.exists():
+        path, again = Path("runs") / f"{stem}-{again}", again + 1
+    return path
+
+
+def make_default(path: Path, name: str) -> Path:
+    """Make a run's folder that was chosen by the time, or the next one that no other process has made meanwhile.
+
+    Args:
+        path: What default_path chose.
+        name: What the run is called.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    while True:
+        try:
+            make_folder(path, exist_ok=False)
+            return path
+        except FileExistsError:
+            path = default_path(name)

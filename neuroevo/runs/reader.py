@@ -1,32 +1,28 @@
-"""A run that is looked at: its configuration, records, elites and checkpoints, without writing anything."""
+"""A run that is looked at: its configuration, generations, elites and states, without writing anything."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from neuroevo.algorithms.base import State
 from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome
+from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.core.tree import centers_of, with_centers
-from neuroevo.runs.checkpoint import CheckpointError
-from neuroevo.runs.checkpoints import Checkpoints
-from neuroevo.runs.elites import Elite, newest_elite
-from neuroevo.runs.json_lines import DamagedLine
-from neuroevo.runs.metrics_rows import rows
-from neuroevo.runs.other_versions import refuse_other_versions
-from neuroevo.runs.paths import CONFIG, ELITES, METRICS, no_run
+from neuroevo.core.tree import centers_of
+from neuroevo.runs.about import About, read_about, read_reference
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.elite import Elite
+from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
+from neuroevo.runs.paths import CONFIG, is_run, no_run
 from neuroevo.runs.rebuilt import state_before
-from neuroevo.runs.reference_file import load
-from neuroevo.runs.state_codec import encode
+from neuroevo.runs.resume import newest_state
+from neuroevo.runs.state_rows import StateError, generations_of_states, read_state
 from neuroevo.training.state import TrainState
 
 log = logging.getLogger("neuroevo")
@@ -35,75 +31,77 @@ log = logging.getLogger("neuroevo")
 class RunReader:
     """A run in a folder, which another process may be training meanwhile.
 
+    Args:
+        path: The run's folder.
+        trust: Whether to run code and read models that the run names, whoever made it; without it only those of
+            runs that this user has made here: docs/security.md.
+        like: A configuration of the user's own: what that names, too, needs no trust.
+
     Attributes:
         path: The folder.
         config: The run's configuration.
+
+    Raises:
+        NotTrustedError: The run names external code or models, and is not trusted.
+        UserError: There is no run, another version of neuroevo made it, or it cannot be read.
     """
 
     def __init__(self, path: Path | str, *, trust: bool = False, like: Config | None = None):
-        """Reads the configuration.
-
-        Args:
-            path: The run's folder.
-            trust: Whether to run code and read models that the run names, whoever made it; without it only those of
-                runs that this user has made here: docs/security.md.
-            like: A configuration of the user's own: what that names, too, needs no trust.
-
-        Raises:
-            NotTrustedError: The run names what is not the package's, and is not trusted.
-            UserError: There is no run, another version of neuroevo made it, or it cannot be read.
-        """
         self.path = Path(path)
-        if not (self.path / CONFIG).is_file():
+        if not is_run(self.path):
             raise no_run(self.path)
         self._trust = trust
-        refuse_other_versions(self.path)
-        self.config: Config = load_run_config(self.path / CONFIG, trust=trust, like=like)
+        self.config: Config = load_run_config(self.path / CONFIG, text=self.about().config, trust=trust, like=like)
 
-    def rows(self, fitness: bool = True) -> list[dict[str, Any]]:
-        """Reads metrics.jsonl.
+    def about(self) -> About:
+        """Return where and with what the run was made."""
+        with self._database() as database:
+            return read_about(database)
+
+    def rows(self, fitness: bool = True, first: int = 0) -> list[dict[str, Any]]:
+        """Read the rows of finished generations whose elite has been tested.
 
         Args:
             fitness: Whether the rows have the list of every genome's fitness.
+            first: The first generation.
 
         Returns:
-            The rows; the one at index g is generation g's.
+            The rows; the one at index i is generation (first + i)'s.
 
         Raises:
-            UserError: The file is damaged or cannot be read.
+            UserError: The database is damaged or cannot be read.
         """
-        with self._readable(METRICS):
-            return list(rows(self.path, fitness))
+        with self._database() as database:
+            return rows_of(database, first, fitness)
 
     def elite(self, generation: int | None = None) -> tuple[int, Elite]:
-        """Reads the elite of a finished generation, with the weights of its center if it has one.
+        """Read the elite of a finished generation, with the weights of its center if it has one.
 
         Args:
-            generation: The generation; None is the last one or, if no checkpoint has its elite's weights yet because
-                of `every` of [checkpoints], the last one with a checkpoint.
+            generation: The generation; None is the last one or, if its elite's weights are not stored yet because
+                of `every` of [checkpoints], the last one with a state.
 
         Returns:
             The generation and its elite.
 
         Raises:
-            UserError: There is no such generation, no checkpoint has the weights, or `check_file` refuses.
+            UserError: There is no such generation, the weights are not stored, or `check_file` refuses.
         """
         self.check_file()
-        with self._readable(ELITES):
-            last, wanted = newest_elite(self.path, generation)
-        number = self._among(generation, last)
-        assert wanted is not None  # since there is such a generation
+        number = self.finished(generation)
+        with self._database() as database:
+            genome, normalizer = read_elite(database, number)
         try:
-            return number, replace(wanted, genome=self._with_weights(wanted.genome, number))
+            return number, Elite(self._with_weights(genome, number), normalizer)
         except UserError:
-            there = self._with_checkpoints()
-            before = [known for known in there if known < last]
-            if generation is not None or not before or last in there:  # a damaged one is not passed over in silence
+            there = [known - 1 for known in self.checkpoints()]
+            before = [known for known in there if 0 <= known < number]
+            if generation is not None or not before or number in there:  # a damaged one is not passed over in silence
                 raise
             return self.elite(before[-1])
 
     def finished(self, generation: int | None = None) -> int:
-        """The number of a generation that is finished.
+        """Return the number of a generation that is finished and tested.
 
         Args:
             generation: The generation; None is the last one.
@@ -111,9 +109,13 @@ class RunReader:
         Raises:
             UserError: There is no such generation.
         """
-        with self._readable(ELITES):
-            last, _ = newest_elite(self.path)
-        return self._among(generation, last)
+        with self._database() as database:
+            last = last_generation(database)
+        if last < 0:
+            raise UserError(f"no generation of the run in {self.path} is finished yet")
+        if generation is not None and not 0 <= generation <= last:
+            raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
+        return last if generation is None else generation
 
     def normalizer(self, generation: int) -> Normalizer | None:
         """Read what the networks of a generation saw observations through; None: they saw them as they are.
@@ -122,74 +124,66 @@ class RunReader:
             generation: The generation.
 
         Raises:
-            UserError: The file cannot be read or is damaged.
+            UserError: There is no such generation, or the database is damaged.
         """
-        with self._readable(ELITES):
-            elite = newest_elite(self.path, generation)[1]
-        return None if elite is None else elite.normalizer
+        with self._database() as database:
+            return read_elite(database, self.finished(generation))[1]
 
     def checkpoints(self) -> list[int]:
-        """The numbers of finished generations after which there is a checkpoint, in order."""
-        return self._checkpoints().generations()
+        """Return the numbers of finished generations after which there is a state, in order."""
+        with self._database() as database:
+            return generations_of_states(database)
 
     def check_file(self) -> None:
-        """Checks a file of the user's own that the environment is made from.
+        """Check a file of the user's own that the environment is made from.
 
         Raises:
             UserError: Its content is not what it was when the run began.
         """
-        self._checkpoints().check_file(self.config)
+        if self.config.environment.file is not None:
+            self.config.environment.check_file(self.about().origin["env"]["file"], self.path)
 
     def reference_batch(self) -> np.ndarray | None:
-        """Reads the reference batch of the run's network.
+        """Read the reference batch of the run's network.
 
         Returns:
-            The batch as reference_file keeps it; None if the network needs none.
+            Observations [128, ...]; None if the network needs none.
 
         Raises:
-            UserError: It is missing, or not what the run began with.
+            UserError: It is missing or damaged.
         """
-        return load(self.path, self.config)
+        with self._database() as database:
+            return read_reference(database, self.config)
 
     def state(self, finished: int | None = None) -> TrainState:
-        """Reads a checkpoint's state.
+        """Read a state.
 
         Args:
-            finished: Number of finished generations; None takes the newest checkpoint that can be used.
+            finished: Number of finished generations; None takes the newest state that can be used.
 
         Returns:
             The state.
 
         Raises:
-            UserError: There is no such checkpoint, or it cannot be used.
+            UserError: There is no such state, or it cannot be used.
         """
-        checkpoints = self._checkpoints()
-        kind, origin = self.config.algorithm.state_type, self.config.origin()
-        if finished is None:
-            checkpoint, unusable = checkpoints.newest(kind, origin)
-            if checkpoint is None:
-                reasons = "".join(f"\n  {each}" for each in unusable)
-                raise UserError(f"{self.path} has no checkpoint that can be used{reasons}")
-            for each in unusable:
-                log.warning("neuroevo: passed over %s", each)
-            return checkpoint.state
-        try:
-            return checkpoints.load(finished, kind, origin).state
-        except CheckpointError as error:
-            there = ", ".join(map(str, checkpoints.generations())) or "none"
-            path = checkpoints.path(finished)
-            raise UserError(f"{path} {error} (generations with a checkpoint: {there})") from None
+        with self._database() as database:
+            if finished is None:
+                state, unusable = newest_state(database, self.config, self._trust)
+                for each in unusable:
+                    log.warning("neuroevo: passed over %s", each)
+                return state
+            try:
+                return read_state(database, finished, self.config.algorithm.state_type, self._trust)
+            except StateError as error:
+                there = ", ".join(map(str, generations_of_states(database))) or "none"
+                raise UserError(
+                    f"the state after generation {finished} in {database.file} {error} "
+                    f"(generations with a state: {there})"
+                ) from None
 
-    def _among(self, generation: int | None, last: int) -> int:
-        """A generation's number, or the last one's. UserError: there is none."""
-        if last < 0:
-            raise UserError(f"no generation of the run in {self.path} is finished yet")
-        if generation is not None and not 0 <= generation <= last:
-            raise UserError(f"generation {generation} is not in {self.path}: expected one in [0, {last}]")
-        return last if generation is None else generation
-
-    def algorithm_state(self, generation: int) -> Any:
-        """The algorithm's state before a generation, also where its checkpoint is gone: see runs.rebuilt.
+    def algorithm_state(self, generation: int) -> State:
+        """Return the algorithm's state before a generation, also where it is not stored any more: see runs.rebuilt.
 
         Args:
             generation: The number of finished generations.
@@ -202,58 +196,20 @@ class RunReader:
         )
 
     def _with_weights(self, genome: Genome, generation: int) -> Genome:
-        """A generation's elite with the weights of its center, if any. UserError: no checkpoint holds them."""
-        needed = {name for name, center in centers_of([genome]).items() if not center.has_weights}
-        if not needed:
+        """Return a generation's elite with the weights of its center, if any. UserError: they are not known."""
+        if all(center.has_weights for center in centers_of([genome]).values()):
             return genome
-        kind, origin = self.config.algorithm.state_type, self.config.origin()
-        checkpoints, why = self._checkpoints(), "the checkpoint after it is gone"
-        usable: list[int] = []
-        for number in sorted(checkpoints.generations(), key=lambda number: abs(number - (generation + 1))):
-            try:  # its own comes first
-                state = checkpoints.load(number, kind, origin).state
-            except CheckpointError as error:
-                if number == generation + 1:
-                    why = f"{checkpoints.path(number)} {error}"
-                continue
-            # Of whatever it holds: parents of another run may have centers each, one of which the elite was made from.
-            held = encode(state.algorithm, state.pending)
-            if needed <= held.centers.keys():
-                return with_centers(genome, {name: Center(held.arrays[held.centers[name]]) for name in needed})
-            usable.append(number)
-        if (again := self._told_anew(genome, generation)) is not None:
-            return again
-        known = ", ".join(str(number - 1) for number in sorted(usable) if number > 0) or "none"
-        raise UserError(
-            f"the weights of generation {generation}'s elite are not known any more, since {why}; expected one of "
-            f"these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
-        )
-
-    def _told_anew(self, genome: Genome, generation: int) -> Genome | None:
-        """A generation's elite with the weights of its center, as members.bin has it; None: that has too little."""
         try:
             elite = self.config.algorithm.elite(self.algorithm_state(generation + 1))
+            if elite == genome:
+                return elite
         except UserError:
-            return None
-        return elite if elite == genome else None
+            pass
+        known = ", ".join(str(number - 1) for number in self.checkpoints() if number > 0) or "none"
+        raise UserError(
+            f"the weights of generation {generation}'s elite are not known any more, since the state after it is gone; "
+            f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
+        )
 
-    def _with_checkpoints(self) -> list[int]:
-        """The generations after which there is a checkpoint, in order."""
-        return [number - 1 for number in self._checkpoints().generations() if number > 0]
-
-    def _checkpoints(self) -> Checkpoints:
-        return Checkpoints(self.path / "checkpoints", self.config.checkpoints, self._trust)
-
-    @contextmanager
-    def _readable(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except UserError:
-            raise
-        except OSError as error:
-            raise UserError(f"cannot read {self.path / name}: {error.strerror}") from None
-        except DamagedLine as error:
-            raise UserError(
-                f"{error}; put the file back from a copy, or go on from a checkpoint before that line, which plays the "
-                f"generations after it again: neuroevo train --resume {self.path}"
-            ) from None
+    def _database(self) -> Database:
+        return Database(self.path / DATABASE)

@@ -1,7 +1,7 @@
-"""What a run goes on from when it is resumed.
+"""Resume a run: what it continues from, and what its configuration may change.
 
-Its configuration may change only in what results do not depend on: budgets, [hardware], [checkpoints], workers and
-timeout of Gymnasium's environments, and where an environment's file is, if its content is the same.
+It may change only in what results do not depend on: budgets, [hardware], [checkpoints], workers and timeout of
+Gymnasium's environments, and where an environment's file is, if its content is the same.
 """
 
 from __future__ import annotations
@@ -16,38 +16,64 @@ import numpy as np
 from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
 from neuroevo.config.trust import require_trust
-from neuroevo.core.errors import UserError, cannot_read
+from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Genome
 from neuroevo.core.problems import inline, shown
-from neuroevo.runs import reference_file
-from neuroevo.runs.checkpoint import Checkpoint
-from neuroevo.runs.checkpoints import Checkpoints, Unusable
-from neuroevo.runs.folder_lock import open_locked
-from neuroevo.runs.metrics_files import check
-from neuroevo.runs.other_versions import refuse_other_versions
+from neuroevo.runs.about import read_about, read_reference
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.generation_rows import write_generation
+from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.own_modules import changed_modules
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, check_names, is_run, no_run, readable
+from neuroevo.runs.paths import CONFIG, check_names, is_run, no_run, readable
+from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state
+from neuroevo.runs.writer import Writer, last_session
 from neuroevo.system.directory import Directory
+from neuroevo.training.state import TrainState
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A state that was passed over.
+
+    Attributes:
+        generation: The number of finished generations.
+        file: The database.
+        reason: Why it cannot be used.
+    """
+
+    generation: int
+    file: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the state after generation {self.generation} in {self.file}: it {self.reason}"
 
 
 @dataclass(frozen=True)
 class Resumed:
-    """What a resumed run goes on with.
+    """What a resumed run continues with.
 
     Attributes:
-        folder: Its folder, locked, which whoever gets this has to close.
+        folder: Its folder, which whoever gets this has to close, as the next one.
+        database: Its database, locked.
         config: Its configuration from now on.
-        checkpoint: Its newest usable checkpoint.
-        unusable: The newer checkpoints, which cannot be used.
-        changed: A sentence for each of the user's own modules that is another one than when the run began.
-        own: Whether what it names is this user's own or trusted, so that it may be signed as it goes on.
+        state: Its newest usable state.
+        known: The numbers of the rows of the state's genomes.
+        unusable: The newer states, which cannot be used.
+        messages: What to tell the user, a sentence each.
+        ended: Whether the last process that trained it ended in order.
+        own: Whether what it names is this user's own or trusted, so that it may be signed.
         reference_batch: Of its networks, or None.
     """
 
     folder: Directory
+    database: Writer
     config: Config
-    checkpoint: Checkpoint
+    state: TrainState
+    known: dict[Genome, int]
     unusable: list[Unusable]
-    changed: list[str]
+    messages: list[str]
+    ended: bool
     own: bool
     reference_batch: np.ndarray | None
 
@@ -55,7 +81,7 @@ class Resumed:
 def prepare_resume(
     path: Path, overrides: Sequence[str] = (), config: Config | None = None, trust: bool = False
 ) -> Resumed:
-    """Locks a run's folder and reads what the run goes on with; writes nothing.
+    """Lock a run and read what it continues with; write nothing.
 
     Args:
         path: The folder.
@@ -64,36 +90,107 @@ def prepare_resume(
         trust: Whether to run code and read models that the run names, whoever made it.
 
     Returns:
-        What the run goes on with.
+        What the run continues with.
 
     Raises:
         DiskError: The disk is broken.
-        NotTrustedError: It names what is not the package's, and is not trusted.
-        UserError: There is no run or no usable checkpoint, another version of neuroevo made the run, another process
-            trains into the folder, a file in it is a link, or a change of the configuration would change results.
+        NotTrustedError: It names external code or models, and is not trusted.
+        UserError: There is no run or no usable state, another version of neuroevo made the run, another process trains
+            in the folder, a file in it is a link, or a change of the configuration would change results.
     """
     if not is_run(path):
         raise no_run(path)
     with readable(path), ExitStack() as opened:
-        folder = opened.enter_context(open_locked(path))
+        folder = opened.enter_context(Directory(path))
         check_names(folder)
-        refuse_other_versions(path)
-        own = require_trust(path / CONFIG, overrides, trust=trust, like=config, trains=config is None)
-        config = config or load_run_config(path / CONFIG, overrides, trust=trust, trains=True)
-        _check_changes(path / CONFIG, config, trust)
-        changed = changed_modules(config, path)
-        checkpoint, unusable = _newest_checkpoint(path, config, trust)
-        made = Resumed(folder, config, checkpoint, unusable, changed, own, reference_file.load(path, config))
+        database = Writer(path / DATABASE)
+        opened.callback(database.close)
+        about, file = read_about(database), path / CONFIG
+        own = require_trust(file, about.config, overrides, trust=trust, like=config, trains=config is None)
+        config = config or load_run_config(file, overrides, text=about.config, trust=trust, trains=True)
+        _check_changes(file, about.config, config, trust)
+        if config.environment.file is not None:
+            config.environment.check_file(about.origin["env"]["file"], path)
+        known: dict[Genome, int] = {}
+        state, unusable = newest_state(database, config, trust, known)
+        messages = [*changed_modules(config, path), *_edited(file, about.config)]
+        reference_batch = read_reference(database, config)
+        made = Resumed(
+            folder,
+            database,
+            config,
+            state,
+            known,
+            unusable,
+            messages,
+            last_session(database) is None,
+            own,
+            reference_batch,
+        )
         opened.pop_all()
     return made
 
 
-def _check_changes(file: Path, after: Config, trust: bool) -> None:
-    """UserError: what a run is to go on with differs from the configuration in `file` in what results depend on.
+def newest_state(
+    database: Database, config: Config, trust: bool = False, known: dict[Genome, int] | None = None
+) -> tuple[TrainState, list[Unusable]]:
+    """Read the newest state that a run can continue from.
 
-    What a file of the environment held when the run began is not known here: Checkpoints.check_file() knows.
+    Args:
+        database: The run's.
+        config: Its configuration.
+        trust: Whether to use a pickle, whoever wrote it.
+        known: Gets the numbers of the rows of the state's genomes.
+
+    Returns:
+        The state, and the newer ones, which cannot be used.
+
+    Raises:
+        UserError: There is none.
     """
-    before = _before(file, after, trust)
+    unusable: list[Unusable] = []
+    for generation in reversed(generations_of_states(database)):
+        found: dict[Genome, int] = {}
+        try:
+            state = read_state(database, generation, config.algorithm.state_type, trust, found)
+            _check_state(state, config)
+        except ValueError as error:  # StateError is one
+            reason = str(error) if isinstance(error, StateError) else f"cannot be used: {error}"
+            unusable.append(Unusable(generation, database.file, reason))
+            continue
+        if known is not None:
+            known.update(found)
+        return state, unusable
+    reasons = "".join(f"\n  {each}" for each in unusable) or f" ({database.file} has none)"
+    raise UserError(f"{database.file.parent} has no state to continue from:{reasons}")
+
+
+def cut_back(database: Database, state: TrainState, genomes: GenomeWriter) -> None:
+    """Delete what a run has played after a state, in a transaction.
+
+    Args:
+        database: The run's.
+        state: The state.
+        genomes: Writes genomes.
+    """
+    generation = state.generation
+    last = database.row(tuple[int], "SELECT last_genome FROM states WHERE generation = ?", [generation])[0]
+    delete_states(database, [number for number in generations_of_states(database) if number > generation])
+    for table in ("members", "populations", "generations"):
+        database.execute(f"DELETE FROM {table} WHERE generation >= ?", [generation])
+    database.execute("DELETE FROM genomes WHERE id > ?", [last])
+    database.execute("UPDATE genomes SET generation = NULL, place = NULL WHERE generation >= ?", [generation])
+    database.execute(
+        "DELETE FROM centers WHERE id NOT IN (SELECT center FROM genomes WHERE center IS NOT NULL) "
+        "AND id NOT IN (SELECT center FROM state_centers)"
+    )
+    for each in state.pending:  # which may have been tested since
+        write_generation(database, each.record, genomes)
+
+
+def _check_changes(file: Path, text: str, after: Config, trust: bool) -> None:
+    """UserError: a configuration differs from the run's in what results depend on."""
+    before = _before(file, text, after, trust)
     free = before.environment.free_options
     for section, table in before.origin().items():
         other = after.origin()[section]
@@ -108,62 +205,33 @@ def _check_changes(file: Path, after: Config, trust: bool) -> None:
                 )
 
 
-def _newest_checkpoint(path: Path, config: Config, trust: bool) -> tuple[Checkpoint, list[Unusable]]:
-    """Load the newest checkpoint that can be used, and list the newer ones, which cannot.
-
-    DiskError: There are some, and the disk gives none of them.
-    UserError: There is none, or a file of the environment has another content.
-    """
-    checkpoints = Checkpoints(path / CHECKPOINTS, config.checkpoints, trust)
-    checkpoints.check_file(config)
-
-    def check(checkpoint: Checkpoint) -> None:
-        _check_state(checkpoint, config)
-        check_files(path, checkpoint)
-
-    checkpoint, unusable = checkpoints.newest(config.algorithm.state_type, config.origin(), check)
-    if checkpoint is None:
-        unread = [each.unread for each in unusable if each.unread is not None]
-        if unread and len(unread) == len(unusable):
-            raise cannot_read(f"checkpoint {unusable[0].path}", unread[0])
-        found = "".join(f"\n  {each}" for each in unusable) or f" ({checkpoints.folder} has none)"
-        raise UserError(f"{path} has no checkpoint to go on from:{found}")
-    return checkpoint, unusable
-
-
-def _check_state(checkpoint: Checkpoint, config: Config) -> None:
+def _check_state(state: TrainState, config: Config) -> None:
     """Check a state against the configuration. ValueError: it was made with another one."""
-    config.algorithm.check_state(checkpoint.state.algorithm)
+    config.algorithm.check_state(state.algorithm)
     tests = config.training.test_episodes
-    for each in checkpoint.state.pending:
+    for each in state.pending:
         if len(each.steps) != tests:
-            raise ValueError(f"does not fit this run: {len(each.steps)} test episodes are pending, expected {tests}")
+            raise ValueError(f"{len(each.steps)} test episodes are pending, expected {tests}")
 
 
-def check_files(path: Path, checkpoint: Checkpoint) -> None:
-    """Check that a run's metrics files are those that a checkpoint remembers.
-
-    Args:
-        path: The run's folder.
-        checkpoint: One of its checkpoints.
-
-    Raises:
-        OSError: They cannot be read.
-        ValueError: They are not, or are damaged.
-    """
-    state = checkpoint.state
+def _before(file: Path, text: str, after: Config, trust: bool) -> Config:
+    """Return the run's configuration; if a file of its environment is gone, with the one of `after`."""
     try:
-        check(path, checkpoint.lengths, state.generation - len(state.pending))
-    except (ValueError, KeyError) as error:
-        raise ValueError(f"remembers other files: {error}") from None
-
-
-def _before(file: Path, after: Config, trust: bool) -> Config:
-    """Load the configuration in `file`; if a file of its environment is gone, with the one of `after`."""
-    try:
-        return load_run_config(file, trust=trust, like=after)
+        return load_run_config(file, text=text, trust=trust, like=after)
     except UserError:
         moved = after.environment.file
         if moved is None:
             raise
-        return load_run_config(file, [f"env.options.{moved.option}={inline(str(moved.path))}"], trust=trust, like=after)
+        changes = [f"env.options.{moved.option}={inline(str(moved.path))}"]
+        return load_run_config(file, changes, text=text, trust=trust, like=after)
+
+
+def _edited(file: Path, text: str) -> list[str]:
+    """Return a sentence about a config.toml that the user has edited."""
+    try:
+        found = file.read_text()
+    except (OSError, UnicodeDecodeError):
+        return []
+    if found == text:
+        return []
+    return [f"{file} differs from the run's configuration and is written again; to change a key, use --set KEY=VALUE"]

@@ -1,9 +1,8 @@
-"""An algorithm's state as JSON and arrays, and back: for checkpoints, which must be readable without running code.
+"""Encode an algorithm's state as JSON, genomes and arrays, and decode it without running code.
 
 A state is made of None, bool, int, float, str, Genome, NumPy arrays, tuples, mappings with text as keys, and frozen
 dataclasses. Genomes and arrays go into lists of their own, and their places hold {"genome": index} and
-{"array": index}; a dataclass is {"fields": {...}}, a mapping {"map": {...}}, a tuple a JSON list. The vectors of the
-genomes' centers are among the arrays.
+{"array": index}; a dataclass is {"fields": {...}}, a mapping {"map": {...}}, a tuple a JSON list.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import numpy as np
 
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.tree import centers_of
-from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
 from neuroevo.runs.state_types import check_fields, dataclass_of, finite, fits, hints_of
 
 
@@ -26,15 +24,15 @@ class Encoded:
 
     Attributes:
         values: JSON values, one per state.
-        genomes: The genomes that {"genome": index} refers to, as in genome_json.
+        genomes: The genomes that {"genome": index} refers to.
         arrays: The arrays that {"array": index} refers to.
-        centers: The index of each center's vector among the arrays, by the center's name.
+        centers: The centers with weights that the genomes need.
     """
 
     values: list[Any] = field(default_factory=list)
-    genomes: list[dict[str, Any]] = field(default_factory=list)
+    genomes: list[Genome] = field(default_factory=list)
     arrays: list[np.ndarray] = field(default_factory=list)
-    centers: dict[str, int] = field(default_factory=dict)
+    centers: list[Center] = field(default_factory=list)
 
 
 def encode(*states: Any) -> Encoded:
@@ -73,12 +71,8 @@ def encode(*states: Any) -> Encoded:
         raise ValueError(f"{where} is a {type(value).__name__}, which a checkpoint does not hold")
 
     values = [plain(state, type(state).__name__) for state in states]
-    centers = {}
-    for center in centers_of(genomes).values():
-        if center.has_weights:
-            centers[center.name] = len(arrays)
-            arrays.append(center.vector)
-    return Encoded(values, genomes_to_json(list(genomes)), arrays, centers)
+    centers = [center for center in centers_of(genomes).values() if center.has_weights]
+    return Encoded(values, list(genomes), arrays, centers)
 
 
 def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
@@ -94,7 +88,6 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
     Raises:
         ValueError: The values do not fit the types; a dataclass must have exactly its own fields.
     """
-    genomes: list[Genome] = []
 
     def made(value: Any, hint: Any, where: str) -> Any:
         if isinstance(value, list):
@@ -107,7 +100,7 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
             raise ValueError(f"{where} is {str(value)[:80]}, expected another value")
         ((kind, inner),) = value.items()
         if kind == "genome":
-            return _chosen(genomes, inner, f"{where}: genome")
+            return _chosen(encoded.genomes, inner, f"{where}: genome")
         if kind == "array":
             return _chosen(encoded.arrays, inner, f"{where}: array")
         if kind not in ("map", "fields") or not isinstance(inner, Mapping):
@@ -128,8 +121,7 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
         return value
 
     try:
-        genomes += genomes_from_json(_list(encoded.genomes, "genomes"), _centers(encoded))
-        for center in centers_of(genomes).values():
+        for center in centers_of(encoded.genomes).values():
             if not center.has_weights:
                 raise ValueError(f"the weights of center {center.name} are missing")
         states = []
@@ -143,26 +135,8 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
         raise ValueError(f"the state does not fit: {error}") from None
 
 
-def _centers(encoded: Encoded) -> dict[str, Center]:
-    """The centers by their names. ValueError: one is not what its name says."""
-    if not isinstance(encoded.centers, Mapping):
-        raise ValueError(f"centers is {str(encoded.centers)[:80]}, expected their names and arrays")
-    centers = {}
-    for name, index in encoded.centers.items():
-        center = centers[name] = Center(_chosen(encoded.arrays, index, f"center {name}: array"))
-        if center.name != name:
-            raise ValueError(f"the weights of center {name} are those of {center.name}")
-    return centers
-
-
 def _chosen(items: Sequence[Any], index: object, what: str) -> Any:
     """One of a list. ValueError: the list has none of this number."""
     if type(index) is not int or not 0 <= index < len(items):
         raise ValueError(f"{what} {str(index)[:80]} is not there, expected one in [0, {len(items)})")
     return items[index]
-
-
-def _list(value: object, what: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise ValueError(f"{what} is {str(value)[:80]}, expected a list")
-    return value

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuroevo.config.schema import Cluster, Config, Hardware
 from neuroevo.core.behavior import Behavior
-from neuroevo.core.errors import DiskError, shortened
+from neuroevo.core.errors import shortened
 from neuroevo.core.evaluator import Evaluator
 from neuroevo.core.genome import GAUSSIAN
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.core.user_module import current_folder, kept_modules
 from neuroevo.runs.folder import RunFolder, log
-from neuroevo.runs.journal import open_journal
-from neuroevo.runs.members_log import open_members
 from neuroevo.runs.trackers import trackers_of
 from neuroevo.training import loop
 from neuroevo.training.callback import AnyCallback, Callbacks
@@ -185,7 +181,7 @@ def _player_settings(config: Config, networks: tuple[Network, ...]) -> PlayerSet
 
 
 def info_of(evaluator: AnyEvaluator) -> dict[str, Any]:
-    """Return what info.json records about the networks of a run and the device that evaluates them.
+    """Return what the run records about the networks of a run and the device that evaluates them.
 
     Args:
         evaluator: The run's.
@@ -202,7 +198,7 @@ def run(
     """Trains in an open run folder, from the folder's state, until a budget is spent.
 
     Every finished generation is written to the folder. Any exception that ends the training early, such as
-    KeyboardInterrupt or DiskError, is raised again after a checkpoint of the last finished generation was written, if
+    KeyboardInterrupt or DiskError, is raised again after the state after the last finished generation was stored, if
     that is possible; `RunFolder.resume` then goes on from there.
 
     Use `neuroevo.train` unless you need a run that goes on, or an evaluator of your own.
@@ -211,7 +207,7 @@ def run(
         config: The configuration, normally `folder.config`.
         evaluator: Plays the episodes; the caller closes it.
         folder: The run's folder, made with `RunFolder.create` or `RunFolder.resume` and opened with `open`.
-        callbacks: Hear how it goes, in this order, and then the trackers that the configuration names.
+        callbacks: Receive the run's events, in this order, and then the trackers that the configuration names.
 
     Returns:
         The state after the last generation.
@@ -232,43 +228,26 @@ def run(
     """
     names = config.algorithm_name, config.env.name, config.network, evaluator.device
     log.info("%s on %s with %s evaluated on the %s, from generation %d", *names, folder.state.generation)
-    given = Callbacks([*callbacks, *trackers_of(config)])
-    journal, members = open_journal(folder), open_members(folder)
-    callback, ended = given if members is None else Callbacks([given, members]), None
+    callback, journal, ended = Callbacks([*callbacks, *trackers_of(config), folder]), folder.journal(), None
     if journal is not None:
         evaluator = JournaledEvaluator(evaluator, journal)
     try:
         callback.begin(config, folder.path, folder.state.generation)
-        state = folder.state if journal is None else replace(folder.state, seconds=journal.seconds)
-        generations = loop.train(config.algorithm, evaluator, config.training, state, callback)
-        for state, records in generations:
-            if folder.add(state, records, members.flush if members is not None else None) and journal is not None:
-                journal.empty()
+        for state, records in loop.train(config.algorithm, evaluator, config.training, folder.state, callback):
+            folder.add(state, records)
             for record in records:
                 callback.generation(record)
     except BaseException as error:
         ended = error
-        tell = (
-            log.info if isinstance(error, KeyboardInterrupt) else log.error
-        )  # somebody who asked for it is not warned
+        # Nobody is warned of an interruption that they asked for.
+        tell = log.info if isinstance(error, KeyboardInterrupt) else log.error
         tell("stopped in generation %d: %s", folder.state.generation, _in_one_line(error))
-        if members is not None:
-            with suppress(DiskError):  # it may be what has ended the run
-                members.flush()
         folder.save()
         raise
     else:
         log.info("finished %s", spent(folder.state, config.training))
-        if journal is not None:  # what a session has left that was killed once all was in its last checkpoint
-            journal.empty()
     finally:
-        if members is not None:
-            members.close()
-        try:
-            callback.end(ended)
-        finally:  # last: a finished run with a journal was killed before its end
-            if journal is not None:
-                journal.close()
+        callback.end(ended)
     return folder.state
 
 

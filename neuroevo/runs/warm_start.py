@@ -57,7 +57,7 @@ def first_reference(config: Config, trust: bool = False) -> np.ndarray | None:
         trust: As first_state() takes it.
 
     Returns:
-        The batch as reference_file keeps it; None if the network needs none.
+        The batch of observations [128, ...]; None if the network needs none.
 
     Raises:
         UserError: The run to start from cannot be used, or its batch cannot be read.

@@ -18,10 +18,11 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import Problem, refuse
 from neuroevo.runs import preflight
-from neuroevo.runs.metrics_csv import last_csv_row
-from neuroevo.runs.new_folder import check_free
-from neuroevo.runs.paths import CSV, JOURNAL
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.generation_rows import last_generation, rows_of
+from neuroevo.runs.paths import CSV, check_free
 from neuroevo.runs.provenance import machine
+from neuroevo.runs.writer import last_session
 from neuroevo.sweeps.report import FILES
 from neuroevo.sweeps.status import Row, RunStatus, status_of
 from neuroevo.sweeps.suite import Suite, SuiteRun
@@ -91,7 +92,7 @@ class _Child:
             row = _last_row(self.run.folder)
         except OSError:  # not yet there; the run's own process reports what is wrong
             return None
-        except ValueError as error:  # the run itself does not need the file
+        except UserError as error:
             if not self._told:
                 watcher.unreadable(self.run, str(error))
             self._told = True
@@ -115,15 +116,10 @@ class _Child:
 
 
 def _last_row(folder: Path) -> Row | None:
-    """The last row of a run's metrics.csv as numbers, None before there is one. OSError; ValueError: it is damaged."""
-    values = last_csv_row(folder)
-    if values is None:
-        return None
-    row = {name: float(value) if value else None for name, value in values.items()}
-    missing = [name for name in _SHOWN if name not in row] + [name for name in _COUNTED if row.get(name) is None]
-    if missing:
-        raise ValueError(f"{folder / CSV} has no {', '.join(missing)}")
-    return row
+    """Return the last row of a run, None before there is one. UserError: it is damaged."""
+    with Database(folder / DATABASE) as database:
+        last = last_generation(database)
+        return None if last < 0 else rows_of(database, last, fitness=False)[0]
 
 
 def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence[str] = CHILD) -> list[Failure]:
@@ -179,8 +175,9 @@ def run_suite(suite: Suite, watcher: SuiteWatcher | None = None, child: Sequence
 
 
 def _has_ended(run: SuiteRun) -> bool:
-    """Whether a finished run was not killed between its last checkpoint and its end, before which it has a journal."""
-    return not (run.folder / JOURNAL).exists()
+    """Return whether a finished run was not killed between its last generation and its end."""
+    with Database(run.folder / DATABASE) as database:
+        return last_session(database) is None
 
 
 def _sweep(suite: Suite) -> None:

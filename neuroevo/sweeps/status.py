@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from neuroevo.core.errors import UserError
-from neuroevo.runs.paths import CONFIG
+from neuroevo.runs.paths import is_run
 from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps.suite import SuiteRun
 from neuroevo.system.console import clock
@@ -47,7 +47,7 @@ def status_of(run: SuiteRun) -> RunStatus:
     Returns:
         How far it is.
     """
-    if not (run.folder / CONFIG).is_file():
+    if not is_run(run.folder):
         return RunStatus(run, "not started")
     try:
         reader = RunReader(run.folder, trust=run.trust, like=run.config)

@@ -215,8 +215,6 @@ _VALUES: dict[str, Callable[[Record], Any]] = {  # users' scripts read these nam
 COLUMNS = ("generation", *_VALUES)
 """The names that every run's rows have, in their order; an algorithm's own metrics come after the first of them."""
 
-CHECKSUM = "crc32"
-"""The last key of a line of metrics.jsonl, which is no metric's name either."""
 ARCHIVE = "archive"  # the size of the algorithm's archive of behaviors, where it has one
 RETRIES = "retries"  # the one metric of some runs that is not their algorithm's
 
@@ -254,7 +252,7 @@ def checked_metrics(source: str, metrics: Mapping[str, Any]) -> dict[str, float 
             name.encode()
         except (AttributeError, UnicodeEncodeError):
             raise UserError(f"{source} has a metric called {name!r}, expected text that UTF-8 has") from None
-        if name in (*COLUMNS, CHECKSUM, RETRIES):
+        if name in (*COLUMNS, RETRIES):
             raise UserError(f"{source} has '{name}', which is a column of every run's results; expected another name")
         number = value.item() if isinstance(value, np.generic) else value
         number = int(number) if isinstance(number, bool) else number

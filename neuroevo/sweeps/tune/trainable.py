@@ -29,7 +29,6 @@ from neuroevo.config.trust import is_of_run, require_trust
 from neuroevo.core.errors import UserError
 from neuroevo.networks.network import Network
 from neuroevo.runs.folder import RunFolder, log
-from neuroevo.runs.members_log import MembersLog, open_members
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator, make_shared_evaluator
 from neuroevo.sweeps.tune.ledger import trial_name
@@ -70,7 +69,6 @@ class Trainable(tune.Trainable):
         self._evaluator: AnyEvaluator | None = None
         self._plays: tuple[Any, ...] = ()
         self._generations: Iterator[tuple[TrainState, list[Record]]] | None = None
-        self._members: MembersLog | None = None
         self._test: dict[str, Any] = {}
 
     def reset_config(self, new_config: dict[str, Any]) -> bool:
@@ -164,8 +162,7 @@ class Trainable(tune.Trainable):
         extra = {"parameters": known.dimension, "actions": known.num_actions, "device": known.device}
         self._folder = folder.open(self._command, extra)
         self._test = {}
-        self._members = open_members(folder)
-        self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state, self._members)
+        self._generations = loop.train(config.algorithm, self._evaluator, config.training, folder.state, folder)
         log.info("a trial on the %s, from generation %d", known.device, folder.state.generation)
 
     def _make_evaluator(self, config: Config, reference_batch: np.ndarray | None) -> AnyEvaluator:
@@ -178,9 +175,6 @@ class Trainable(tune.Trainable):
         if self._generations is not None:
             self._generations.close()  # type: ignore[attr-defined]
             self._generations = None
-        if self._members is not None:
-            self._members.close()
-            self._members = None
         if self._folder is not None:
             self._folder.save()
             self._folder.close()

@@ -8,14 +8,16 @@ from __future__ import annotations
 import logging
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
+from neuroevo.runs.about import FORKED, SNAPSHOT, read_about
+from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.fork import FORKED, SNAPSHOT
-from neuroevo.runs.info_file import read_info
-from neuroevo.runs.paths import CONFIG
+from neuroevo.runs.paths import is_run
 from neuroevo.runs.reader import RunReader
 
 log = logging.getLogger("neuroevo")
@@ -58,7 +60,7 @@ def go_on_from(path: Path, config: Config, snapshot: Path) -> RunFolder:
     """
     source, generation = _source(snapshot, config)
     for folder in reversed(folders(path)):
-        came_from = read_info(folder).get(FORKED, {})
+        came_from = _info(folder).get(FORKED, {})
         is_it = folder.absolute() == Path(source) or (came_from.get("path"), came_from.get("generation")) == (
             source,
             generation,
@@ -77,7 +79,7 @@ def folders(path: Path) -> list[Path]:
     Returns:
         The folders, oldest first.
     """
-    return [folder for folder in _all(path) if (folder / CONFIG).is_file()]
+    return [folder for folder in _all(path) if is_run(folder)]
 
 
 def _all(path: Path) -> list[Path]:
@@ -92,10 +94,10 @@ def _all(path: Path) -> list[Path]:
 def _free(path: Path) -> Path:
     """The folder for the next run of a trial: one that was not finished being made, or a new one."""
     there = _all(path)
-    if not there or (len(there) == 1 and not (path / CONFIG).is_file()):
+    if not there or (len(there) == 1 and not is_run(path)):
         return path
     last = there[-1]
-    if not (last / CONFIG).is_file():
+    if not is_run(last):
         return last
     match = _FORK.fullmatch(last.name.removeprefix(path.name))
     return path.with_name(f"{path.name}-fork-{int(match[1]) + 1 if match else 1}")
@@ -123,5 +125,11 @@ def _resume(folder: Path, config: Config) -> RunFolder:
 
 def _source(snapshot: Path, config: Config) -> tuple[str, int]:
     """The run that a snapshot is of, and after how many generations it was taken."""
-    info, state = read_info(snapshot), RunReader(snapshot, like=config).state()
+    info, state = _info(snapshot), RunReader(snapshot, like=config).state()
     return str(info.get(SNAPSHOT, snapshot)), state.generation
+
+
+def _info(folder: Path) -> Mapping[str, Any]:
+    """Return where the run in a folder was made."""
+    with Database(folder / DATABASE) as database:
+        return read_about(database).info

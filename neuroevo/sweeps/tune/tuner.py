@@ -6,6 +6,7 @@ written every second. A trial that began after that still is not lost: its run's
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import logging
@@ -23,14 +24,14 @@ from typing import Any
 
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import ConfigError, Problem, shown
-from neuroevo.runs.folder_lock import open_locked
-from neuroevo.runs.new_folder import check_free
+from neuroevo.runs.paths import check_free
 from neuroevo.sweeps.section import values_of
 from neuroevo.sweeps.tune.ledger import Ledger, Trial, trial_name
 from neuroevo.sweeps.tune.own_state import require_own_state, sign_state
 from neuroevo.sweeps.tune.points import shared_networks
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
+from neuroevo.system.directory import Directory
 from neuroevo.system.files import write_atomically
 from neuroevo.system.reading import parse_json, read_regular
 
@@ -247,17 +248,15 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Keeps other sweeps from the folder. UserError: one is running in it."""
+    """Keep other sweeps from the folder during the block. UserError: one is running in it."""
     deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            folder = open_locked(out)
-            break
-        except UserError:
-            if time.monotonic() > deadline:
-                raise UserError(f"another sweep is running in {out}") from None
-            time.sleep(0.2)
-    try:
+    with Directory(out) as folder:
+        while True:
+            try:
+                fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise UserError(f"another sweep is running in {out}") from None
+                time.sleep(0.2)
         yield
-    finally:
-        folder.close()

@@ -1,0 +1,113 @@
+"""What run.db says of the run itself: its configuration, where it was made, and its reference batch."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.rollout.reference_batch import COUNT, make_pool
+from neuroevo.runs.database import Database, checksum
+from neuroevo.system.reading import parse_json
+
+_COLUMNS = ("token", "config", "origin", "info", "reference")
+FORKED, SNAPSHOT = "forked_from", "snapshot_of"  # keys of info
+
+
+@dataclass(frozen=True)
+class About:
+    """What a run is.
+
+    Attributes:
+        config: Its configuration, as TOML.
+        origin: What results depend on, as JSON values.
+        info: Command, versions, commit and machine; and of each time that it was resumed, under "resumed".
+        reference: The number of the array with its reference batch; None if its network needs none.
+        token: Drawn when the run began.
+    """
+
+    config: str
+    origin: Mapping[str, Any]
+    info: Mapping[str, Any]
+    reference: int | None = None
+    token: str = ""
+
+
+def write_about(database: Database, about: About) -> None:
+    """Store what a run is, or replace what is stored, in a transaction."""
+    row: dict[str, Any] = {
+        "token": about.token or secrets.token_hex(16),
+        "config": about.config,
+        "origin": json.dumps(about.origin, allow_nan=False),
+        "info": json.dumps(_plain(about.info), allow_nan=False),
+        "reference": about.reference,
+    }
+    marks = ", ".join("?" * len(row))
+    database.execute(
+        f"INSERT OR REPLACE INTO run (id, {', '.join(row)}, checksum) VALUES (1, {marks}, ?)",
+        [*row.values(), checksum(*row.values())],
+    )
+
+
+def read_about(database: Database) -> About:
+    """Read what a run is. DamagedError: it was changed."""
+    row = database.row(
+        tuple[str, str, str, str, int | None, int], f"SELECT {', '.join(_COLUMNS)}, checksum FROM run WHERE id = 1"
+    )
+    if row is None or checksum(*row[:-1]) != row[-1]:
+        raise database.damaged("its table run is empty or has been changed")
+    token, config, origin, info, reference, _ = row
+    sessions = database.rows(tuple[int, int, str], "SELECT id, generation, info FROM sessions ORDER BY id")
+    try:
+        loaded, known = parse_json(origin), parse_json(info)
+        resumed = [{**parse_json(each), "generation": generation} for _, generation, each in sessions[1:]]
+    except (TypeError, ValueError) as error:
+        raise database.damaged(f"its table run or sessions is invalid: {error}") from None
+    if not isinstance(loaded, dict) or not isinstance(known, dict):
+        raise database.damaged("origin or info of its table run is not a table")
+    return About(config, loaded, {**known, "resumed": resumed}, reference, token)
+
+
+def read_reference(database: Database, config: Config) -> np.ndarray | None:
+    """Read the reference batch of a run.
+
+    Args:
+        database: The run's.
+        config: Its configuration.
+
+    Returns:
+        Observations, uint8 or float32 [128, ...]; None where the network needs none.
+
+    Raises:
+        UserError: It is missing or damaged, or does not consist of the environment's observations.
+    """
+    if not config.network.needs_reference:
+        return None
+    number = read_about(database).reference
+    if number is None:
+        raise database.damaged("it has no reference batch")
+    batch, pool = database.array(number), make_pool(config.environment.spec)
+    dtype = np.dtype(np.uint8 if pool.observation_dtype == np.uint8 else np.float32)
+    shape = (COUNT, *pool.observation_shape)
+    if batch.dtype != dtype or batch.shape != shape:
+        raise UserError(
+            f"the reference batch in {database.file} is {batch.dtype} {list(batch.shape)}, "
+            f"expected {dtype} {list(shape)}"
+        )
+    return batch
+
+
+def _plain(value: Any) -> Any:
+    """Return the value with infinite numbers, such as a bound of a robot's, as text: JSON has none."""
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

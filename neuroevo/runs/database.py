@@ -1,0 +1,297 @@
+"""run.db: the SQLite database of a run, opened as a file that anybody may have written.
+
+A database is used only if its tables are exactly those of schema.sql, so that nothing in it is executed: no trigger,
+view or function. Values are checked against types, and against checksums, since SQLite has none.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sqlite3
+import stat
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from struct import pack
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from neuroevo.core.errors import DiskError, UserError
+from neuroevo.system.reading import parse_json
+
+DATABASE = "run.db"
+_SCHEMA = Path(__file__).with_name("schema.sql")
+_MOST_BYTES = 1 << 30  # of a text or a blob
+_DTYPES = ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8", "<u4", "<u8", "|i1", "<i2", "<u2")
+_NUMBERS = ("application_id", "user_version")
+_IDENTITY = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+
+
+class DamagedError(UserError):
+    """The database, or a part of it, does not contain what neuroevo wrote."""
+
+
+class LostDatabase(DiskError):
+    """The database was deleted or replaced while a process was writing it."""
+
+
+class Database:
+    """A connection; use it as a context manager, or close() it.
+
+    Args:
+        file: The database's file.
+        mode: "ro", "rw", or "rwc" for a file that need not exist.
+
+    Raises:
+        DamagedError: The file is not a run's database.
+        DiskError: The disk is broken.
+        UserError: The file does not exist, is not a regular file, or may not be read.
+    """
+
+    def __init__(self, file: Path, mode: str = "ro"):
+        self.file = file
+        try:
+            found: os.stat_result | None = os.lstat(file)
+        except FileNotFoundError:
+            found = None
+        except OSError as error:
+            raise UserError(f"cannot read {file}: {error.strerror}") from None
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
+            raise UserError(f"{file} is {kind}, expected a run's database")
+        self._new = found is None
+        self._connection = self._connect(mode)
+        try:
+            self._prepare(mode)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        name = f"file:{quote(os.path.abspath(self.file))}?mode={mode}"
+        try:
+            # Readers are used by one thread at a time, but not always by the one that has opened them.
+            return sqlite3.connect(name, uri=True, isolation_level=None, timeout=5.0, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _prepare(self, mode: str) -> None:
+        try:
+            if sys.version_info >= (3, 11):
+                self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
+            self._connection.execute("PRAGMA trusted_schema = OFF")
+            self._connection.execute("PRAGMA cell_size_check = ON")
+            if mode == "ro":
+                self._connection.execute("PRAGMA query_only = ON")
+                self._connection.execute("BEGIN")  # all that is read is of one moment
+            if not self._new:
+                self._check_schema()
+        except sqlite3.OperationalError as error:
+            if mode != "ro" or "unable to open" not in str(error) or Path(f"{self.file}-wal").exists():
+                raise self._error(error) from error
+            # A folder in which nothing can be written: without a log, nobody is writing this database.
+            self._connection.close()
+            self._connection = self._connect("ro&immutable=1")
+            try:
+                self._check_schema()
+            except sqlite3.Error as again:
+                raise self._error(again) from again
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def _check_schema(self) -> None:
+        found = [
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        ]
+        expected, tables = _expected()
+        if found[0] != expected[0]:
+            raise DamagedError(f"{self.file} is not a run's database: its application_id is {found[0]:#x}")
+        if found[1] != expected[1]:
+            raise DamagedError(
+                f"another version of neuroevo made {self.file}: its schema has version {found[1]}, this neuroevo reads "
+                f"version {expected[1]}"
+            )
+        if self._connection.execute(_IDENTITY).fetchall() != tables:
+            raise DamagedError(f"{self.file} is not a run's database: its tables are not those of neuroevo")
+
+    def create_tables(self) -> None:
+        """Create the tables in a new file."""
+        with self.told():
+            self._connection.executescript(_SCHEMA.read_text())
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """In the block, raise SQLite's errors as neuroevo's."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Execute a statement.
+
+        Args:
+            sql: The statement.
+            values: Of its parameters.
+
+        Raises:
+            DamagedError: The file is damaged.
+            DiskError: The disk is full or broken.
+            UserError: The file may not be written, or another process writes it.
+        """
+        try:
+            return self._connection.execute(sql, values)
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+
+    def insert(self, table: str, values: Mapping[str, Any]) -> int:
+        """Insert a row and return its number."""
+        names, marks = ", ".join(values), ", ".join("?" * len(values))
+        return self.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(values.values())).lastrowid or 0
+
+    def insert_many(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows."""
+        marks = ", ".join("?" * len(columns))
+        with self.told():
+            self._connection.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    def rows(self, kind: Any, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Read rows.
+
+        Args:
+            kind: A row's type, such as tuple[int, float | None].
+            sql: The query.
+            values: Of its parameters.
+
+        Returns:
+            Tuples of these types.
+
+        Raises:
+            DamagedError: A value is of another type, or the file is damaged.
+            DiskError: The disk is broken.
+        """
+        try:
+            found = self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._error(error) from error
+        try:
+            return _adapter(kind).validate_python(found, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise self.damaged(f"row {first['loc'][0]} has {str(first['input'])[:80]!r}, {first['msg']}") from None
+
+    def row(self, kind: Any, sql: str, values: Sequence[Any] = ()) -> Any:
+        """Return the first row that rows() reads; None without one."""
+        return next(iter(self.rows(kind, sql, values)), None)
+
+    def add_array(self, array: np.ndarray, state: int | None = None) -> int:
+        """Store an array; return the number of its row.
+
+        Args:
+            array: Numbers.
+            state: The state that it belongs to, with which it is deleted.
+        """
+        own = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        shape, data = json.dumps(list(array.shape)), own.tobytes()
+        if own.dtype.str not in _DTYPES:
+            raise ValueError(f"an array has dtype {own.dtype}, expected one of {', '.join(_DTYPES)}")
+        row = {"state": state, "dtype": own.dtype.str, "shape": shape, "data": data}
+        return self.insert("arrays", {**row, "checksum": checksum(own.dtype.str, shape, data)})
+
+    def array(self, number: int) -> np.ndarray:
+        """Read an array. DamagedError: there is none of this number."""
+        found = self.row(
+            tuple[str, str, bytes, int], "SELECT dtype, shape, data, checksum FROM arrays WHERE id = ?", [number]
+        )
+        if found is None or checksum(*found[:3]) != found[3]:
+            raise self.damaged(f"array {number} is {'missing' if found is None else 'changed'}")
+        return array_of(found[0], _shape(found[1]), found[2])
+
+    def damaged(self, reason: str) -> DamagedError:
+        """Return the exception for content that neuroevo has not written."""
+        return DamagedError(f"{self.file} is damaged: {reason}")
+
+    def _error(self, error: sqlite3.Error) -> Exception:
+        """Return what to raise in place of an error of SQLite's."""
+        text = str(error)
+        if "full" in text:
+            return DiskError(f"cannot write {self.file}: {os.strerror(errno.ENOSPC)}")
+        if "disk I/O" in text:
+            return DiskError(f"cannot read or write {self.file}: {os.strerror(errno.EIO)}")
+        if "unable to open" in text and not self.file.exists():
+            return UserError(f"{self.file} does not exist")
+        if "unable to open" in text or "readonly" in text:
+            return UserError(f"cannot open {self.file}: {os.strerror(errno.EACCES)}")
+        if "locked" in text or "busy" in text:
+            return UserError(f"another process is writing {self.file}")
+        return self.damaged(text)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with suppress(sqlite3.Error):
+            self._connection.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def checksum(*values: Any) -> int:
+    """Return the CRC-32 of None, whole numbers, floats, texts and bytes."""
+    total = 0
+    for value in values:
+        data = value if isinstance(value, bytes) else _encoded(value)
+        total = zlib.crc32(data, zlib.crc32(f"{type(value).__name__}{len(data)}:".encode(), total))
+    return total
+
+
+def _encoded(value: Any) -> bytes:
+    return pack("<d", value + 0.0) if isinstance(value, float) else str(value).encode()  # SQLite has no -0.0
+
+
+def array_of(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
+    """Return the array that some bytes are.
+
+    Raises:
+        DamagedError: They are not one.
+    """
+    if dtype not in _DTYPES or int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize != len(data):
+        raise DamagedError(f"an array of {dtype[:20]} {str(list(shape))[:80]} has {len(data):,} bytes")
+    own = np.frombuffer(data, dtype).reshape(shape)
+    return own.astype(own.dtype.newbyteorder("="))
+
+
+def _shape(text: str) -> list[int]:
+    try:
+        shape = parse_json(text)
+    except ValueError:
+        shape = None
+    if not isinstance(shape, list) or not all(type(each) is int and 0 <= each < 1 << 40 for each in shape):
+        raise DamagedError(f"the shape of an array is {text[:80]}, expected a list of lengths")
+    return shape
+
+
+@lru_cache
+def _expected() -> tuple[tuple[int, int], list[tuple[Any, ...]]]:
+    """Return application_id and user_version, and what _IDENTITY finds, of a new database."""
+    with sqlite3.connect(":memory:") as memory:
+        memory.executescript(_SCHEMA.read_text())
+        numbers = [memory.execute(f"PRAGMA {name}").fetchone()[0] for name in _NUMBERS]
+        found = memory.execute(_IDENTITY).fetchall()
+    memory.close()
+    return (numbers[0], numbers[1]), found
+
+
+@lru_cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(list[kind])

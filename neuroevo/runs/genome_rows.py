@@ -1,0 +1,155 @@
+"""Genomes as rows of run.db: the tree of core/genome.py, in which every ancestor is stored once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from neuroevo.core.bounds import MAX_COUNT
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
+from neuroevo.runs.database import Database
+
+_ROW = tuple[int, int | None, int | None, float | None, int | None, int | None, int, bytes]
+_LINES = """
+WITH RECURSIVE line (id) AS (
+  SELECT value FROM json_each(?)
+  UNION SELECT parent FROM genomes JOIN line USING (id) WHERE parent IS NOT NULL
+)
+SELECT id, parent, seed, scale, rank, center, network, digest FROM genomes JOIN line USING (id) ORDER BY id
+"""
+
+
+class GenomeWriter:
+    """Writer of genomes, which knows the rows of those that the next generation can descend from.
+
+    Args:
+        database: The run's.
+        known: The numbers of the rows of genomes.
+    """
+
+    def __init__(self, database: Database, known: Mapping[Genome, int] | None = None):
+        self._database = database
+        self._known = dict(known or {})
+        self._centers: dict[Center, int] = {}
+
+    def rows_of(self, genomes: Iterable[Genome]) -> list[int]:
+        """Return the numbers of genomes' rows, which are inserted where they are missing, ancestors first."""
+        return [self._row_of(genome) for genome in genomes]
+
+    def members(self, genomes: Sequence[Genome], generation: int) -> list[int]:
+        """As rows_of(), of the members of a generation: a genome's row says where it was a member first."""
+        numbers = []
+        for place, genome in enumerate(genomes):
+            if genome in self._known:
+                number = self._known[genome]
+                self._database.execute(
+                    "UPDATE genomes SET generation = ?, place = ? WHERE id = ? AND generation IS NULL",
+                    [generation, place, number],
+                )
+            else:
+                number = self._row_of(genome, generation, place)
+            numbers.append(number)
+        return numbers
+
+    def keep(self, genomes: Iterable[Genome]) -> None:
+        """Forget all genomes but these."""
+        self._known = {genome: self._known[genome] for genome in genomes if genome in self._known}
+        self._centers.clear()
+
+    def center(self, center: Center) -> int:
+        """Return the number of a center's row, which is inserted, without weights, where it is missing."""
+        if center not in self._centers:
+            self._database.execute("INSERT OR IGNORE INTO centers (name) VALUES (?)", [center.name])
+            self._centers[center] = self._database.row(
+                tuple[int], "SELECT id FROM centers WHERE name = ?", [center.name]
+            )[0]
+        return self._centers[center]
+
+    def _row_of(self, genome: Genome, generation: int | None = None, place: int | None = None) -> int:
+        missing = []
+        for each in genome.line():
+            if each in self._known:
+                break
+            missing.append(each)
+        for each in reversed(missing):
+            born = (generation, place) if each is genome else (None, None)
+            self._known[each] = self._insert(each, *born)
+        return self._known[genome]
+
+    def _insert(self, genome: Genome, generation: int | None, place: int | None) -> int:
+        row: dict[str, Any] = {"network": genome.network, "generation": generation, "place": place}
+        if genome.parent is None or genome.mutation is None:
+            is_center = isinstance(genome.root, Center)
+            row["center" if is_center else "seed"] = self.center(genome.root) if is_center else genome.root  # type: ignore[arg-type]
+        else:
+            seed, scale, kind = genome.mutation
+            row |= {"parent": self._known[genome.parent], "seed": seed, "scale": scale}
+            row["rank"] = kind.rank if isinstance(kind, LowRank) else None
+            row["center"] = self.center(kind.spread) if isinstance(kind, Scaled) else None
+        return self._database.insert("genomes", {**row, "digest": genome.digest})
+
+
+def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome]:
+    """Read genomes and all of their ancestors.
+
+    Args:
+        database: The run's.
+        numbers: Of the genomes' rows.
+
+    Returns:
+        The genomes by the numbers of their rows, ancestors too. Centers have weights as far as these are kept.
+
+    Raises:
+        DamagedError: A row is missing, or is not what its digest says.
+    """
+    wanted = set(numbers)
+    rows = database.rows(_ROW, _LINES, [json.dumps(sorted(wanted))])
+    centers = _read_centers(database, {row[5] for row in rows if row[5] is not None})
+    found: dict[int, Genome] = {}
+    for number, *row, digest in rows:
+        try:
+            genome = found[number] = _decode(row, found, centers)
+        except (KeyError, TypeError, ValueError) as error:
+            raise database.damaged(f"genome {number} is invalid: {error}") from None
+        if genome.digest != digest:
+            raise database.damaged(f"genome {number} has another digest than its row says")
+    for missing in wanted - found.keys():
+        raise database.damaged(f"genome {missing} is missing")
+    return found
+
+
+def _decode(row: Sequence[Any], known: Mapping[int, Genome], centers: Mapping[int, Center]) -> Genome:
+    """KeyError, TypeError, ValueError: it is not a genome's row, or an ancestor's is missing or comes later."""
+    parent, seed, scale, rank, center, network = row
+    if not 0 <= network < MAX_COUNT:
+        raise ValueError(f"its network is {network}, expected a whole number in [0, {MAX_COUNT})")
+    if parent is None:
+        return Genome(seed if center is None else centers[center], network)
+    if not abs(scale) <= np.finfo(np.float32).max:
+        raise ValueError(f"its scale is {scale}, expected a number that is finite in 32 bits")
+    kind: Kind = GAUSSIAN
+    if rank is not None:
+        kind = LowRank(rank)
+    elif center is not None:
+        kind = Scaled(centers[center])
+    return known[parent].child(seed, scale, kind)
+
+
+def _read_centers(database: Database, numbers: Iterable[int]) -> dict[int, Center]:
+    """Read centers by the numbers of their rows. DamagedError: one is not what its name says."""
+    query = "SELECT id, name, weights FROM centers WHERE id IN (SELECT value FROM json_each(?))"
+    found = {}
+    for number, name, weights in database.rows(tuple[int, str, bytes | None], query, [json.dumps(sorted(numbers))]):
+        if weights is None:
+            found[number] = Center.named(name)
+            continue
+        try:
+            found[number] = Center(np.frombuffer(weights, "<f4"))
+        except ValueError as error:
+            raise database.damaged(f"the center {name[:80]} is invalid: {error}") from None
+        if found[number].name != name:
+            raise database.damaged(f"the weights of the center {name[:80]} are those of {found[number].name}")
+    return found

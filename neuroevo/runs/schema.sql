@@ -1,0 +1,142 @@
+-- The tables of run.db. Numbers of generations and places of members count from 0.
+-- A checksum is the CRC-32 of a row's other values, or of what it says; see runs/checksums.py.
+
+PRAGMA application_id = 0x6e65766f;
+PRAGMA user_version = 1;
+
+-- One row: what the run is.
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  token TEXT NOT NULL,               -- drawn when the run began, so that no two runs have the same
+  config TEXT NOT NULL,              -- TOML, with every default filled in
+  origin TEXT NOT NULL,              -- JSON: what results depend on
+  info TEXT NOT NULL,                -- JSON: command, versions, commit, machine
+  reference INTEGER REFERENCES arrays, -- observations for virtual batch normalization
+  checksum INTEGER NOT NULL
+) STRICT;
+
+-- Each time that a process trained.
+CREATE TABLE sessions (
+  id INTEGER PRIMARY KEY,
+  generation INTEGER NOT NULL,       -- the first one that it played
+  process TEXT NOT NULL,             -- JSON: which one, on which machine
+  info TEXT NOT NULL,                -- JSON, as of the run
+  seconds REAL NOT NULL,             -- wall time of the run so far
+  ended INTEGER NOT NULL             -- 0: it trains, or was killed
+) STRICT;
+
+-- Arrays of states and reference batches, little-endian in C order.
+CREATE TABLE arrays (
+  id INTEGER PRIMARY KEY,
+  state INTEGER REFERENCES states ON DELETE CASCADE,
+  dtype TEXT NOT NULL,               -- NumPy's, such as <f4
+  shape TEXT NOT NULL,               -- JSON
+  data BLOB NOT NULL,
+  checksum INTEGER NOT NULL
+) STRICT;
+CREATE INDEX arrays_state ON arrays (state);
+
+-- Dense vectors of weights, by the SHA-256 sum of their float32 numbers.
+CREATE TABLE centers (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  weights BLOB                       -- NULL once no state needs them
+) STRICT;
+
+-- The tree of genomes: a root, or a mutation of a parent.
+CREATE TABLE genomes (
+  id INTEGER PRIMARY KEY,
+  parent INTEGER REFERENCES genomes, -- NULL: a root
+  seed INTEGER,                      -- of the mutation, or of a root's initial weights; NULL: the root is a center
+  scale REAL,                        -- of the mutation
+  rank INTEGER,                      -- of the mutation's noise, if it is of low rank
+  center INTEGER REFERENCES centers, -- of a root; of a mutation: what multiplies its noise
+  network INTEGER NOT NULL,
+  generation INTEGER,                -- where it was a member first
+  place INTEGER,
+  digest BLOB NOT NULL               -- 16 bytes, of the root and all mutations
+) STRICT;
+
+-- The numbers of metrics.csv. Test episodes may be over some generations later: until then tested is 0.
+CREATE TABLE generations (
+  generation INTEGER PRIMARY KEY,
+  tested INTEGER NOT NULL,
+  elite INTEGER NOT NULL REFERENCES genomes,
+  max_episode_steps INTEGER NOT NULL,
+  fitness_mean REAL NOT NULL,
+  fitness_median REAL NOT NULL,
+  fitness_max REAL NOT NULL,
+  fitness_min REAL NOT NULL,
+  fitness_std REAL NOT NULL,
+  validation_mean REAL,
+  test_mean REAL,
+  test_standard_error REAL,
+  steps_population INTEGER NOT NULL,
+  steps_validation INTEGER NOT NULL,
+  steps_test INTEGER NOT NULL,
+  steps_total INTEGER NOT NULL,
+  frames_total INTEGER NOT NULL,
+  failures_population INTEGER NOT NULL,
+  failures_validation INTEGER NOT NULL,
+  failures_test INTEGER NOT NULL,
+  seconds_population REAL NOT NULL,
+  seconds_validation REAL NOT NULL,
+  seconds_test REAL NOT NULL,
+  seconds_total REAL NOT NULL,
+  steps_per_s REAL NOT NULL,
+  idle_share REAL NOT NULL,
+  metrics TEXT NOT NULL,             -- JSON: the algorithm's own
+  normalizer_mean BLOB,              -- float64, of each number of an observation
+  normalizer_std BLOB,
+  checksum INTEGER NOT NULL
+) STRICT;
+
+-- Who played in a generation.
+CREATE TABLE members (
+  generation INTEGER NOT NULL REFERENCES generations,
+  place INTEGER NOT NULL,
+  genome INTEGER REFERENCES genomes, -- NULL where logging.members_megabytes was used up
+  fitness REAL NOT NULL,
+  steps INTEGER NOT NULL,
+  novelty REAL,
+  PRIMARY KEY (generation, place)
+) WITHOUT ROWID, STRICT;
+
+-- A generation's members together: the sum of their rows, and their behaviors, as zlib compresses them.
+CREATE TABLE populations (
+  generation INTEGER PRIMARY KEY REFERENCES generations,
+  members INTEGER NOT NULL,
+  dtype TEXT,                        -- |u1, <f4 or <f8
+  behaviors BLOB,                    -- [members, numbers]
+  checksum INTEGER NOT NULL
+) STRICT;
+
+-- What the generation after so many finished ones starts from.
+CREATE TABLE states (
+  generation INTEGER PRIMARY KEY,
+  steps INTEGER NOT NULL,
+  seconds REAL NOT NULL,
+  value TEXT NOT NULL,               -- JSON; genomes and arrays in it are numbers of rows
+  last_genome INTEGER NOT NULL,      -- rows of genomes after this one are later than the state
+  checksum INTEGER NOT NULL
+) STRICT;
+
+-- Which centers a state needs the weights of.
+CREATE TABLE state_centers (
+  state INTEGER NOT NULL REFERENCES states ON DELETE CASCADE,
+  center INTEGER NOT NULL REFERENCES centers,
+  PRIMARY KEY (state, center)
+) WITHOUT ROWID, STRICT;
+
+-- Outcomes of episodes that are over and that no state knows of yet.
+CREATE TABLE episodes (
+  digest BLOB PRIMARY KEY,           -- 16 bytes, of what the outcome depends on
+  return REAL NOT NULL,
+  steps INTEGER NOT NULL,
+  retries INTEGER,
+  failure TEXT NOT NULL,
+  sums BLOB NOT NULL,                -- of observations, float64
+  dtype TEXT NOT NULL,               -- of the behavior
+  behavior BLOB NOT NULL,
+  checksum INTEGER NOT NULL
+) WITHOUT ROWID, STRICT;

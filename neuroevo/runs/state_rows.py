@@ -1,0 +1,163 @@
+"""States of a run as rows of run.db: what the generation after so many finished ones starts from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from neuroevo.algorithms.base import State
+from neuroevo.core.genome import Genome
+from neuroevo.core.observation_statistics import ObservationStatistics
+from neuroevo.runs.database import Database, checksum
+from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
+from neuroevo.runs.pickles import seal_of, why_not
+from neuroevo.runs.state_codec import Encoded, decode, encode
+from neuroevo.runs.state_types import check_fields
+from neuroevo.system.reading import parse_json
+from neuroevo.training.elite_evaluation import PendingEvaluation
+from neuroevo.training.state import TrainState
+
+_KEYS = {"max_episode_steps", "confirmed_mean", "values", "genomes", "arrays", "seal"}
+
+
+class StateError(ValueError):
+    """A state cannot be used; the message says why, as the end of a sentence that begins with its number."""
+
+
+def write_state(database: Database, state: TrainState, genomes: GenomeWriter) -> list[Genome]:
+    """Store a state, in a transaction; one of the same generation is replaced.
+
+    Args:
+        database: The run's.
+        state: The state.
+        genomes: Writes the genomes that the state consists of.
+
+    Returns:
+        These genomes.
+
+    Raises:
+        ValueError: The state has a value that cannot be stored.
+    """
+    encoded = encode(state.algorithm, state.pending, state.observation_statistics)
+    rows = genomes.rows_of(encoded.genomes)
+    value = {
+        "max_episode_steps": state.max_episode_steps,
+        "confirmed_mean": state.confirmed_mean,
+        "values": encoded.values,
+        "genomes": rows,
+        "arrays": len(encoded.arrays),
+        "seal": seal_of(state.algorithm),
+    }
+    text = json.dumps(value, allow_nan=False)
+    last = database.execute("SELECT max(id) FROM genomes").fetchone()[0] or 0
+    row: dict[str, Any] = {"generation": state.generation, "steps": state.steps, "seconds": float(state.seconds)}
+    row |= {"value": text, "last_genome": last}
+    delete_states(database, [state.generation])
+    database.insert("states", {**row, "checksum": checksum(*row.values())})
+    for array in encoded.arrays:
+        database.add_array(array, state.generation)
+    for center in encoded.centers:
+        number = genomes.center(center)
+        weights = center.vector.astype("<f4", copy=False).tobytes()
+        database.execute("UPDATE centers SET weights = ? WHERE id = ? AND weights IS NULL", [weights, number])
+        database.insert("state_centers", {"state": state.generation, "center": number})
+    return encoded.genomes
+
+
+def delete_states(database: Database, generations: Sequence[int]) -> None:
+    """Delete states, in a transaction, and the weights of centers that no state needs any more."""
+    for generation in generations:
+        for table, column in (("arrays", "state"), ("state_centers", "state"), ("states", "generation")):
+            database.execute(f"DELETE FROM {table} WHERE {column} = ?", [generation])
+    if generations:
+        database.execute(
+            "UPDATE centers SET weights = NULL "
+            "WHERE weights IS NOT NULL AND id NOT IN (SELECT center FROM state_centers)"
+        )
+
+
+def generations_of_states(database: Database) -> list[int]:
+    """Return the numbers of finished generations of which there is a state, in order."""
+    return [number for (number,) in database.rows(tuple[int], "SELECT generation FROM states ORDER BY generation")]
+
+
+def read_state(
+    database: Database,
+    generation: int,
+    state_type: type,
+    trust: bool = False,
+    known: dict[Genome, int] | None = None,
+) -> TrainState:
+    """Read a state.
+
+    Args:
+        database: The run's.
+        generation: The number of finished generations.
+        state_type: The class of the algorithm's states.
+        trust: Whether to use a pickle in it, whoever wrote it.
+        known: Gets the numbers of the rows of the state's genomes and of their ancestors.
+
+    Returns:
+        The state.
+
+    Raises:
+        StateError: There is none, or it is damaged or does not fit the class.
+    """
+    row: Any = database.row(
+        tuple[int, int, float, str, int, int],
+        "SELECT generation, steps, seconds, value, last_genome, checksum FROM states WHERE generation = ?",
+        [generation],
+    )
+    if row is None:
+        raise StateError("is missing")
+    try:
+        if checksum(*row[:-1]) != row[-1]:
+            raise ValueError("its checksum is another one")
+        value = parse_json(row[3])
+        if not isinstance(value, dict) or value.keys() != _KEYS:
+            raise ValueError(f"its value is {str(value)[:80]}, expected {', '.join(sorted(_KEYS))}")
+        state = _decode(database, row, value, state_type, known)
+        check_fields(state, "the state")
+    except ValueError as error:
+        raise StateError(f"is damaged: {error}") from None
+    unsealed = None if trust else why_not(state.algorithm, value["seal"])
+    if unsealed is not None:
+        raise StateError(unsealed)
+    return state
+
+
+def _decode(
+    database: Database, row: Sequence[Any], value: dict[str, Any], state_type: type, known: dict[Genome, int] | None
+) -> TrainState:
+    """ValueError: it does not fit."""
+    generation, steps, seconds, _, last_genome, _ = row
+    numbers = value["genomes"]
+    if not isinstance(numbers, list) or not all(type(each) is int and 0 < each <= last_genome for each in numbers):
+        raise ValueError(f"its genomes are {str(numbers)[:80]}, expected numbers of rows up to {last_genome}")
+    genomes = read_genomes(database, numbers)
+    if known is not None:
+        known.update((genome, number) for number, genome in genomes.items())
+    arrays = database.rows(tuple[int], "SELECT id FROM arrays WHERE state = ? ORDER BY id", [generation])
+    if len(arrays) != value["arrays"]:
+        raise ValueError(f"it has {len(arrays)} arrays, expected {value['arrays']}")
+    loaded: list[np.ndarray] = [database.array(number) for (number,) in arrays]
+    algorithm, pending, statistics = decode(
+        Encoded(value["values"], [genomes[number] for number in numbers], loaded),
+        state_type,
+        tuple[PendingEvaluation, ...],
+        ObservationStatistics | None,
+    )
+    assert isinstance(algorithm, State)
+    return TrainState(
+        algorithm=algorithm,
+        generation=generation,
+        max_episode_steps=value["max_episode_steps"],
+        steps=steps,
+        seconds=seconds,
+        pending=pending,
+        observation_statistics=statistics,
+        confirmed_mean=value["confirmed_mean"],
+    )

@@ -1,0 +1,265 @@
+"""The connection of the process that trains: it alone writes run.db, one transaction a generation.
+
+A process holds SQLite's write lock as long as it trains; readers are not disturbed. In WAL mode, the outcome of an
+episode is committed without waiting for the disk, so that it survives the process, and a generation is durable when its
+transaction is over.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from neuroevo.core.errors import DiskError, UserError
+from neuroevo.runs.database import DATABASE, Database, LostDatabase
+from neuroevo.system.directory import Directory
+from neuroevo.system.reading import parse_json
+
+log = logging.getLogger("neuroevo")
+
+
+class Writer(Database):
+    """The only connection that writes a run's database, from the time it is opened until it is closed.
+
+    Args:
+        file: The database's file.
+
+    Raises:
+        UserError: Another process is training in the folder; the message names it. Or as Database.
+    """
+
+    def __init__(self, file: Path):
+        self._session: int | None = None
+        self._process = os.getpid()
+        super().__init__(file, "rw")
+        try:
+            self._place = os.stat(file)
+            with self.told():
+                self._connection.execute("PRAGMA busy_timeout = 1000")
+                mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.execute("PRAGMA foreign_keys = ON")
+                self._connection.execute("BEGIN IMMEDIATE")
+            if mode != "wal":
+                log.info("the file system of %s has no shared memory: SQLite uses a rollback journal", file)
+            last = last_session(self)
+            if last is not None and is_running(last) and last != this_process():
+                raise UserError(_in_use(file, last))
+        except UserError as error:
+            self.close()
+            if "another process" in str(error):
+                raise UserError(self._who(file)) from None
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def _who(file: Path) -> str:
+        with suppress(UserError, DiskError), Database(file) as reader:
+            return _in_use(file, last_session(reader))
+        return _in_use(file, None)
+
+    def begin_session(self, generation: int, info: Mapping[str, Any], seconds: float) -> None:
+        """Record that this process trains from now on.
+
+        Args:
+            generation: The first one that it will play.
+            info: Command, versions and machine, as JSON values.
+            seconds: Wall time of the run so far.
+        """
+        row = {"generation": generation, "process": json.dumps(this_process()), "info": json.dumps(info)}
+        with self.transaction():
+            self._session = self.insert("sessions", {**row, "seconds": seconds, "ended": 0})
+
+    def set_seconds(self, seconds: float) -> None:
+        """Record the wall time of the run so far, in a transaction."""
+        self.execute("UPDATE sessions SET seconds = ? WHERE id = ?", [seconds, self._session])
+
+    @contextmanager
+    def transaction(self, durable: bool = False) -> Iterator[None]:
+        """Run the block in a transaction, which an exception rolls back.
+
+        Args:
+            durable: Whether it survives a power failure once the block is over.
+
+        Raises:
+            LostDatabase: The file was deleted or replaced, or another process has taken over the run.
+            DiskError: The disk is full or broken.
+        """
+        if os.getpid() != self._process:
+            raise RuntimeError("a forked process cannot write the run of its parent")
+        self._check_place()
+        if durable:  # outside of a transaction alone
+            self.execute("COMMIT")
+            self.execute("PRAGMA synchronous = FULL")
+            self._lock()
+        try:
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._connection.rollback()
+            raise
+        finally:
+            if durable and not self._connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    self._connection.execute("PRAGMA synchronous = NORMAL")
+            if not self._connection.in_transaction:
+                self._lock()
+
+    def _lock(self) -> None:
+        try:
+            self.execute("BEGIN IMMEDIATE")
+        except UserError as error:
+            raise LostDatabase(f"{error}: it has taken over the run") from None
+        if self._session is not None:
+            last = self._connection.execute("SELECT max(id) FROM sessions").fetchone()[0]
+            if last != self._session:
+                raise LostDatabase(f"another process has taken over the run in {self.file.parent}")
+
+    def _check_place(self) -> None:
+        """Check that the file is still where it was; if not, write it again. LostDatabase: it was not there."""
+        try:
+            found: os.stat_result | None = os.stat(self.file)
+        except FileNotFoundError:
+            found = None
+        except OSError as error:
+            raise DiskError(f"cannot write {self.file}: {error.strerror}") from error
+        if found is not None and os.path.samestat(found, self._place):
+            return
+        lost = f"{self.file} was {'deleted' if found is None else 'replaced by another file'} meanwhile"
+        number, path = 0, self.file
+        while path.exists():
+            number += 1
+            path = self.file.with_name(f"{DATABASE}.kept-{number}")
+        try:
+            self._connection.rollback()
+            copy = sqlite3.connect(path)
+            try:
+                self._connection.backup(copy)
+            finally:
+                copy.close()
+        except (OSError, sqlite3.Error) as error:
+            raise LostDatabase(f"{lost}; its content is lost, since writing it again failed: {error}") from error
+        raise LostDatabase(f"{lost}; its content, which was still open, was written to {path}")
+
+    @override
+    def close(self) -> None:
+        """Commit, record the end of the session, and close the connection.
+
+        Without a reader, what stays is one file, which can be read where nothing can be written.
+        """
+        if os.getpid() != self._process:
+            return  # a forked process; SQLite must not be used there
+        with suppress(sqlite3.Error):
+            if self._session is not None and self._connection.in_transaction:
+                self._connection.execute("UPDATE sessions SET ended = 1 WHERE id = ?", [self._session])
+            if self._connection.in_transaction:
+                self._connection.execute("COMMIT")
+                self._connection.execute("PRAGMA busy_timeout = 0")
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+        super().close()
+
+
+def new_database(folder: Directory, fill: Callable[[Database], None], source: Path | None = None) -> None:
+    """Write a run's database, which appears in its folder complete or not at all.
+
+    Args:
+        folder: The folder, without a run.
+        fill: Writes the rows, in a transaction.
+        source: A database to begin with a copy of; None: empty tables.
+
+    Raises:
+        DiskError: The disk is full or broken.
+        OSError: The folder cannot be written.
+    """
+    aside = f".{DATABASE}.{os.getpid()}.tmp"
+    folder.remove(aside)
+    try:
+        if source is not None:
+            with Database(source) as old:
+                _copy(old, folder.path / aside)
+        with Database(folder.path / aside, "rwc" if source is None else "rw") as database:
+            # The file is not in use before it is complete, so that nothing has to be rolled back.
+            database.execute("PRAGMA journal_mode = OFF")
+            database.execute("PRAGMA synchronous = FULL")
+            if source is None:
+                database.create_tables()
+            database.execute("BEGIN")
+            fill(database)
+            database.execute("COMMIT")
+        folder.rename(aside, DATABASE)
+        folder.flush()
+    except BaseException:
+        with suppress(OSError):
+            folder.remove(aside)
+        raise
+
+
+def _copy(old: Database, file: Path) -> None:
+    copy = sqlite3.connect(file, isolation_level=None)
+    try:
+        with old.told():
+            old._connection.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        raise DiskError(f"cannot write {file}: {error}") from error
+    finally:
+        copy.close()
+
+
+def last_session(database: Database) -> dict[str, Any] | None:
+    """Return the process that trains, or did not say that it ended; None if the last one did."""
+    found = database.row(tuple[str, int], "SELECT process, ended FROM sessions ORDER BY id DESC LIMIT 1")
+    if found is None or found[1]:
+        return None
+    try:
+        process = parse_json(found[0])
+    except ValueError:
+        return None
+    return process if isinstance(process, dict) else None
+
+
+def this_process() -> dict[str, Any]:
+    """Describe this process so that another one can tell whether it is running."""
+    return {"pid": os.getpid(), "host": platform.node(), "began": _began(os.getpid()), "boot": _boot()}
+
+
+def is_running(process: Mapping[str, Any]) -> bool:
+    """Return whether a process is running on this machine, as far as can be known."""
+    pid = process.get("pid")
+    here = process.get("host") == platform.node() and process.get("boot") == _boot()
+    return (
+        here and type(pid) is int and pid > 0 and process.get("began") is not None and process["began"] == _began(pid)
+    )
+
+
+def _began(pid: int) -> str | None:
+    """Return when a process began, in ticks since the machine did; None if there is none."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if fields[0] == "Z" else fields[19]
+    except (OSError, IndexError):
+        return None
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _in_use(file: Path, process: Mapping[str, Any] | None) -> str:
+    who = "" if process is None else f": process {process.get('pid')} on {str(process.get('host'))[:80]}"
+    return f"another process is training into {file.parent}{who}"
