@@ -3,18 +3,20 @@
 python -m tests.support.made_up_run DIR GENERATIONS MEMBERS
 """
 
-import json
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from neuroevo.algorithms.base import Played
 from neuroevo.config.load import load_config
 from neuroevo.core.genome import Genome
-from neuroevo.runs.genome_json import genome_to_json
-from neuroevo.runs.json_lines import sealed
-from neuroevo.runs.members_format import IS_SEED, Record, pack
-from neuroevo.training.record import COLUMNS
+from neuroevo.runs.about import About, write_about
+from neuroevo.runs.generation_rows import PlayedMembers, write_generation, write_members
+from neuroevo.runs.genome_rows import GenomeWriter
+from neuroevo.runs.writer import new_database
+from neuroevo.system.directory import Directory
+from neuroevo.training.record import EvaluationRecord, GenerationRecord, PhaseRecord
 
 START, GOAL, PARENTS = (36, 184), (31, 20), 20
 
@@ -22,46 +24,50 @@ START, GOAL, PARENTS = (36, 184), (31, 20), 20
 def made_up_run(path, generations, members):
     """Writes the files that a page reads."""
     path.mkdir(parents=True)
-    (path / "config.toml").write_text(load_config("hard_maze_ns", [f"algorithm.population={members}"]).toml())
-    (path / "info.json").write_text(json.dumps({"command": "made up", "resumed": []}))
-    rng = np.random.default_rng(0)
-    ends, best = np.tile(START, (members, 1)), np.zeros(PARENTS, int)
-    files = {name: (path / name).open("wb") for name in ("metrics.jsonl", "elites.jsonl", "members.bin")}
-    for generation in range(generations):
-        of = best[rng.integers(0, PARENTS, members)]
-        ends = np.clip(ends[of] + rng.normal(0, 6, (members, 2)), (5, 5), (198, 200))
-        fitness = -np.hypot(*(ends - GOAL).T)
-        best = np.argsort(-fitness + rng.normal(0, 20, members))[:PARENTS]
-        files["members.bin"].write(pack(_record(generation, of, ends, fitness, rng)))
-        files["metrics.jsonl"].write(sealed(_row(generation, fitness)))
-        files["elites.jsonl"].write(sealed({"generation": generation, "elite": genome_to_json(Genome(5))}))
-    for file in files.values():
-        file.close()
+    config = load_config("hard_maze_ns", [f"algorithm.population={members}"])
+    (path / "config.toml").write_text(config.toml())
+
+    def fill(database):
+        write_about(database, About(config.toml(), config.origin(), {"command": "made up", "versions": {}}))
+        genomes = GenomeWriter(database)
+        rng = np.random.default_rng(0)
+        ends, best, before = np.tile(START, (members, 1)), np.zeros(PARENTS, int), []
+        for generation in range(generations):
+            of = best[rng.integers(0, PARENTS, members)]
+            ends = np.clip(ends[of] + rng.normal(0, 6, (members, 2)), (5, 5), (198, 200))
+            fitness = -np.hypot(*(ends - GOAL).T)
+            best = np.argsort(-fitness + rng.normal(0, 20, members))[:PARENTS]
+            seeds = rng.integers(0, 2**62, members).tolist()
+            new = [before[i].child(seed, 0.1) if before else Genome(seed) for i, seed in zip(of, seeds, strict=True)]
+            write_generation(database, _record(generation, new[0], fitness), genomes)
+            played = Played(new, fitness, 0, ends.astype(np.float64))
+            write_members(
+                database, generation, PlayedMembers(played, rng.integers(100, 400, members), None), genomes, True
+            )
+            genomes.keep(new)
+            before = new
+
+    with Directory(path) as folder:
+        new_database(folder, fill)
 
 
-def _record(generation, of, ends, fitness, rng):
-    members = len(of)
-    where = np.full(members, generation - 1) if generation else np.full(members, IS_SEED)
-    return Record(
-        generation=generation,
-        parents=np.stack([where, of], axis=1).astype(np.int32),
-        seeds=rng.integers(0, 2**62, members),
-        scales=np.full(members, 0.1 if generation else 0.0, np.float32),
-        kinds=np.zeros(members, np.int8),
-        fitness=fitness,
-        steps=rng.integers(100, 400, members),
-        behaviors=ends.astype(np.float32),
-    )
-
-
-def _row(generation, fitness):
+def _record(generation, elite, fitness):
     played = (generation + 1) * len(fitness) * 400
-    row = dict.fromkeys(COLUMNS, 0) | {"generation": generation, "max_episode_steps": 400}
-    for name in ("mean", "median", "max", "min", "std"):
-        row[f"fitness_{name}"] = float(getattr(np, name)(fitness))
-    row |= {"validation_mean": row["fitness_max"], "test_mean": row["fitness_max"], "test_standard_error": 1.0}
-    totals = {"steps_total": played, "frames_total": played, "seconds_total": 2.0 * generation}
-    return row | totals | {"fitness": fitness.tolist()}
+    phase = PhaseRecord(episodes=len(fitness), steps=played, seconds=1.0)
+    return GenerationRecord(
+        generation=generation,
+        max_episode_steps=400,
+        elite=elite,
+        fitness=fitness,
+        validation_mean=float(fitness.max()),
+        population=phase,
+        validation=phase,
+        steps_total=played,
+        frames_total=played,
+        seconds_total=2.0 * generation,
+        steps_per_s=1000.0,
+        idle_share=0.1,
+    ).evaluated(EvaluationRecord(episodes=2, steps=9, seconds=0.1, mean=float(fitness.max()), standard_error=1.0))
 
 
 if __name__ == "__main__":

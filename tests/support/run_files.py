@@ -1,17 +1,14 @@
-"""All that is in the folder of a run, or of a suite, byte for byte, without what depends on the clock.
+"""All that is in the folder of a run, or of a suite, without what depends on the clock.
 
     differences(run_contents(one), run_contents(other)) == []  # two runs that did the same
 
-Clocks are zeros in what is compared: seconds_*, steps_per_s and idle_share of metrics and events, seconds of a
-checkpoint, the sums of lines and checkpoints that depend on those, and the lengths of files that a checkpoint
-remembers. Each sum and each length is checked against the file first, so that nothing is left out for being checked.
-A file that has no business in the folder, such as a temporary one, is a difference, too. What is not compared:
+Clocks are zeros in what is compared: seconds_*, steps_per_s and idle_share of metrics and events. A file that has no
+business in the folder, such as a temporary one, is a difference, too. What is not compared:
 
-- info.json: when it was started and the commit, which may have moved on; how often the run was resumed
-- a checkpoint's pending evaluations: which of an elite's test episodes were over when it was written
+- of run.db the numbers of rows, sessions, and pending evaluations: which of an elite's test episodes were over
 - of event files: names, times, what says that a session ends, and events that a later file takes back
 - log.txt, to which a session adds its lines. No line may be of another kind than these have, those of generations have
-  to be the rows of metrics.jsonl, and the last one says that the run is finished
+  to be the rows of run.db, and the last one says that the run is finished
 - of a suite what its runs printed (.out), for the same reason; and table.txt and curves_time.*, whose numbers table.csv
   and runs.csv have, where seconds are left out
 """
@@ -24,8 +21,6 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +28,16 @@ from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.proto.plugin_hparams_pb2 import HParamsPluginData
 from tensorboardX.record_writer import masked_crc32c
 
-from neuroevo.config.load import load_config
-from neuroevo.runs.checkpoint import from_bytes, to_bytes
-from neuroevo.runs.json_lines import sealed
-from neuroevo.runs.metrics_rows import read_rows
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, CSV, ELITES, INFO, LOG, METRICS, TENSORBOARD
+from neuroevo.runs.database import DATABASE
+from neuroevo.runs.paths import CONFIG, CSV, LOG, TENSORBOARD
 from neuroevo.training.record import describe_row
-from tests.support.runs import CLOCKED
+from tests.support.databases import CLOCKED, database_contents, info_of, read_rows
 
-_MOVING = ("started", "git_commit")  # keys of info.json
+_MOVING = ("started", "git_commit")  # of where it was made
 _STAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|WARNING|ERROR) ")
 _SESSION = (  # what log.txt says of each time that a run is started
     r".+ on .+ with .+ evaluated on the .+, from generation \d+",
-    r".+/journal\.bin knows the outcomes of \d+ episodes, which are not played again",
-    r".+/journal\.bin is damaged after [\d,]+ of [\d,]+ bytes; what it lost is played again",  # by a kill in a write
+    r".+/run\.db has the outcomes of \d+ episodes, which are not played again",
     r"stopped in generation \d+: (KeyboardInterrupt|Terminated)\(\)",  # the second by its suite's end
     r"finished after .+",  # by a kill between that and the run's end, which comes once more then
 )
@@ -83,12 +74,12 @@ def _names(path: Path) -> Iterator[str]:
             yield name + "/" * file.is_dir()
 
 
-def _read(path: Path, name: str) -> bytes:
-    readers: dict[str, Callable[[Path], bytes]] = {METRICS: _metrics, CSV: _table, INFO: _info, LOG: _log}
+def _read(path: Path, name: str) -> object:
+    readers: dict[str, Callable[[Path], bytes]] = {CSV: _table, LOG: _log}
     if name.endswith("/"):
         return b""
-    if name.startswith(f"{CHECKPOINTS}/") and name.endswith(".ckpt"):
-        return _checkpoint(path / name)
+    if name == DATABASE:
+        return {**database_contents(path), "info": _info(path)}
     return readers[name](path) if name in readers else (path / name).read_bytes()
 
 
@@ -108,12 +99,6 @@ def _is_clock(name: str) -> bool:
     return name.startswith("seconds") or name in CLOCKED
 
 
-def _metrics(path: Path) -> bytes:
-    lines, rows = (path / METRICS).read_bytes().splitlines(keepends=True), read_rows(path)
-    assert lines == [sealed(row) for row in rows], f"{path / METRICS} is not as rows are written"
-    return b"".join(sealed(_without_clocks(row)) for row in rows)
-
-
 def _table(path: Path) -> bytes:
     return _timeless_csv(path / CSV)
 
@@ -130,31 +115,17 @@ def _as_csv(rows: list[list[Any]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _checkpoint(file: Path) -> bytes:
-    path, data = file.parents[1], file.read_bytes()
-    read = from_bytes(data, load_config(path / CONFIG, trust=True).algorithm.state_type)
-    assert to_bytes(read) == data, f"{file} is not as checkpoints are written"
-    complete = read.state.generation - len(read.state.pending)
-    assert read.lengths == {name: _ends(path / name)[complete] for name in (METRICS, ELITES)}, f"lengths in {file}"
-    return to_bytes(replace(read, state=replace(read.state, seconds=0.0, pending=()), lengths={}))
-
-
-def _ends(file: Path) -> list[int]:
-    """Where each line of a file ends, after where the first one begins."""
-    return list(accumulate(map(len, file.read_bytes().splitlines(keepends=True)), initial=0))
-
-
-def _info(path: Path) -> bytes:
-    text = (path / INFO).read_text().replace(str(path), "RUN")
+def _info(path: Path) -> dict[str, Any]:
+    text = json.dumps(info_of(path)).replace(str(path), "RUN")
     info = {key: value for key, value in json.loads(text).items() if key not in _MOVING}
     sessions, last = info.pop("resumed"), 0
     for session in sessions:
         generation = session.pop("generation")
-        assert generation >= last, f"{path / INFO} has generation {generation} after {last}"
+        assert generation >= last, f"{path} has generation {generation} after {last}"
         last = generation
         same = {key: value for key, value in session.items() if key not in _MOVING}
-        assert same == {key: info[key] for key in same}, f"{path / INFO} has a session {session}"
-    return json.dumps(info).encode()
+        assert same == {key: info[key] for key in same}, f"{path} has a session {session}"
+    return info
 
 
 def _log(path: Path) -> bytes:
