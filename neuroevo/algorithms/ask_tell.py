@@ -14,7 +14,7 @@
 A checkpoint holds no objects. It holds what the optimizer was told, a number for each vector: a resumed run starts the
 optimizer again, asks it and tells it all of that again, which must give the same vectors, so an optimizer takes its
 random numbers from `seed` alone. One that cannot do so, or whose asking takes long, may be kept by pickle:
-`pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says: see neuroevo.runs.pickles for who may.
+`pickled: ClassVar[bool] = True`. Unpickling runs whatever the file says: see docs/security.md for whose file it may be.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class AskTell(Algorithm):
         """Return the optimizer as it was after a state that no optimizer is at any more, as in a resumed run."""
         if state.pickled is not None and not self.pickled:
             raise UserError(f"the state holds a pickle, which {type(self).__name__} does not ask for")
-        if state.pickled is not None:  # of this user's own, or trusted: Checkpoints.load() has checked it
+        if state.pickled is not None:  # of a run that is trusted: read_state() has checked it
             return _Live(pickle.loads(state.pickled.tobytes()), check=state.check)  # noqa: S301 - as the class asks for
         (seed,) = draw_seeds(1, state.seed, 0, _SEED)
         optimizer = self.start(weights.theta(state.start).astype(np.float64), seed)

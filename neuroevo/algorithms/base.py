@@ -68,7 +68,7 @@ class State(Checked):
         check_counts(seed=self.seed, generation=self.generation, steps=self.steps)
 
     def pickle(self) -> bytes | None:
-        """Return the pickle that the state holds, which a checkpoint seals and only its user loads; None: no pickle."""
+        """Return the pickle that the state holds, which is loaded only if the run is trusted; None: no pickle."""
         return None
 
 

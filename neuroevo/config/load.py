@@ -65,12 +65,12 @@ def load_run_config(
 
     Raises:
         ConfigError: The configuration has problems; all of them.
-        NotTrustedError: It names what is not the package's, and this user has not made the run as it is.
+        NotTrustedError: It names what is not the package's, and the run was not begun on this machine.
         UserError: There is no such file, or it cannot be read.
     """
     text = text_of(path) if text is None else text
     given, changed = parse(text, path, overrides)
-    allowed(path, text, given.tables, changed, trust=trust, like=like, trains=trains)
+    allowed(path, given.tables, changed, trust=trust, like=like, trains=trains)
     # A misspelt key counts as the one that was meant, but no module is imported that is not named where it should be.
     with only({each.module for each in named_code(given.tables) if each.module is not None}):
         return _check(given, str(path))

@@ -5,7 +5,6 @@ config.toml     the configuration with every default filled in
 metrics.csv     the numbers of every generation
 tensorboard/    event files
 own/            the source of the user's own modules that the configuration names
-signature.json  with these, or with a robot's model of the user's own: that this user made the run, see config.signature
 log.txt         what happened when
 """
 
@@ -34,7 +33,7 @@ from neuroevo.runs.generation_rows import PlayedMembers, rows_of, write_generati
 from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_csv import CsvFile
-from neuroevo.runs.own_modules import keep_sources, sign
+from neuroevo.runs.own_modules import keep_sources, remember_own
 from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, make_default, sweep
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
@@ -353,7 +352,6 @@ class RunFolder(Callback):
         config = self.config
         about = {"seed": config.training.seed, "environment": config.environment.settings(), **info}
         about |= keep_sources(config, directory)
-        messages = sign(directory, config)
         if self._fork is None:
             new_database(directory, lambda database: self._first(database, about))
         else:
@@ -364,7 +362,7 @@ class RunFolder(Callback):
         known: dict[Genome, int] = {}
         read_state(self._database, self.state.generation, config.algorithm.state_type, True, known)
         self._start(info, known)
-        return messages
+        return remember_own(config, self.path / DATABASE)
 
     def _first(self, database: Database, info: Mapping[str, Any]) -> None:
         batch = self.reference_batch
@@ -376,7 +374,7 @@ class RunFolder(Callback):
         self._directory, self._database = resumed.folder, resumed.database
         sweep(self._directory)
         about = read_about(self._database)
-        messages = [*resumed.messages, *(sign(self._directory, self.config, [about.config]) if resumed.own else [])]
+        own = remember_own(self.config, self.path / DATABASE) if resumed.trusted else []
         with self._database.transaction(durable=True):
             write_about(
                 self._database,
@@ -387,7 +385,7 @@ class RunFolder(Callback):
             cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known))
         self._directory.write(CONFIG, self.config.toml().encode())
         self._start(info, resumed.known)
-        return messages
+        return [*resumed.messages, *own]
 
     def _start(self, info: Mapping[str, Any], known: Mapping[Genome, int]) -> None:
         """Begin a session."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import BUDGETS, Config
-from neuroevo.config.signature import SIGNATURE
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
@@ -36,6 +36,7 @@ from neuroevo.runs.state_codec import encode
 from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state, write_state
 from neuroevo.runs.writer import new_database
 from neuroevo.system.directory import Directory, make_folder
+from neuroevo.system.own_runs import is_own, remember
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
@@ -91,6 +92,7 @@ def prepare(
         UserError: The folder holds a run, or there is no such run or state, or it cannot be used.
     """
     check_free(path)
+    trust = trust or is_own(Path(source) / DATABASE)
     reader = RunReader(source, trust=trust, like=config)
     before = reader.config
     about = reader.about()
@@ -187,11 +189,12 @@ def write_snapshot(source: Path, generation: int, into: Path) -> None:
 
     make_folder(into)
     with Directory(into) as folder:
-        if (source / SIGNATURE).is_file():
-            folder.write(SIGNATURE, (source / SIGNATURE).read_bytes())
         for file in sorted((source / KEPT).rglob("*.py")):
             folder.write_below(file.relative_to(source), file.read_bytes())
         new_database(folder, change, source / DATABASE)
+    if is_own(source / DATABASE):
+        with suppress(OSError):
+            remember(into / DATABASE)
 
 
 def _state(reader: RunReader, generation: int | None, trust: bool, known: dict[Genome, int]) -> TrainState:

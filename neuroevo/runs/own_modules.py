@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from neuroevo.config.named import named_code
 from neuroevo.config.schema import Config
-from neuroevo.config.signature import kept_path, write_signature
+from neuroevo.config.trust import kept_path
 from neuroevo.core.user_module import names
 from neuroevo.system.directory import Directory
-from neuroevo.system.user_key import NoKeyError
+from neuroevo.system.own_runs import list_path, remember
 
 
 def _sources(config: Config) -> dict[str, Path]:
@@ -49,27 +48,24 @@ def keep_sources(config: Config, folder: Directory) -> dict[str, Any]:
     return {"own_modules": kept} if kept else {}
 
 
-def sign(folder: Directory, config: Config, before: Sequence[str] = ()) -> list[str]:
-    """Signs a run as made by this user, if it names modules or models that are not the package's.
+def remember_own(config: Config, database: Path) -> list[str]:
+    """Add a run to the user's list of runs, if it names external code or models.
 
     Args:
-        folder: The run's folder, in which the modules' source is kept.
-        config: What its configuration is to be.
-        before: Configurations that it has had, as TOML, which stay signed.
+        config: Its configuration.
+        database: Its database.
 
     Returns:
-        Nothing, or the sentence that it could not be signed, and why.
-
-    Raises:
-        OSError: The signature cannot be written.
+        Nothing, or the sentence that this failed, and why.
     """
-    named = named_code(config.tables())
-    if not named:
-        return []
-    try:
-        write_signature(folder, [config.toml(), *before], named)
-    except NoKeyError as error:
-        return [f"the run is not signed as made here, so that commands will ask for --trust to look at it: {error}"]
+    if named_code(config.tables()):
+        try:
+            remember(database)
+        except OSError as error:
+            return [
+                f"{list_path()} cannot be written, so that commands will ask for --trust to look at the run: "
+                f"{error.strerror}"
+            ]
     return []
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from neuroevo.config.signature import SIGNATURE
 from neuroevo.core.errors import UserError, cannot_read, cannot_write
 from neuroevo.core.user_module import KEPT
 from neuroevo.runs.database import DATABASE
@@ -21,7 +20,7 @@ CONFIG = "config.toml"  # the configuration with every default filled in, for pe
 CSV = "metrics.csv"  # the numbers of every generation, for spreadsheets
 TENSORBOARD = "tensorboard"  # the folder of event files
 LOG = "log.txt"  # what happened when
-_FILES = (DATABASE, CONFIG, SIGNATURE, CSV, LOG)
+_FILES = (DATABASE, CONFIG, CSV, LOG)
 _FOLDERS = (TENSORBOARD, KEPT)
 _EARLIER = ("metrics.jsonl", "checkpoints", "elites.jsonl")  # of runs before run.db
 

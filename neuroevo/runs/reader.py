@@ -23,6 +23,7 @@ from neuroevo.runs.paths import CONFIG, is_run, no_run
 from neuroevo.runs.rebuilt import state_before
 from neuroevo.runs.resume import newest_state
 from neuroevo.runs.state_rows import StateError, generations_of_states, read_state
+from neuroevo.system.own_runs import is_own
 from neuroevo.training.state import TrainState
 
 log = logging.getLogger("neuroevo")
@@ -50,7 +51,7 @@ class RunReader:
         self.path = Path(path)
         if not is_run(self.path):
             raise no_run(self.path)
-        self._trust = trust
+        self._trust = trust or is_own(self.path / DATABASE)
         self.config: Config = load_run_config(self.path / CONFIG, text=self.about().config, trust=trust, like=like)
 
     def about(self) -> About:

@@ -28,6 +28,7 @@ from neuroevo.runs.paths import CONFIG, check_names, is_run, no_run, readable
 from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state
 from neuroevo.runs.writer import Writer, last_session
 from neuroevo.system.directory import Directory
+from neuroevo.system.own_runs import is_own
 from neuroevo.training.state import TrainState
 
 
@@ -62,7 +63,7 @@ class Resumed:
         unusable: The newer states, which cannot be used.
         messages: What to tell the user, a sentence each.
         ended: Whether the last process that trained it ended in order.
-        own: Whether what it names is this user's own or trusted, so that it may be signed.
+        trusted: Whether it was begun here, or the user trusts whoever made it.
         reference_batch: Of its networks, or None.
     """
 
@@ -74,7 +75,7 @@ class Resumed:
     unusable: list[Unusable]
     messages: list[str]
     ended: bool
-    own: bool
+    trusted: bool
     reference_batch: np.ndarray | None
 
 
@@ -106,7 +107,8 @@ def prepare_resume(
         database = Writer(path / DATABASE)
         opened.callback(database.close)
         about, file = read_about(database), path / CONFIG
-        own = require_trust(file, about.config, overrides, trust=trust, like=config, trains=config is None)
+        trust = trust or is_own(database.file)
+        require_trust(file, about.config, overrides, trust=trust, like=config, trains=config is None)
         config = config or load_run_config(file, overrides, text=about.config, trust=trust, trains=True)
         _check_changes(file, about.config, config, trust)
         if config.environment.file is not None:
@@ -115,18 +117,8 @@ def prepare_resume(
         state, unusable = newest_state(database, config, trust, known)
         messages = [*changed_modules(config, path), *_edited(file, about.config)]
         reference_batch = read_reference(database, config)
-        made = Resumed(
-            folder,
-            database,
-            config,
-            state,
-            known,
-            unusable,
-            messages,
-            last_session(database) is None,
-            own,
-            reference_batch,
-        )
+        ended = last_session(database) is None
+        made = Resumed(folder, database, config, state, known, unusable, messages, ended, trust, reference_batch)
         opened.pop_all()
     return made
 

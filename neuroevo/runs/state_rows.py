@@ -13,14 +13,13 @@ from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
 from neuroevo.runs.database import Database, checksum
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
-from neuroevo.runs.pickles import seal_of, why_not
 from neuroevo.runs.state_codec import Encoded, decode, encode
 from neuroevo.runs.state_types import check_fields
 from neuroevo.system.reading import parse_json
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
 
-_KEYS = {"max_episode_steps", "confirmed_mean", "values", "genomes", "arrays", "seal"}
+_KEYS = {"max_episode_steps", "confirmed_mean", "values", "genomes", "arrays"}
 
 
 class StateError(ValueError):
@@ -49,7 +48,6 @@ def write_state(database: Database, state: TrainState, genomes: GenomeWriter) ->
         "values": encoded.values,
         "genomes": rows,
         "arrays": len(encoded.arrays),
-        "seal": seal_of(state.algorithm),
     }
     text = json.dumps(value, allow_nan=False)
     last = database.execute("SELECT max(id) FROM genomes").fetchone()[0] or 0
@@ -123,9 +121,11 @@ def read_state(
         check_fields(state, "the state")
     except ValueError as error:
         raise StateError(f"is damaged: {error}") from None
-    unsealed = None if trust else why_not(state.algorithm, value["seal"])
-    if unsealed is not None:
-        raise StateError(unsealed)
+    if state.algorithm.pickle() is not None and not trust:
+        raise StateError(
+            "holds a pickle, which can run any code, and the run was not begun on this machine; if you trust whoever "
+            "made it, say so with --trust (in Python: trust=True)"
+        )
     return state
 
 

@@ -3,15 +3,13 @@
 The scalars are written twice, so that curves can be looked at against generations and, in the folder frames, which
 TensorBoard shows as a run of its own, against the frames that populations and validations have played so far.
 
-Events are made by tensorboardX and written here, below the run's folder and in the caller's thread. Its own writers
-follow links, and the one that hands events to another thread waits forever when that has died on a full disk.
+Events are written in the caller's thread: tensorboardX's writer with a thread waits forever once that has died on a
+full disk.
 """
 
 from __future__ import annotations
 
 import os
-import socket
-import struct
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
@@ -19,11 +17,10 @@ from typing import Any
 
 import numpy as np
 from tensorboardX import summary
+from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
-from tensorboardX.record_writer import masked_crc32c
 
 from neuroevo.runs.paths import TENSORBOARD
-from neuroevo.system.appended_file import AppendedFile
 from neuroevo.system.directory import Directory
 from neuroevo.system.statistics import without_overflow
 from neuroevo.training.record import Record
@@ -72,7 +69,6 @@ class TensorBoardWriter:
         """Writes the scalars and the fitness histogram of a finished generation.
 
         Raises:
-            LostFile: Somebody else has changed the files.
             OSError: The file cannot be written.
         """
         scalars = [
@@ -88,7 +84,6 @@ class TensorBoardWriter:
         """Marks the end of the session and closes the files.
 
         Raises:
-            LostFile: Somebody else has changed the files.
             OSError: The file cannot be written.
         """
         with self._open:
@@ -101,29 +96,17 @@ class _EventFile:
     def __init__(self, folder: Directory, first_step: int):
         # TensorBoard reads files of the same second in order of their names.
         number = len(os.listdir(folder.descriptor))
-        self._file = AppendedFile(
-            folder, f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{number:06d}", keep=0
-        )
-        try:
-            start = SessionLog(status=SessionLog.START)
-            self.add(Event(file_version="brain.Event:2"), Event(session_log=start, step=first_step))
-        except BaseException:
-            self._file.close()
-            raise
+        self._writer = EventsWriter(str(folder.path.absolute() / "events"), f".{number:06d}")
+        self.add(Event(session_log=SessionLog(status=SessionLog.START), step=first_step))
 
     def add(self, *events: Event) -> None:
-        """Writes events, each as a record of TensorFlow: its length, the length's sum, the event, the event's sum."""
-        now, records = time.time(), []
         for event in events:
-            event.wall_time = now
-            data = event.SerializeToString()
-            length = struct.pack("<Q", len(data))
-            sums = [struct.pack("<I", masked_crc32c(part)) for part in (length, data)]
-            records += [length, sums[0], data, sums[1]]
-        self._file.append(b"".join(records))
+            event.wall_time = time.time()
+            self._writer.write_event(event)
+        self._writer.flush()
 
     def close(self) -> None:
-        self._file.close()
+        self._writer.close()
 
 
 def _histogram(tag: str, values: np.ndarray) -> summary.Summary:

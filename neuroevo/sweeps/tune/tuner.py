@@ -22,19 +22,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from neuroevo.core.errors import UserError, cannot_write
+from neuroevo.core.errors import NotTrustedError, UserError, cannot_write
 from neuroevo.core.problems import ConfigError, Problem, shown
 from neuroevo.runs.paths import check_free
 from neuroevo.sweeps.section import values_of
 from neuroevo.sweeps.tune.ledger import Ledger, Trial, trial_name
-from neuroevo.sweeps.tune.own_state import require_own_state, sign_state
 from neuroevo.sweeps.tune.points import shared_networks
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
 from neuroevo.system.directory import Directory
 from neuroevo.system.files import write_atomically
+from neuroevo.system.own_runs import is_own, remember
 from neuroevo.system.reading import parse_json, read_regular
 
+_NOT_OWN = (
+    "to resume the sweep in {}, Ray Tune's state in it is unpickled, which can run any code, and the sweep was not "
+    "begun on this machine. If you trust whoever made it, say so with --trust; see docs/security.md"
+)
 SWEEP, STATE = "sweep.json", "tune"  # in a sweep's folder: what it is, and Tune's own folder
 _FREE = ("concurrent", "address", "out", "shared")  # settings that may change when a sweep goes on
 _MOST_DEATHS = 3  # of a trial's process; each time the trial goes on from its newest checkpoint
@@ -91,10 +95,9 @@ def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None) -> list[Trial]:
             watcher = watcher or SweepWatcher()
             watcher.begin(list(ledger.trials.values()), sweep.trials, sweep.settings.concurrent)
             if _over(ledger) < sweep.trials:
-                if _has_state(sweep.out / STATE) and not sweep.trust:
-                    require_own_state(sweep.out)
-                else:
-                    sign_state(sweep.out)
+                if _has_state(sweep.out / STATE) and not sweep.trust and not is_own(sweep.out):
+                    raise NotTrustedError(_NOT_OWN.format(sweep.out))
+                remember(sweep.out)
                 _run(sweep, ledger, watcher)
             if _over(ledger) == sweep.trials:  # snapshots of trials: forks have copies, and nothing is forked any more
                 for snapshot in (sweep.out / STATE).glob("*/checkpoint_*"):

@@ -1,0 +1,59 @@
+"""The user's own list of runs and sweeps that were begun on this machine: a small file in the user's state folder.
+
+It is $XDG_STATE_HOME/neuroevo/runs, by default ~/.local/state/neuroevo/runs on Linux. A line has the inode and the path
+of a file that every process of a run keeps. So a folder from elsewhere is not on the list, not even at a path that is.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+VARIABLE = "NEUROEVO_TRUST"  # 1: whatever runs name is trusted
+
+
+def list_path() -> Path:
+    """Return where the list is."""
+    return user_state_path("neuroevo", appauthor=False) / "runs"
+
+
+def remember(file: Path) -> None:
+    """Add a run or a sweep to the list.
+
+    Args:
+        file: Its file that stays as long as it does, such as run.db.
+
+    Raises:
+        OSError: The list cannot be written.
+    """
+    if is_own(file):
+        return
+    path = list_path()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(opened, _line(file))
+    finally:
+        os.close(opened)
+
+
+def is_own(file: Path) -> bool:
+    """Return whether a run or a sweep is on the list, or NEUROEVO_TRUST=1 says that all are trusted.
+
+    Args:
+        file: As remember() takes it.
+    """
+    if os.environ.get(VARIABLE) == "1":
+        return True
+    try:
+        return _line(file).rstrip() in list_path().read_bytes().split(b"\n")
+    except OSError:
+        return False
+
+
+def _line(file: Path) -> bytes:
+    """Return what the list says of a file. OSError: there is no such file."""
+    name = os.fsencode(file.resolve()).replace(b"\n", b"\\n")
+    return b"%d %s\n" % (file.stat().st_ino, name)
