@@ -7,6 +7,7 @@ dataclasses. Genomes and arrays go into lists of their own, and their places hol
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.tree import centers_of
-from neuroevo.runs.state_types import check_fields, dataclass_of, finite, fits, hints_of
+from neuroevo.runs.state_types import check_fields, dataclass_of, fits, hints_of
 
 
 @dataclass
@@ -64,7 +65,7 @@ def encode(*states: Any) -> Encoded:
             return {"fields": {f.name: plain(getattr(value, f.name), f"{where}.{f.name}") for f in fields(value)}}
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
             return {"map": {key: plain(item, f"{where}[{key}]") for key, item in value.items()}}
-        if isinstance(value, float) and not finite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{where} is {value}, expected a finite number")
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
@@ -93,7 +94,7 @@ def decode(encoded: Encoded, *kinds: Any) -> tuple[Any, ...]:
         if isinstance(value, list):
             return tuple(made(item, hint, f"{where}[{i}]") for i, item in enumerate(value))
         if not isinstance(value, Mapping):
-            if isinstance(value, float) and not finite(value):
+            if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError(f"{where} is {value}, expected a finite number")
             return value
         if len(value) != 1:

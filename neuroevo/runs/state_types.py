@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import collections.abc
-import math
-import sys
-import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import Any
 
-import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from neuroevo.core.arrays import Checked
 
-_MANY = (tuple, list, collections.abc.Sequence, collections.abc.Collection, collections.abc.Iterable)
-_TABLES = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+_STRICT = ConfigDict(arbitrary_types_allowed=True, strict=True, allow_inf_nan=False)
 
 
 def check_fields(value: Any, where: str) -> None:
@@ -35,8 +32,8 @@ def check_fields(value: Any, where: str) -> None:
     for each in fields(value):
         own, hint = getattr(value, each.name), hints.get(each.name, Any)
         if not fits(own, hint):
-            expected = getattr(hint, "__name__", None) if isinstance(hint, type) else None
-            raise ValueError(f"{where}.{each.name} is {_shown(own)}, expected {expected or hint}")
+            expected = hint.__name__ if isinstance(hint, type) else hint
+            raise ValueError(f"{where}.{each.name} is {type(own).__name__} {str(own)[:80]}, expected {expected}")
     if isinstance(value, Checked):
         try:
             value.check_state()
@@ -48,45 +45,29 @@ def hints_of(kind: type) -> dict[str, Any]:
     """Return the types of a class's fields; nothing if they name what does not exist at run time."""
     try:
         return typing.get_type_hints(kind)
-    except Exception:  # whatever evaluating somebody's annotations raises
+    except Exception:  # whatever evaluating a user's annotations raises
         return {}
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Tells whether a value is of a type.
+    """Return whether a value is of a type, as pydantic checks it strictly; no float is NaN or infinite.
 
     Args:
-        value: A value that a checkpoint holds.
-        hint: A type as annotations have it. A whole number is a float, as for type checkers, if floats are as large;
-            true and false are no numbers; a tuple is any sequence. What a type of another kind says is not looked at.
+        value: A value that a state consists of.
+        hint: A type as annotations have it; one that pydantic does not know is not checked.
     """
-    if hint is None or hint is types.NoneType:
-        return value is None
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if hint is float:  # NaN is none
-        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is typing.Union or origin is types.UnionType:
-        return any(fits(value, each) for each in arguments)
-    if origin is typing.Literal:
-        return value in arguments
-    if origin is np.ndarray:
-        return isinstance(value, np.ndarray)
-    if origin in _MANY:
-        return _fits_each(value, origin, arguments)
-    if origin in _TABLES:
-        return isinstance(value, Mapping) and all(fits(each, arguments[1]) for each in value.values())
-    if hint in _MANY:
-        return isinstance(value, tuple)
-    if hint in _TABLES:
-        return isinstance(value, Mapping)
-    if isinstance(hint, type) and hint not in (Any, object) and not getattr(hint, "_is_protocol", False):
+    if isinstance(hint, type) and is_dataclass(hint):  # whose own fields are checked where it is made
         return isinstance(value, hint)
+    try:
+        _adapter(hint).validate_python(value)
+    except ValidationError:
+        return False
+    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError):
+        return True
     return True
 
 
-def dataclass_of(hint: Any, names: collections.abc.Collection[str]) -> type | None:
+def dataclass_of(hint: Any, names: Collection[str]) -> type | None:
     """Find the dataclass in a type such as X, X | None or tuple[X, ...].
 
     Args:
@@ -106,18 +87,6 @@ def _dataclasses(hint: Any) -> list[Any]:
     return [kind for part in typing.get_args(hint) for kind in _dataclasses(part)]
 
 
-def _fits_each(value: Any, origin: Any, arguments: tuple[Any, ...]) -> bool:
-    if not isinstance(value, tuple):
-        return False
-    if origin is tuple and arguments[-1:] != (Ellipsis,):
-        return len(value) == len(arguments) and all(map(fits, value, arguments))
-    return all(fits(each, arguments[0]) for each in value)
-
-
-def finite(value: float) -> bool:
-    """Tells whether a number of a state is finite; a whole one is, however large."""
-    return isinstance(value, int) or math.isfinite(value)
-
-
-def _shown(value: Any) -> str:
-    return f"{type(value).__name__} {str(value)[:80]}"
+@lru_cache
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(hint, config=_STRICT)
