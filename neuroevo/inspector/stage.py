@@ -19,7 +19,7 @@ from neuroevo.core.errors import DiskError, EnvironmentFailure, NativeError, Use
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import plain
 from neuroevo.inspector.playing import Member, play
-from neuroevo.system.directory import Directory
+from neuroevo.system.files import open_folder
 
 log = logging.getLogger("neuroevo")
 _KEPT = 200  # videos
@@ -52,9 +52,9 @@ class Stage:
     def __enter__(self) -> Stage:
         _delete_abandoned()
         self._folder = tempfile.TemporaryDirectory(prefix=_FOLDER)
-        self._lock = Directory(Path(self._folder.name))
+        self._lock = os.open(self._folder.name, os.O_RDONLY | os.O_CLOEXEC)
         with suppress(OSError):  # of a file system without locks, where nothing is deleted either
-            fcntl.flock(self._lock.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._thread.start()
         return self
 
@@ -64,7 +64,7 @@ class Stage:
             self._change.notify_all()
         self._thread.join()
         self._folder.cleanup()
-        self._lock.close()
+        os.close(self._lock)
 
     def state(self, run: int, member: Member) -> dict[str, Any]:
         """How it stands with a member, who is to play next if not yet; the newest wish comes first.
@@ -151,6 +151,6 @@ def _delete_abandoned() -> None:
         with suppress(OSError):
             found = path.lstat()
             if found.st_uid == os.getuid() and time.time() - found.st_mtime > _NEW:
-                with Directory(path) as folder:
-                    fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with open_folder(path) as folder:
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(path)

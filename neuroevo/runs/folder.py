@@ -11,6 +11,7 @@ log.txt         what happened when
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -34,14 +35,14 @@ from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_csv import CsvFile
 from neuroevo.runs.own_modules import keep_sources, remember_own
-from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, make_default, sweep
+from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, delete_temporary, make_default
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
 from neuroevo.runs.state_rows import delete_states, generations_of_states, read_state, write_state
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.runs.writer import Writer, new_database
-from neuroevo.system.directory import Directory, make_folder
+from neuroevo.system.files import make_folder, write_atomically
 from neuroevo.system.signals import deferred_signals
 from neuroevo.training.callback import Callback
 from neuroevo.training.record import GenerationRecord, Record, describe
@@ -83,7 +84,7 @@ class RunFolder(Callback):
         self._fork: Fork | None = None
         self._resumed: Resumed | None = None
         self._open = ExitStack()  # closes what is open
-        self._directory: Directory  # this and the next since open()
+        self._place = path  # absolute: this and the next since open()
         self._database: Writer
         self._genomes: GenomeWriter
         self._csv: CsvFile
@@ -175,7 +176,6 @@ class RunFolder(Callback):
         made = prepare_resume(Path(path), overrides, config, trust)
         folder = cls(Path(path), made.config, made.state, made.reference_batch)
         folder.unusable, folder.ended, folder._resumed = made.unusable, made.ended, made
-        folder._open.enter_context(made.folder)
         folder._open.callback(made.database.close)
         return folder
 
@@ -200,9 +200,9 @@ class RunFolder(Callback):
             if "tensorboard" in self.config.logging.trackers:
                 rows = rows_of(self._database, max(first - 1, 0), fitness=False)
                 frame = rows[0]["frames_total"] + 1 if first and rows else 0
-                self._tensorboard = TensorBoardWriter(self._directory, self.config.tables(), first, frame)
+                self._tensorboard = TensorBoardWriter(self._place, self.config.tables(), first, frame)
                 self._open.callback(self._tensorboard.close)
-            self._open.callback(close_log, open_log(self._directory))
+            self._open.callback(close_log, open_log(self._place))
         except BaseException as error:
             self.close()
             if isinstance(error, OSError):
@@ -230,7 +230,6 @@ class RunFolder(Callback):
             DiskError: The disk is full, for example, or the database was deleted or replaced.
         """
         try:
-            self._directory.check_path()
             with deferred_signals():
                 due = state.generation % self.config.checkpoints.every == 0
                 due = due or spent(state, self.config.training) is not None
@@ -345,18 +344,18 @@ class RunFolder(Callback):
         if self._default_name is not None:
             self.path = make_default(self.path, self._default_name)
         make_folder(self.path)
-        self._directory = directory = self._open.enter_context(Directory(self.path))
+        self._place = place = Path(os.path.abspath(self.path))
         check_free(self.path)
-        check_names(directory)
-        sweep(directory)
+        check_names(self.path)
+        delete_temporary(place)
         config = self.config
         about = {"seed": config.training.seed, "environment": config.environment.settings(), **info}
-        about |= keep_sources(config, directory)
+        about |= keep_sources(config, place)
         if self._fork is None:
-            new_database(directory, lambda database: self._first(database, about))
+            new_database(place, lambda database: self._first(database, about))
         else:
-            begin_fork(self._fork, directory, {FORKED: self._fork.provenance, **about})
-        directory.write(CONFIG, config.toml().encode())
+            begin_fork(self._fork, place, {FORKED: self._fork.provenance, **about})
+        write_atomically(place / CONFIG, config.toml().encode())
         self._database = Writer(self.path / DATABASE)
         self._open.callback(self._database.close)
         known: dict[Genome, int] = {}
@@ -371,8 +370,8 @@ class RunFolder(Callback):
         write_state(database, self.state, GenomeWriter(database))
 
     def _continue(self, resumed: Resumed, info: Mapping[str, Any]) -> list[str]:
-        self._directory, self._database = resumed.folder, resumed.database
-        sweep(self._directory)
+        self._place, self._database = Path(os.path.abspath(self.path)), resumed.database
+        delete_temporary(self._place)
         about = read_about(self._database)
         own = remember_own(self.config, self.path / DATABASE) if resumed.trusted else []
         with self._database.transaction(durable=True):
@@ -383,7 +382,7 @@ class RunFolder(Callback):
             if about.info["versions"].get("neuroevo") != info["versions"]["neuroevo"]:
                 forget_episodes(self._database)  # which another version may play otherwise
             cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known))
-        self._directory.write(CONFIG, self.config.toml().encode())
+        write_atomically(self._place / CONFIG, self.config.toml().encode())
         self._start(info, resumed.known)
         return [*resumed.messages, *own]
 
@@ -395,4 +394,4 @@ class RunFolder(Callback):
         self._saved, self._written = self.state, self.state.generation
         self._genomes = GenomeWriter(self._database, known)
         self._database.begin_session(self.state.generation, info, self.state.seconds)
-        self._csv = CsvFile(self._directory, lambda: rows_of(self._database, fitness=False))
+        self._csv = CsvFile(self._place, lambda: rows_of(self._database, fitness=False))

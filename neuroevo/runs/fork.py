@@ -9,6 +9,7 @@ run as it is now, unaffected by what the run deletes later.
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ from neuroevo.runs.resume import cut_back, newest_state
 from neuroevo.runs.state_codec import encode
 from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state, write_state
 from neuroevo.runs.writer import new_database
-from neuroevo.system.directory import Directory, make_folder
+from neuroevo.system.files import make_folder
 from neuroevo.system.own_runs import is_own, remember
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState
@@ -143,7 +144,7 @@ def check_fork(before: Config, after: Config) -> None:
     refuse(problems)
 
 
-def begin_fork(fork: Fork, folder: Directory, info: Mapping[str, Any]) -> None:
+def begin_fork(fork: Fork, folder: Path, info: Mapping[str, Any]) -> None:
     """Write the database of a fork into its folder, which holds no run.
 
     Args:
@@ -188,10 +189,9 @@ def write_snapshot(source: Path, generation: int, into: Path) -> None:
         write_about(database, replace(about, info=info))
 
     make_folder(into)
-    with Directory(into) as folder:
-        for file in sorted((source / KEPT).rglob("*.py")):
-            folder.write_below(file.relative_to(source), file.read_bytes())
-        new_database(folder, change, source / DATABASE)
+    if (source / KEPT).is_dir():
+        shutil.copytree(source / KEPT, into / KEPT, symlinks=True)
+    new_database(into, change, source / DATABASE)
     if is_own(source / DATABASE):
         with suppress(OSError):
             remember(into / DATABASE)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from logging.handlers import WatchedFileHandler
+from pathlib import Path
 
 from typing_extensions import override
 
 from neuroevo.runs.paths import LOG
-from neuroevo.system.directory import Directory
+from neuroevo.system.files import check_kind
 
 log = logging.getLogger("neuroevo")
 
@@ -27,7 +28,7 @@ class _LogFile(WatchedFileHandler):
             super().close()
 
 
-def open_log(folder: Directory) -> logging.Handler:
+def open_log(folder: Path) -> logging.Handler:
     """Write what this process logs to a run's log.txt.
 
     Args:
@@ -40,10 +41,8 @@ def open_log(folder: Directory) -> logging.Handler:
         OSError: The file cannot be written.
         UserError: It is a link.
     """
-    folder.check(LOG)
-    handler = _LogFile(
-        folder.path / LOG, encoding="utf-8", errors="backslashreplace"
-    )  # names of files may be any bytes
+    check_kind(folder / LOG)
+    handler = _LogFile(folder / LOG, encoding="utf-8", errors="backslashreplace")  # names of files may be any bytes
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     log.addHandler(handler)
     log.setLevel(logging.INFO)

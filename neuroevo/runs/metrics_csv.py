@@ -7,10 +7,11 @@ import io
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from neuroevo.runs.paths import CSV
-from neuroevo.system.directory import Directory, write_all
+from neuroevo.system.files import write_atomically
 
 log = logging.getLogger("neuroevo")
 Row = Mapping[str, Any]
@@ -20,15 +21,16 @@ class CsvFile:
     """The file of a run that is trained.
 
     Args:
-        folder: The run's, open as long as this object is used.
+        folder: The run's.
         rows: Returns all rows, without fitness.
 
     Raises:
         OSError: It cannot be written.
     """
 
-    def __init__(self, folder: Directory, rows: Callable[[], Sequence[Row]]):
-        self._folder, self._rows = folder, rows
+    def __init__(self, folder: Path, rows: Callable[[], Sequence[Row]]):
+        self._file, self._rows = folder / CSV, rows
+        self._written: tuple[int, int] | None = None
         self._rewrite()
 
     def append(self, rows: Sequence[Row]) -> None:
@@ -37,28 +39,29 @@ class CsvFile:
         Raises:
             OSError: The file cannot be written.
         """
-        found = self._folder.status(CSV)
-        intact = found is not None and (found.st_ino, found.st_size) == self._written
+        intact = self._found() == self._written
         if not intact:
-            log.warning("%s was deleted or changed meanwhile; it is written again", self._folder.path / CSV)
+            log.warning("%s was deleted or changed meanwhile; it is written again", self._file)
         if not intact or not set(_columns(rows)) <= set(self._columns):
             self._rewrite()
             return
-        file = self._folder.open_file(CSV, os.O_WRONLY | os.O_APPEND)
-        try:
-            write_all(file, _lines(rows, self._columns))
-            self._note(os.fstat(file))
-        finally:
-            os.close(file)
+        with open(os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC), "ab") as file:
+            file.write(_lines(rows, self._columns))
+        self._written = self._found()
 
     def _rewrite(self) -> None:
         rows = self._rows()
         self._columns = _columns(rows)
-        self._folder.write(CSV, _lines(rows, self._columns, header=bool(self._columns)))
-        self._note(self._folder.status(CSV))
+        write_atomically(self._file, _lines(rows, self._columns, header=bool(self._columns)))
+        self._written = self._found()
 
-    def _note(self, found: os.stat_result | None) -> None:
-        self._written = None if found is None else (found.st_ino, found.st_size)
+    def _found(self) -> tuple[int, int] | None:
+        """Return what tells whether something else has changed the file; None if it does not exist."""
+        try:
+            found = self._file.lstat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size
 
 
 def _columns(rows: Iterable[Row]) -> list[str]:

@@ -7,6 +7,7 @@ with once they have changed. A module that a module imports is not kept.
 from __future__ import annotations
 
 import hashlib
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from neuroevo.config.named import named_code
 from neuroevo.config.schema import Config
 from neuroevo.config.trust import kept_path
 from neuroevo.core.user_module import names
-from neuroevo.system.directory import Directory
+from neuroevo.system.files import check_kind, make_folder, write_atomically
 from neuroevo.system.own_runs import list_path, remember
 
 
@@ -26,7 +27,7 @@ def _sources(config: Config) -> dict[str, Path]:
     return {name: Path(file) for name, file in files.items() if file is not None and file.endswith(".py")}
 
 
-def keep_sources(config: Config, folder: Directory) -> dict[str, Any]:
+def keep_sources(config: Config, folder: Path) -> dict[str, Any]:
     """Copies the modules' source into a run's folder.
 
     Args:
@@ -41,9 +42,12 @@ def keep_sources(config: Config, folder: Directory) -> dict[str, Any]:
     """
     kept = {}
     for name, source in _sources(config).items():
-        copy = kept_path(folder.path, name)
+        copy = kept_path(folder, name)
         if source.resolve() != copy.resolve():
-            folder.write_below(copy.relative_to(folder.path), source.read_bytes())
+            for above in reversed(copy.relative_to(folder).parents[:-1]):
+                check_kind(folder / above, stat.S_IFDIR)
+                make_folder(folder / above)
+            write_atomically(copy, source.read_bytes())
         kept[name] = {"sha256": _sha256(copy), "path": str(source)}
     return {"own_modules": kept} if kept else {}
 

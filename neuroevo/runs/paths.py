@@ -13,8 +13,7 @@ from pathlib import Path
 from neuroevo.core.errors import UserError, cannot_read, cannot_write
 from neuroevo.core.user_module import KEPT
 from neuroevo.runs.database import DATABASE
-from neuroevo.system.directory import Directory, make_folder
-from neuroevo.system.files import nearest_file
+from neuroevo.system.files import check_kind, make_folder, nearest_file, sweep
 
 CONFIG = "config.toml"  # the configuration with every default filled in, for people; the database's counts
 CSV = "metrics.csv"  # the numbers of every generation, for spreadsheets
@@ -25,7 +24,7 @@ _FOLDERS = (TENSORBOARD, KEPT)
 _EARLIER = ("metrics.jsonl", "checkpoints", "elites.jsonl")  # of runs before run.db
 
 
-def check_names(folder: Directory) -> None:
+def check_names(folder: Path) -> None:
     """Check that a run's files are files of its folder, so that nothing is written elsewhere.
 
     Args:
@@ -34,13 +33,13 @@ def check_names(folder: Directory) -> None:
     Raises:
         UserError: One of them is a link, or something else than a file or a folder.
     """
-    for name in _FILES:
-        folder.check(name)
+    for name in (*_FILES, *(f"{DATABASE}{ending}" for ending in ("-wal", "-shm", "-journal"))):
+        check_kind(folder / name)
     for name in _FOLDERS:
-        folder.check(name, stat.S_IFDIR)
+        check_kind(folder / name, stat.S_IFDIR)
 
 
-def sweep(folder: Directory) -> None:
+def delete_temporary(folder: Path) -> None:
     """Delete the temporary files that a killed process left in a run's folder.
 
     Args:
@@ -49,19 +48,9 @@ def sweep(folder: Directory) -> None:
     Raises:
         OSError: One cannot be deleted.
     """
-    folder.sweep(rf"(?:{'|'.join(map(re.escape, _FILES))})|trackers\.json")
-    if folder.status(KEPT) is not None:
-        with folder.below(KEPT) as kept:
-            _sweep_modules(kept)
-
-
-def _sweep_modules(folder: Directory) -> None:
-    folder.sweep(r".+\.py")
-    for name in os.listdir(folder.descriptor):
-        found = folder.status(name)
-        if found is not None and stat.S_ISDIR(found.st_mode):
-            with folder.below(name) as package:
-                _sweep_modules(package)
+    sweep(folder, rf"(?:{'|'.join(map(re.escape, _FILES))})|trackers\.json")
+    for path, _, _ in os.walk(folder / KEPT):
+        sweep(Path(path), r".+\.py")
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from neuroevo.runs.own_modules import changed_modules
 from neuroevo.runs.paths import CONFIG, check_names, is_run, no_run, readable
 from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state
 from neuroevo.runs.writer import Writer, last_session
-from neuroevo.system.directory import Directory
 from neuroevo.system.own_runs import is_own
 from neuroevo.training.state import TrainState
 
@@ -55,8 +54,7 @@ class Resumed:
     """What a resumed run continues with.
 
     Attributes:
-        folder: Its folder, which whoever gets this has to close, as the next one.
-        database: Its database, locked.
+        database: Its database, locked, which whoever gets this has to close.
         config: Its configuration from now on.
         state: Its newest usable state.
         known: The numbers of the rows of the state's genomes.
@@ -67,7 +65,6 @@ class Resumed:
         reference_batch: Of its networks, or None.
     """
 
-    folder: Directory
     database: Writer
     config: Config
     state: TrainState
@@ -102,8 +99,7 @@ def prepare_resume(
     if not is_run(path):
         raise no_run(path)
     with readable(path), ExitStack() as opened:
-        folder = opened.enter_context(Directory(path))
-        check_names(folder)
+        check_names(path)
         database = Writer(path / DATABASE)
         opened.callback(database.close)
         about, file = read_about(database), path / CONFIG
@@ -118,7 +114,7 @@ def prepare_resume(
         messages = [*changed_modules(config, path), *_edited(file, about.config)]
         reference_batch = read_reference(database, config)
         ended = last_session(database) is None
-        made = Resumed(folder, database, config, state, known, unusable, messages, ended, trust, reference_batch)
+        made = Resumed(database, config, state, known, unusable, messages, ended, trust, reference_batch)
         opened.pop_all()
     return made
 

@@ -10,9 +10,11 @@ full disk.
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from tensorboardX.event_file_writer import EventsWriter
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 from neuroevo.runs.paths import TENSORBOARD
-from neuroevo.system.directory import Directory
+from neuroevo.system.files import check_kind, make_folder
 from neuroevo.system.statistics import without_overflow
 from neuroevo.training.record import Record
 
@@ -45,14 +47,10 @@ class TensorBoardWriter:
         UserError: The folder of event files is a link.
     """
 
-    def __init__(
-        self, run: Directory, tables: Mapping[str, Mapping[str, Any]], first_generation: int, first_frame: int = 0
-    ):
+    def __init__(self, run: Path, tables: Mapping[str, Mapping[str, Any]], first_generation: int, first_frame: int = 0):
         with ExitStack() as opened:
-            folder = opened.enter_context(run.below(TENSORBOARD, make=True))
-            frames = opened.enter_context(folder.below(FRAMES, make=True))
-            self._generations = opened.enter_context(closing(_EventFile(folder, first_generation)))
-            self._frames = opened.enter_context(closing(_EventFile(frames, first_frame)))
+            self._generations = opened.enter_context(closing(_EventFile(run / TENSORBOARD, first_generation)))
+            self._frames = opened.enter_context(closing(_EventFile(run / TENSORBOARD / FRAMES, first_frame)))
             self._begin(tables)
             self._open = opened.pop_all()
 
@@ -93,10 +91,12 @@ class TensorBoardWriter:
 class _EventFile:
     """A new event file that starts at a step."""
 
-    def __init__(self, folder: Directory, first_step: int):
+    def __init__(self, folder: Path, first_step: int):
+        check_kind(folder, stat.S_IFDIR)
+        make_folder(folder)
         # TensorBoard reads files of the same second in order of their names.
-        number = len(os.listdir(folder.descriptor))
-        self._writer = EventsWriter(str(folder.path.absolute() / "events"), f".{number:06d}")
+        number = len(os.listdir(folder))
+        self._writer = EventsWriter(str(folder.absolute() / "events"), f".{number:06d}")
         self.add(Event(session_log=SessionLog(status=SessionLog.START), step=first_step))
 
     def add(self, *events: Event) -> None:

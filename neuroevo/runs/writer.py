@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.database import DATABASE, Database, LostDatabase
-from neuroevo.system.directory import Directory
+from neuroevo.system.files import flush_names
 from neuroevo.system.reading import parse_json
 
 log = logging.getLogger("neuroevo")
@@ -137,6 +137,8 @@ class Writer(Database):
             raise DiskError(f"cannot write {self.file}: {error.strerror}") from error
         if found is not None and os.path.samestat(found, self._place):
             return
+        if not self.file.parent.is_dir():
+            raise LostDatabase(f"the folder {self.file.parent} was deleted or renamed meanwhile")
         lost = f"{self.file} was {'deleted' if found is None else 'replaced by another file'} meanwhile"
         number, path = 0, self.file
         while path.exists():
@@ -171,7 +173,7 @@ class Writer(Database):
         super().close()
 
 
-def new_database(folder: Directory, fill: Callable[[Database], None], source: Path | None = None) -> None:
+def new_database(folder: Path, fill: Callable[[Database], None], source: Path | None = None) -> None:
     """Write a run's database, which appears in its folder complete or not at all.
 
     Args:
@@ -183,13 +185,13 @@ def new_database(folder: Directory, fill: Callable[[Database], None], source: Pa
         DiskError: The disk is full or broken.
         OSError: The folder cannot be written.
     """
-    aside = f".{DATABASE}.{os.getpid()}.tmp"
-    folder.remove(aside)
+    aside = folder / f".{DATABASE}.{os.getpid()}.tmp"
+    aside.unlink(missing_ok=True)
     try:
         if source is not None:
             with Database(source) as old:
-                _copy(old, folder.path / aside)
-        with Database(folder.path / aside, "rwc" if source is None else "rw") as database:
+                _copy(old, aside)
+        with Database(aside, "rwc" if source is None else "rw") as database:
             # The file is not in use before it is complete, so that nothing has to be rolled back.
             database.execute("PRAGMA journal_mode = OFF")
             database.execute("PRAGMA synchronous = FULL")
@@ -198,11 +200,11 @@ def new_database(folder: Directory, fill: Callable[[Database], None], source: Pa
             database.execute("BEGIN")
             fill(database)
             database.execute("COMMIT")
-        folder.rename(aside, DATABASE)
-        folder.flush()
+        aside.replace(folder / DATABASE)
+        flush_names(folder)
     except BaseException:
         with suppress(OSError):
-            folder.remove(aside)
+            aside.unlink(missing_ok=True)
         raise
 
 

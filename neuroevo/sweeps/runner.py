@@ -27,8 +27,7 @@ from neuroevo.sweeps.report import FILES
 from neuroevo.sweeps.status import Row, RunStatus, status_of
 from neuroevo.sweeps.suite import Suite, SuiteRun
 from neuroevo.sweeps.watcher import Failure, SuiteWatcher
-from neuroevo.system.directory import Directory
-from neuroevo.system.files import write_atomically
+from neuroevo.system.files import sweep, write_atomically
 from neuroevo.system.safe_path import python_command
 
 CHILD = python_command("from neuroevo.cli.child import run; run(sys.argv[1:])")
@@ -186,8 +185,7 @@ def _sweep(suite: Suite) -> None:
     written |= {run.folder.parent: r".+\.toml" for run in suite.runs}
     try:
         for path in (path for path in written if path.is_dir()):
-            with Directory(path) as folder:
-                folder.sweep(written[path])
+            sweep(path, written[path])
     except OSError as error:
         raise cannot_write(f"to the suite's folder {suite.out}", error) from error
 

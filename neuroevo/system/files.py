@@ -1,30 +1,115 @@
-"""Writes files atomically: after a crash or a power failure, a file is either unchanged or complete."""
+"""Write files so that after a crash or a power failure each is unchanged or complete, and never through a link."""
 
 from __future__ import annotations
 
 import difflib
 import os
+import re
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuroevo.core.errors import UserError
-from neuroevo.system.directory import Directory
+
+_KINDS = {stat.S_IFLNK: "a symbolic link", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file", stat.S_IFIFO: "a pipe"}
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Replaces the contents of a file: writes a temporary file, flushes it to the disk, and renames it.
+    """Replace the contents of a file: write a temporary file, flush it to the disk, and rename it.
 
     Args:
-        path: The file, which need not exist.
+        path: The file, which need not exist. If it is a link, the link is replaced.
         data: Its new contents.
 
     Raises:
         OSError: Writing failed; the file is as it was, or complete.
     """
-    with Directory(path.parent) as folder:
-        folder.write(path.name, data)
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    aside.unlink(missing_ok=True)
+    try:
+        with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+    flush_names(path.parent)
+
+
+def sweep(folder: Path, written: str) -> None:
+    """Delete temporary files of write_atomically() that a killed process left. No other process may be writing there.
+
+    Args:
+        folder: The folder.
+        written: A regular expression of the names of the files that were being written.
+
+    Raises:
+        OSError: One cannot be deleted.
+    """
+    temporary = re.compile(rf"\.(?:{written})\.\d+\.tmp")
+    for name in os.listdir(folder):
+        if temporary.fullmatch(name):
+            (folder / name).unlink(missing_ok=True)
+
+
+def check_kind(path: Path, expected: int = stat.S_IFREG) -> None:
+    """Check that nothing would be written elsewhere than where a path says.
+
+    Args:
+        path: The path, which need not exist.
+        expected: What it should be: stat.S_IFREG or stat.S_IFDIR.
+
+    Raises:
+        UserError: It is a link, or something else than expected.
+    """
+    try:
+        kind = stat.S_IFMT(path.lstat().st_mode)
+    except FileNotFoundError:
+        return
+    if kind != expected:
+        to = f" to {os.readlink(path)}" if kind == stat.S_IFLNK else ""
+        what = _KINDS.get(kind, "a device")
+        raise UserError(f"{path} is {what}{to}, expected {_KINDS[expected]} or nothing: nothing is written there")
+
+
+def make_folder(path: Path, exist_ok: bool = True) -> None:
+    """Make a folder and the missing ones above it, so that their names survive a power failure.
+
+    Args:
+        path: The folder.
+        exist_ok: Whether it may exist already.
+
+    Raises:
+        FileExistsError: It exists, and may not; or a file does.
+        OSError: It cannot be made.
+    """
+    missing = [each for each in path.parents if not each.exists()]
+    for each in reversed(missing):
+        each.mkdir(exist_ok=True)
+        flush_names(each.parent)
+    path.mkdir(exist_ok=exist_ok)
+    flush_names(path.parent)  # also if it existed: who made it may have been killed before this
+
+
+def flush_names(folder: Path) -> None:
+    """Flush the names in a folder to the disk, if this user may list them. OSError: that failed."""
+    with suppress(PermissionError), open_folder(folder) as opened:
+        os.fsync(opened)
+
+
+@contextmanager
+def open_folder(folder: Path) -> Iterator[int]:
+    """Open a folder for the block, to lock or to flush it; yield its descriptor. OSError: it cannot be opened."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 @contextmanager

@@ -30,8 +30,7 @@ from neuroevo.sweeps.tune.ledger import Ledger, Trial, trial_name
 from neuroevo.sweeps.tune.points import shared_networks
 from neuroevo.sweeps.tune.sweep import Sweep
 from neuroevo.sweeps.tune.watcher import SweepWatcher
-from neuroevo.system.directory import Directory
-from neuroevo.system.files import write_atomically
+from neuroevo.system.files import open_folder, write_atomically
 from neuroevo.system.own_runs import is_own, remember
 from neuroevo.system.reading import parse_json, read_regular
 
@@ -253,10 +252,10 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 def _locked(out: Path) -> Iterator[None]:
     """Keep other sweeps from the folder during the block. UserError: one is running in it."""
     deadline = time.monotonic() + _LOCK_SECONDS
-    with Directory(out) as folder:
+    with open_folder(out) as folder:
         while True:
             try:
-                fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() > deadline:
