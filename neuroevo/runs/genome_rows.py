@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroevo.core.bounds import MAX_COUNT
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
-from neuroevo.runs.database import Database
+from neuroevo.runs.database import Database, checksum
 
 _ROW = tuple[int, int | None, int | None, float | None, int | None, int | None, int, bytes]
 _LINES = """
@@ -46,8 +46,8 @@ class GenomeWriter:
             if genome in self._known:
                 number = self._known[genome]
                 self._database.execute(
-                    "UPDATE genomes SET generation = ?, place = ? WHERE id = ? AND generation IS NULL",
-                    [generation, place, number],
+                    "UPDATE genomes SET generation = ?, place = ?, checksum = ? WHERE id = ? AND generation IS NULL",
+                    [generation, place, checksum(genome.digest, generation, place), number],
                 )
             else:
                 number = self._row_of(genome, generation, place)
@@ -89,7 +89,8 @@ class GenomeWriter:
             row |= {"parent": self._known[genome.parent], "seed": seed, "scale": scale}
             row["rank"] = kind.rank if isinstance(kind, LowRank) else None
             row["center"] = self.center(kind.spread) if isinstance(kind, Scaled) else None
-        return self._database.insert("genomes", {**row, "digest": genome.digest})
+        row |= {"digest": genome.digest, "checksum": checksum(genome.digest, generation, place)}
+        return self._database.insert("genomes", row)
 
 
 def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome]:
@@ -119,6 +120,42 @@ def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome
     for missing in wanted - found.keys():
         raise database.damaged(f"genome {missing} is missing")
     return found
+
+
+def read_births(database: Database, genomes: Mapping[int, Genome]) -> dict[int, tuple[int, int] | None]:
+    """Read where genomes were members first.
+
+    Args:
+        database: The run's.
+        genomes: By the numbers of their rows.
+
+    Returns:
+        The generation and the place by the same numbers; None for a genome that was not a member.
+
+    Raises:
+        DamagedError: A row is missing or damaged.
+    """
+    query = "SELECT id, generation, place, checksum FROM genomes WHERE id IN (SELECT value FROM json_each(?))"
+    found: dict[int, tuple[int, int] | None] = {}
+    for number, *born, total in database.rows(
+        tuple[int, int | None, int | None, int], query, [json.dumps(list(genomes))]
+    ):
+        if checksum(genomes[number].digest, *born) != total:
+            raise database.damaged(f"generation or place of genome {number} has been changed")
+        found[number] = None if None in born else (born[0], born[1])
+    for missing in genomes.keys() - found.keys():
+        raise database.damaged(f"genome {missing} is missing")
+    return found
+
+
+def forget_births(database: Database, generation: int) -> None:
+    """Delete, in a transaction, where genomes were members first if that was in a generation or later."""
+    query = "SELECT id, digest FROM genomes WHERE generation >= ?"
+    for number, digest in database.rows(tuple[int, bytes], query, [generation]):
+        database.execute(
+            "UPDATE genomes SET generation = NULL, place = NULL, checksum = ? WHERE id = ?",
+            [checksum(digest, None, None), number],
+        )
 
 
 def _decode(row: Sequence[Any], known: Mapping[int, Genome], centers: Mapping[int, Center]) -> Genome:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,25 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Center, Genome, Mutation, Scaled
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import MemberRows, read_members
-from neuroevo.runs.genome_rows import read_genomes
-
-_ABOUT = """
-SELECT child.id, child.seed, child.scale, parent.generation, parent.place, center.name
-FROM genomes AS child LEFT JOIN genomes AS parent ON parent.id = child.parent
-LEFT JOIN genomes AS root ON root.id = coalesce(child.parent, child.id) AND root.parent IS NULL
-LEFT JOIN centers AS center ON center.id = coalesce(child.center, root.center)
-WHERE child.id IN (SELECT value FROM json_each(?))
-"""
-_LINE = """
-WITH RECURSIVE line (id, parent, generation, place) AS (
-  SELECT id, parent, generation, place FROM genomes WHERE id = ?
-  UNION SELECT next.id, next.parent, next.generation, next.place FROM genomes AS next JOIN line ON next.id = line.parent
-)
-SELECT id, generation, place FROM line ORDER BY id DESC
-"""
+from neuroevo.runs.genome_rows import read_births, read_genomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,22 +97,23 @@ class MembersReader:
             UserError: Its members are not kept, or the file is damaged.
         """
         with Database(self.path) as database:
-            rows, genomes = self._rows(database, generation, behaviors)
-            kind = tuple[int, int | None, float | None, int | None, int | None, str | None]
-            about = {row[0]: row[1:] for row in database.rows(kind, _ABOUT, [json.dumps(genomes)])}
-        try:
-            found = [about[number] for number in genomes]
-        except KeyError as error:
-            raise database.damaged(f"genome {error} is missing") from None
-        parents = [(-1, -1) if each[2] is None else (each[2], each[3]) for each in found]
+            rows, numbers = self._rows(database, generation, behaviors)
+            known = read_genomes(database, numbers)
+            genomes = [known[number] for number in numbers]
+            of = {genome: number for number, genome in reversed(known.items())}  # the first of equal ones
+            parents = [None if each.parent is None else of[each.parent] for each in genomes]
+            born = read_births(database, {each: known[each] for each in parents if each is not None})
+        first = [None if each is None else born[each] for each in parents]
+        mutations = [Mutation(0 if isinstance(each.root, Center) else each.root, 0.0) for each in genomes]
+        last = [each.mutation or made for each, made in zip(genomes, mutations, strict=True)]
         return Members(
             generation,
-            np.array(parents, np.int64).reshape(-1, 2),
-            np.array([each[0] or 0 for each in found], np.int64),
-            np.array([each[1] or 0.0 for each in found], np.float32),
+            np.array([each or (-1, -1) for each in first], np.int64).reshape(-1, 2),
+            np.array([each.seed for each in last], np.int64),
+            np.array([each.scale for each in last], np.float32),
             rows.fitness,
             rows.steps,
-            tuple(dict.fromkeys(each[4] for each in found if each[4] is not None)),
+            tuple(dict.fromkeys(center.name for each in genomes for center in _centers(each))),
             rows.behaviors,
             None if np.isnan(rows.novelty).all() else rows.novelty,
         )
@@ -166,12 +151,14 @@ class MembersReader:
         with Database(self.path) as database:
             _, numbers = self._rows(database, generation, False)
             number = self._member(numbers, generation, index)
-            rows = database.rows(tuple[int, int | None, int | None], _LINE, [number])
-        line = [(generation, index)]
-        for _, born, place in rows[1:]:
-            if born is None or place is None:
+            known = read_genomes(database, [number])
+            born = read_births(database, known)
+        of, line = {genome: each for each, genome in reversed(known.items())}, [(generation, index)]
+        for ancestor in list(known[number].line())[1:]:
+            first = born[of[ancestor]]
+            if first is None:
                 break
-            line.append((born, place))
+            line.append(first)
         return line
 
     def _rows(self, database: Database, generation: int, behaviors: bool) -> tuple[MemberRows, list[int]]:
@@ -187,3 +174,9 @@ class MembersReader:
                 f"member {index} of generation {generation} is out of range [0, {len(numbers)}) ({self.path})"
             )
         return numbers[index]
+
+
+def _centers(genome: Genome) -> list[Center]:
+    """Return the center that a genome, or its parent, is; and the one that scales the last mutation's noise."""
+    found = [genome.kind.spread] if isinstance(genome.kind, Scaled) else []
+    return [*found, *([genome.root] if isinstance(genome.root, Center) and genome.depth <= 1 else [])]

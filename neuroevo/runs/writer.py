@@ -195,6 +195,8 @@ def new_database(folder: Directory, fill: Callable[[Database], None], source: Pa
             database.execute("PRAGMA synchronous = FULL")
             if source is None:
                 database.create_tables()
+            else:
+                database.check()
             database.execute("BEGIN")
             fill(database)
             database.execute("COMMIT")
