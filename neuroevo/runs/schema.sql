@@ -1,5 +1,5 @@
 -- The tables of run.db. Numbers of generations and places of members count from 0.
--- A checksum is the CRC-32 of a row's other values, or of what it says; see runs/checksums.py.
+-- A checksum is the CRC-32 of a row's other values, or of what it says; see checksum() in database.py.
 
 PRAGMA application_id = 0x6e65766f;
 PRAGMA user_version = 1;
