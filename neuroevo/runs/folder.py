@@ -27,7 +27,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError, cannot_write
 from neuroevo.core.genome import Genome
 from neuroevo.runs.about import FORKED, About, read_about, write_about
-from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.database import DATABASE, Database, Number
 from neuroevo.runs.episode_rows import EpisodeRows, forget_episodes
 from neuroevo.runs.fork import Fork, begin_fork, prepare, write_snapshot
 from neuroevo.runs.generation_rows import PlayedMembers, rows_of, write_generation, write_members
@@ -38,7 +38,7 @@ from neuroevo.runs.own_modules import keep_sources, sign
 from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, make_default, sweep
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
-from neuroevo.runs.state_rows import delete_states, generations_of_states, read_state, write_state
+from neuroevo.runs.state_rows import delete_states, generations_of_states, last_genome, read_state, write_state
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.runs.writer import Writer, new_database
@@ -235,17 +235,19 @@ class RunFolder(Callback):
             with deferred_signals():
                 due = state.generation % self.config.checkpoints.every == 0
                 due = due or spent(state, self.config.training) is not None
-                with self._database.transaction(durable=True):
-                    self._add(state, records)
-                    if due:
-                        self._save(state)
-                self.state = state
-                self._saved = state if due else self._saved
+                try:  # first: events that were written too early are replaced when the run resumes, others are missing
+                    for record in records:
+                        if self._tensorboard is not None:
+                            self._tensorboard.add(record)
+                finally:
+                    with self._database.transaction(durable=True):
+                        self._add(state, records)
+                        if due:
+                            self._save(state)
+                    self.state = state
+                    self._saved = state if due else self._saved
                 if records:
                     self._csv.append(rows_of(self._database, records[0].generation, fitness=False))
-                for record in records:
-                    if self._tensorboard is not None:
-                        self._tensorboard.add(record)
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
         except UserError as error:
@@ -384,14 +386,15 @@ class RunFolder(Callback):
             )
             if about.info["versions"].get("neuroevo") != info["versions"]["neuroevo"]:
                 forget_episodes(self._database)  # which another version may play otherwise
-            cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known))
+            last = last_genome(self._database, self.state.generation)
+            cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known), last)
         self._directory.write(CONFIG, self.config.toml().encode())
         self._start(info, resumed.known)
         return messages
 
     def _start(self, info: Mapping[str, Any], known: Mapping[Genome, int]) -> None:
         """Begin a session."""
-        (seconds,) = self._database.row(tuple[float | None], "SELECT max(seconds) FROM sessions")
+        (seconds,) = self._database.row(tuple[Number | None], "SELECT max(seconds) FROM sessions")
         if seconds is not None and seconds > self.state.seconds:  # up to the last outcome that was kept
             self.state = replace(self.state, seconds=seconds)
         self._saved, self._written = self.state, self.state.generation
