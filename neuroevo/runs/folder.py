@@ -49,7 +49,8 @@ from neuroevo.training.record import GenerationRecord, Record, describe
 from neuroevo.training.state import TrainState, spent
 
 log = logging.getLogger("neuroevo")
-_FOR_BEHAVIORS = 0.75  # of logging.members_megabytes; parents, a tenth as large, are kept when it is used up
+_FOR_BEHAVIORS = 0.75  # of logging.members_megabytes; genomes are kept until it is used up
+_MEMBER_BYTES = 90  # about what a member's row and its genome's take; the same for a resumed run, unlike sizes of files
 
 
 class RunFolder(Callback):
@@ -94,6 +95,7 @@ class RunFolder(Callback):
         self._members: list[Genome] = []  # of the last generation
         self._written = state.generation  # the next generation without a row
         self._full = False
+        self._bytes = 0  # that members take
 
     @classmethod
     def create(cls, path: Path | str | None, config: Config, name: str = "run", *, trust: bool = False) -> RunFolder:
@@ -311,15 +313,15 @@ class RunFolder(Callback):
                     self.config.logging.members_megabytes,
                 )
             genomes = None if self._full else self._genomes
-            write_members(self._database, generation, members, genomes, behaviors=size <= _FOR_BEHAVIORS)
+            packed = write_members(self._database, generation, members, genomes, behaviors=size <= _FOR_BEHAVIORS)
+            self._bytes += packed + _MEMBER_BYTES * len(members.steps)
             self._members = list(members.played.genomes)
         self._written = state.generation
 
     def _size(self) -> float:
-        """Return how large the database is, as a share of what it may be."""
-        pages, size = (self._database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        """Return what members take as a share of what they may take."""
         budget = self.config.logging.members_megabytes * 1_000_000
-        return pages * size / budget if budget else 2.0
+        return self._bytes / budget if budget else 2.0
 
     def _save(self, state: TrainState) -> None:
         """Store a state, and delete those that need not stay, in a transaction."""
@@ -399,5 +401,10 @@ class RunFolder(Callback):
             self.state = replace(self.state, seconds=seconds)
         self._saved, self._written = self.state, self.state.generation
         self._genomes = GenomeWriter(self._database, known)
+        (self._bytes,) = self._database.row(
+            tuple[int],
+            "SELECT coalesce(sum(coalesce(length(behaviors), 0) + members * ?), 0) FROM populations",
+            [_MEMBER_BYTES],
+        )
         self._database.begin_session(self.state.generation, info, self.state.seconds)
         self._csv = CsvFile(self._directory, lambda: rows_of(self._database, fitness=False))

@@ -81,7 +81,7 @@ def write_generation(database: Database, record: GenerationRecord | Record, geno
 
 def write_members(
     database: Database, generation: int, members: PlayedMembers, genomes: GenomeWriter | None, behaviors: bool
-) -> None:
+) -> int:
     """Store a generation's members.
 
     Args:
@@ -90,6 +90,9 @@ def write_members(
         members: The members.
         genomes: Writes their genomes; None: these are not stored.
         behaviors: Whether to store where episodes ended, if it was recorded.
+
+    Returns:
+        The number of bytes that the behaviors take.
     """
     played, count = members.played, len(members.played.genomes)
     numbers: Sequence[int | None] = [None] * count
@@ -108,6 +111,7 @@ def write_members(
     row: dict[str, Any] = {"generation": generation, "members": count, "fitness": _fitness_sum(played.fitness)}
     row |= {"dtype": dtype, "behaviors": packed}
     database.insert("populations", {**row, "checksum": checksum(*row.values(), _sum(rows))})
+    return len(packed or b"")
 
 
 def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[dict[str, Any]]:

@@ -166,16 +166,16 @@ def newest_state(
     raise UserError(f"{database.file.parent} has no state to continue from:{reasons}")
 
 
-def cut_back(database: Database, state: TrainState, genomes: GenomeWriter) -> None:
+def cut_back(database: Database, state: TrainState, genomes: GenomeWriter, last: int) -> None:
     """Delete what a run has played after a state, in a transaction.
 
     Args:
         database: The run's.
         state: The state.
         genomes: Writes genomes.
+        last: What last_genome() returns of the state.
     """
     generation = state.generation
-    last = database.row(tuple[int], "SELECT last_genome FROM states WHERE generation = ?", [generation])[0]
     delete_states(database, [number for number in generations_of_states(database) if number > generation])
     for table in ("members", "populations", "generations"):
         database.execute(f"DELETE FROM {table} WHERE generation >= ?", [generation])

@@ -85,6 +85,12 @@ def generations_of_states(database: Database) -> list[int]:
     return [number for (number,) in database.rows(tuple[int], "SELECT generation FROM states ORDER BY generation")]
 
 
+def last_genome(database: Database, generation: int) -> int:
+    """Return the number of the last row of genomes that is not later than a state, which exists."""
+    query = "SELECT last_genome FROM states WHERE generation = ?"
+    return int(database.row(tuple[int], query, [generation])[0])
+
+
 def read_state(
     database: Database,
     generation: int,

@@ -38,10 +38,26 @@ def query(path, sql, *values):
         return connection.execute(sql, values).fetchall()
 
 
+def dump(path):
+    """All of a run's database as SQL; the bytes of one that is damaged."""
+    try:
+        with closing(sqlite3.connect(f"file:{path / DATABASE}?mode=ro", uri=True)) as connection:
+            return list(connection.iterdump())
+    except sqlite3.DatabaseError:
+        return (path / DATABASE).read_bytes()
+
+
 def change(path, sql, *values):
     """Executes a statement in a run's database that nobody has opened."""
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
         return connection.execute(sql, values).rowcount
+
+
+def delete_states_after(path, finished):
+    """As if a run had been killed before they were stored; all else stays."""
+    for table, column in (("arrays", "state"), ("state_centers", "state"), ("states", "generation")):
+        change(path, f"DELETE FROM {table} WHERE {column} > ?", finished)
+    change(path, "UPDATE centers SET weights = NULL WHERE id NOT IN (SELECT center FROM state_centers)")
 
 
 def read_rows(path, fitness=True):
