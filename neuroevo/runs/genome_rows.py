@@ -87,7 +87,7 @@ class GenomeWriter:
         else:
             seed, scale, kind = genome.mutation
             row |= {"parent": self._known[genome.parent], "seed": seed, "scale": scale}
-            row["rank"] = kind.rank if isinstance(kind, LowRank) else None
+            row["rank"] = int(kind.rank) if isinstance(kind, LowRank) else None
             row["center"] = self.center(kind.spread) if isinstance(kind, Scaled) else None
         row |= {"digest": genome.digest, "checksum": checksum(genome.digest, generation, place)}
         return self._database.insert("genomes", row)
