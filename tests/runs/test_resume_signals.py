@@ -65,6 +65,29 @@ def test_an_interrupt_while_a_generation_is_written(tmp_path, monkeypatch, what)
     assert results(path) == results(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("number", [2, 3])
+def test_an_interrupt_between_two_transactions(tmp_path, monkeypatch, number):
+    """While the write lock is taken again after outcomes of episodes."""
+    path, lock, calls = tmp_path / "run", Writer._lock, []
+
+    def interrupt_or_lock(self):
+        if count_rows(path) == 3:
+            calls.append(1)
+            if len(calls) == number:
+                raise KeyboardInterrupt
+        lock(self)
+
+    monkeypatch.setattr(Writer, "_lock", interrupt_or_lock)
+    with pytest.raises(KeyboardInterrupt):
+        new_run(path, checkpoints={"every": 10**6})
+    monkeypatch.undo()
+    with RunFolder.resume(path) as folder:
+        assert folder.state.generation == 3 and folder.ended
+    play(RunFolder.resume(path))
+    new_run(tmp_path / "whole")
+    assert results(path) == results(tmp_path / "whole")
+
+
 def test_under_nohup_a_run_goes_on(tmp_path):
     path = tmp_path / "run"
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
