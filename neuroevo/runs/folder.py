@@ -38,7 +38,14 @@ from neuroevo.runs.own_modules import keep_sources, sign
 from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, make_default, sweep
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
-from neuroevo.runs.state_rows import delete_states, generations_of_states, last_genome, read_state, write_state
+from neuroevo.runs.state_rows import (
+    StateError,
+    delete_states,
+    generations_of_states,
+    last_genome,
+    read_state,
+    write_state,
+)
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.runs.writer import Writer, new_database
@@ -246,6 +253,7 @@ class RunFolder(Callback):
                         self._add(state, records)
                         if due:
                             self._save(state)
+                            forget_episodes(self._database)
                     self.state = state
                     self._saved = state if due else self._saved
                 if records:
@@ -326,7 +334,6 @@ class RunFolder(Callback):
     def _save(self, state: TrainState) -> None:
         """Store a state, and delete those that need not stay, in a transaction."""
         self._genomes.keep([*write_state(self._database, state, self._genomes), *self._members])
-        forget_episodes(self._database)
         # Of the generations with a complete record, the newest one's state is the last that counts.
         complete, settings = state.generation - len(state.pending), self.config.checkpoints
         so_far = [each for each in generations_of_states(self._database) if each <= complete]
@@ -366,7 +373,10 @@ class RunFolder(Callback):
         self._database = Writer(self.path / DATABASE)
         self._open.callback(self._database.close)
         known: dict[Genome, int] = {}
-        read_state(self._database, self.state.generation, config.algorithm.state_type, True, known)
+        try:
+            read_state(self._database, self.state.generation, config.algorithm.state_type, True, known)
+        except StateError as error:
+            raise DiskError(f"cannot read the first state in {self._database.file}: it {error}") from error
         self._start(info, known)
         return messages
 
