@@ -24,7 +24,7 @@ from urllib.parse import quote
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
-from neuroevo.core.errors import DiskError, UserError
+from neuroevo.core.errors import DiskError, UserError, cannot_read
 from neuroevo.system.reading import parse_json
 
 DATABASE = "run.db"
@@ -32,6 +32,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 """A number of a row: SQLite has infinite ones, neuroevo writes none."""
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _MOST_BYTES = 1 << 30  # of a text or a blob
+_LEAST_ROOM = 1 << 16  # bytes; with less, a disk is taken for full
 _DTYPES = ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8", "<u4", "<u8", "|i1", "<i2", "<u2")
 _NUMBERS = ("application_id", "user_version")
 _IDENTITY = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, tbl_name, sql"
@@ -60,16 +61,9 @@ class Database:
 
     def __init__(self, file: Path, mode: str = "ro"):
         self.file = file
-        try:
-            found: os.stat_result | None = os.lstat(file)
-        except FileNotFoundError:
-            found = None
-        except OSError as error:
-            raise UserError(f"cannot read {file}: {error.strerror}") from None
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
-            raise UserError(f"{file} is {kind}, expected a run's database")
-        self._new = found is None
+        self._new, self._mode = not _is_there(file), mode
+        for kind in ("wal", "shm", "journal"):  # SQLite would wait for the other end of a pipe
+            _is_there(Path(f"{file}-{kind}"))
         self._connection = self._connect(mode)
         try:
             self._prepare(mode)
@@ -78,7 +72,7 @@ class Database:
             raise
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        name = f"file:{quote(os.path.abspath(self.file))}?mode={mode}"
+        name = f"file:{quote(os.fsencode(os.path.abspath(self.file)))}?mode={mode}"
         try:
             # Readers are used by one thread at a time, but not always by the one that has opened them.
             return sqlite3.connect(name, uri=True, isolation_level=None, timeout=5.0, check_same_thread=False)
@@ -182,8 +176,9 @@ class Database:
             DamagedError: A value is of another type, or the file is damaged.
             DiskError: The disk is broken.
         """
+        plain = [each.item() if isinstance(each, np.generic) else each for each in values]  # else it is a blob
         try:
-            found = self._connection.execute(sql, values).fetchall()
+            found = self._connection.execute(sql, plain).fetchall()
         except sqlite3.Error as error:
             raise self._error(error) from error
         try:
@@ -242,14 +237,28 @@ class Database:
         if "full" in text:
             return DiskError(f"cannot write {self.file}: {os.strerror(errno.ENOSPC)}")
         if "disk I/O" in text:
-            return DiskError(f"cannot read or write {self.file}: {os.strerror(errno.EIO)}")
-        if "unable to open" in text and not self.file.exists():
+            return DiskError(f"cannot read or write {self.file}: {self._disk_reason()}")
+        if "unable to open" in text and self._mode != "rwc" and not self.file.exists():
             return UserError(f"{self.file} does not exist")
         if "unable to open" in text or "readonly" in text:
+            if os.access(self.file.parent, os.W_OK | os.X_OK) and (
+                self._new or os.access(self.file, os.R_OK | os.W_OK)
+            ):
+                return DiskError(f"cannot open {self.file}: {self._disk_reason()}")
             return UserError(f"cannot open {self.file}: {os.strerror(errno.EACCES)}")
         if "locked" in text or "busy" in text:
             return UserError(f"another process is writing {self.file}")
+        if "malformed" in text or "not a database" in text:  # which SQLite also says of what cannot be read
+            text += ", or its disk is broken"
         return self.damaged(text)
+
+    def _disk_reason(self) -> str:
+        """Return why the disk fails, which SQLite does not say: it is full, or broken."""
+        try:
+            room = os.statvfs(self.file.parent)
+        except OSError as error:
+            return error.strerror
+        return os.strerror(errno.ENOSPC if room.f_bavail * room.f_frsize < _LEAST_ROOM else errno.EIO)
 
     def close(self) -> None:
         """Close the connection."""
@@ -261,6 +270,20 @@ class Database:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_there(file: Path) -> bool:
+    """Return whether there is a file. UserError: it may not be looked at, or is not a regular file."""
+    try:
+        mode = os.lstat(file).st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise cannot_read(str(file), error) from None
+    if not stat.S_ISREG(mode):
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
+        raise UserError(f"{file} is {kind}, expected a file of a run's database")
+    return True
 
 
 def checksum(*values: Any) -> int:
