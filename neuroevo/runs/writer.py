@@ -121,7 +121,8 @@ class Writer(Database):
     def _begin_log(self) -> None:
         """Change to WAL mode, which writes: a run of which nothing is left to do stays as it is."""
         with self.told():
-            self._connection.execute("COMMIT")
+            if self._connection.in_transaction:
+                self._connection.execute("COMMIT")
             mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         if mode != "wal":
             log.info("the file system of %s has no shared memory: SQLite uses a rollback journal", self.file)
