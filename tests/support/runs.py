@@ -76,6 +76,7 @@ def results(path):
         names, *lines = csv.reader(file, strict=True)
     cells = [timeless(dict(zip(names, line, strict=True))) for line in lines]
     found = database_contents(path)
+    assert (found["broken references"], found["damage"]) == ([], [("ok",)])
     del found["config"]  # budgets and hardware, too; origin has what results depend on
     found["centers"] = [name for name, _ in found["centers"]]  # weights are of those that the kept states have
     states = states_of(path, pending=True)
