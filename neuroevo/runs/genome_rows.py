@@ -112,11 +112,15 @@ def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome
     found: dict[int, Genome] = {}
     for number, *row, digest in rows:
         try:
-            genome = found[number] = _decode(row, found, centers)
+            genome = _decode(row, found, centers)
+            if genome.digest != digest and row[2] == 0:  # SQLite has no -0.0
+                row[2] = -0.0
+                genome = _decode(row, found, centers)
         except (KeyError, TypeError, ValueError) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if genome.digest != digest:
             raise database.damaged(f"genome {number} has another digest than its row says")
+        found[number] = genome
     for missing in wanted - found.keys():
         raise database.damaged(f"genome {missing} is missing")
     return found
