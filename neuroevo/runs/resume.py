@@ -162,8 +162,8 @@ def newest_state(
         if known is not None:
             known.update(found)
         return state, unusable
-    reasons = "".join(f"\n  {each}" for each in unusable) or f" ({database.file} has none)"
-    raise UserError(f"{database.file.parent} has no state to continue from:{reasons}")
+    reasons = ":" + "".join(f"\n  {each}" for each in unusable) if unusable else f" ({database.file} has none)"
+    raise UserError(f"{database.file.parent} has no state to continue from{reasons}")
 
 
 def cut_back(database: Database, state: TrainState, genomes: GenomeWriter, last: int) -> None:

@@ -10,30 +10,26 @@ from pathlib import Path
 from neuroevo.runs.database import DATABASE, checksum
 from tests.support.databases import change, query
 
-_STATE = "SELECT generation, steps, seconds, value, last_genome FROM states WHERE generation = ?"
+_CHECKED = {  # what a row's checksum is of
+    "run": "token, config, origin, info, reference",
+    "arrays": "state, dtype, shape, data",
+    "states": "generation, steps, seconds, value, last_genome",
+    "genomes": "digest, generation, place",
+    "episodes": "digest, return, steps, retries, failure, sums, dtype, behavior",
+}
 
 
-def with_checksum(path: Path, sql: str, row: str, *key: object) -> None:
-    """Change a row of a run's database that nobody has opened, and then its checksum as well.
-
-    Args:
-        path: The run's folder.
-        sql: The change; TABLE, from which the row comes, is its last word but the condition.
-        row: Selects what the checksum is of, in order: "SELECT ... FROM table WHERE condition".
-        key: The parameters of both conditions.
-    """
-    change(path, sql, *key)
-    table = row.partition(" FROM ")[2]
-    for found in query(path, row, *key):
-        name, _, condition = table.partition(" WHERE ")
-        change(path, f"UPDATE {name} SET checksum = ? WHERE {condition}", checksum(*found), *key)
-
-
-def set_value(path: Path, generation: int, text: str) -> None:
-    """Replace the JSON of a state; its checksum is right."""
+def forge(path: Path, table: str, where: str, **changes: object) -> None:
+    """Change columns of rows of a run's database that nobody has opened, and their checksums so that they are right."""
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
-        connection.execute("UPDATE states SET value = ? WHERE generation = ?", [text, generation])
-    with_checksum(path, "UPDATE states SET steps = steps WHERE generation = ?", _STATE, generation)
+        columns = _CHECKED.get(table)
+        if columns is None:
+            names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            columns = ", ".join(name for name in names if name != "checksum")
+        sets = ", ".join(f"{name} = ?" for name in changes)
+        connection.execute(f"UPDATE {table} SET {sets} WHERE {where}", list(changes.values()))
+        for number, *row in connection.execute(f"SELECT rowid, {columns} FROM {table} WHERE {where}").fetchall():
+            connection.execute(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", [checksum(*row), number])
 
 
 def value_of(path: Path, generation: int) -> dict:
@@ -56,17 +52,19 @@ def cut_the_value(path: Path, generation: int) -> None:
 
 
 def take_an_earlier_one(path: Path, generation: int) -> None:
-    change(path, "DELETE FROM states WHERE generation = ?", generation)
-    change(path, "UPDATE states SET generation = ? WHERE generation = ?", generation, generation - 1)
+    columns = "steps, seconds, value, last_genome, checksum"
+    earlier = f"SELECT {columns} FROM states WHERE generation = ?"
+    change(path, f"UPDATE states SET ({columns}) = ({earlier}) WHERE generation = ?", generation - 1, generation)
 
 
 def write_no_json(path: Path, generation: int) -> None:
-    set_value(path, generation, '{"values": [')
+    forge(path, "states", f"generation = {generation}", value='{"values": [')
 
 
 def take_another_algorithms(path: Path, generation: int) -> None:
     value = value_of(path, generation)
-    set_value(path, generation, json.dumps({**value, "values": [{"fields": {"x": 1}}, *value["values"][1:]]}))
+    text = json.dumps({**value, "values": [{"fields": {"x": 1}}, *value["values"][1:]]})
+    forge(path, "states", f"generation = {generation}", value=text)
 
 
 def change_a_genome(path: Path, generation: int) -> None:
