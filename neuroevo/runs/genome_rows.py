@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroevo.core.bounds import MAX_COUNT
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled, child_digest
 from neuroevo.runs.database import Database, checksum
 
 _ROW = tuple[int, int | None, int | None, float | None, int | None, int | None, int, bytes]
@@ -20,6 +21,36 @@ WITH RECURSIVE line (id) AS (
 )
 SELECT id, parent, seed, scale, rank, center, network, digest FROM genomes JOIN line USING (id) ORDER BY id
 """
+
+
+_STEP = tuple[
+    int, int | None, float | None, int | None, str | None, int, bytes,
+    int | None, str | None, bytes | None, int | None, int | None, int | None,
+]  # fmt: skip
+_STEPS = """
+SELECT own.id, own.seed, own.scale, own.rank, center.name, own.network, own.digest,
+  own.parent, root.name, parent.digest, parent.generation, parent.place, parent.checksum
+FROM genomes AS own LEFT JOIN centers AS center ON center.id = own.center
+LEFT JOIN genomes AS parent ON parent.id = own.parent
+LEFT JOIN centers AS root ON root.id = parent.center AND parent.parent IS NULL
+WHERE own.id IN (SELECT value FROM json_each(?))
+"""
+
+
+class Step(NamedTuple):
+    """The last mutation of a genome, or its root.
+
+    Attributes:
+        seed: Of the mutation, or of a root's initial weights; 0 for a root that is a center.
+        scale: Of the mutation; 0 for a root.
+        born: The generation and the place in which the parent was a member first; None if it was not.
+        centers: The names of centers that the mutation changes, or is scaled by, or that the root is.
+    """
+
+    seed: int
+    scale: float
+    born: tuple[int, int] | None = None
+    centers: tuple[str, ...] = ()
 
 
 class GenomeWriter:
@@ -126,6 +157,62 @@ def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome
     return found
 
 
+def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
+    """Read the last mutations of genomes, without earlier ancestors than their parents.
+
+    Args:
+        database: The run's.
+        numbers: Of the genomes' rows.
+
+    Raises:
+        DamagedError: A row is missing, or is not what its digest says.
+    """
+    found: dict[int, Step] = {}
+    checked: set[int] = set()  # parents
+    for number, *own, digest, parent, root, before, generation, place, total in database.rows(
+        _STEP, _STEPS, [json.dumps(numbers)]
+    ):
+        try:
+            found[number], expected = _step(own, parent, root, before, _born(generation, place))
+        except (TypeError, ValueError, struct.error) as error:
+            raise database.damaged(f"genome {number} is invalid: {error}") from None
+        if digest != expected:
+            raise database.damaged(f"genome {number} has another digest than its row says")
+        if parent is not None and parent not in checked:
+            checked.add(parent)
+            if checksum(before, generation, place) != total:
+                raise database.damaged(f"generation or place of genome {parent} has been changed")
+            if root is not None and Genome(Center.named(root), own[-1]).digest != before:
+                raise database.damaged(f"genome {parent} has another digest than its row says")
+    for missing in set(numbers) - found.keys():
+        raise database.damaged(f"genome {missing} is missing")
+    return [found[number] for number in numbers]
+
+
+def _step(
+    own: Sequence[Any], parent: int | None, root: str | None, before: bytes, born: tuple[int, int] | None
+) -> tuple[Step, bytes]:
+    """Return a step and its genome's digest. TypeError, ValueError, struct.error: there is none."""
+    seed, scale, rank, center, network = own
+    named = () if center is None else (center,)
+    if parent is None:
+        genome = Genome(seed if center is None else Center.named(center), network)
+        return Step(seed or 0, 0.0, None, named), genome.digest
+    kind: Kind = GAUSSIAN
+    if rank is not None or center is not None:
+        kind = LowRank(rank) if rank is not None else Scaled(Center.named(center))
+    return Step(seed, scale, born, named if root is None else (*named, root)), child_digest(before, seed, scale, kind)
+
+
+def _born(generation: int | None, place: int | None) -> tuple[int, int] | None:
+    """Return where a genome was a member first; None if it was not. ValueError: such a member cannot be."""
+    if generation is None or place is None:
+        return None
+    if min(generation, place) < 0:
+        raise ValueError(f"it was member {place} of generation {generation} first")
+    return generation, place
+
+
 def read_births(database: Database, genomes: Mapping[int, Genome]) -> dict[int, tuple[int, int] | None]:
     """Read where genomes were members first.
 
@@ -146,7 +233,10 @@ def read_births(database: Database, genomes: Mapping[int, Genome]) -> dict[int, 
     ):
         if checksum(genomes[number].digest, *born) != total:
             raise database.damaged(f"generation or place of genome {number} has been changed")
-        found[number] = None if None in born else (born[0], born[1])
+        try:
+            found[number] = _born(*born)
+        except ValueError as error:
+            raise database.damaged(f"genome {number} is invalid: {error}") from None
     for missing in genomes.keys() - found.keys():
         raise database.damaged(f"genome {missing} is missing")
     return found

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome, Mutation, Scaled
+from neuroevo.core.genome import Genome
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import MemberRows, read_members
-from neuroevo.runs.genome_rows import read_births, read_genomes
+from neuroevo.runs.genome_rows import read_births, read_genomes, read_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,14 +77,16 @@ class MembersReader:
     def generations(self) -> int:
         """One more than the last generation that is kept, 0 if none is."""
         with Database(self.path) as database:
-            found = database.row(tuple[int | None], "SELECT max(generation) FROM populations")
-        return 0 if found[0] is None else found[0] + 1
+            return _count(database)
 
-    def kept(self, generation: int) -> bool:
-        """Return whether the genomes of a generation's members are kept."""
-        query = "SELECT count(*) FROM members WHERE generation = ? AND genome IS NOT NULL"
+    def kept(self) -> list[int]:
+        """Return the generations whose members' genomes are kept."""
+        query = (
+            "SELECT generation FROM populations WHERE EXISTS (SELECT 1 FROM members "
+            "WHERE members.generation = populations.generation AND genome IS NOT NULL) ORDER BY generation"
+        )
         with Database(self.path) as database:
-            return bool(database.row(tuple[int], query, [generation])[0])
+            return [generation for (generation,) in database.rows(tuple[int], query)]
 
     def read(self, generation: int, behaviors: bool = True) -> Members:
         """Read a generation's members.
@@ -96,27 +98,21 @@ class MembersReader:
         Raises:
             UserError: Its members are not kept, or the file is damaged.
         """
+        found = self.find(generation, behaviors)
+        if found is None:
+            raise self._not_kept(generation)
+        return found
+
+    def find(self, generation: int, behaviors: bool = True) -> Members | None:
+        """As read(); None where the members are not kept."""
         with Database(self.path) as database:
-            rows, numbers = self._rows(database, generation, behaviors)
-            known = read_genomes(database, numbers)
-            genomes = [known[number] for number in numbers]
-            of = {genome: number for number, genome in reversed(known.items())}  # the first of equal ones
-            parents = [None if each.parent is None else of[each.parent] for each in genomes]
-            born = read_births(database, {each: known[each] for each in parents if each is not None})
-        first = [None if each is None else born[each] for each in parents]
-        mutations = [Mutation(0 if isinstance(each.root, Center) else each.root, 0.0) for each in genomes]
-        last = [each.mutation or made for each, made in zip(genomes, mutations, strict=True)]
-        return Members(
-            generation,
-            np.array([each or (-1, -1) for each in first], np.int64).reshape(-1, 2),
-            np.array([each.seed for each in last], np.int64),
-            np.array([each.scale for each in last], np.float32),
-            rows.fitness,
-            rows.steps,
-            tuple(dict.fromkeys(center.name for each in genomes for center in _centers(each))),
-            rows.behaviors,
-            None if np.isnan(rows.novelty).all() else rows.novelty,
-        )
+            return _members(database, generation, behaviors)
+
+    def each(self, first: int = 0) -> Iterator[Members | None]:
+        """Read the members of one generation after another, as find() does."""
+        with Database(self.path) as database:
+            for generation in range(first, _count(database)):
+                yield _members(database, generation, True)
 
     def genomes(self, generation: int, indices: Iterable[int] | None = None) -> list[Genome]:
         """Read the genomes of members, with the weights of centers as far as the run has them.
@@ -129,7 +125,7 @@ class MembersReader:
             UserError: There is no such member, or its genome is not kept, or the file is damaged.
         """
         with Database(self.path) as database:
-            _, numbers = self._rows(database, generation, False)
+            numbers = self._numbers(database, generation)
             chosen = numbers if indices is None else [self._member(numbers, generation, index) for index in indices]
             found = read_genomes(database, chosen)
         return [found[number] for number in chosen]
@@ -149,7 +145,7 @@ class MembersReader:
             UserError: There is no such member, or its genome is not kept, or the file is damaged.
         """
         with Database(self.path) as database:
-            _, numbers = self._rows(database, generation, False)
+            numbers = self._numbers(database, generation)
             number = self._member(numbers, generation, index)
             known = read_genomes(database, [number])
             born = read_births(database, known)
@@ -161,12 +157,16 @@ class MembersReader:
             line.append(first)
         return line
 
-    def _rows(self, database: Database, generation: int, behaviors: bool) -> tuple[MemberRows, list[int]]:
-        """Read the rows of members, and the numbers of their genomes. UserError: they are not kept."""
-        rows = read_members(database, generation, behaviors)
-        if rows is None or (rows.genomes and rows.genomes[0] is None):
-            raise UserError(f"the members of generation {generation} are not kept in {self.path}")
-        return rows, [number for number in rows.genomes if number is not None]
+    def _numbers(self, database: Database, generation: int) -> list[int]:
+        """Read the numbers of the rows of members' genomes. UserError: they are not kept."""
+        rows = read_members(database, generation, behaviors=False)
+        numbers = None if rows is None else _kept(rows)
+        if numbers is None:
+            raise self._not_kept(generation)
+        return numbers
+
+    def _not_kept(self, generation: int) -> UserError:
+        return UserError(f"the members of generation {generation} are not kept in {self.path}")
 
     def _member(self, numbers: Sequence[int], generation: int, index: int) -> int:
         if not 0 <= index < len(numbers):
@@ -176,7 +176,33 @@ class MembersReader:
         return numbers[index]
 
 
-def _centers(genome: Genome) -> list[Center]:
-    """Return the center that a genome, or its parent, is; and the one that scales the last mutation's noise."""
-    found = [genome.kind.spread] if isinstance(genome.kind, Scaled) else []
-    return [*found, *([genome.root] if isinstance(genome.root, Center) and genome.depth <= 1 else [])]
+def _count(database: Database) -> int:
+    """Return how many generations a run has members of."""
+    (last,) = database.row(tuple[int | None], "SELECT max(generation) FROM populations")
+    return 0 if last is None else last + 1
+
+
+def _members(database: Database, generation: int, behaviors: bool) -> Members | None:
+    """Read a generation's members; None where they are not kept."""
+    rows = read_members(database, generation, behaviors)
+    numbers = None if rows is None else _kept(rows)
+    if rows is None or numbers is None:
+        return None
+    steps = read_steps(database, numbers)
+    return Members(
+        generation,
+        np.array([each.born or (-1, -1) for each in steps], np.int64).reshape(-1, 2),
+        np.array([each.seed for each in steps], np.int64),
+        np.array([each.scale for each in steps], np.float32),
+        rows.fitness,
+        rows.steps,
+        tuple(dict.fromkeys(name for each in steps for name in each.centers)),
+        rows.behaviors,
+        None if np.isnan(rows.novelty).all() else rows.novelty,
+    )
+
+
+def _kept(rows: MemberRows) -> list[int] | None:
+    """Return the numbers of the rows of genomes; None where these are not kept."""
+    numbers = [number for number in rows.genomes if number is not None]
+    return numbers if len(numbers) == len(rows.genomes) else None
