@@ -12,6 +12,7 @@ import logging
 import os
 import platform
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ from neuroevo.system.directory import Directory
 from neuroevo.system.reading import parse_json
 
 log = logging.getLogger("neuroevo")
+_SECONDS_FOR_READERS = 1.0  # that are reading when a run ends
 
 
 class Writer(Database):
@@ -48,7 +50,7 @@ class Writer(Database):
             with self.told():
                 self._connection.execute("PRAGMA busy_timeout = 1000")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._connection.execute("PRAGMA foreign_keys = ON")
+                self._connection.execute("PRAGMA foreign_keys = OFF")  # for cut_back(); see begin_session()
                 self._connection.execute("BEGIN IMMEDIATE")
             last = last_session(self)
             if last is not None and is_running(last) and last != this_process():
@@ -76,6 +78,9 @@ class Writer(Database):
             info: Command, versions and machine, as JSON values.
             seconds: Wall time of the run so far.
         """
+        self.execute("COMMIT")
+        self.execute("PRAGMA foreign_keys = ON")  # not earlier: every deleted genome would be looked for in all rows
+        self._lock()
         row = {"generation": generation, "process": json.dumps(this_process()), "info": json.dumps(info)}
         with self.transaction():
             session = self.insert("sessions", {**row, "seconds": seconds, "ended": 0})
@@ -187,9 +192,21 @@ class Writer(Database):
                 self._connection.execute("UPDATE sessions SET ended = 1 WHERE id = ?", [self._session])
             if self._connection.in_transaction:
                 self._connection.execute("COMMIT")
-                self._connection.execute("PRAGMA busy_timeout = 0")
-                self._connection.execute("PRAGMA journal_mode = DELETE")
+                self._end_log()
         super().close()
+
+    def _end_log(self) -> None:
+        """Leave WAL mode, for which SQLite does not wait; readers take milliseconds."""
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        end = time.monotonic() + _SECONDS_FOR_READERS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(0.005)
 
 
 def new_database(folder: Directory, fill: Callable[[Database], None], source: Path | None = None) -> None:
