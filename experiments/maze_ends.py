@@ -22,9 +22,8 @@ MOST_DOTS = 10_000
 
 def ends(path: Path) -> np.ndarray:
     """Of all members whose behavior a run keeps, oldest first, [N, 2]."""
-    members = MembersReader(path)
-    kept = [number for number in range(members.generations) if members.kept(number)]
-    found = [each for each in (members.read(number).behaviors for number in kept) if each is not None]
+    members = MembersReader(path).each()
+    found = [each.behaviors for each in members if each is not None and each.behaviors is not None]
     positions = np.concatenate([np.zeros((0, 2)), *found])
     return positions[np.isfinite(positions).all(axis=1)]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib.resources import files
 
 from docs.hooks.command_pages import commands
 from docs.hooks.settings_tables import code, escaped, settings_table, summary
@@ -134,6 +135,11 @@ def _columns(_: str) -> str:
     return ", ".join(code(name) for name in COLUMNS) + "."
 
 
+def _schema(_: str) -> str:
+    schema = files("neuroevo.runs").joinpath("schema.sql").read_text(encoding="utf-8")
+    return f"```sql\n{schema}```"
+
+
 def _contenders(_: str) -> str:
     rows = [f"| {code(name)} | {escaped(what)} |" for name, what in CONTENDERS.items()]
     return "\n".join(["| contender | what it is |", "|---|---|", *rows])
@@ -150,4 +156,5 @@ MADE: dict[str, Callable[[str], str]] = {
     "games": _games,
     "columns": _columns,
     "contenders": _contenders,
+    "schema": _schema,
 }

@@ -88,9 +88,9 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
 def _kept(reader: RunReader, generation: int, behaviors: bool) -> Population | None:
     """What run.db has of a generation; None where it has nothing, or has centers whose weights are not known."""
     found = MembersReader(reader.path)
-    if not found.kept(generation):
+    members = found.find(generation, behaviors)
+    if members is None:
         return None
-    members = found.read(generation, behaviors)
     genomes = found.genomes(generation)
     if not all(center.has_weights for center in centers_of(genomes).values()):
         try:

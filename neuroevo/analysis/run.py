@@ -216,7 +216,7 @@ def train(
         trust: Whether to run code and read models that runs name beside those of `config`, whoever made these runs: one
             that goes on, training.start_from, or a run whose config.toml `config` is. See docs/security.md.
         callbacks: Hear how it goes: objects of neuroevo.Callback, or functions of each generation's record.
-        command: The command line that info.json names as the one that started the run.
+        command: The command line to record as the one that started the run.
 
     Returns:
         The finished run, for its metrics, elites, evaluations and videos.

@@ -195,7 +195,7 @@ def _checked_trackers(value: object) -> tuple[str, ...]:
 
 @settings
 class Logging:
-    """Where a run's metrics go beside metrics.jsonl. Results do not depend on it."""
+    """Where a run's metrics go beside its database. Results do not depend on it."""
 
     trackers: Annotated[tuple[str, ...], PlainValidator(_checked_trackers)] = ("tensorboard",)
     """Some of "tensorboard" (files in the run's folder), "wandb" and "mlflow" (extras of these names). Where the latter
@@ -203,8 +203,8 @@ class Logging:
     project: Name = "neuroevo"
     """wandb's project, MLflow's experiment."""
     members_megabytes: CountOrZero = 256
-    """How large members.bin may become, which keeps who came from whom in every generation, fitness, and where episodes
-    ended, for `neuroevo inspect`. When three quarters are used up, where episodes end is left out. 0: there is none."""
+    """Limit of what genomes and behaviors of all members take in run.db, for `neuroevo inspect`. Once three quarters of
+    it are used, behaviors are not stored any more, and once all of it is used, genomes neither. 0: none are stored."""
 
 
 @settings
@@ -228,7 +228,7 @@ class Config:
 
     @property
     def recorded_behavior(self) -> Behavior | None:
-        """What is recorded of each episode: what the algorithm asks for, or else for members.bin where it ends."""
+        """What to record of each episode: what the algorithm asks for, or else where it ends, for the members."""
         asked: Behavior | None = self.algorithm.behavior
         kept = self.logging.members_megabytes and self.environment.measures
         return asked or (Behavior() if kept else None)

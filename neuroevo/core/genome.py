@@ -209,10 +209,8 @@ class Genome:
         if not self.kind.materialized:
             raise ValueError(f"a genome's last mutation is of {self.kind}: it cannot have a child")
         mutation = Mutation(_checked_seed("seed", seed), float(scale), kind)
-        name = "" if isinstance(kind, Gaussian) else kind.spread.name if isinstance(kind, Scaled) else str(kind)
-        digest = _hash(self.digest + struct.pack("<qd", mutation.seed, mutation.scale) + name.encode())
         child = Genome.__new__(Genome)
-        child._set(self.root, self.network, self, mutation, self.depth + 1, digest)
+        child._set(self.root, self.network, self, mutation, self.depth + 1, child_digest(self.digest, *mutation))
         return child
 
     @property
@@ -250,6 +248,12 @@ class Genome:
 
     def __reduce__(self) -> tuple[object, ...]:  # not by its parent, whose own parents would be a recursion
         return _rebuild, (self.root, self.network, self.mutations)
+
+
+def child_digest(parent: bytes, seed: int, scale: float, kind: Kind = GAUSSIAN) -> bytes:
+    """Return the digest of a mutation's child, given its parent's digest."""
+    name = "" if isinstance(kind, Gaussian) else kind.spread.name if isinstance(kind, Scaled) else str(kind)
+    return _hash(parent + struct.pack("<qd", seed, scale) + name.encode())
 
 
 def grow(genome: Genome, mutations: Iterable[tuple[int, float] | Mutation]) -> Genome:

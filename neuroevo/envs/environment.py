@@ -250,7 +250,7 @@ class Environment(ABC):
         return UserFile(self.file_option, Path(os.path.expanduser(given)).resolve())
 
     def settings(self) -> dict[str, Any]:
-        """Return the family, the name, and the options with their defaults, for a run's info.json."""
+        """Return the family, the name, and the options with their defaults, for what a run records of itself."""
         return {"family": self.family, "name": self.name, **asdict(self.options)}
 
     def result_options(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def about(run: InspectedRun) -> dict[str, Any]:
         run: The run.
 
     Returns:
-        `settings`, the tables of its configuration; `info`, the content of info.json; `log`, its last lines; and
+        `settings`, the tables of its configuration; `info`, where and with what it was made; `log`, its last lines; and
         `warnings`: those of its log, and what is wrong with its files.
     """
     log = run.log()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.core.errors import UserError
+from neuroevo.core.genome import Center
 from neuroevo.inspector.payload import array
 from neuroevo.inspector.survey import Survey
 
@@ -32,8 +33,8 @@ def family(survey: Survey, generation: int, index: int) -> dict[str, Any]:
     Raises:
         UserError: There is no such member, or one that it comes from is not kept.
     """
-    run = survey.run
-    line = run.members.lineage(generation, index)
+    members = survey.run.members
+    line, genome = members.lineage(generation, index), members.genome(generation, index)
     key = {place: number for number, place in enumerate(line)}
     offspring, spans = np.zeros(len(line), np.int64), np.zeros(len(line), np.int64)
     relatives = []
@@ -52,17 +53,17 @@ def family(survey: Survey, generation: int, index: int) -> dict[str, Any]:
         children = np.flatnonzero(of != _UNKNOWN)
         relatives += [(later, fitness[child], of[child]) for child in children if child != own]
     records: list[dict[str, Any]] = []
-    for place, (number, which) in enumerate(line):
-        members = run.members.read(number)
-        point = survey.projection.points(members)[which]
+    for place, ((number, which), ancestor) in enumerate(zip(line, genome.line(), strict=False)):
+        reached, point = survey.member(number, which)
+        seed = ancestor.root if ancestor.mutation is None else ancestor.mutation.seed
         records.append(
             {
                 "generation": number,
                 "index": which,
-                "fitness": float(members.fitness[which]),
+                "fitness": reached,
                 "point": [float(each) if np.isfinite(each) else None for each in point],
-                "seed": str(int(members.seeds[which])),  # a browser's numbers have 53 bits
-                "scale": float(members.scales[which]),
+                "seed": "0" if isinstance(seed, Center) else str(seed),  # a browser's numbers have 53 bits
+                "scale": 0.0 if ancestor.mutation is None else ancestor.mutation.scale,
                 "offspring": int(offspring[place]),
                 "generations": int(spans[place]),
             }
@@ -102,7 +103,7 @@ def dominance(survey: Survey, begin: int) -> dict[str, Any]:
         for source in np.unique(parents[:, 0]):
             known = clades.get(int(source))
             if known is not None:
-                mine = parents[:, 0] == source
+                mine = (parents[:, 0] == source) & (parents[:, 1] < len(known))
                 clade[mine] = known[parents[mine, 1]]
         clades[later] = clade
     numbers = list(clades)

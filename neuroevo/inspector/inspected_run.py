@@ -110,7 +110,7 @@ class InspectedRun:
         """
         if not 0 <= generation < self.generations:
             raise UserError(f"generation {generation} is out of range [0, {self.generations}) in {self.path}")
-        return self.members.read(generation, behaviors) if self.members.kept(generation) else None
+        return self.members.find(generation, behaviors)
 
     def size(self, generation: int) -> int:
         """How many members a generation has. UserError: there is no such generation."""

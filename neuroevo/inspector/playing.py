@@ -138,7 +138,7 @@ def play(run: InspectedRun, member: Member, video: Path, on_step: Callable[[int]
 
 def _genome(run: InspectedRun, reader: RunReader, member: Member) -> Genome:
     """A member's genome, with its center's weights if it has one. UserError: it is not known any more."""
-    if run.members.kept(member.generation):
+    if member.generation in run.members.kept():
         genome = run.members.genome(member.generation, member.index)
         if not isinstance(genome.root, Center):
             return genome

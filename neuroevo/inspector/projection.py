@@ -59,7 +59,7 @@ def project(run: InspectedRun) -> Projection:
     Returns:
         The projection, of a sample of the generations that there are.
     """
-    kept = [number for number in range(run.members.generations) if run.members.kept(number)]
+    kept = run.members.kept()
     chosen = (
         [kept[at] for at in np.unique(np.linspace(0, len(kept) - 1, _SAMPLED_GENERATIONS).astype(int))] if kept else []
     )

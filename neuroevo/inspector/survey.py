@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from neuroevo.core.errors import UserError
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.projection import Projection
 
@@ -19,6 +20,7 @@ class Survey:
         projection: Where its members are.
         parents: Of each generation, int32 [N, 2], (-1, -1) without a parent; None of one that is not kept.
         fitness: Of each generation, float64 [N]; None likewise.
+        points: Of each generation, as the projection has them, [N, 2]; None likewise.
         mean: Where each population was on average, [x, y]; NaN where that is not known.
         best: Where the fittest of each was, likewise.
     """
@@ -27,24 +29,25 @@ class Survey:
     projection: Projection
     parents: list[np.ndarray | None] = field(default_factory=list)
     fitness: list[np.ndarray | None] = field(default_factory=list)
+    points: list[np.ndarray | None] = field(default_factory=list)
     mean: list[np.ndarray] = field(default_factory=list)
     best: list[np.ndarray] = field(default_factory=list)
 
     def refresh(self) -> None:
-        """Reads the generations that were added; all where the run went back to a checkpoint.
+        """Reads the generations that were added; all where the run went back to an earlier state.
 
         Raises:
-            UserError: The members' file is damaged.
+            UserError: The database is damaged.
         """
         if self.run.members.generations < len(self.parents):
-            for each in (self.parents, self.fitness, self.mean, self.best):
+            for each in (self.parents, self.fitness, self.points, self.mean, self.best):
                 each.clear()
-        for generation in range(len(self.parents), self.run.members.generations):
-            members = self.run.read(generation)
+        for members in self.run.members.each(len(self.parents)):
             nowhere = np.full(2, np.nan)
             if members is None:
                 self.parents.append(None)
                 self.fitness.append(None)
+                self.points.append(None)
                 self.mean.append(nowhere)
                 self.best.append(nowhere)
                 continue
@@ -52,5 +55,14 @@ class Survey:
             known = points[np.isfinite(points).all(axis=1)]
             self.parents.append(members.parents.astype(np.int32))
             self.fitness.append(members.fitness)
+            self.points.append(points)
             self.mean.append(known.mean(axis=0, dtype=np.float64) if len(known) else nowhere)
             self.best.append(points[int(members.fitness.argmax())].astype(np.float64))
+
+    def member(self, generation: int, index: int) -> tuple[float, np.ndarray]:
+        """Return the fitness and the point [2] of a member. UserError: it is not kept."""
+        fitness, points = self.fitness[generation : generation + 1], self.points[generation : generation + 1]
+        for values, places in zip(fitness, points, strict=True):
+            if values is not None and places is not None and index < len(values):
+                return float(values[index]), places[index]
+        raise UserError(f"member {index} of generation {generation} is not kept in {self.run.path}")

@@ -9,7 +9,7 @@ from typing import Any
 from neuroevo.core.errors import UserError
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import plain
-from neuroevo.runs.paths import CONFIG, runs_in
+from neuroevo.runs.paths import is_run, runs_in
 from neuroevo.sweeps.tune.ledger import LEDGER, Ledger, Trial
 
 _METRICS = ("validation_mean", "fitness_mean")  # what sweeps go by where they name nothing else
@@ -45,7 +45,7 @@ class SweepTrials:
         for trial in Ledger.read(self.path).trials.values():
             if trial.folder:
                 folder = self.path / Path(trial.folder).name
-                if (folder / CONFIG).is_file():
+                if is_run(folder):
                     found[folder] = trial
         return found
 

@@ -6,8 +6,8 @@ there, where each start of a program drew a batch of its own, a batch follows fr
 seeds (no-op starts) are those of randomness.REFERENCE. An episode's first observation is not in it, as in 2017; in 2018
 it could be, since the order of the step and of reading the screen was not fixed.
 
-A network cannot be evaluated without the batch that its statistics come from. A run therefore keeps it in its folder,
-as reference.npy, and does not play it again; info.json contains its SHA-256 sum.
+A network cannot be evaluated without the batch that its statistics come from. A run therefore keeps it in its database,
+and does not play it again.
 """
 
 from __future__ import annotations

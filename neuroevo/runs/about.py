@@ -70,8 +70,10 @@ def read_about(database: Database) -> About:
         resumed = [{**parse_json(each), "generation": generation} for _, generation, each in sessions[1:]]
     except (TypeError, ValueError) as error:
         raise database.damaged(f"its table run or sessions is invalid: {error}") from None
-    if not isinstance(loaded, dict) or not isinstance(known, dict):
-        raise database.damaged("origin or info of its table run is not a table")
+    if not isinstance(loaded, dict) or not isinstance(loaded.get("env"), dict):
+        raise database.damaged("origin in its table run is not that of a run")
+    if not isinstance(known, dict) or not isinstance(known.get("versions"), dict):
+        raise database.damaged("info in its table run is not that of a run")
     return About(config, loaded, {**known, "resumed": resumed}, reference, token)
 
 

@@ -18,21 +18,24 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from struct import pack
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import numpy as np
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from neuroevo.core.errors import DiskError, UserError
+from neuroevo.core.errors import DiskError, UserError, cannot_read
 from neuroevo.system.reading import parse_json
 
 DATABASE = "run.db"
+Number = Annotated[float, Field(allow_inf_nan=False)]
+"""A number of a row: SQLite has infinite ones, neuroevo writes none."""
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _MOST_BYTES = 1 << 30  # of a text or a blob
+_LEAST_ROOM = 1 << 16  # bytes; with less, a disk is taken for full
 _DTYPES = ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8", "<u4", "<u8", "|i1", "<i2", "<u2")
 _NUMBERS = ("application_id", "user_version")
-_IDENTITY = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+_IDENTITY = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, tbl_name, sql"
 
 
 class DamagedError(UserError):
@@ -58,16 +61,9 @@ class Database:
 
     def __init__(self, file: Path, mode: str = "ro"):
         self.file = file
-        try:
-            found: os.stat_result | None = os.lstat(file)
-        except FileNotFoundError:
-            found = None
-        except OSError as error:
-            raise UserError(f"cannot read {file}: {error.strerror}") from None
-        if found is not None and not stat.S_ISREG(found.st_mode):
-            kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a regular file"
-            raise UserError(f"{file} is {kind}, expected a run's database")
-        self._new = found is None
+        self._new, self._mode = not _is_there(file), mode
+        for kind in ("wal", "shm", "journal"):  # SQLite would wait for the other end of a pipe
+            _is_there(Path(f"{file}-{kind}"))
         self._connection = self._connect(mode)
         try:
             self._prepare(mode)
@@ -76,7 +72,7 @@ class Database:
             raise
 
     def _connect(self, mode: str) -> sqlite3.Connection:
-        name = f"file:{quote(os.path.abspath(self.file))}?mode={mode}"
+        name = f"file:{quote(os.fsencode(os.path.abspath(self.file)))}?mode={mode}"
         try:
             # Readers are used by one thread at a time, but not always by the one that has opened them.
             return sqlite3.connect(name, uri=True, isolation_level=None, timeout=5.0, check_same_thread=False)
@@ -84,28 +80,30 @@ class Database:
             raise self._error(error) from error
 
     def _prepare(self, mode: str) -> None:
-        try:
-            if sys.version_info >= (3, 11):
-                self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
-            self._connection.execute("PRAGMA trusted_schema = OFF")
-            self._connection.execute("PRAGMA cell_size_check = ON")
-            if mode == "ro":
-                self._connection.execute("PRAGMA query_only = ON")
-                self._connection.execute("BEGIN")  # all that is read is of one moment
-            if not self._new:
-                self._check_schema()
-        except sqlite3.OperationalError as error:
-            if mode != "ro" or "unable to open" not in str(error) or Path(f"{self.file}-wal").exists():
-                raise self._error(error) from error
-            # A folder in which nothing can be written: without a log, nobody is writing this database.
-            self._connection.close()
-            self._connection = self._connect("ro&immutable=1")
+        with self.told():
             try:
-                self._check_schema()
-            except sqlite3.Error as again:
-                raise self._error(again) from again
-        except sqlite3.Error as error:
-            raise self._error(error) from error
+                self._defend(mode)
+            except sqlite3.OperationalError as error:
+                if mode == "ro" and "readonly" in str(error):
+                    other = "rw"  # a process was killed in the middle of a change, which SQLite has to roll back first
+                elif mode == "ro" and "unable to open" in str(error) and not Path(f"{self.file}-wal").exists():
+                    other = "ro&immutable=1"  # in this folder nothing can be written, and nobody is writing
+                else:
+                    raise
+                self._connection.close()
+                self._connection = self._connect(other)
+                self._defend(mode)
+
+    def _defend(self, mode: str) -> None:
+        if sys.version_info >= (3, 11):
+            self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
+        self._connection.execute("PRAGMA trusted_schema = OFF")
+        self._connection.execute("PRAGMA cell_size_check = ON")
+        if mode == "ro":
+            self._connection.execute("PRAGMA query_only = ON")
+            self._connection.execute("BEGIN")  # all that is read is of one moment
+        if not self._new:
+            self._check_schema()
 
     def _check_schema(self) -> None:
         found = [
@@ -178,8 +176,9 @@ class Database:
             DamagedError: A value is of another type, or the file is damaged.
             DiskError: The disk is broken.
         """
+        plain = [each.item() if isinstance(each, np.generic) else each for each in values]  # else it is a blob
         try:
-            found = self._connection.execute(sql, values).fetchall()
+            found = self._connection.execute(sql, plain).fetchall()
         except sqlite3.Error as error:
             raise self._error(error) from error
         try:
@@ -192,6 +191,17 @@ class Database:
         """Return the first row that rows() reads; None without one."""
         return next(iter(self.rows(kind, sql, values)), None)
 
+    def check(self) -> None:
+        """Check the structure of the whole file, which SQLite relies on when it writes.
+
+        Raises:
+            DamagedError: It is damaged.
+            DiskError: The disk is broken.
+        """
+        (found,) = self.row(tuple[str], "PRAGMA integrity_check(1)")
+        if found != "ok":
+            raise self.damaged(" ".join(found.split())[:200])
+
     def add_array(self, array: np.ndarray, state: int | None = None) -> int:
         """Store an array; return the number of its row.
 
@@ -199,21 +209,21 @@ class Database:
             array: Numbers.
             state: The state that it belongs to, with which it is deleted.
         """
-        own = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        shape, data = json.dumps(list(array.shape)), own.tobytes()
-        if own.dtype.str not in _DTYPES:
-            raise ValueError(f"an array has dtype {own.dtype}, expected one of {', '.join(_DTYPES)}")
-        row = {"state": state, "dtype": own.dtype.str, "shape": shape, "data": data}
-        return self.insert("arrays", {**row, "checksum": checksum(own.dtype.str, shape, data)})
+        return self.insert("arrays", array_row(array, state))
 
-    def array(self, number: int) -> np.ndarray:
-        """Read an array. DamagedError: there is none of this number."""
-        found = self.row(
-            tuple[str, str, bytes, int], "SELECT dtype, shape, data, checksum FROM arrays WHERE id = ?", [number]
+    def array(self, number: int, state: int | None = None) -> np.ndarray:
+        """Read an array of a state, or of none. DamagedError: there is none of this number."""
+        row = self.row(
+            tuple[int | None, str, str, bytes, int],
+            "SELECT state, dtype, shape, data, checksum FROM arrays WHERE id = ?",
+            [number],
         )
-        if found is None or checksum(*found[:3]) != found[3]:
-            raise self.damaged(f"array {number} is {'missing' if found is None else 'changed'}")
-        return array_of(found[0], _shape(found[1]), found[2])
+        if row is None or row[0] != state or checksum(*row[:-1]) != row[-1]:
+            raise self.damaged(f"array {number} is {'missing' if row is None else 'changed'}")
+        try:
+            return array_of(row[1], _shape(row[2]), row[3])
+        except DamagedError as error:
+            raise self.damaged(f"array {number}: {error}") from None
 
     def damaged(self, reason: str) -> DamagedError:
         """Return the exception for content that neuroevo has not written."""
@@ -221,18 +231,34 @@ class Database:
 
     def _error(self, error: sqlite3.Error) -> Exception:
         """Return what to raise in place of an error of SQLite's."""
-        text = str(error)
+        text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may quote the file
+        if text.startswith(("Could not decode", "malformed database schema")):
+            return self.damaged(text.partition(" with text ")[0][:200])
         if "full" in text:
             return DiskError(f"cannot write {self.file}: {os.strerror(errno.ENOSPC)}")
         if "disk I/O" in text:
-            return DiskError(f"cannot read or write {self.file}: {os.strerror(errno.EIO)}")
-        if "unable to open" in text and not self.file.exists():
+            return DiskError(f"cannot read or write {self.file}: {self._disk_reason()}")
+        if "unable to open" in text and self._mode != "rwc" and not self.file.exists():
             return UserError(f"{self.file} does not exist")
         if "unable to open" in text or "readonly" in text:
+            if os.access(self.file.parent, os.W_OK | os.X_OK) and (
+                self._new or os.access(self.file, os.R_OK | os.W_OK)
+            ):
+                return DiskError(f"cannot open {self.file}: {self._disk_reason()}")
             return UserError(f"cannot open {self.file}: {os.strerror(errno.EACCES)}")
         if "locked" in text or "busy" in text:
             return UserError(f"another process is writing {self.file}")
+        if "malformed" in text or "not a database" in text:  # which SQLite also says of what cannot be read
+            text += ", or its disk is broken"
         return self.damaged(text)
+
+    def _disk_reason(self) -> str:
+        """Return why the disk fails, which SQLite does not say: it is full, or broken."""
+        try:
+            room = os.statvfs(self.file.parent)
+        except OSError as error:
+            return error.strerror or str(error)
+        return os.strerror(errno.ENOSPC if room.f_bavail * room.f_frsize < _LEAST_ROOM else errno.EIO)
 
     def close(self) -> None:
         """Close the connection."""
@@ -244,6 +270,20 @@ class Database:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_there(file: Path) -> bool:
+    """Return whether there is a file. UserError: it may not be looked at, or is not a regular file."""
+    try:
+        mode = os.lstat(file).st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise cannot_read(str(file), error) from None
+    if not stat.S_ISREG(mode):
+        kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
+        raise UserError(f"{file} is {kind}, expected a file of a run's database")
+    return True
 
 
 def checksum(*values: Any) -> int:
@@ -259,6 +299,20 @@ def _encoded(value: Any) -> bytes:
     return pack("<d", value + 0.0) if isinstance(value, float) else str(value).encode()  # SQLite has no -0.0
 
 
+def array_row(array: np.ndarray, state: int | None = None) -> dict[str, Any]:
+    """Return the row of an array; see Database.add_array().
+
+    Raises:
+        ValueError: It does not consist of numbers.
+    """
+    own = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    if own.dtype.str not in _DTYPES:
+        raise ValueError(f"an array has dtype {own.dtype}, expected one of {', '.join(_DTYPES)}")
+    row: dict[str, Any] = {"state": state, "dtype": own.dtype.str, "shape": json.dumps(list(array.shape))}
+    row["data"] = own.tobytes()
+    return {**row, "checksum": checksum(*row.values())}
+
+
 def array_of(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
     """Return the array that some bytes are.
 
@@ -267,7 +321,10 @@ def array_of(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
     """
     if dtype not in _DTYPES or int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize != len(data):
         raise DamagedError(f"an array of {dtype[:20]} {str(list(shape))[:80]} has {len(data):,} bytes")
-    own = np.frombuffer(data, dtype).reshape(shape)
+    try:
+        own = np.frombuffer(data, dtype).reshape(shape)
+    except ValueError as error:  # of more dimensions, or longer ones beside one of length 0, than NumPy has
+        raise DamagedError(f"an array of {dtype} {str(list(shape))[:80]}: {error}") from None
     return own.astype(own.dtype.newbyteorder("="))
 
 

@@ -11,14 +11,14 @@ from typing_extensions import override
 
 from neuroevo.core.episode import DIGEST_BYTES, EpisodeResults
 from neuroevo.core.errors import DiskError, UserError
-from neuroevo.runs.database import DamagedError, Database, array_of, checksum
+from neuroevo.runs.database import DamagedError, Database, Number, array_of, checksum
 from neuroevo.runs.writer import Writer
 from neuroevo.training.journal import Journal
 
 log = logging.getLogger("neuroevo")
 _COLUMNS = ("digest", "return", "steps", "retries", "failure", "sums", "dtype", "behavior")
 _INSERT = f"INSERT OR REPLACE INTO episodes ({', '.join(_COLUMNS)}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-_ROW = tuple[bytes, float, int, int | None, str, bytes, str, bytes, int]
+_ROW = tuple[bytes, Number, int, int | None, str, bytes, str, bytes, int]
 _MOST_STEPS = 1 << 40  # of an episode; far from where the sums of all episodes end to be numbers
 
 

@@ -27,7 +27,7 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError, cannot_write
 from neuroevo.core.genome import Genome
 from neuroevo.runs.about import FORKED, About, read_about, write_about
-from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.database import DATABASE, Database, Number
 from neuroevo.runs.episode_rows import EpisodeRows, forget_episodes
 from neuroevo.runs.fork import Fork, begin_fork, prepare, write_snapshot
 from neuroevo.runs.generation_rows import PlayedMembers, rows_of, write_generation, write_members
@@ -38,7 +38,14 @@ from neuroevo.runs.own_modules import keep_sources, remember_own
 from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, delete_temporary, make_default
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
-from neuroevo.runs.state_rows import delete_states, generations_of_states, read_state, write_state
+from neuroevo.runs.state_rows import (
+    StateError,
+    delete_states,
+    generations_of_states,
+    last_genome,
+    read_state,
+    write_state,
+)
 from neuroevo.runs.tensorboard import TensorBoardWriter
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.runs.writer import Writer, new_database
@@ -49,7 +56,8 @@ from neuroevo.training.record import GenerationRecord, Record, describe
 from neuroevo.training.state import TrainState, spent
 
 log = logging.getLogger("neuroevo")
-_FOR_BEHAVIORS = 0.75  # of logging.members_megabytes; parents, a tenth as large, are kept when it is used up
+_FOR_BEHAVIORS = 0.75  # of logging.members_megabytes; genomes are kept until it is used up
+_MEMBER_BYTES = 90  # about what a member's row and its genome's take; the same for a resumed run, unlike sizes of files
 
 
 class RunFolder(Callback):
@@ -94,6 +102,7 @@ class RunFolder(Callback):
         self._members: list[Genome] = []  # of the last generation
         self._written = state.generation  # the next generation without a row
         self._full = False
+        self._bytes = 0  # that members take
 
     @classmethod
     def create(cls, path: Path | str | None, config: Config, name: str = "run", *, trust: bool = False) -> RunFolder:
@@ -233,17 +242,20 @@ class RunFolder(Callback):
             with deferred_signals():
                 due = state.generation % self.config.checkpoints.every == 0
                 due = due or spent(state, self.config.training) is not None
-                with self._database.transaction(durable=True):
-                    self._add(state, records)
-                    if due:
-                        self._save(state)
-                self.state = state
-                self._saved = state if due else self._saved
+                try:  # first: events that were written too early are replaced when the run resumes, others are missing
+                    for record in records:
+                        if self._tensorboard is not None:
+                            self._tensorboard.add(record)
+                finally:
+                    with self._database.transaction(durable=True):
+                        self._add(state, records)
+                        if due:
+                            self._save(state)
+                            forget_episodes(self._database)
+                    self.state = state
+                    self._saved = state if due else self._saved
                 if records:
                     self._csv.append(rows_of(self._database, records[0].generation, fitness=False))
-                for record in records:
-                    if self._tensorboard is not None:
-                        self._tensorboard.add(record)
         except OSError as error:
             raise DiskError(f"cannot write to the run folder {self.path}: {error.strerror}") from error
         except UserError as error:
@@ -307,20 +319,19 @@ class RunFolder(Callback):
                     self.config.logging.members_megabytes,
                 )
             genomes = None if self._full else self._genomes
-            write_members(self._database, generation, members, genomes, behaviors=size <= _FOR_BEHAVIORS)
+            packed = write_members(self._database, generation, members, genomes, behaviors=size <= _FOR_BEHAVIORS)
+            self._bytes += packed + _MEMBER_BYTES * len(members.steps)
             self._members = list(members.played.genomes)
         self._written = state.generation
 
     def _size(self) -> float:
-        """Return how large the database is, as a share of what it may be."""
-        pages, size = (self._database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size"))
+        """Return what members take as a share of what they may take."""
         budget = self.config.logging.members_megabytes * 1_000_000
-        return pages * size / budget if budget else 2.0
+        return self._bytes / budget if budget else 2.0
 
     def _save(self, state: TrainState) -> None:
         """Store a state, and delete those that need not stay, in a transaction."""
         self._genomes.keep([*write_state(self._database, state, self._genomes), *self._members])
-        forget_episodes(self._database)
         # Of the generations with a complete record, the newest one's state is the last that counts.
         complete, settings = state.generation - len(state.pending), self.config.checkpoints
         so_far = [each for each in generations_of_states(self._database) if each <= complete]
@@ -359,7 +370,10 @@ class RunFolder(Callback):
         self._database = Writer(self.path / DATABASE)
         self._open.callback(self._database.close)
         known: dict[Genome, int] = {}
-        read_state(self._database, self.state.generation, config.algorithm.state_type, True, known)
+        try:
+            read_state(self._database, self.state.generation, config.algorithm.state_type, True, known)
+        except StateError as error:
+            raise DiskError(f"cannot read the first state in {self._database.file}: it {error}") from error
         self._start(info, known)
         return remember_own(config, self.path / DATABASE)
 
@@ -381,17 +395,23 @@ class RunFolder(Callback):
             )
             if about.info["versions"].get("neuroevo") != info["versions"]["neuroevo"]:
                 forget_episodes(self._database)  # which another version may play otherwise
-            cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known))
+            last = last_genome(self._database, self.state.generation)
+            cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known), last)
         write_atomically(self._place / CONFIG, self.config.toml().encode())
         self._start(info, resumed.known)
         return [*resumed.messages, *own]
 
     def _start(self, info: Mapping[str, Any], known: Mapping[Genome, int]) -> None:
         """Begin a session."""
-        (seconds,) = self._database.row(tuple[float | None], "SELECT max(seconds) FROM sessions")
+        (seconds,) = self._database.row(tuple[Number | None], "SELECT max(seconds) FROM sessions")
         if seconds is not None and seconds > self.state.seconds:  # up to the last outcome that was kept
             self.state = replace(self.state, seconds=seconds)
         self._saved, self._written = self.state, self.state.generation
         self._genomes = GenomeWriter(self._database, known)
+        (self._bytes,) = self._database.row(
+            tuple[int],
+            "SELECT coalesce(sum(coalesce(length(behaviors), 0) + members * ?), 0) FROM populations",
+            [_MEMBER_BYTES],
+        )
         self._database.begin_session(self.state.generation, info, self.state.seconds)
         self._csv = CsvFile(self._place, lambda: rows_of(self._database, fitness=False))

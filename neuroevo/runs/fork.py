@@ -34,7 +34,14 @@ from neuroevo.runs.paths import CONFIG, check_free
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.resume import cut_back, newest_state
 from neuroevo.runs.state_codec import encode
-from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state, write_state
+from neuroevo.runs.state_rows import (
+    StateError,
+    delete_states,
+    generations_of_states,
+    last_genome,
+    read_state,
+    write_state,
+)
 from neuroevo.runs.writer import new_database
 from neuroevo.system.files import make_folder
 from neuroevo.system.own_runs import is_own, remember
@@ -54,6 +61,7 @@ class Fork:
         config: Its own configuration.
         state: What its next generation starts from.
         known: The numbers of the rows of the state's genomes in the source.
+        last: The number of the last row of genomes there that is not later than the state.
         reference_batch: Of the source's networks, or None.
         provenance: For its info: the source, its generation, the changes, and what the source was forked from.
     """
@@ -62,6 +70,7 @@ class Fork:
     config: Config
     state: TrainState
     known: Mapping[Genome, int]
+    last: int
     reference_batch: np.ndarray | None
     provenance: Mapping[str, Any]
 
@@ -101,7 +110,7 @@ def prepare(
     check_fork(before, after)
     reader.check_file()
     known: dict[Genome, int] = {}
-    found = _state(reader, generation, trust, known)
+    found, last = _state(reader, generation, trust, known)
     info = about.info
     came_from = {FORKED: info[FORKED]} if FORKED in info else {}
     provenance = {
@@ -110,7 +119,8 @@ def prepare(
         "changes": _changes(before, after),
         **came_from,
     }
-    return Fork(reader.path, after, _adapted(found, before, after), known, reader.reference_batch(), provenance)
+    state = _adapted(found, before, after)
+    return Fork(reader.path, after, state, known, last, reader.reference_batch(), provenance)
 
 
 def check_fork(before: Config, after: Config) -> None:
@@ -158,7 +168,7 @@ def begin_fork(fork: Fork, folder: Path, info: Mapping[str, Any]) -> None:
 
     def change(database: Database) -> None:
         state, genomes = fork.state, GenomeWriter(database, fork.known)
-        cut_back(database, state, genomes)
+        cut_back(database, state, genomes, fork.last)  # the source may have deleted the state meanwhile
         delete_states(database, generations_of_states(database))
         write_state(database, state, genomes)
         forget_episodes(database)
@@ -197,13 +207,15 @@ def write_snapshot(source: Path, generation: int, into: Path) -> None:
             remember(into / DATABASE)
 
 
-def _state(reader: RunReader, generation: int | None, trust: bool, known: dict[Genome, int]) -> TrainState:
-    """Read the state that a fork continues from. UserError: there is none, or it cannot be used."""
+def _state(reader: RunReader, generation: int | None, trust: bool, known: dict[Genome, int]) -> tuple[TrainState, int]:
+    """Read the state that a fork continues from, and its last_genome(). UserError: it is missing or cannot be used."""
     with Database(reader.path / DATABASE) as database:
         if generation is None:
-            return newest_state(database, reader.config, trust, known)[0]
+            state = newest_state(database, reader.config, trust, known)[0]
+            return state, last_genome(database, state.generation)
         try:
-            return read_state(database, generation, reader.config.algorithm.state_type, trust, known)
+            state = read_state(database, generation, reader.config.algorithm.state_type, trust, known)
+            return state, last_genome(database, generation)
         except StateError as error:
             there = ", ".join(map(str, generations_of_states(database))) or "none"
             raise UserError(

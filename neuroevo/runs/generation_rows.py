@@ -13,27 +13,30 @@ import numpy as np
 from neuroevo.algorithms.base import Played
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import Normalizer
-from neuroevo.runs.database import DamagedError, Database, array_of, checksum
+from neuroevo.core.problems import inline
+from neuroevo.runs.database import DamagedError, Database, Number, array_of, checksum
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
 from neuroevo.system.reading import parse_json
-from neuroevo.training.record import COLUMNS, NOT_EVALUATED, GenerationRecord, Record
+from neuroevo.training.record import COLUMNS, NOT_EVALUATED, RETRIES, GenerationRecord, Record, checked_metrics
 
 _COLUMNS = tuple(name for name in COLUMNS if name not in ("generation", "fitness"))
 _WHOLE = ("max_episode_steps", "steps_", "frames_", "failures_")  # beginnings of the names of whole numbers
 _MAYBE = ("validation_mean", "test_mean", "test_standard_error")
 _NAMES = ("generation", "tested", "elite", *_COLUMNS, "metrics", "normalizer_mean", "normalizer_std")
 _BEHAVIORS = (np.uint8, np.float32, np.float64)  # the smallest that has the numbers is chosen
+_STORED = ("|u1", "<f4", "<f8")
+_MOST_BYTES = 1 << 28  # of a generation's behaviors; SQLite's limit is of what is compressed
 
 
 def _kind(name: str) -> Any:
     if name.startswith(_WHOLE) and name != "steps_per_s":
         return int
-    return float | None if name in _MAYBE else float
+    return Number | None if name in _MAYBE else Number
 
 
 _KINDS = (int, int, int, *map(_kind, _COLUMNS), str, bytes | None, bytes | None, int)
 _ROW: Any = tuple[_KINDS]  # type: ignore[valid-type]
-_MEMBERS = tuple[int, int | None, float, int, float | None]
+_MEMBERS = tuple[int, int | None, Number, int, Number | None]
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def write_generation(database: Database, record: GenerationRecord | Record, geno
 
 def write_members(
     database: Database, generation: int, members: PlayedMembers, genomes: GenomeWriter | None, behaviors: bool
-) -> None:
+) -> int:
     """Store a generation's members.
 
     Args:
@@ -87,6 +90,9 @@ def write_members(
         members: The members.
         genomes: Writes their genomes; None: these are not stored.
         behaviors: Whether to store where episodes ended, if it was recorded.
+
+    Returns:
+        The number of bytes that the behaviors take.
     """
     played, count = members.played, len(members.played.genomes)
     numbers: Sequence[int | None] = [None] * count
@@ -102,8 +108,10 @@ def write_members(
     if behaviors and played.behaviors is not None:
         small = _smallest(played.behaviors)
         dtype, packed = small.dtype.newbyteorder("<").str, zlib.compress(np.ascontiguousarray(small).tobytes(), 1)
-    row = {"generation": generation, "members": count, "dtype": dtype, "behaviors": packed}
+    row: dict[str, Any] = {"generation": generation, "members": count, "fitness": _fitness_sum(played.fitness)}
+    row |= {"dtype": dtype, "behaviors": packed}
     database.insert("populations", {**row, "checksum": checksum(*row.values(), _sum(rows))})
+    return len(packed or b"")
 
 
 def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[dict[str, Any]]:
@@ -120,12 +128,15 @@ def rows_of(database: Database, first: int = 0, fitness: bool = True) -> list[di
     Raises:
         DamagedError: A row is damaged, or one is missing.
     """
-    query = f"SELECT {', '.join(_NAMES)}, checksum FROM generations WHERE generation >= ? AND tested = 1"
+    last = last_generation(database)
+    query = f"SELECT {', '.join(_NAMES)}, checksum FROM generations WHERE generation >= ? AND generation <= ?"
     found: list[dict[str, Any]] = []
-    for row in database.rows(_ROW, f"{query} ORDER BY generation", [first]):
-        if row[0] != first + len(found):
+    for row in database.rows(_ROW, f"{query} ORDER BY generation", [first, last]):
+        if row[0] != first + len(found) or not row[1]:
             raise database.damaged(f"generation {first + len(found)} is missing")
         found.append(_row(database, row))
+    if len(found) != max(last + 1 - first, 0):
+        raise database.damaged(f"generation {first + len(found)} is missing")
     if fitness and found:
         every = fitness_of(database, first, first + len(found))
         for row, values in zip(found, every, strict=True):
@@ -145,21 +156,36 @@ def fitness_of(database: Database, first: int, end: int) -> list[np.ndarray]:
         Of each generation float64 [N].
 
     Raises:
-        DamagedError: Members are missing.
+        DamagedError: Members are missing or damaged.
     """
-    counts = "SELECT members FROM populations WHERE generation >= ? AND generation < ? ORDER BY generation"
+    about = "SELECT members, fitness FROM populations WHERE generation >= ? AND generation < ? ORDER BY generation"
     query = "SELECT fitness FROM members WHERE generation >= ? AND generation < ? ORDER BY generation, place"
-    ends = np.cumsum([count for (count,) in database.rows(tuple[int], counts, [first, end])])
-    fitness = np.array(database.rows(tuple[float], query, [first, end]), np.float64).reshape(-1)
+    known = database.rows(tuple[int, int], about, [first, end])
+    ends = np.cumsum([count for count, _ in known])
+    fitness = np.array(database.rows(tuple[Number], query, [first, end]), np.float64).reshape(-1)
     if len(ends) != end - first or (len(ends) and ends[-1] != len(fitness)):
         raise database.damaged(f"members of generations {first} to {end - 1} are missing")
-    return np.split(fitness, ends[:-1]) if len(ends) else []
+    found = np.split(fitness, ends[:-1]) if len(ends) else []
+    for number, (values, (_, total)) in enumerate(zip(found, known, strict=True), start=first):
+        if _fitness_sum(values) != total:
+            raise database.damaged(f"the members of generation {number} have been changed")
+    return found
 
 
 def last_generation(database: Database) -> int:
-    """Return the last generation whose elite has been tested, -1 before there is one."""
-    found = database.row(tuple[int | None], "SELECT max(generation) FROM generations WHERE tested = 1")
-    return -1 if found[0] is None else found[0]
+    """Return the last generation whose elite has been tested, -1 before there is one.
+
+    Raises:
+        DamagedError: A row is damaged, or one is missing.
+    """
+    (count,) = database.row(tuple[int], "SELECT count(*) FROM generations")
+    (members,) = database.row(tuple[int], "SELECT count(*) FROM populations")
+    if count != members:
+        raise database.damaged(f"it has {count:,} generations, but the members of {members:,}")
+    for generation in reversed(range(count)):
+        if _checked(database, generation)[1]:
+            return generation
+    return -1
 
 
 def read_elite(database: Database, generation: int) -> tuple[Genome, Normalizer | None]:
@@ -168,18 +194,32 @@ def read_elite(database: Database, generation: int) -> tuple[Genome, Normalizer 
     Raises:
         DamagedError: Its row is missing or damaged.
     """
+    row = _checked(database, generation)
+    try:
+        normalizer = _normalizer(generation, *row[-3:-1])
+    except ValueError as error:  # DamagedError is one
+        raise database.damaged(f"the normalizer of generation {generation} is invalid: {error}") from None
+    return read_genomes(database, [row[2]])[row[2]], normalizer
+
+
+def _checked(database: Database, generation: int) -> Sequence[Any]:
+    """Return the values of a generation's row. DamagedError: it is missing or damaged."""
     query = f"SELECT {', '.join(_NAMES)}, checksum FROM generations WHERE generation = ?"
-    row = database.row(_ROW, query, [generation])
+    row: Sequence[Any] | None = database.row(_ROW, query, [generation])
     if row is None:
         raise database.damaged(f"generation {generation} is missing")
     _row(database, row)
-    mean, std = row[-3:-1]
-    normalizer = None
-    if mean is not None and std is not None:
-        normalizer = Normalizer(
-            generation, array_of("<f8", [len(mean) // 8], mean), array_of("<f8", [len(std) // 8], std)
-        )
-    return read_genomes(database, [row[2]])[row[2]], normalizer
+    return row
+
+
+def _normalizer(generation: int, mean: bytes | None, std: bytes | None) -> Normalizer | None:
+    """ValueError: it is not one."""
+    if mean is None and std is None:
+        return None
+    mean, std = mean or b"", std or b""
+    normalizer = Normalizer(generation, array_of("<f8", [len(mean) // 8], mean), array_of("<f8", [len(std) // 8], std))
+    normalizer.check_state()
+    return normalizer
 
 
 def _row(database: Database, row: Sequence[Any]) -> dict[str, Any]:
@@ -193,6 +233,12 @@ def _row(database: Database, row: Sequence[Any]) -> dict[str, Any]:
         raise database.damaged(f"the metrics of generation {row[0]} are invalid: {error}") from None
     if not isinstance(metrics, dict):
         raise database.damaged(f"the metrics of generation {row[0]} are {str(metrics)[:80]}, expected a table")
+    try:
+        checked_metrics("it", {name: value for name, value in metrics.items() if name != RETRIES})
+    except ValueError as error:
+        raise database.damaged(f"the metrics of generation {row[0]} are invalid: {inline(str(error))}") from None
+    if type(metrics.get(RETRIES, 0)) is not int:
+        raise database.damaged(f"the metrics of generation {row[0]} have {RETRIES} that are not a whole number")
     return {"generation": row[0], **metrics, **{name: values[name] for name in _COLUMNS}}
 
 
@@ -210,12 +256,13 @@ def _smallest(behaviors: np.ndarray) -> np.ndarray:
     return behaviors.astype(np.float64)
 
 
+def _fitness_sum(fitness: np.ndarray) -> int:
+    return zlib.crc32((np.asarray(fitness, "<f8") + 0.0).tobytes())  # SQLite has no -0.0
+
+
 def _sum(rows: Sequence[Sequence[Any]]) -> int:
     """Return the checksum of members' rows."""
-    table = np.array(
-        [[float("nan") if value is None else float(value) for value in row] for row in rows], np.float64
-    ).reshape(len(rows), -1)
-    return zlib.crc32((table + 0.0).tobytes())
+    return zlib.crc32((np.array(rows, np.float64) + 0.0).tobytes())  # None becomes NaN
 
 
 @dataclass(frozen=True)
@@ -245,8 +292,8 @@ def read_members(database: Database, generation: int, behaviors: bool = True) ->
     """
     query = "SELECT place, genome, fitness, steps, novelty FROM members WHERE generation = ? ORDER BY place"
     about = database.row(
-        tuple[int, int, str | None, bytes | None, int],
-        "SELECT generation, members, dtype, behaviors, checksum FROM populations WHERE generation = ?",
+        tuple[int, int, int, str | None, bytes | None, int],
+        "SELECT generation, members, fitness, dtype, behaviors, checksum FROM populations WHERE generation = ?",
         [generation],
     )
     if about is None:
@@ -256,11 +303,16 @@ def read_members(database: Database, generation: int, behaviors: bool = True) ->
         raise database.damaged(f"the members of generation {generation} have been changed")
     _, genomes, fitness, steps, novelty = zip(*rows, strict=True) if rows else ((),) * 5
     recorded = None
-    if behaviors and about[2] is not None:
+    if behaviors and about[3] is not None:
         try:
-            data = zlib.decompress(about[3])
+            if about[3] not in _STORED:
+                raise DamagedError(f"they have dtype {about[3][:20]!r}, expected one of {', '.join(_STORED)}")
+            packed = zlib.decompressobj()
+            data = packed.decompress(about[4], _MOST_BYTES)
+            if not packed.eof:
+                raise DamagedError(f"they are cut off, or have more than {_MOST_BYTES:,} bytes")
             recorded = array_of(
-                about[2], [len(rows), len(data) // max(np.dtype(about[2]).itemsize * len(rows), 1)], data
+                about[3], [len(rows), len(data) // max(np.dtype(about[3]).itemsize * len(rows), 1)], data
             )
         except (TypeError, zlib.error, DamagedError) as error:
             raise database.damaged(f"the behaviors of generation {generation} are invalid: {error}") from None

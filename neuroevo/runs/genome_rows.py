@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from neuroevo.core.bounds import MAX_COUNT
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
-from neuroevo.runs.database import Database
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled, child_digest
+from neuroevo.runs.database import Database, checksum
 
 _ROW = tuple[int, int | None, int | None, float | None, int | None, int | None, int, bytes]
 _LINES = """
@@ -20,6 +21,36 @@ WITH RECURSIVE line (id) AS (
 )
 SELECT id, parent, seed, scale, rank, center, network, digest FROM genomes JOIN line USING (id) ORDER BY id
 """
+
+
+_STEP = tuple[
+    int, int | None, float | None, int | None, str | None, int, bytes,
+    int | None, str | None, bytes | None, int | None, int | None, int | None,
+]  # fmt: skip
+_STEPS = """
+SELECT own.id, own.seed, own.scale, own.rank, center.name, own.network, own.digest,
+  own.parent, root.name, parent.digest, parent.generation, parent.place, parent.checksum
+FROM genomes AS own LEFT JOIN centers AS center ON center.id = own.center
+LEFT JOIN genomes AS parent ON parent.id = own.parent
+LEFT JOIN centers AS root ON root.id = parent.center AND parent.parent IS NULL
+WHERE own.id IN (SELECT value FROM json_each(?))
+"""
+
+
+class Step(NamedTuple):
+    """The last mutation of a genome, or its root.
+
+    Attributes:
+        seed: Of the mutation, or of a root's initial weights; 0 for a root that is a center.
+        scale: Of the mutation; 0 for a root.
+        born: The generation and the place in which the parent was a member first; None if it was not.
+        centers: The names of centers that the mutation changes, or is scaled by, or that the root is.
+    """
+
+    seed: int
+    scale: float
+    born: tuple[int, int] | None = None
+    centers: tuple[str, ...] = ()
 
 
 class GenomeWriter:
@@ -46,8 +77,8 @@ class GenomeWriter:
             if genome in self._known:
                 number = self._known[genome]
                 self._database.execute(
-                    "UPDATE genomes SET generation = ?, place = ? WHERE id = ? AND generation IS NULL",
-                    [generation, place, number],
+                    "UPDATE genomes SET generation = ?, place = ?, checksum = ? WHERE id = ? AND generation IS NULL",
+                    [generation, place, checksum(genome.digest, generation, place), number],
                 )
             else:
                 number = self._row_of(genome, generation, place)
@@ -87,9 +118,10 @@ class GenomeWriter:
         else:
             seed, scale, kind = genome.mutation
             row |= {"parent": self._known[genome.parent], "seed": seed, "scale": scale}
-            row["rank"] = kind.rank if isinstance(kind, LowRank) else None
+            row["rank"] = int(kind.rank) if isinstance(kind, LowRank) else None
             row["center"] = self.center(kind.spread) if isinstance(kind, Scaled) else None
-        return self._database.insert("genomes", {**row, "digest": genome.digest})
+        row |= {"digest": genome.digest, "checksum": checksum(genome.digest, generation, place)}
+        return self._database.insert("genomes", row)
 
 
 def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome]:
@@ -111,14 +143,113 @@ def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome
     found: dict[int, Genome] = {}
     for number, *row, digest in rows:
         try:
-            genome = found[number] = _decode(row, found, centers)
+            genome = _decode(row, found, centers)
+            if genome.digest != digest and row[2] == 0:  # SQLite has no -0.0
+                row[2] = -0.0
+                genome = _decode(row, found, centers)
         except (KeyError, TypeError, ValueError) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if genome.digest != digest:
             raise database.damaged(f"genome {number} has another digest than its row says")
+        found[number] = genome
     for missing in wanted - found.keys():
         raise database.damaged(f"genome {missing} is missing")
     return found
+
+
+def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
+    """Read the last mutations of genomes, without earlier ancestors than their parents.
+
+    Args:
+        database: The run's.
+        numbers: Of the genomes' rows.
+
+    Raises:
+        DamagedError: A row is missing, or is not what its digest says.
+    """
+    found: dict[int, Step] = {}
+    checked: set[int] = set()  # parents
+    for number, *own, digest, parent, root, before, generation, place, total in database.rows(
+        _STEP, _STEPS, [json.dumps(numbers)]
+    ):
+        try:
+            found[number], expected = _step(own, parent, root, before, _born(generation, place))
+        except (TypeError, ValueError, struct.error) as error:
+            raise database.damaged(f"genome {number} is invalid: {error}") from None
+        if digest != expected:
+            raise database.damaged(f"genome {number} has another digest than its row says")
+        if parent is not None and parent not in checked:
+            checked.add(parent)
+            if checksum(before, generation, place) != total:
+                raise database.damaged(f"generation or place of genome {parent} has been changed")
+            if root is not None and Genome(Center.named(root), own[-1]).digest != before:
+                raise database.damaged(f"genome {parent} has another digest than its row says")
+    for missing in set(numbers) - found.keys():
+        raise database.damaged(f"genome {missing} is missing")
+    return [found[number] for number in numbers]
+
+
+def _step(
+    own: Sequence[Any], parent: int | None, root: str | None, before: bytes, born: tuple[int, int] | None
+) -> tuple[Step, bytes]:
+    """Return a step and its genome's digest. TypeError, ValueError, struct.error: there is none."""
+    seed, scale, rank, center, network = own
+    named = () if center is None else (center,)
+    if parent is None:
+        genome = Genome(seed if center is None else Center.named(center), network)
+        return Step(seed or 0, 0.0, None, named), genome.digest
+    kind: Kind = GAUSSIAN
+    if rank is not None or center is not None:
+        kind = LowRank(rank) if rank is not None else Scaled(Center.named(center))
+    return Step(seed, scale, born, named if root is None else (*named, root)), child_digest(before, seed, scale, kind)
+
+
+def _born(generation: int | None, place: int | None) -> tuple[int, int] | None:
+    """Return where a genome was a member first; None if it was not. ValueError: such a member cannot be."""
+    if generation is None or place is None:
+        return None
+    if min(generation, place) < 0:
+        raise ValueError(f"it was member {place} of generation {generation} first")
+    return generation, place
+
+
+def read_births(database: Database, genomes: Mapping[int, Genome]) -> dict[int, tuple[int, int] | None]:
+    """Read where genomes were members first.
+
+    Args:
+        database: The run's.
+        genomes: By the numbers of their rows.
+
+    Returns:
+        The generation and the place by the same numbers; None for a genome that was not a member.
+
+    Raises:
+        DamagedError: A row is missing or damaged.
+    """
+    query = "SELECT id, generation, place, checksum FROM genomes WHERE id IN (SELECT value FROM json_each(?))"
+    found: dict[int, tuple[int, int] | None] = {}
+    for number, *born, total in database.rows(
+        tuple[int, int | None, int | None, int], query, [json.dumps(list(genomes))]
+    ):
+        if checksum(genomes[number].digest, *born) != total:
+            raise database.damaged(f"generation or place of genome {number} has been changed")
+        try:
+            found[number] = _born(*born)
+        except ValueError as error:
+            raise database.damaged(f"genome {number} is invalid: {error}") from None
+    for missing in genomes.keys() - found.keys():
+        raise database.damaged(f"genome {missing} is missing")
+    return found
+
+
+def forget_births(database: Database, generation: int) -> None:
+    """Delete, in a transaction, where genomes were members first if that was in a generation or later."""
+    query = "SELECT id, digest FROM genomes WHERE generation >= ?"
+    for number, digest in database.rows(tuple[int, bytes], query, [generation]):
+        database.execute(
+            "UPDATE genomes SET generation = NULL, place = NULL, checksum = ? WHERE id = ?",
+            [checksum(digest, None, None), number],
+        )
 
 
 def _decode(row: Sequence[Any], known: Mapping[int, Genome], centers: Mapping[int, Center]) -> Genome:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,22 +12,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import MemberRows, read_members
-from neuroevo.runs.genome_rows import read_genomes
-
-_ABOUT = """
-SELECT child.id, child.seed, child.scale, parent.generation, parent.place, center.name
-FROM genomes AS child LEFT JOIN genomes AS parent ON parent.id = child.parent
-LEFT JOIN genomes AS root ON root.id = coalesce(child.parent, child.id) AND root.parent IS NULL
-LEFT JOIN centers AS center ON center.id = coalesce(child.center, root.center)
-WHERE child.id IN (SELECT value FROM json_each(?))
-"""
-_LINE = """
-WITH RECURSIVE line (id, parent, generation, place) AS (
-  SELECT id, parent, generation, place FROM genomes WHERE id = ?
-  UNION SELECT next.id, next.parent, next.generation, next.place FROM genomes AS next JOIN line ON next.id = line.parent
-)
-SELECT id, generation, place FROM line ORDER BY id DESC
-"""
+from neuroevo.runs.genome_rows import read_births, read_genomes, read_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +77,16 @@ class MembersReader:
     def generations(self) -> int:
         """One more than the last generation that is kept, 0 if none is."""
         with Database(self.path) as database:
-            found = database.row(tuple[int | None], "SELECT max(generation) FROM populations")
-        return 0 if found[0] is None else found[0] + 1
+            return _count(database)
 
-    def kept(self, generation: int) -> bool:
-        """Return whether the genomes of a generation's members are kept."""
-        query = "SELECT count(*) FROM members WHERE generation = ? AND genome IS NOT NULL"
+    def kept(self) -> list[int]:
+        """Return the generations whose members' genomes are kept."""
+        query = (
+            "SELECT generation FROM populations WHERE EXISTS (SELECT 1 FROM members "
+            "WHERE members.generation = populations.generation AND genome IS NOT NULL) ORDER BY generation"
+        )
         with Database(self.path) as database:
-            return bool(database.row(tuple[int], query, [generation])[0])
+            return [generation for (generation,) in database.rows(tuple[int], query)]
 
     def read(self, generation: int, behaviors: bool = True) -> Members:
         """Read a generation's members.
@@ -112,26 +98,21 @@ class MembersReader:
         Raises:
             UserError: Its members are not kept, or the file is damaged.
         """
+        found = self.find(generation, behaviors)
+        if found is None:
+            raise self._not_kept(generation)
+        return found
+
+    def find(self, generation: int, behaviors: bool = True) -> Members | None:
+        """As read(); None where the members are not kept."""
         with Database(self.path) as database:
-            rows, genomes = self._rows(database, generation, behaviors)
-            kind = tuple[int, int | None, float | None, int | None, int | None, str | None]
-            about = {row[0]: row[1:] for row in database.rows(kind, _ABOUT, [json.dumps(genomes)])}
-        try:
-            found = [about[number] for number in genomes]
-        except KeyError as error:
-            raise database.damaged(f"genome {error} is missing") from None
-        parents = [(-1, -1) if each[2] is None else (each[2], each[3]) for each in found]
-        return Members(
-            generation,
-            np.array(parents, np.int64).reshape(-1, 2),
-            np.array([each[0] or 0 for each in found], np.int64),
-            np.array([each[1] or 0.0 for each in found], np.float32),
-            rows.fitness,
-            rows.steps,
-            tuple(dict.fromkeys(each[4] for each in found if each[4] is not None)),
-            rows.behaviors,
-            None if np.isnan(rows.novelty).all() else rows.novelty,
-        )
+            return _members(database, generation, behaviors)
+
+    def each(self, first: int = 0) -> Iterator[Members | None]:
+        """Read the members of one generation after another, as find() does."""
+        with Database(self.path) as database:
+            for generation in range(first, _count(database)):
+                yield _members(database, generation, True)
 
     def genomes(self, generation: int, indices: Iterable[int] | None = None) -> list[Genome]:
         """Read the genomes of members, with the weights of centers as far as the run has them.
@@ -144,7 +125,7 @@ class MembersReader:
             UserError: There is no such member, or its genome is not kept, or the file is damaged.
         """
         with Database(self.path) as database:
-            _, numbers = self._rows(database, generation, False)
+            numbers = self._numbers(database, generation)
             chosen = numbers if indices is None else [self._member(numbers, generation, index) for index in indices]
             found = read_genomes(database, chosen)
         return [found[number] for number in chosen]
@@ -164,22 +145,28 @@ class MembersReader:
             UserError: There is no such member, or its genome is not kept, or the file is damaged.
         """
         with Database(self.path) as database:
-            _, numbers = self._rows(database, generation, False)
+            numbers = self._numbers(database, generation)
             number = self._member(numbers, generation, index)
-            rows = database.rows(tuple[int, int | None, int | None], _LINE, [number])
-        line = [(generation, index)]
-        for _, born, place in rows[1:]:
-            if born is None or place is None:
+            known = read_genomes(database, [number])
+            born = read_births(database, known)
+        of, line = {genome: each for each, genome in reversed(known.items())}, [(generation, index)]
+        for ancestor in list(known[number].line())[1:]:
+            first = born[of[ancestor]]
+            if first is None:
                 break
-            line.append((born, place))
+            line.append(first)
         return line
 
-    def _rows(self, database: Database, generation: int, behaviors: bool) -> tuple[MemberRows, list[int]]:
-        """Read the rows of members, and the numbers of their genomes. UserError: they are not kept."""
-        rows = read_members(database, generation, behaviors)
-        if rows is None or (rows.genomes and rows.genomes[0] is None):
-            raise UserError(f"the members of generation {generation} are not kept in {self.path}")
-        return rows, [number for number in rows.genomes if number is not None]
+    def _numbers(self, database: Database, generation: int) -> list[int]:
+        """Read the numbers of the rows of members' genomes. UserError: they are not kept."""
+        rows = read_members(database, generation, behaviors=False)
+        numbers = None if rows is None else _kept(rows)
+        if numbers is None:
+            raise self._not_kept(generation)
+        return numbers
+
+    def _not_kept(self, generation: int) -> UserError:
+        return UserError(f"the members of generation {generation} are not kept in {self.path}")
 
     def _member(self, numbers: Sequence[int], generation: int, index: int) -> int:
         if not 0 <= index < len(numbers):
@@ -187,3 +174,35 @@ class MembersReader:
                 f"member {index} of generation {generation} is out of range [0, {len(numbers)}) ({self.path})"
             )
         return numbers[index]
+
+
+def _count(database: Database) -> int:
+    """Return how many generations a run has members of."""
+    (last,) = database.row(tuple[int | None], "SELECT max(generation) FROM populations")
+    return 0 if last is None else last + 1
+
+
+def _members(database: Database, generation: int, behaviors: bool) -> Members | None:
+    """Read a generation's members; None where they are not kept."""
+    rows = read_members(database, generation, behaviors)
+    numbers = None if rows is None else _kept(rows)
+    if rows is None or numbers is None:
+        return None
+    steps = read_steps(database, numbers)
+    return Members(
+        generation,
+        np.array([each.born or (-1, -1) for each in steps], np.int64).reshape(-1, 2),
+        np.array([each.seed for each in steps], np.int64),
+        np.array([each.scale for each in steps], np.float32),
+        rows.fitness,
+        rows.steps,
+        tuple(dict.fromkeys(name for each in steps for name in each.centers)),
+        rows.behaviors,
+        None if np.isnan(rows.novelty).all() else rows.novelty,
+    )
+
+
+def _kept(rows: MemberRows) -> list[int] | None:
+    """Return the numbers of the rows of genomes; None where these are not kept."""
+    numbers = [number for number in rows.genomes if number is not None]
+    return numbers if len(numbers) == len(rows.genomes) else None

@@ -35,7 +35,7 @@ def keep_sources(config: Config, folder: Path) -> dict[str, Any]:
         folder: The run's folder.
 
     Returns:
-        What info.json says of them: own_modules, by name the SHA-256 and the path of the file; nothing without any.
+        What the run records of them: own_modules, by name the SHA-256 and the path of the file; nothing without any.
 
     Raises:
         OSError: They cannot be read or written.

@@ -20,7 +20,7 @@ _NVIDIA = Path("/proc/driver/nvidia/gpus")
 
 
 def provenance(command: Sequence[str]) -> dict[str, Any]:
-    """Records where and with what a run is made, for info.json.
+    """Record where and with what a run is made.
 
     Args:
         command: The command line that starts the run, as a list of words.

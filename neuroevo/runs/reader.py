@@ -142,7 +142,7 @@ class RunReader:
             UserError: Its content is not what it was when the run began.
         """
         if self.config.environment.file is not None:
-            self.config.environment.check_file(self.about().origin["env"]["file"], self.path)
+            self.config.environment.check_file(self.about().origin["env"].get("file"), self.path)
 
     def reference_batch(self) -> np.ndarray | None:
         """Read the reference batch of the run's network.

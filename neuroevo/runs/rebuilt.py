@@ -1,6 +1,6 @@
 """An algorithm's state before any generation, also where its checkpoint is gone: told anew what its members achieved.
 
-That takes no episodes, since members.bin keeps fitness, steps and behaviors of all members, and the seeds of their
+That takes no episodes, since run.db keeps fitness, steps and behaviors of all members, and the seeds of their
 noise follow from the run's. So the center of evolution strategies, whose weights only checkpoints hold, is known in
 every generation; its name, which is a hash of its weights, says whether it is the same.
 """

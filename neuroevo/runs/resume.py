@@ -22,7 +22,7 @@ from neuroevo.core.problems import inline, shown
 from neuroevo.runs.about import read_about, read_reference
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import write_generation
-from neuroevo.runs.genome_rows import GenomeWriter
+from neuroevo.runs.genome_rows import GenomeWriter, forget_births
 from neuroevo.runs.own_modules import changed_modules
 from neuroevo.runs.paths import CONFIG, check_names, is_run, no_run, readable
 from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state
@@ -102,13 +102,14 @@ def prepare_resume(
         check_names(path)
         database = Writer(path / DATABASE)
         opened.callback(database.close)
+        database.check()
         about, file = read_about(database), path / CONFIG
         trust = trust or is_own(database.file)
         require_trust(file, about.config, overrides, trust=trust, like=config, trains=config is None)
         config = config or load_run_config(file, overrides, text=about.config, trust=trust, trains=True)
         _check_changes(file, about.config, config, trust)
         if config.environment.file is not None:
-            config.environment.check_file(about.origin["env"]["file"], path)
+            config.environment.check_file(about.origin["env"].get("file"), path)
         known: dict[Genome, int] = {}
         state, unusable = newest_state(database, config, trust, known)
         messages = [*changed_modules(config, path), *_edited(file, about.config)]
@@ -149,25 +150,25 @@ def newest_state(
         if known is not None:
             known.update(found)
         return state, unusable
-    reasons = "".join(f"\n  {each}" for each in unusable) or f" ({database.file} has none)"
-    raise UserError(f"{database.file.parent} has no state to continue from:{reasons}")
+    reasons = ":" + "".join(f"\n  {each}" for each in unusable) if unusable else f" ({database.file} has none)"
+    raise UserError(f"{database.file.parent} has no state to continue from{reasons}")
 
 
-def cut_back(database: Database, state: TrainState, genomes: GenomeWriter) -> None:
+def cut_back(database: Database, state: TrainState, genomes: GenomeWriter, last: int) -> None:
     """Delete what a run has played after a state, in a transaction.
 
     Args:
         database: The run's.
         state: The state.
         genomes: Writes genomes.
+        last: What last_genome() returns of the state.
     """
     generation = state.generation
-    last = database.row(tuple[int], "SELECT last_genome FROM states WHERE generation = ?", [generation])[0]
     delete_states(database, [number for number in generations_of_states(database) if number > generation])
     for table in ("members", "populations", "generations"):
         database.execute(f"DELETE FROM {table} WHERE generation >= ?", [generation])
     database.execute("DELETE FROM genomes WHERE id > ?", [last])
-    database.execute("UPDATE genomes SET generation = NULL, place = NULL WHERE generation >= ?", [generation])
+    forget_births(database, generation)
     database.execute(
         "DELETE FROM centers WHERE id NOT IN (SELECT center FROM genomes WHERE center IS NOT NULL) "
         "AND id NOT IN (SELECT center FROM state_centers)"

@@ -1,5 +1,5 @@
 -- The tables of run.db. Numbers of generations and places of members count from 0.
--- A checksum is the CRC-32 of a row's other values, or of what it says; see runs/checksums.py.
+-- A checksum is the CRC-32 of a row's other values, or of what it says; see checksum() in database.py.
 
 PRAGMA application_id = 0x6e65766f;
 PRAGMA user_version = 1;
@@ -54,7 +54,8 @@ CREATE TABLE genomes (
   network INTEGER NOT NULL,
   generation INTEGER,                -- where it was a member first
   place INTEGER,
-  digest BLOB NOT NULL               -- 16 bytes, of the root and all mutations
+  digest BLOB NOT NULL,              -- 16 bytes, of the root and all mutations
+  checksum INTEGER NOT NULL          -- of digest, generation and place
 ) STRICT;
 
 -- The numbers of metrics.csv. Test episodes may be over some generations later: until then tested is 0.
@@ -106,6 +107,7 @@ CREATE TABLE members (
 CREATE TABLE populations (
   generation INTEGER PRIMARY KEY REFERENCES generations,
   members INTEGER NOT NULL,
+  fitness INTEGER NOT NULL,          -- CRC-32 of the members' fitness as float64
   dtype TEXT,                        -- |u1, <f4 or <f8
   behaviors BLOB,                    -- [members, numbers]
   checksum INTEGER NOT NULL

@@ -11,7 +11,7 @@ import numpy as np
 from neuroevo.algorithms.base import State
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
-from neuroevo.runs.database import Database, checksum
+from neuroevo.runs.database import Database, Number, array_row, checksum
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
 from neuroevo.runs.state_codec import Encoded, decode, encode
 from neuroevo.runs.state_types import check_fields
@@ -42,12 +42,13 @@ def write_state(database: Database, state: TrainState, genomes: GenomeWriter) ->
     """
     encoded = encode(state.algorithm, state.pending, state.observation_statistics)
     rows = genomes.rows_of(encoded.genomes)
+    arrays = [array_row(array, state.generation) for array in encoded.arrays]
     value = {
         "max_episode_steps": state.max_episode_steps,
         "confirmed_mean": state.confirmed_mean,
         "values": encoded.values,
         "genomes": rows,
-        "arrays": len(encoded.arrays),
+        "arrays": [row["checksum"] for row in arrays],
     }
     text = json.dumps(value, allow_nan=False)
     last = database.execute("SELECT max(id) FROM genomes").fetchone()[0] or 0
@@ -55,8 +56,8 @@ def write_state(database: Database, state: TrainState, genomes: GenomeWriter) ->
     row |= {"value": text, "last_genome": last}
     delete_states(database, [state.generation])
     database.insert("states", {**row, "checksum": checksum(*row.values())})
-    for array in encoded.arrays:
-        database.add_array(array, state.generation)
+    for each in arrays:
+        database.insert("arrays", each)
     for center in encoded.centers:
         number = genomes.center(center)
         weights = center.vector.astype("<f4", copy=False).tobytes()
@@ -82,6 +83,12 @@ def generations_of_states(database: Database) -> list[int]:
     return [number for (number,) in database.rows(tuple[int], "SELECT generation FROM states ORDER BY generation")]
 
 
+def last_genome(database: Database, generation: int) -> int:
+    """Return the number of the last row of genomes that is not later than a state, which exists."""
+    query = "SELECT last_genome FROM states WHERE generation = ?"
+    return int(database.row(tuple[int], query, [generation])[0])
+
+
 def read_state(
     database: Database,
     generation: int,
@@ -105,7 +112,7 @@ def read_state(
         StateError: There is none, or it is damaged or does not fit the class.
     """
     row: Any = database.row(
-        tuple[int, int, float, str, int, int],
+        tuple[int, int, Number, str, int, int],
         "SELECT generation, steps, seconds, value, last_genome, checksum FROM states WHERE generation = ?",
         [generation],
     )
@@ -140,10 +147,11 @@ def _decode(
     genomes = read_genomes(database, numbers)
     if known is not None:
         known.update((genome, number) for number, genome in genomes.items())
-    arrays = database.rows(tuple[int], "SELECT id FROM arrays WHERE state = ? ORDER BY id", [generation])
-    if len(arrays) != value["arrays"]:
-        raise ValueError(f"it has {len(arrays)} arrays, expected {value['arrays']}")
-    loaded: list[np.ndarray] = [database.array(number) for (number,) in arrays]
+    query = "SELECT id, checksum FROM arrays WHERE state = ? ORDER BY id"
+    arrays = database.rows(tuple[int, int], query, [generation])
+    if [total for _, total in arrays] != value["arrays"]:
+        raise ValueError(f"its {len(arrays)} arrays are not those that it was stored with")
+    loaded: list[np.ndarray] = [database.array(number, generation) for number, _ in arrays]
     algorithm, pending, statistics = decode(
         Encoded(value["values"], [genomes[number] for number in numbers], loaded),
         state_type,

@@ -12,6 +12,7 @@ import logging
 import os
 import platform
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ from neuroevo.system.files import flush_names
 from neuroevo.system.reading import parse_json
 
 log = logging.getLogger("neuroevo")
+_SECONDS_FOR_READERS = 1.0  # that are reading when a run ends
 
 
 class Writer(Database):
@@ -39,18 +41,17 @@ class Writer(Database):
 
     def __init__(self, file: Path):
         self._session: int | None = None
+        self._lost: str | None = None
+        self._has_written = False
         self._process = os.getpid()
         super().__init__(file, "rw")
         try:
             self._place = os.stat(file)
             with self.told():
                 self._connection.execute("PRAGMA busy_timeout = 1000")
-                mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
                 self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._connection.execute("PRAGMA foreign_keys = ON")
+                self._connection.execute("PRAGMA foreign_keys = OFF")  # for cut_back(); see begin_session()
                 self._connection.execute("BEGIN IMMEDIATE")
-            if mode != "wal":
-                log.info("the file system of %s has no shared memory: SQLite uses a rollback journal", file)
             last = last_session(self)
             if last is not None and is_running(last) and last != this_process():
                 raise UserError(_in_use(file, last))
@@ -77,9 +78,13 @@ class Writer(Database):
             info: Command, versions and machine, as JSON values.
             seconds: Wall time of the run so far.
         """
+        self.execute("COMMIT")
+        self.execute("PRAGMA foreign_keys = ON")  # not earlier: every deleted genome would be looked for in all rows
+        self._lock()
         row = {"generation": generation, "process": json.dumps(this_process()), "info": json.dumps(info)}
         with self.transaction():
-            self._session = self.insert("sessions", {**row, "seconds": seconds, "ended": 0})
+            session = self.insert("sessions", {**row, "seconds": seconds, "ended": 0})
+        self._session = session
 
     def set_seconds(self, seconds: float) -> None:
         """Record the wall time of the run so far, in a transaction."""
@@ -99,23 +104,40 @@ class Writer(Database):
         if os.getpid() != self._process:
             raise RuntimeError("a forked process cannot write the run of its parent")
         self._check_place()
-        if durable:  # outside of a transaction alone
-            self.execute("COMMIT")
-            self.execute("PRAGMA synchronous = FULL")
-            self._lock()
+        if not self._has_written:
+            self._begin_log()
         try:
+            if durable:  # outside of a transaction alone
+                if self._connection.in_transaction:
+                    self.execute("COMMIT")
+                self.execute("PRAGMA synchronous = FULL")
+            if not self._connection.in_transaction:
+                self._lock()
             yield
             self.execute("COMMIT")
         except BaseException:
             with suppress(sqlite3.Error):
                 self._connection.rollback()
+            with suppress(DiskError):  # the first error is the one to report
+                self._relax_and_lock(durable)
             raise
-        finally:
-            if durable and not self._connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    self._connection.execute("PRAGMA synchronous = NORMAL")
-            if not self._connection.in_transaction:
-                self._lock()
+        self._relax_and_lock(durable)
+
+    def _begin_log(self) -> None:
+        """Change to WAL mode, which writes: a run of which nothing is left to do stays as it is."""
+        with self.told():
+            if self._connection.in_transaction:
+                self._connection.execute("COMMIT")
+            mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            log.info("the file system of %s has no shared memory: SQLite uses a rollback journal", self.file)
+        self._lock()
+        self._has_written = True
+
+    def _relax_and_lock(self, durable: bool) -> None:
+        if durable:
+            self.execute("PRAGMA synchronous = NORMAL")
+        self._lock()
 
     def _lock(self) -> None:
         try:
@@ -129,6 +151,8 @@ class Writer(Database):
 
     def _check_place(self) -> None:
         """Check that the file is still where it was; if not, write it again. LostDatabase: it was not there."""
+        if self._lost is not None:
+            raise LostDatabase(self._lost)
         try:
             found: os.stat_result | None = os.stat(self.file)
         except FileNotFoundError:
@@ -152,8 +176,10 @@ class Writer(Database):
             finally:
                 copy.close()
         except (OSError, sqlite3.Error) as error:
-            raise LostDatabase(f"{lost}; its content is lost, since writing it again failed: {error}") from error
-        raise LostDatabase(f"{lost}; its content, which was still open, was written to {path}")
+            self._lost = f"{lost}; its content is lost, since writing it again failed: {error}"
+            raise LostDatabase(self._lost) from error
+        self._lost = f"{lost}; its content, which was still open, was written to {path}"
+        raise LostDatabase(self._lost)
 
     @override
     def close(self) -> None:
@@ -168,9 +194,21 @@ class Writer(Database):
                 self._connection.execute("UPDATE sessions SET ended = 1 WHERE id = ?", [self._session])
             if self._connection.in_transaction:
                 self._connection.execute("COMMIT")
-                self._connection.execute("PRAGMA busy_timeout = 0")
-                self._connection.execute("PRAGMA journal_mode = DELETE")
+                self._end_log()
         super().close()
+
+    def _end_log(self) -> None:
+        """Leave WAL mode, for which SQLite does not wait; readers take milliseconds."""
+        self._connection.execute("PRAGMA busy_timeout = 0")
+        end = time.monotonic() + _SECONDS_FOR_READERS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = DELETE")
+                return
+            except sqlite3.OperationalError:
+                if time.monotonic() > end:
+                    raise
+            time.sleep(0.005)
 
 
 def new_database(folder: Path, fill: Callable[[Database], None], source: Path | None = None) -> None:
@@ -192,11 +230,13 @@ def new_database(folder: Path, fill: Callable[[Database], None], source: Path | 
             with Database(source) as old:
                 _copy(old, aside)
         with Database(aside, "rwc" if source is None else "rw") as database:
-            # The file is not in use before it is complete, so that nothing has to be rolled back.
-            database.execute("PRAGMA journal_mode = OFF")
+            # The file is not in use before it is complete: a killed process leaves nothing to roll back.
+            database.execute("PRAGMA journal_mode = MEMORY")
             database.execute("PRAGMA synchronous = FULL")
             if source is None:
                 database.create_tables()
+            else:
+                database.check()
             database.execute("BEGIN")
             fill(database)
             database.execute("COMMIT")

@@ -23,7 +23,7 @@ class RunStatus:
     Attributes:
         run: The run.
         status: How far it is.
-        rows: Those of metrics.jsonl, one per finished generation, without the lists of fitness.
+        rows: One per finished generation, without the lists of fitness.
         reason: Why the folder is unusable: it cannot be read, or the run in it has another configuration.
     """
 

@@ -28,7 +28,7 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.network import Network
-from neuroevo.runs.elites import Elite
+from neuroevo.runs.elite import Elite
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.training_run import make_evaluator, run
 from neuroevo.sweeps.runner import run_suite

@@ -20,12 +20,12 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
 from neuroevo.runs import training_run as run_module
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.state_codec import decode, encode
 from neuroevo.system.toml import tomllib
 from neuroevo.training.loop import train
 from tests.support import runs
+from tests.support.runs import read_rows
 from tests.support.toy import TARGET, ToyEvaluator, ToyWeights, theta
 
 ROOT = Path(__file__).parents[2]

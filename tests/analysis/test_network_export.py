@@ -16,13 +16,12 @@ from neuroevo.analysis import exported_network, keras_model, network_export
 from neuroevo.analysis.evaluation import episode_seeds
 from neuroevo.analysis.exported_network import Exported
 from neuroevo.cli import app
-from neuroevo.core.genome import Genome
+from neuroevo.core.genome import Genome, to_json
 from neuroevo.envs import registry
 from neuroevo.native.env_pool import EnvPool
 from neuroevo.networks.architectures import NETWORKS, input_line, to_text
 from neuroevo.networks.layers import take_apart
 from neuroevo.rollout import evaluator
-from neuroevo.runs.genome_json import genome_from_json
 from neuroevo.runs.reader import RunReader
 from tests.ops.test_population_ops import CASES, layer_lists, observations_for, thetas_for
 from tests.support.population_reference import OpPopulation, ReferenceNetwork
@@ -236,7 +235,7 @@ def test_arrays(path, exported):
     }  # fmt: skip
     assert list(arrays)[8:] == ["network", "dtype", "genome", "env"]
     genome = RunReader(path).elite()[1].genome
-    assert genome_from_json(json.loads(str(arrays["genome"]))) == genome
+    assert json.loads(str(arrays["genome"])) == to_json(genome)
     assert str(arrays["network"]) == to_text(NETWORKS["model"](SCREEN, 18))
     assert str(arrays["env"]) == "frostbite"
     _, theta = op_outputs(str(arrays["network"]), genome, real_observations(1))
@@ -248,7 +247,7 @@ def test_another_generation_and_the_default_name(path):
     assert result.exit_code == 0, result.stderr
     out = path / "elite-000000.npz"
     with np.load(out, allow_pickle=False) as file:
-        assert genome_from_json(json.loads(str(file["genome"]))) == RunReader(path).elite(0)[1].genome
+        assert json.loads(str(file["genome"])) == to_json(RunReader(path).elite(0)[1].genome)
     out.unlink()
 
 

@@ -1,14 +1,14 @@
 """The members of a generation and their behaviors, from the same episodes played again."""
 
-import json
-
 import numpy as np
 import pytest
 
 import neuroevo
+from neuroevo.algorithms.base import Played
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
-from neuroevo.runs.paths import METRICS
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.generation_rows import PlayedMembers, read_members, write_members
 from tests.support.runs import TABLES as ATARI
 from tests.support.runs import config
 
@@ -87,10 +87,14 @@ def test_atari_ends_in_128_bytes_of_ram(tmp_path):
 def test_what_cannot_be_known_is_said(tmp_path):
     played_again = {"training.generations": 1, "logging.members_megabytes": 0}
     run = neuroevo.train({**MAZE, "algorithm": GA}, played_again, out=tmp_path / "run")
-    row = json.loads((run.path / METRICS).read_text())
-    row["fitness"][3] += 1
-    del row["crc32"]  # as somebody would who corrects a line
-    (run.path / METRICS).write_text(json.dumps(row) + "\n")
+    genomes = run.population().genomes
+    with Database(run.path / DATABASE, "rw") as database:  # as a machine would that plays otherwise
+        rows = read_members(database, 0)
+        fitness = rows.fitness + (np.arange(10) == 3)
+        database.execute("DELETE FROM members")
+        database.execute("DELETE FROM populations")
+        played = PlayedMembers(Played(genomes, fitness, 0), rows.steps, None)
+        write_members(database, 0, played, None, behaviors=False)
     with pytest.raises(UserError, match="member 3 of generation 0"):
         run.population(behaviors=True)
     assert len(run.population().genomes) == 10

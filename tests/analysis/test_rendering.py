@@ -1,7 +1,6 @@
 """`neuroevo render`: decoded videos against EnvRender's own frames, returns against other runners, and its errors."""
 
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,6 @@ from neuroevo.native.env_pool import EnvPool
 from neuroevo.native.population import Population
 from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
-from neuroevo.runs.paths import MEMBERS
 from neuroevo.runs.reader import RunReader
 from tests.analysis.test_video import decode, fps_of
 from tests.support.runs import config, new_run
@@ -36,12 +34,15 @@ ROOT = Path(__file__).parents[2]
 FROSTBITE = registry.resolve("frostbite")
 
 
+def made(path, **changes):
+    """A run of five generations with the last three states: a toy gave its fitness, so genomes are any genomes."""
+    new_run(path, algorithm={"sigma": 0.005, "population": 12}, **changes)
+    return path
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A run of five generations with the last three checkpoints: a toy gave its fitness, so genomes are any genomes."""
-    path = tmp_path_factory.mktemp("runs") / "run"
-    new_run(path, algorithm={"sigma": 0.005, "population": 12})
-    return path
+    return made(tmp_path_factory.mktemp("runs") / "run")
 
 
 def command(*arguments):
@@ -164,10 +165,8 @@ def test_members_side_by_side(path, tmp_path):
             assert np.array_equal(picture[grid.place(tile)], expected), (tile, step)
 
 
-def test_members_that_are_not_kept_need_their_checkpoint(path, tmp_path):
-    forgetful = tmp_path / "run"
-    shutil.copytree(path, forgetful)
-    (forgetful / MEMBERS).unlink()
+def test_members_that_are_not_kept_need_their_state(path, tmp_path):
+    forgetful = made(tmp_path / "run", logging={"members_megabytes": 0})
     result = command(forgetful, "--out", tmp_path / "a.gif", "--members", 2, "--generation", 1)
     assert result.exit_code == 2
     assert result.stderr == (

@@ -1,14 +1,13 @@
 """Runs from Python: one call that trains or goes on, callbacks, and what a run tells of itself."""
 
-import json
-
 import numpy as np
 import pytest
 
 import neuroevo
 from neuroevo.core.errors import UserError
-from neuroevo.runs.elites import Elite
+from neuroevo.runs.elite import Elite
 from neuroevo.training.callback import Callback, Callbacks
+from tests.support.databases import info_of
 from tests.support.runs import results
 
 TABLES = {
@@ -98,7 +97,7 @@ def test_callbacks_hear_everything_in_order(tmp_path):
     ]
     assert [each[1] for each in ears.heard if each[0] == "generation"] == numbers == [0, 1, 2]
     weights = 11 * 4 + 4 + 4 * 2 + 2  # of a network with 11 inputs, 4 units and 2 outputs
-    assert json.loads((run.path / "info.json").read_text())["parameters"] == weights
+    assert info_of(run.path)["parameters"] == weights
 
 
 def test_a_callback_that_fails_loses_no_generation(trained, tmp_path):

@@ -14,6 +14,8 @@ import textwrap
 
 import pytest
 
+from tests.support.runs import read_elites
+
 ROUNDS = os.environ.get("NEUROEVO_TEST_ROUNDS", "3")
 _SECONDS = 120 + int(ROUNDS)  # for what takes a few seconds
 
@@ -265,5 +267,5 @@ for name, callbacks in ("forked", [lambda record: in_child(play)]), ("alone", []
     changes = {{"hardware.engine": {engine!r}, "training.generations": 2 * ROUNDS}}
     neuroevo.train("smoke", changes, out={str(tmp_path)!r} + "/" + name, callbacks=callbacks)
 """)
-    elites = [(tmp_path / name / "elites.jsonl").read_bytes() for name in ("forked", "alone")]
+    elites = [read_elites(tmp_path / name) for name in ("forked", "alone")]
     assert elites[0] and elites[0] == elites[1], printed

@@ -19,8 +19,8 @@ from neuroevo.cli import app
 from neuroevo.config.load import load_config
 from neuroevo.core.version import VERSION
 from neuroevo.runs import training_run as run_module
-from neuroevo.runs.metrics_rows import read_rows
-from tests.support.runs import timeless
+from tests.support.databases import info_of
+from tests.support.runs import contents, read_rows, timeless
 from tests.support.toy import ToyEvaluator
 
 ROOT = Path(__file__).parents[2]
@@ -63,11 +63,11 @@ def test_train_fills_the_run_folder(monkeypatch, config, tmp_path):
     result, toy = invoke(monkeypatch, "train", config, "--out", out, "--set", "training.seed=9")
     assert result.exit_code == 0, result.stderr
     assert toy.closed
-    files = ["config.toml", "elites.jsonl", "info.json", "log.txt", "members.bin", "metrics.csv", "metrics.jsonl"]
-    assert sorted(path.name for path in out.iterdir()) == ["checkpoints", *files, "tensorboard"]
+    files = ["config.toml", "log.txt", "metrics.csv", "run.db", "tensorboard"]
+    assert sorted(path.name for path in out.iterdir()) == files
     assert load_config(out / "config.toml") == load_config(config, ["training.seed=9"])
     assert [row["generation"] for row in read_rows(out)] == [0, 1, 2]
-    info = json.loads((out / "info.json").read_text())
+    info = info_of(out)
     assert info["seed"] == 9
     assert (info["parameters"], info["actions"], info["device"]) == (8, 3, "cpu")
     assert info["versions"]["neuroevo"] == VERSION
@@ -89,7 +89,7 @@ def test_plain_output_is_a_line_per_generation(monkeypatch, config, tmp_path):
     assert [line.split(":")[0] for line in lines[2:5]] == ["generation 0", "generation 1", "generation 2"]
     assert lines[5] == f"finished after 3 generations; results are in {tmp_path / 'run'}"
     assert len(lines) == 6
-    settled = json.loads((tmp_path / "run" / "info.json").read_text())["environment"]
+    settled = info_of(tmp_path / "run")["environment"]
     assert (settled["name"], settled["protocol"], settled["noop_max"]) == ("frostbite", "uber", 30)
 
 
@@ -113,12 +113,12 @@ def test_equal_runs_have_equal_metrics(monkeypatch, config, tmp_path):
 
 def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
     invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
-    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    before = contents(tmp_path / "run")
     result, toy = invoke(monkeypatch, "train", config, "--out", tmp_path / "run")
     assert result.exit_code == 2
-    assert "run already holds a run; go on with it by --resume" in result.stderr
+    assert "run already holds a run; resume it by --resume" in result.stderr
     assert toy.calls == []
-    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+    assert contents(tmp_path / "run") == before
     result, _ = invoke(monkeypatch, "train", config, "--out", config)
     assert result.exit_code == 2
     assert "small.toml is a file, expected a folder or nothing" in result.stderr
@@ -136,7 +136,7 @@ def test_a_folder_with_a_run_is_refused(monkeypatch, config, tmp_path):
         (["train", "CONFIG", "--set", "training.seed"], "expected SECTION.KEY=VALUE"),
         (["train"], "expected a configuration file, a preset's name, or --resume with a run's folder"),
         (["train", "CONFIG", "--out", "a", "--resume", "b"], "--out and --resume exclude each other"),
-        (["train", "--resume", "absent"], "there is no run in absent: expected absent/config.toml"),
+        (["train", "--resume", "absent"], "there is no run in absent: expected absent/run.db"),
         (["train", "CONFIG", "--color"], "No such option: --color"),
         (["trian"], "No such command 'trian'"),
         (["bench", "env", "--envs", "0"], "Invalid value for '--envs'"),

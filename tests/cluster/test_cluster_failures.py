@@ -8,10 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from neuroevo.runs.metrics_rows import read_rows
-from neuroevo.runs.paths import JOURNAL
-from tests.support.cluster_runs import finish, start, train, wait_until
-from tests.support.runs import count_rows, results
+from tests.support.cluster_runs import count_episodes, finish, start, train, wait_until
+from tests.support.runs import count_rows, read_rows, results
 from tests.support.simulated_cluster import SimulatedCluster
 
 LONG = {
@@ -84,8 +82,7 @@ def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
         "cluster": {"machines": 2},
     }
     process = start(tmp_path / "run", changes, cluster.address)
-    journal = tmp_path / "run" / JOURNAL
-    wait_until(lambda: journal.exists() and journal.stat().st_size > 200, process)
+    wait_until(lambda: count_episodes(tmp_path / "run"), process)
     cluster.remove(cluster.nodes - 1)
     finish(process)
     cluster.add()

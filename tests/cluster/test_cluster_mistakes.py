@@ -4,11 +4,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
-from tests.support.cluster_runs import ROOT, start
+from tests.support.cluster_runs import ROOT, start, wait_until
+from tests.support.runs import count_rows
 from tests.support.simulated_cluster import SimulatedCluster
 
 TOY = "gymnasium:tests.support.gymnasium_toys:"
@@ -109,10 +109,7 @@ def test_a_run_is_interrupted(cluster, tmp_path, sent, code):
     """Ray replaces handlers of signals; a run on a cluster ends as others do."""
     endless = {**SMALL, "training": {**SMALL["training"], "generations": 10**6}}
     process = start(tmp_path / "run", endless, cluster.address)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "run" / "metrics.jsonl").is_file() or not (tmp_path / "run" / "metrics.jsonl").read_bytes():
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: count_rows(tmp_path / "run"), process)
     process.send_signal(sent)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == code, output

@@ -3,13 +3,12 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from neuroevo.runs.paths import JOURNAL, LOG
-from tests.support.cluster_runs import finish, start, train
+from neuroevo.runs.paths import LOG
+from tests.support.cluster_runs import count_episodes, finish, start, train, wait_until
 from tests.support.kinds_of_runs import KINDS, assert_three_generations
 from tests.support.runs import results
 from tests.support.simulated_cluster import SimulatedCluster
@@ -72,12 +71,10 @@ def test_a_driver_killed_within_a_generation(cluster, tmp_path):
     }
     path = tmp_path / "run"
     process = start(path, changes, cluster.address)
-    while not (path / JOURNAL).exists() or (path / JOURNAL).stat().st_size < 500:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.005)
+    wait_until(lambda: count_episodes(path) > 3, process)
     process.kill()
     process.communicate()
-    assert (path / JOURNAL).stat().st_size > 500
+    assert count_episodes(path) > 3
     finish(start(path, changes, cluster.address, resume=True))
     assert results(path) == train(tmp_path / "plain", changes)
     assert "which are not played again" in (path / LOG).read_text()

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 import neuroevo.core.version
-from neuroevo.runs.metrics_rows import read_rows
 from tests.support import separate_machines
 from tests.support.cluster_runs import finish, start, train, wait_until
-from tests.support.runs import count_rows, results
+from tests.support.runs import count_rows, read_rows, results
 from tests.support.separate_machines import SeparateMachines
 
 ALL = os.environ.get("NEUROEVO_TEST_MACHINES") == "all"  # a quarter of an hour

@@ -60,7 +60,7 @@ def test_check_tries_the_environment_and_what_a_run_starts_from(file, tmp_path):
     assert result.stderr.splitlines() == [
         f"neuroevo: 2 problems in {file}:",
         "  pong cannot be made: atari option mode is 2, which pong does not have; expected one of: 0, 1",
-        f'  training.start_from = "{tmp_path}": there is no run in {tmp_path}: expected {tmp_path / "config.toml"}',
+        f'  training.start_from = "{tmp_path}": there is no run in {tmp_path}: expected {tmp_path / "run.db"}',
     ]
     assert invoke("show", file, *changes).exit_code == 0
 

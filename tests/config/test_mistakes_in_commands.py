@@ -84,6 +84,6 @@ def test_names_of_no_file(error_line, tmp_path, monkeypatch):
     for command in ("evaluate mine/walker-2", "train --resume mine/walker-2", "render mine/walker-2 --out x.mp4"):
         result = CliRunner().invoke(app, command.split())
         assert result.exit_code == 2
-        assert "mine/walker-2/config.toml; did you mean mine/walker-3?" in result.output
+        assert "mine/walker-2/run.db; did you mean mine/walker-3?" in result.output
     result = CliRunner().invoke(app, ["suite", "walkr.toml"])
     assert result.exit_code == 2 and "no suite file walkr.toml; did you mean walker.toml?" in result.output

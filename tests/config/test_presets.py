@@ -13,8 +13,8 @@ from neuroevo.cli import app
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.sources import description, presets
 from neuroevo.core.errors import UserError
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.system.toml import tomllib
+from tests.support.runs import read_rows
 
 PRESETS = Path(__file__).parents[2] / "neuroevo/config/presets"
 NAMES = sorted(path.stem for path in PRESETS.glob("*.toml"))

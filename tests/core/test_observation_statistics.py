@@ -16,14 +16,15 @@ from neuroevo.core.episode import Batch, EpisodeResults, Outcomes
 from neuroevo.core.errors import SimulationError, UserError
 from neuroevo.core.observation_statistics import Normalizer, ObservationStatistics
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.checkpoint import Checkpoint, from_bytes, to_bytes
-from neuroevo.runs.elites import read_elites
+from neuroevo.runs.database import checksum
+from neuroevo.runs.elite import Elite
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.training.loop import train
 from neuroevo.training.state import start
-from tests.support.runs import config, new_run, play, results, timeless
+from tests.support.databases import change, query
+from tests.support.runs import config, new_run, play, read_rows, results, timeless
+from tests.support.stored import stored_state
 from tests.support.toy import PHASES, ToyEvaluator, call_of, observations, sums_of
 
 ALGORITHM = GA(population=8, parents=3, sigma=0.2, validation_candidates=3)
@@ -169,14 +170,14 @@ def test_without_it_nobody_has_a_normalizer():
     assert {episode.normalizer for call in toy.calls for episode in call} == {None}
 
 
-def test_a_checkpoint_holds_them_exactly():
+def test_a_state_is_stored_exactly():
     for state, _ in train(
         ALGORITHM,
         ToyEvaluator(late=100),
         TRAINING,
         normalizing_start(),
     ):
-        stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state
+        stored = stored_state(state, ALGORITHM.state_type)
         assert stored.observation_statistics == state.observation_statistics and isinstance(
             stored.observation_statistics.count, int
         )
@@ -189,7 +190,7 @@ def test_a_checkpoint_holds_them_exactly():
 def test_a_run_goes_on_from_any_interruption(tmp_path, late):
     play(RunFolder.create(tmp_path / "whole", config(**CHANGES)))
     whole = results(tmp_path / "whole")
-    assert len(whole["state"]["arrays"]) > 100  # they are compared
+    assert sum(len(data) for *_, data in whole["states"][5]["arrays"]) > 30  # they are compared
     assert len({json.dumps(row["fitness"]) for row in whole["rows"]}) == 5
     for call in range(15):
         path = tmp_path / f"run{call}"
@@ -199,32 +200,44 @@ def test_a_run_goes_on_from_any_interruption(tmp_path, late):
         assert results(path) == whole
 
 
-def test_the_elites_file_has_each_ones(tmp_path):
+def test_each_elite_is_kept_with_its_normalizer(tmp_path):
     toy = ToyEvaluator()
     new_run(tmp_path / "run", toy, **CHANGES)
     of_tests = [call[0] for call in toy.calls if len(call) == 2]
-    elites = read_elites(tmp_path / "run")
-    assert [(each.genome, each.normalizer) for each in elites] == [(e.genome, e.normalizer) for e in of_tests]
-    for generation in range(5):
-        assert RunReader(tmp_path / "run").elite(generation) == (generation, elites[generation])
-    lines = [json.loads(line) for line in (tmp_path / "run" / "elites.jsonl").read_text().splitlines()]
-    assert set(lines[1]["normalizer"]) == {"mean", "std"}
+    reader = RunReader(tmp_path / "run")
+    assert [reader.elite(number)[1] for number in range(5)] == [Elite(e.genome, e.normalizer) for e in of_tests]
+    rows = query(tmp_path / "run", "SELECT normalizer_mean, normalizer_std FROM generations ORDER BY generation")
+    assert rows == [(e.normalizer.mean.tobytes(), e.normalizer.std.tobytes()) for e in of_tests]
     new_run(tmp_path / "plain")
-    assert all("normalizer" not in line for line in (tmp_path / "plain" / "elites.jsonl").read_text().splitlines())
+    assert query(tmp_path / "plain", "SELECT DISTINCT normalizer_mean FROM generations") == [(None,)]
     assert RunReader(tmp_path / "plain").elite()[1].normalizer is None
 
 
-@pytest.mark.parametrize("mean", ["1.0", '["a", "b"]', "null"])
-def test_a_damaged_elites_file(tmp_path, mean):
-    new_run(tmp_path / "run", **CHANGES)
-    path = tmp_path / "run" / "elites.jsonl"
-    lines = path.read_text().splitlines()
-    row = json.loads(lines[2])
-    row["normalizer"]["mean"] = json.loads(mean)
-    del row["crc32"]
-    path.write_text("".join(f"{line}\n" for line in [*lines[:2], json.dumps(row), *lines[3:]]))
-    with pytest.raises(UserError, match="line 3 of .*elites.jsonl is damaged"):
-        RunReader(tmp_path / "run").elite()
+TWO = np.ones(2).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("mean", "std"),
+    [
+        (b"1234567", TWO),
+        (np.ones(1).tobytes(), TWO),
+        (np.array([np.nan, 0]).tobytes(), TWO),
+        (TWO, np.array([1.0, 0]).tobytes()),
+        (TWO, None),
+    ],
+)
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_damaged_normalizer(tmp_path, mean, std, sealed):
+    """With the checksum of what is in its row now, or with the one before."""
+    path = tmp_path / "run"
+    new_run(path, **CHANGES)
+    change(path, "UPDATE generations SET normalizer_mean = ?, normalizer_std = ? WHERE generation = 2", mean, std)
+    if sealed:
+        ((*row, _),) = query(path, "SELECT * FROM generations WHERE generation = 2")
+        change(path, "UPDATE generations SET checksum = ? WHERE generation = 2", checksum(*row))
+    assert RunReader(path).elite(1)
+    with pytest.raises(UserError, match="run.db is damaged: .*generation 2 "):
+        RunReader(path).elite(2)
 
 
 def test_starting_from_another_run_goes_on_with_its_statistics(tmp_path):

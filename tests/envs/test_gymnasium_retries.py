@@ -15,10 +15,9 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.training.callback import Callback
 from tests.support.gymnasium_pools import TOYS, children, gone, nothing_left_behind, pool_of  # noqa: F401 (a fixture)
-from tests.support.runs import config, results, train
+from tests.support.runs import config, read_rows, results, train
 
 UNLUCKY = f"{TOYS}ToyUnlucky-v0"
 

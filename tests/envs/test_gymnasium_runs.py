@@ -18,8 +18,8 @@ from neuroevo.core.errors import UserError
 from neuroevo.envs import registry
 from neuroevo.inspector import payload
 from neuroevo.inspector.inspection import Inspection
-from neuroevo.runs.metrics_rows import read_rows
 from tests.support.gymnasium_pools import TOYS, children, gone, nothing_left_behind, pool_of  # noqa: F401 (a fixture)
+from tests.support.runs import read_rows
 
 ROOT = Path(__file__).parents[2]
 

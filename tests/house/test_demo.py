@@ -6,12 +6,11 @@ import numpy as np
 
 from experiments.demo import CONFIG, compare, random_search_beside, show, table, verdict
 from neuroevo.config.load import load_config
+from neuroevo.core.genome import to_json
 from neuroevo.core.randomness import held_out_seeds
-from neuroevo.runs.elites import read_elites
-from neuroevo.runs.genome_json import genome_from_json
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.training_run import make_evaluator
 from tests.analysis.test_video import decode
+from tests.support.runs import read_elites, read_rows
 from tests.support.toy import ToyEvaluator
 
 SMALL = [
@@ -31,8 +30,8 @@ def test_the_comparison(tmp_path, capsys):
     assert ga[-1]["steps_total"] >= 20_000 > ga[-2]["steps_total"]
     assert search[-1]["steps_total"] >= ga[-1]["steps_total"] > search[-2]["steps_total"]
     of_ga, of_search = (read_elites(tmp_path / name) for name in ("ga", "random_search"))
-    elites = [elite.genome for elite in (of_ga[0], of_ga[-1], of_search[-1])]
-    assert [genome_from_json(elite) for elite in result["elites"].values()] == elites
+    elites = [genome for genome, _ in (of_ga[0], of_ga[-1], of_search[-1])]
+    assert list(result["elites"].values()) == json.loads(json.dumps([to_json(elite) for elite in elites]))
 
     held_out = toy.calls[-1]
     assert [episode.genome for episode in held_out[::30]] == elites

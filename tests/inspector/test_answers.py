@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from neuroevo.runs.metrics_rows import read_rows
 
 from neuroevo.analysis.population import read_population
 from neuroevo.core.errors import UserError
@@ -15,7 +16,6 @@ from neuroevo.inspector.payload import array, plain
 from neuroevo.inspector.playing import Member
 from neuroevo.inspector.rows import Rows
 from neuroevo.runs.members import MembersReader
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from tests.analysis.test_video import decode
 from tests.inspector.conftest import MLP, NOVELTY, TRAINING, played

@@ -1,6 +1,5 @@
 """The picture of where all episodes of runs in a maze ended."""
 
-import shutil
 import sys
 
 import numpy as np
@@ -9,7 +8,7 @@ from PIL import Image
 
 from experiments.maze_ends import ends, main, reached
 from neuroevo.runs.members import MembersReader
-from neuroevo.runs.paths import MEMBERS
+from tests.inspector.conftest import MAZE, MLP, NOVELTY, TRAINING, played
 
 
 def test_the_share_of_squares():
@@ -29,8 +28,8 @@ def test_a_panel_for_each_run(maze, es, tmp_path, monkeypatch, capsys):
 
 
 def test_other_runs_are_refused(maze, atari, tmp_path, monkeypatch, capsys):
-    shutil.copytree(maze, tmp_path / "without")
-    (tmp_path / "without" / MEMBERS).unlink()
+    training, logging = {**TRAINING, "generations": 1}, {"members_megabytes": 0}
+    played(tmp_path / "without", env=MAZE, network=MLP, algorithm=NOVELTY, training=training, logging=logging)
     for run, said in (
         (atari, "is a run on frostbite, expected one in a maze"),
         (tmp_path / "without", "has no member whose behavior was kept"),

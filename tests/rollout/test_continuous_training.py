@@ -25,12 +25,10 @@ from neuroevo.networks.architectures import input_line, to_text
 from neuroevo.networks.layers import take_apart
 from neuroevo.networks.network import Network
 from neuroevo.rollout.evaluator import LocalEvaluator
-from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
-from tests.support.runs import config, play, results
+from tests.support.runs import config, play, read_rows, results
 
 SETTINGS = {
     "Hopper-v5": {"hidden": [16, 8], "normalize_observations": True},
@@ -109,7 +107,7 @@ def stepped(network, genomes, episodes, normalizer, seen):
 def test_statistics_and_fitness_are_those_of_a_replay_by_numpy(hopper):
     reader = RunReader(hopper)
     algorithm, seen = reader.config.algorithm, []
-    elites, rows = read_elites(hopper), read_rows(hopper)
+    elites, rows = [reader.elite(number)[1] for number in range(GENERATIONS)], read_rows(hopper)
     assert elites[0].normalizer == Normalizer(0, np.zeros(11), np.ones(11))
     algorithm_state = algorithm.init(4)
     for generation in range(GENERATIONS):
@@ -374,7 +372,7 @@ def test_another_run_to_start_from_and_random_search(hopper, tmp_path):
     more["algorithm"] = {"name": "random_search", "population": 4, "validation_candidates": 2}
     train(RunFolder.create(tmp_path / "run", config(**more)))
     expected = RunReader(hopper).state().observation_statistics.normalizer(0, 11)
-    assert read_elites(tmp_path / "run")[0].normalizer == expected
+    assert RunReader(tmp_path / "run").elite(0)[1].normalizer == expected
     more["env"] = {"name": "Swimmer-v5"}
     (tmp_path / "some.toml").write_text(config(**more).toml())
     result = invoke("train", tmp_path / "some.toml", "--out", tmp_path / "swimmer")

@@ -1,9 +1,7 @@
 """Virtual batch normalization in rollouts and runs: the reference batch, the TensorFlow graph against the lane runner
 and NumPy, a run that is resumed, replayed and exported, and what happens to a batch that is damaged."""
 
-import io
 import json
-import pickle
 import shutil
 
 import keras
@@ -28,13 +26,14 @@ from neuroevo.networks.architectures import input_line, model, to_text, virtual_
 from neuroevo.rollout import reference_batch
 from neuroevo.rollout.evaluator import LocalEvaluator
 from neuroevo.rollout.tensorflow.lane_graph import lane_function
+from neuroevo.runs.database import checksum
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import make_evaluator
 from neuroevo.runs.warm_start import first_reference
+from tests.support.databases import change, query
 from tests.support.population_reference import ReferenceNetwork, noise
-from tests.support.runs import config, results, train
+from tests.support.runs import config, read_rows, results, train
 
 FROSTBITE = registry.resolve("frostbite")
 SIGMA = float(np.float32(0.05))
@@ -235,21 +234,19 @@ def whole(tmp_path_factory):
 
 @pytest.fixture
 def copied(whole, tmp_path):
-    """A function that copies the run, with another reference.npy: bytes, or None for none."""
+    """A function that copies the run, with a statement executed in its database."""
 
-    def copy(data):
-        path = tmp_path / "copy"
-        shutil.copytree(whole, path)
-        (path / "reference.npy").unlink()
-        if data is not None:
-            (path / "reference.npy").write_bytes(data)
-        return path
+    def copy(sql, *values):
+        shutil.copytree(whole, tmp_path / "copy")
+        assert change(tmp_path / "copy", sql, *values) == 1
+        return tmp_path / "copy"
 
     return copy
 
 
 def test_the_batch_is_kept(whole):
-    batch = np.load(whole / "reference.npy")
+    ((data,),) = query(whole, "SELECT data FROM arrays JOIN run ON run.reference = arrays.id")
+    batch = np.frombuffer(data, np.uint8).reshape(128, 84, 84, 4)
     assert np.array_equal(batch, reference_batch.draw_reference_batch(FROSTBITE, 4))  # the run's seed
     assert np.array_equal(RunReader(whole).reference_batch(), batch)
     assert len({row["fitness_mean"] for row in read_rows(whole)}) > 1
@@ -309,56 +306,38 @@ def test_the_commands_and_a_replay_play_with_the_batch(whole, tmp_path):
     assert np.ptp(outputs, axis=0).min() > 1e-2
 
 
-def npy(array):
-    file = io.BytesIO()
-    np.save(file, array, allow_pickle=True)
-    return file.getvalue()
+def array(values, cut=None):
+    """A statement that replaces the batch, sealed by its checksum; with its last bytes cut off."""
+    shape, data = json.dumps(list(values.shape)), values.tobytes()[:cut]
+    sql = "UPDATE arrays SET dtype = ?, shape = ?, data = ?, checksum = ? WHERE id = (SELECT reference FROM run)"
+    return sql, values.dtype.str, shape, data, checksum(None, values.dtype.str, shape, data)
+
+
+OF_THE_RUN = "WHERE id = (SELECT reference FROM run)"
+EXPECTED = r"expected uint8 \[128, 84, 84, 4\]"
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("changes", "message"),
     [
-        (None, "is missing"),
-        (b"", "is damaged"),
-        (b"some text", "is damaged"),
-        (npy(np.zeros((128, 84, 84, 4), np.uint8))[:-1], "is damaged"),
-        (npy(np.zeros(128, object)), "is damaged"),
-        (pickle.dumps([1, 2]), "is damaged"),
-        (npy(np.zeros((128, 84, 84, 4), np.uint8)).replace(b"), }", b"(, }"), "is damaged"),  # no Python in its header
-        (b"PK\3\4 as a zip file begins", "is damaged"),
-        (npy(np.zeros((127, 84, 84, 4), np.uint8)), r"holds uint8 \[127, 84, 84, 4\]"),
-        (npy(np.zeros((128, 84, 84, 4), np.float32)), r"holds float32 \[128, 84, 84, 4\]"),
-        (npy(np.uint8(3)), r"holds uint8 \[\]"),
+        ((f"DELETE FROM arrays {OF_THE_RUN}",), "damaged: array 1 is missing"),
+        ((f"UPDATE arrays SET data = zeroblob(length(data)) {OF_THE_RUN}",), "damaged: array 1 is changed"),
+        ((f"UPDATE arrays SET dtype = '|O' {OF_THE_RUN}",), "damaged: array 1 is changed"),
+        ((f"UPDATE arrays SET shape = '[128, 84, 84, 4.0]' {OF_THE_RUN}",), "damaged: array 1 is changed"),
+        (("UPDATE run SET reference = NULL",), "damaged: its table run is empty or has been changed"),
+        (array(np.zeros((128, 84, 84, 4), np.uint8), -1), r"\[128, 84, 84, 4\] has 3,612,671 bytes"),
+        (array(np.zeros((127, 84, 84, 4), np.uint8)), rf"is uint8 \[127, 84, 84, 4\], {EXPECTED}"),
+        (array(np.zeros((128, 84, 84, 4), np.float32)), rf"is float32 \[128, 84, 84, 4\], {EXPECTED}"),
+        (array(np.array(3, np.uint8)), rf"is uint8 \[\], {EXPECTED}"),
     ],
 )
-def test_a_bad_batch_is_an_error(copied, data, message):
-    path = copied(data)
-    expected = rf"reference.npy {message}.*expected the reference batch of virtual_bn: uint8 \[128, 84, 84, 4\]"
-    for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference_batch()):
-        with pytest.raises(UserError, match=expected):
-            call()
-    result = CliRunner().invoke(app, ["evaluate", str(path)])
-    assert result.exit_code == 2 and f"{path / 'reference.npy'} {message.split()[0]}" in result.stderr
-
-
-def test_another_runs_batch_is_an_error(copied):
-    path = copied(npy(reference_batch.draw_reference_batch(FROSTBITE, 5)))
-    message = (
-        r"reference.npy is another batch than the run began with: its SHA-256 sum is [0-9a-f]{64}, not [0-9a-f]{64}"
-    )
+def test_a_bad_batch_is_an_error(copied, changes, message):
+    path = copied(*changes)
     for call in (lambda: RunFolder.resume(path), lambda: RunReader(path).reference_batch()):
         with pytest.raises(UserError, match=message):
             call()
-    (path / "info.json").unlink()
-    assert RunReader(path).reference_batch().shape == (128, 84, 84, 4)
-
-
-def test_an_archive_is_no_batch(copied):
-    path = copied(None)
-    with (path / "reference.npy").open("wb") as file:
-        np.savez(file, batch=np.zeros((128, 84, 84, 4), np.uint8))
-    with pytest.raises(UserError, match="reference.npy is damaged"):
-        RunReader(path).reference_batch()
+    result = CliRunner().invoke(app, ["evaluate", str(path)])
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1 and str(path / "run.db") in result.stderr
 
 
 def test_a_run_that_starts_from_another_takes_its_batch(whole, tmp_path):
@@ -368,14 +347,12 @@ def test_a_run_that_starts_from_another_takes_its_batch(whole, tmp_path):
     assert not np.array_equal(first_reference(config(**{**CHANGES, "training": {"seed": 8, "generations": 1}})), batch)
     folder = RunFolder.create(tmp_path / "next", started)
     with folder.open(["test"]):
-        assert np.array_equal(np.load(tmp_path / "next" / "reference.npy"), batch)
+        assert np.array_equal(RunReader(tmp_path / "next").reference_batch(), batch)
     assert np.array_equal(RunFolder.resume(tmp_path / "next").reference_batch, batch)
 
 
 def test_a_network_without_vbn_keeps_none(tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "reference.npy").write_bytes(b"of a run that was killed before it began")
-    folder = RunFolder.create(tmp_path / "run", config())
-    with folder.open(["test"]):
-        assert folder.reference_batch is None and not (tmp_path / "run" / "reference.npy").exists()
+    with RunFolder.create(tmp_path / "run", config()).open(["test"]) as folder:
+        assert folder.reference_batch is None
+    assert query(tmp_path / "run", "SELECT reference FROM run") == [(None,)]
     assert RunReader(tmp_path / "run").reference_batch() is None

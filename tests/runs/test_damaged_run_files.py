@@ -11,19 +11,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
-
-from neuroevo.core.errors import UserError
 from neuroevo.runs.checkpoint import VERSION, CheckpointError, from_bytes, load, to_bytes, version_of
 from neuroevo.runs.elites import newest_elite, read_elites
 from neuroevo.runs.genome_json import genomes_from_json, genomes_to_json
 from neuroevo.runs.json_lines import sealed
-from neuroevo.runs.metrics_csv import last_csv_row
 from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.npy import read_array
-from neuroevo.runs.state_codec import encode
 from neuroevo.system.directory import Directory
-from neuroevo.training.loop import train
 from tests.runs.test_checkpoint import same
+
+from neuroevo.core.errors import UserError
+from neuroevo.runs.metrics_csv import last_csv_row
+from neuroevo.runs.state_codec import encode
+from neuroevo.training.loop import train
 from tests.support.mutants import bounded, changed, damaged, fuzz, seeds
 from tests.support.runs import config, new_run
 from tests.support.saved_states import ALGORITHM, FAMILY, TRAINING, npy, trained, with_sum

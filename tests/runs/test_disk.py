@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from neuroevo.runs.metrics_rows import read_rows
 
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from tests.support.runs import config, new_run, play, results
 
 ROOT = Path(__file__).parents[2]

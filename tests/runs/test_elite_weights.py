@@ -1,27 +1,30 @@
-"""An elite of an evolution strategy needs its center's weights: which checkpoint has them, and what if none does."""
-
-import json
+"""An elite of an evolution strategy needs its center's weights, which are stored as long as a state needs them."""
 
 import numpy as np
 import pytest
 
 from neuroevo.core.errors import UserError
-from neuroevo.core.genome import Center, Genome, Mutation
+from neuroevo.core.genome import Center
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.genome_json import genome_to_json
 from neuroevo.runs.reader import RunReader
-from tests.support.damage import DAMAGES
-from tests.support.runs import checkpoint_after, config, new_run
+from tests.support.databases import change, delete_states_after, query
+from tests.support.runs import config, new_run
 
 ES = {"name": "es", "population": 8, "sigma": 0.1}
 NS_ES = {"name": "ns_es", "population": 8, "sigma": 0.1, "centers": 3}
 
 
-def test_a_start_from_a_run_whose_newest_elite_is_in_no_checkpoint(tmp_path):
-    """As one is left that was killed between two checkpoints: what it goes on from is what others start from."""
+def stored_weights(path):
+    """Of every center whose weights the run has."""
+    rows = query(path, "SELECT name, weights FROM centers WHERE weights IS NOT NULL")
+    return {name: np.frombuffer(weights, "<f4").tolist() for name, weights in rows}
+
+
+def test_a_start_from_a_run_whose_newest_elite_is_in_no_state(tmp_path):
+    """As one is left that was killed between two states: what it goes on from is what others start from."""
     first = tmp_path / "first"
     new_run(first, algorithm=ES, checkpoints={"every": 2})
-    checkpoint_after(first, 5).unlink()
+    delete_states_after(first, 4)
     with pytest.raises(UserError, match="generation 4's elite .*: 1, 3 "):
         RunReader(first).elite(4)
     generation, elite = RunReader(first).elite()
@@ -32,32 +35,40 @@ def test_a_start_from_a_run_whose_newest_elite_is_in_no_checkpoint(tmp_path):
     assert np.array_equal(folder.state.algorithm.center.root.vector, center.root.vector)
 
 
-@pytest.mark.parametrize("how", ["truncated", "bit-flipped", "newer version"])
-def test_an_elite_whose_checkpoint_cannot_be_used(tmp_path, how):
-    """The message does not call it gone, and no older one takes its place in silence."""
-    path = tmp_path / "run"
-    new_run(path, algorithm=ES)
-    for finished in (4, 5):
-        DAMAGES[how].to(checkpoint_after(path, finished))
+def test_weights_stay_as_long_as_a_state_needs_them(tmp_path):
+    """Elites of all generations have a row; the weights of those that no state has are gone."""
+    new_run(tmp_path, algorithm=ES, checkpoints={"keep_last": 2})
+    reader = RunReader(tmp_path)
+    centers = {number: reader.state(number).algorithm.center.root for number in (4, 5)}
+    assert stored_weights(tmp_path) == {center.name: center.vector.tolist() for center in centers.values()}
+    elites = "SELECT name FROM generations JOIN genomes ON genomes.id = elite JOIN centers ON centers.id = center"
+    names = [name for (name,) in query(tmp_path, f"{elites} ORDER BY generations.generation")]
+    assert len(set(names)) == 5 and names[3:] == [centers[4].name, centers[5].name]
+    for generation in (3, 4):
+        assert reader.elite(generation)[1].genome.root.vector.tolist() == centers[generation + 1].vector.tolist()
+
+
+@pytest.mark.parametrize("weights", [np.ones(8, "<f4").tobytes(), b"123", b""])
+def test_an_elite_whose_weights_are_damaged(tmp_path, weights):
+    """The message does not call them gone, and no older one takes its place in silence."""
+    new_run(tmp_path, algorithm=ES)
+    elite = "(SELECT center FROM genomes JOIN generations ON elite = id WHERE generations.generation = 4)"
+    assert change(tmp_path, f"UPDATE centers SET weights = ? WHERE id = {elite}", weights) == 1
     for generation in (None, 4):
-        words = f"generation 4's elite .*{checkpoint_after(path, 5)} .*{DAMAGES[how].message}.*: 2 "
-        with pytest.raises(UserError, match=words):
-            RunReader(path).elite(generation)
-    assert RunReader(path).elite(2)[1].genome.root.has_weights
+        with pytest.raises(UserError, match="run.db is damaged: the (weights of the )?center sha256:.* "):
+            RunReader(tmp_path).elite(generation)
+    assert RunReader(tmp_path).elite(2)[1].genome.root.has_weights
 
 
 def test_elites_whose_center_is_not_that_of_the_newest(tmp_path):
-    """Where the parents that a run began with have centers of their own, any checkpoint with all of them has these."""
+    """The parents that a run began with have centers of their own."""
     new_run(tmp_path / "first", algorithm=NS_ES, training={"generations": 8})
     path = tmp_path / "second"
-    training = {"start_from": str(tmp_path / "first"), "generations": 1}
-    new_run(path, training=training, checkpoints={"every": 10})
-    checkpoint_after(path, 1).unlink()  # the one that is left has no elite of this run
-    parents = RunReader(path).state().algorithm.parents
-    centers = [parent.root for parent in parents if isinstance(parent.root, Center)]
-    assert len(set(centers)) > 1
-    for center in centers:
-        line = {"generation": 0, "elite": genome_to_json(Genome(center).child(5, 0.5))}
-        (path / "elites.jsonl").write_text(json.dumps(line) + "\n")
-        _, elite = RunReader(path).elite()
-        assert np.array_equal(elite.genome.root.vector, center.vector) and elite.genome.mutations == (Mutation(5, 0.5),)
+    new_run(path, training={"start_from": str(tmp_path / "first"), "generations": 1})
+    parents = RunReader(path).state(0).algorithm.parents
+    centers = {parent.root.name: parent.root for parent in parents if isinstance(parent.root, Center)}
+    assert len(centers) > 1
+    before, kept = stored_weights(tmp_path / "first"), stored_weights(path)
+    assert kept == {name: before[name] for name in centers}
+    _, elite = RunReader(path).elite()
+    assert elite.genome.root.vector.tolist() == before[elite.genome.root.name]

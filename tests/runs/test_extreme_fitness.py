@@ -16,8 +16,8 @@ from neuroevo.analysis.run_plots import plot
 from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.payload import text
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from tests.runs.test_tensorboard import events
+from tests.support.databases import read_rows
 from tests.support.runs import new_run, play
 from tests.support.toy import ToyEvaluator
 

@@ -1,25 +1,18 @@
 """RunFolder.fork: a run that goes on from another's checkpoint with other values of keys."""
 
-import json
-
 import numpy as np
 import pytest
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
-from tests.support.runs import checkpoints_of, config, contents, interrupted_run, new_run, play, results, timeless
+from tests.support.databases import checkpoints_of, database_contents, info_of, query, read_elites, read_rows
+from tests.support.runs import config, contents, interrupted_run, new_run, play, results, timeless
 from tests.support.toy import ToyEvaluator, call_of
 
 ES = {"name": "es", "population": 8, "sigma": 0.2}
 NS_ES = {"name": "ns_es", "population": 4, "sigma": 0.2, "centers": 2, "k": 3}
-
-
-def info(path):
-    return json.loads((path / "info.json").read_text())
 
 
 @pytest.mark.parametrize("algorithm", [{"sigma": 0.2}, ES, NS_ES])
@@ -39,6 +32,8 @@ def test_it_begins_with_the_other_run_and_goes_on_with_its_own_values(tmp_path):
     first, rows = read_rows(tmp_path / "first"), read_rows(tmp_path / "fork")
     assert rows[:2] == first[:2]
     assert read_elites(tmp_path / "fork")[:2] == read_elites(tmp_path / "first")[:2]
+    members = "SELECT members.*, digest FROM members JOIN genomes ON id = genome WHERE members.generation < 2"
+    assert query(tmp_path / "fork", members) == query(tmp_path / "first", members)
     assert [row["generation"] for row in rows] == [0, 1, 2, 3, 4]
     assert {row["sigma"] for row in rows[2:]} == {0.5}
     assert {len(row["fitness"]) for row in rows[2:]} == {12}
@@ -56,7 +51,7 @@ def test_a_seed_of_its_own_plays_other_episodes(tmp_path):
         play(RunFolder.fork(tmp_path / str(seed), tmp_path / "first", [f"training.seed={seed}"], generation=2), toy)
         played[seed] = {episode.seed for episode in toy.played(0, "population")}
         assert RunReader(tmp_path / str(seed)).state().algorithm.seed == seed
-        assert info(tmp_path / str(seed))["seed"] == seed
+        assert info_of(tmp_path / str(seed))["seed"] == seed
     assert played[8].isdisjoint(played[9])
 
 
@@ -91,7 +86,7 @@ def test_its_provenance(tmp_path):
     interrupted_run(tmp_path / "first", 3)
     play(RunFolder.fork(tmp_path / "second", tmp_path / "first", ["algorithm.sigma=0.5"]))
     play(RunFolder.fork(tmp_path / "third", tmp_path / "second", ["training.generations=7", "training.seed=1"]))
-    second, third = info(tmp_path / "second")["forked_from"], info(tmp_path / "third")["forked_from"]
+    second, third = info_of(tmp_path / "second")["forked_from"], info_of(tmp_path / "third")["forked_from"]
     assert second == {"path": str(tmp_path / "first"), "generation": 3, "changes": {"algorithm.sigma": [0.2, 0.5]}}
     assert third["path"] == str(tmp_path / "second") and third["generation"] == 5
     assert third["changes"] == {"training.generations": [5, 7], "training.seed": [4, 1]}
@@ -147,7 +142,7 @@ def test_another_cut_off_starts_anew(tmp_path):
 
 def test_no_such_checkpoint_or_run(tmp_path):
     interrupted_run(tmp_path / "first", 2)
-    with pytest.raises(UserError, match="generation-000007"):
+    with pytest.raises(UserError, match="after generation 7 .* is missing .*: 0, 1, 2[)]"):
         RunFolder.fork(tmp_path / "fork", tmp_path / "first", generation=7)
     with pytest.raises(UserError, match="no run"):
         RunFolder.fork(tmp_path / "fork", tmp_path / "nothing")
@@ -155,27 +150,33 @@ def test_no_such_checkpoint_or_run(tmp_path):
         RunFolder.fork(tmp_path / "first", tmp_path / "first")
 
 
-def test_a_fork_that_was_killed_while_it_was_made_is_made_again(tmp_path):
-    interrupted_run(tmp_path / "first", 3)
-    play(RunFolder.fork(tmp_path / "whole", tmp_path / "first", ["algorithm.sigma=0.5"]))
-    play(RunFolder.fork(tmp_path / "fork", tmp_path / "first", ["algorithm.sigma=0.5"]))
-    (tmp_path / "fork" / "config.toml").unlink()
-    play(RunFolder.fork(tmp_path / "fork", tmp_path / "first", ["algorithm.sigma=0.5"]))
+@pytest.mark.parametrize("algorithm", [{"sigma": 0.2}, ES])
+def test_a_run_that_goes_on_while_it_is_forked(tmp_path, algorithm):
+    """By then it has deleted the state that the fork goes on from."""
+    path = interrupted_run(tmp_path / "first", 2, algorithm=algorithm)
+    play(RunFolder.fork(tmp_path / "whole", path, ["training.seed=8"]))
+    fork = RunFolder.fork(tmp_path / "fork", path, ["training.seed=8"])
+    play(RunFolder.resume(path, ["checkpoints.keep_last=1"]))
+    assert checkpoints_of(path) == [5]
+    play(fork)
     assert results(tmp_path / "fork") == results(tmp_path / "whole")
 
 
 def test_a_snapshot_outlives_what_the_run_deletes(tmp_path):
-    interrupted_run(tmp_path / "first", 2)
-    folder = RunFolder.resume(tmp_path / "first", ["checkpoints.keep_last=1"])
-    with folder.open(["test"]):
-        folder.snapshot(tmp_path / "snapshot")
-    play(RunFolder.resume(tmp_path / "first"))
-    play(RunFolder.fork(tmp_path / "fork", tmp_path / "snapshot"))
-    assert [timeless(row) for row in read_rows(tmp_path / "fork")] == [
-        timeless(row) for row in read_rows(tmp_path / "first")
-    ]
-    assert info(tmp_path / "fork")["forked_from"]["path"] == str(tmp_path / "first")
-    assert info(tmp_path / "fork")["forked_from"]["generation"] == 2
+    path, snapshot = interrupted_run(tmp_path / "first", 2), tmp_path / "snapshot"
+    with RunFolder.resume(path, ["checkpoints.keep_last=1"]).open(["test"]) as folder:
+        folder.snapshot(snapshot)
+        assert {**database_contents(snapshot), "states": 0, "episodes": 0} == {
+            **database_contents(path),
+            "states": 0,
+            "episodes": 0,
+        }
+        assert checkpoints_of(snapshot) == [2]
+    play(RunFolder.resume(path))
+    play(RunFolder.fork(tmp_path / "fork", snapshot))
+    assert [timeless(row) for row in read_rows(tmp_path / "fork")] == [timeless(row) for row in read_rows(path)]
+    forked = info_of(tmp_path / "fork")["forked_from"]
+    assert (forked["path"], forked["generation"]) == (str(path), 2)
 
 
 def test_a_fork_has_the_reference_batch_that_its_genomes_were_selected_with(tmp_path):
@@ -183,7 +184,7 @@ def test_a_fork_has_the_reference_batch_that_its_genomes_were_selected_with(tmp_
     play(RunFolder.fork(tmp_path / "fork", tmp_path / "first", ["training.seed=8"]))
     batch = RunReader(tmp_path / "first").reference_batch()
     assert np.array_equal(RunReader(tmp_path / "fork").reference_batch(), batch)
-    assert info(tmp_path / "fork")["seed"] == 8
+    assert info_of(tmp_path / "fork")["seed"] == 8
 
 
 def test_a_fork_goes_on_with_the_statistics_of_observations(tmp_path):

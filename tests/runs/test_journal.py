@@ -1,22 +1,24 @@
 """Episodes that are over when a run is killed are not played again, and the run ends as if it had been left alone."""
 
-import json
 import os
 import random
 import signal
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from neuroevo.core.errors import UserError
-from neuroevo.runs import journal, journal_file
+from neuroevo.core.errors import DiskError
+from neuroevo.runs import episode_rows
 from neuroevo.runs import training_run as run_module
+from neuroevo.runs.database import DATABASE
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
-from neuroevo.runs.paths import JOURNAL, LOG
-from neuroevo.system.directory import Directory
+from neuroevo.runs.paths import LOG
+from neuroevo.runs.writer import Writer
 from neuroevo.training.callback import Callback
+from tests.support.databases import change, checkpoints_of, delete_states_after, query, read_rows
 from tests.support.runs import config, new_run, play, results, train
 from tests.support.toy import ToyEvaluator
 
@@ -57,6 +59,11 @@ def interrupt():
     raise KeyboardInterrupt
 
 
+def outcomes_in(path):
+    """How many outcomes of episodes a run has that no state has."""
+    return query(path, "SELECT count(*) FROM episodes")[0][0]
+
+
 def killed(folder_of, count, report):
     """Plays in a process that kills itself once so many episodes are over; how many were, by `report`."""
     child = os.fork()
@@ -82,7 +89,7 @@ def test_kills_within_generations(tmp_path, kind):
     left_alone = Dribbling()
     new_run(tmp_path / "whole", left_alone, **KINDS[kind])
     expected, path, over = results(tmp_path / "whole"), tmp_path / "run", 0
-    assert not (tmp_path / "whole" / JOURNAL).exists()
+    assert outcomes_in(tmp_path / "whole") == 0
     rng = random.Random(0)
 
     def go_on():
@@ -91,15 +98,14 @@ def test_kills_within_generations(tmp_path, kind):
     changes = KINDS[kind]
     while over + 30 < left_alone.over:
         over += killed(go_on, rng.randrange(1, 25), tmp_path / "over")
-        assert (path / JOURNAL).stat().st_size > 0 or "generation" in os.listdir(path / "checkpoints")[-1]
+        assert outcomes_in(path) or checkpoints_of(path)[-1]
+        assert query(path, "PRAGMA foreign_key_check") == [] and query(path, "PRAGMA integrity_check") == [("ok",)]
     last = Dribbling()
     play(go_on(), last)
     assert over + last.over == left_alone.over
     assert results(path) == expected
-    assert not (path / JOURNAL).exists()
     assert sorted(each.name for each in path.iterdir()) == sorted(each.name for each in (tmp_path / "whole").iterdir())
-    for name in ("elites.jsonl", "config.toml"):
-        assert (path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert (path / "config.toml").read_bytes() == (tmp_path / "whole" / "config.toml").read_bytes()
 
 
 def interrupted(path, after=30, **changes):
@@ -107,7 +113,8 @@ def interrupted(path, after=30, **changes):
     evaluator = Dribbling(after, interrupt)
     with pytest.raises(KeyboardInterrupt):
         new_run(path, evaluator, **changes)
-    assert (path / JOURNAL).stat().st_size > 500
+    known = {digest for (digest,) in query(path, "SELECT digest FROM episodes")}
+    assert known and known <= {episode.digest for call in evaluator.calls for episode in call}
     return evaluator.over
 
 
@@ -142,22 +149,36 @@ def test_progress_has_the_steps_of_this_session_alone(tmp_path):
     assert sum(steps for _, steps in heard.last.values()) == rest.work().steps
 
 
-def test_ctrl_c_and_an_older_checkpoint(tmp_path):
-    """A checkpoint is written then, which has not what the journal has; with it gone, the journal is still enough."""
+def test_ctrl_c_and_an_older_state(tmp_path):
+    """A state is stored then, which has not what the journal has; with it gone, the journal is still enough."""
     changes = {"checkpoints": {"every": 4}}
     whole = Dribbling()
     new_run(tmp_path / "whole", whole, **changes)
     for number, lost in enumerate((False, True)):
         path = tmp_path / f"run{number}"
         over = interrupted(path, 40, **changes)
-        newest = max((path / "checkpoints").iterdir())
-        assert newest.name > "generation-000001"
+        assert checkpoints_of(path)[-1] % 4
         if lost:
-            newest.unlink()
+            delete_states_after(path, checkpoints_of(path)[-2])
         rest = Dribbling()
         play(RunFolder.resume(path), rest)
         assert rest.over + over == whole.over
         assert results(path) == results(tmp_path / "whole")
+
+
+def test_a_snapshot_takes_no_outcomes_from_the_run(tmp_path):
+    """It is one of the last finished generation, and outcomes of the next one are not played again."""
+    path, whole = tmp_path / "run", Dribbling()
+    new_run(tmp_path / "whole", whole)
+    over = interrupted(path, 40, checkpoints={"every": 9})
+    delete_states_after(path, 0)
+    rest, folder = Dribbling(), RunFolder.resume(path)
+    with folder.open(["test"]):
+        known = outcomes_in(path)
+        folder.snapshot(tmp_path / "snapshot")
+        assert outcomes_in(path) == known > 30 and outcomes_in(tmp_path / "snapshot") == 0
+    play(RunFolder.resume(path), rest)
+    assert rest.over + over == whole.over
 
 
 def test_the_time_of_a_generation_in_progress_counts(tmp_path, monkeypatch):
@@ -173,7 +194,7 @@ def test_the_time_of_a_generation_in_progress_counts(tmp_path, monkeypatch):
         now += 1000
         evaluator._end, evaluator._end_after = interrupt, 6
 
-    monkeypatch.setattr("neuroevo.runs.journal.time.perf_counter", read)
+    monkeypatch.setattr("neuroevo.runs.episode_rows.time.perf_counter", read)
     evaluator = Dribbling(4, end)
     with pytest.raises(KeyboardInterrupt):
         new_run(path, evaluator)
@@ -182,50 +203,30 @@ def test_the_time_of_a_generation_in_progress_counts(tmp_path, monkeypatch):
     assert {round(row["seconds_total"]) for row in read_rows(path)} == {1000}
 
 
-def test_any_damage_is_noticed(tmp_path):
-    changes = {"training": {"generations": 3}}
-    new_run(tmp_path / "whole", Dribbling(), **changes)
-    expected, rng = results(tmp_path / "whole"), random.Random(1)
-    interrupted(tmp_path / "run", **changes)
-    files = {file.relative_to(tmp_path / "run"): file.read_bytes() for file in (tmp_path / "run").rglob("*.*")}
-    good = files.pop(next(name for name in files if name.name == JOURNAL))
-    played = set()
-    for attempt in range(16):
-        path = tmp_path / f"run{attempt}"
-        (path / "checkpoints").mkdir(parents=True)
-        for name, data in files.items():
-            (path / name).parent.mkdir(exist_ok=True)
-            (path / name).write_bytes(data)
-        place = rng.randrange(len(good))
-        damaged = [
-            good[:place],
-            good[:place] + bytes([good[place] ^ 1 << rng.randrange(8)]) + good[place + 1 :],
-            good[:place] + bytes(len(good) - place),
-            good + good[place:],
-        ][attempt % 4]
-        (path / JOURNAL).write_bytes(damaged)
-        evaluator = Dribbling()
-        play(RunFolder.resume(path), evaluator)
-        assert results(path) == expected, attempt
-        assert not (path / JOURNAL).exists()
-        if damaged:
-            assert f"WARNING {path / JOURNAL} " in (path / LOG).read_text()
-        played.add(evaluator.over)
-    assert len(played) > 5  # what came before the damage is known
+DAMAGED = {
+    "digest": "randomblob(16)",
+    "return": "return + 1",
+    "steps": "steps + 1",
+    "retries": "coalesce(retries, 0) + 1",
+    "failure": "failure || 'x'",
+    "sums": "randomblob(length(sums) - 1)",
+    "dtype": "'|u1'",
+    "behavior": "randomblob(length(behavior))",
+    "checksum": "checksum - 1",
+}
 
 
-def test_another_runs_journal(tmp_path):
-    """Of another configuration, and of another algorithm's episodes under the same one."""
-    new_run(tmp_path / "whole", Dribbling())
-    expected = results(tmp_path / "whole")
-    other = tmp_path / "other"
-    interrupted(other, training={"seed": 5})
-    path = tmp_path / "run"
-    interrupted(path)
-    (path / JOURNAL).write_bytes((other / JOURNAL).read_bytes())
-    play(RunFolder.resume(path), Dribbling())
-    assert results(path) == expected
-    assert f"WARNING {path / JOURNAL} is another run's" in (path / LOG).read_text()
+@pytest.mark.parametrize("column", DAMAGED)
+def test_any_damage_is_noticed(tmp_path, column):
+    path, whole, rest = tmp_path / "run", Dribbling(), Dribbling()
+    new_run(tmp_path / "whole", whole, training={"generations": 3})
+    over = interrupted(path, training={"generations": 3})
+    some = "(SELECT digest FROM episodes ORDER BY digest LIMIT 2)"
+    assert change(path, f"UPDATE episodes SET {column} = {DAMAGED[column]} WHERE digest IN {some}") == 2
+    play(RunFolder.resume(path), rest)
+    assert rest.over + over == whole.over + 2  # the others are known
+    assert results(path) == results(tmp_path / "whole")
+    assert (path / LOG).read_text().count(f"an outcome of an episode in {path / DATABASE} is damaged") == 2
 
 
 FORGED = {
@@ -243,15 +244,11 @@ def test_outcomes_that_this_run_does_not_have(tmp_path, what, every):
     new_run(tmp_path / "whole", Dribbling())
     path = tmp_path / "run"
     interrupted(path)
-    with Directory(path) as folder:
-        owner = json.loads((path / JOURNAL).read_bytes().split(b"\n", 1)[0])["owner"]
-        file = journal_file.JournalFile(folder, JOURNAL, owner)
-        records = list(file.records)
-        file.empty()
-        for number, record in enumerate(records):
-            digests, found, seconds = journal._decode(record)
-            file.append(journal._encode(digests, found if number % every else FORGED[what](found), seconds))
-        file.close()
+    with closing(sqlite3.connect(path / DATABASE)) as database, database:
+        rows = database.execute(f"SELECT {', '.join(episode_rows._COLUMNS)} FROM episodes").fetchall()
+        for digest, *row in rows[::every]:
+            forged = FORGED[what](episode_rows._results([row], [0], row[2] is None, row[5]))
+            database.execute(episode_rows._INSERT, episode_rows._rows([digest], forged)[0])
     play(RunFolder.resume(path), Dribbling())
     assert results(path) == results(tmp_path / "whole")
     assert "WARNING the journal has outcomes of another run: " in (path / LOG).read_text()
@@ -275,46 +272,22 @@ def test_other_episodes_have_no_outcomes_in_it(tmp_path):
     assert Episode(Genome(1).child(3, 0.5), 7).digest == digests[2]
 
 
-@pytest.mark.parametrize("kind", ["link", "fifo", "folder"])
-def test_what_is_no_file_is_refused(tmp_path, kind):
-    path, outside = tmp_path / "run", tmp_path / "precious"
-    interrupted(path)
-    (path / JOURNAL).unlink()
-    outside.write_bytes(b"mine")
-    {
-        "link": lambda: (path / JOURNAL).symlink_to(outside),
-        "fifo": lambda: os.mkfifo(path / JOURNAL),
-        "folder": (path / JOURNAL).mkdir,
-    }[kind]()
-    with pytest.raises(UserError, match=rf"{JOURNAL} is a .*, expected a file or nothing"):
-        RunFolder.resume(path)
-    assert outside.read_bytes() == b"mine"
+def test_a_journal_that_cannot_be_written_ends_no_run(tmp_path, monkeypatch):
+    execute = Writer.execute
 
+    def full(self, sql, values=()):
+        if "INTO episodes" in sql:
+            raise DiskError("no space")
+        return execute(self, sql, values)
 
-def test_a_full_disk_ends_no_run(tmp_path, monkeypatch):
-    def full(file, data, at):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(journal_file.os, "pwrite", full)
+    monkeypatch.setattr(Writer, "execute", full)
     new_run(tmp_path / "run", Dribbling())
+    monkeypatch.undo()
+    new_run(tmp_path / "whole", Dribbling())
     text = (tmp_path / "run" / LOG).read_text()
-    assert text.count("journal.bin cannot be used ([Errno 28] No space left on device)") == 1
+    assert text.count("outcomes of episodes cannot be kept (no space)") == 1
     assert "finished after 5 generations" in text
-
-
-def test_it_has_an_end(tmp_path, monkeypatch):
-    """What is beyond that is played again."""
-    monkeypatch.setattr(journal_file, "MOST_BYTES", 2000)
-    path = tmp_path / "run"
-    evaluator = Dribbling(20, interrupt, late=100)
-    with pytest.raises(KeyboardInterrupt):
-        new_run(path, evaluator, checkpoints={"every": 5})
-    assert 0 < (path / JOURNAL).stat().st_size <= 2000
-    rest, whole = Dribbling(), Dribbling()
-    play(RunFolder.resume(path), rest)
-    new_run(tmp_path / "whole", whole, checkpoints={"every": 5})
-    assert whole.over - evaluator.over < rest.over < whole.over
-    assert results(path) == results(tmp_path / "whole")
+    assert results(tmp_path / "run") == results(tmp_path / "whole")
 
 
 def test_the_real_evaluator(tmp_path):
@@ -340,13 +313,15 @@ def test_the_real_evaluator(tmp_path):
             if self.now == self.waited_for and finished:
                 raise KeyboardInterrupt
 
-    from neuroevo.runs.training_run import make_evaluator, run
-
     for number, phase in enumerate([(0, "population"), (0, "validation"), (1, "population"), (1, "test")]):
         folder = RunFolder.resume(path) if number else RunFolder.create(path, config(**changes, hardware={"slots": 2}))
-        with pytest.raises(KeyboardInterrupt), make_evaluator(folder.config) as evaluator, folder.open(["test"]):
-            run(folder.config, evaluator, folder, [Stop(phase)])
-        said.append((path / JOURNAL).stat().st_size)
+        with (
+            pytest.raises(KeyboardInterrupt),
+            run_module.make_evaluator(folder.config) as evaluator,
+            folder.open(["test"]),
+        ):
+            run_module.run(folder.config, evaluator, folder, [Stop(phase)])
+        said.append(outcomes_in(path))
     train(RunFolder.resume(path, ["hardware.slots=3"]))
     assert results(path) == expected
-    assert (path / LOG).read_text().count("which are not played again") == sum(size > 0 for size in said) >= 2
+    assert (path / LOG).read_text().count("which are not played again") == sum(count > 0 for count in said) >= 2

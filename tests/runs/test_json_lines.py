@@ -9,12 +9,12 @@ import zlib
 from itertools import pairwise
 
 import pytest
-
-from neuroevo.core.errors import UserError
 from neuroevo.runs.elites import newest_elite, read_elites
-from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.json_lines import DamagedLine, sealed
 from neuroevo.runs.metrics_rows import read_rows
+
+from neuroevo.core.errors import UserError
+from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
 from tests.support.mutants import bounded
 from tests.support.odd_metrics import NAME

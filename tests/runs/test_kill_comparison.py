@@ -1,26 +1,32 @@
-"""What is compared of a killed run with one that was left alone: every file, and clocks alone are left out."""
+"""What is compared of a killed run with one that was left alone: every file and table; clocks alone are left out."""
 
 import shutil
 import struct
+from contextlib import suppress
 
 import pytest
 
-from neuroevo.runs.json_lines import sealed
+from neuroevo.core.errors import UserError
+from tests.support.databases import change, query
 from tests.support.run_files import differences, run_contents
-from tests.support.runs import checkpoint_after, new_run, read_rows
+from tests.support.runs import new_run
 
-CHANGES = {  # what may befall files: a function of a run's folder, and the names that then differ
-    "elites.jsonl": lambda path: (path / "elites.jsonl").open("ab").write(b"\n"),
+SQL = {  # what may befall tables
+    "members": "UPDATE genomes SET digest = x'00' WHERE id = (SELECT genome FROM members WHERE generation = 3)",
+    "genomes": "INSERT INTO genomes (seed, network, digest, checksum) VALUES (1, 0, x'00', 0)",
+    "the place of a genome": "UPDATE genomes SET place = place + 1 WHERE generation = 0 AND place = 7",
+    "centers": "INSERT INTO centers (name) VALUES ('x')",
+    "episodes": "INSERT INTO episodes VALUES (x'00', 1.0, 1, NULL, '', x'', '<f8', x'', 0)",
+    "states": "DELETE FROM states WHERE generation = 4",
+    "run": "UPDATE run SET info = replace(info, '\"seed\": 4', '\"seed\": 5')",
+    "generations": "DELETE FROM generations WHERE generation = 4",
+    "arrays": "INSERT INTO arrays (state, dtype, shape, data, checksum) VALUES (99, '|u1', '[0]', x'', 0)",
+}
+FILES = {  # what may befall files: a function of a run's folder, and the names that then differ
     "config.toml": lambda path: (path / "config.toml").open("ab").write(b"#"),
-    "metrics.jsonl": lambda path: seal_again(path, lambda row: row["fitness"].reverse()),
     "metrics.csv": lambda path: replace_in(path / "metrics.csv", b"fitness_max", b"fitness_mix"),
-    "info.json": lambda path: replace_in(path / "info.json", b'"seed": 4', b'"seed": 5'),
-    "checkpoints/generation-000004.ckpt": lambda path: checkpoint_after(path, 4).unlink(),
-    "checkpoints/.generation-000009.ckpt.1.tmp": lambda path: (
-        path / "checkpoints" / ".generation-000009.ckpt.1.tmp"
-    ).touch(),
-    "members.bin": lambda path: (path / "members.bin").open("ab").write(b"\0"),
-    "journal.bin": lambda path: (path / "journal.bin").touch(),
+    ".run.db.9.tmp": lambda path: (path / ".run.db.9.tmp").touch(),
+    "run.db-journal": lambda path: (path / "run.db-journal").touch(),
     "notes/": lambda path: (path / "notes").mkdir(),
     "log.txt": lambda path: replace_in(path / "log.txt", b"INFO finished after 5", b"INFO finished after 6"),
     "tensorboard": lambda path: next((path / "tensorboard").glob("events*")).unlink(),
@@ -28,14 +34,12 @@ CHANGES = {  # what may befall files: a function of a run's folder, and the name
     "tensorboard/x": lambda path: (path / "tensorboard" / "x").touch(),
 }
 BROKEN = {  # what is no run's that has ended well
-    "metrics.jsonl": lambda path: (path / "metrics.jsonl").open("ab").write(b'{"generation": 5'),
     "log.txt": lambda path: (path / "log.txt").open("ab").write(b"what?\n"),
     "another generation in log.txt": lambda path: replace_in(path / "log.txt", b"steps ", b"steps 9"),
     "events": lambda path: next((path / "tensorboard").glob("events*")).open("ab").write(b"123"),
-    "a checkpoint": lambda path: checkpoint_after(path, 5).open("ab").write(b"\n"),
-    "a session in info.json": lambda path: replace_in(
-        path / "info.json", b'"resumed": []', b'"resumed": [{"generation": 1, "seed": 9}]'
-    ),
+    "a row": lambda path: change(path, "UPDATE generations SET fitness_max = 9 WHERE generation = 2"),
+    "a state": lambda path: change(path, "UPDATE states SET steps = steps + 1 WHERE generation = 5"),
+    "a session": lambda path: change(path, """INSERT INTO sessions VALUES (9, 1, '{}', '{"seed": 9}', 1.0, 1)"""),
 }
 
 
@@ -43,14 +47,6 @@ def replace_in(file, old, new):
     data = file.read_bytes()
     assert old in data
     file.write_bytes(data.replace(old, new, 1))
-
-
-def seal_again(path, change):
-    """Changes each row of metrics.jsonl, with the right sum."""
-    rows = read_rows(path)
-    for row in rows:
-        change(row)
-    (path / "metrics.jsonl").write_bytes(b"".join(map(sealed, rows)))
 
 
 @pytest.fixture(scope="module")
@@ -61,26 +57,35 @@ def ended(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_the_comparison_sees_every_file(ended, tmp_path, name):
-    path = tmp_path / "run"
-    shutil.copytree(ended, path)
-    assert differences(run_contents(path), run_contents(ended)) == []
-    CHANGES[name](path)
-    assert name in differences(run_contents(path), run_contents(ended))
+@pytest.fixture
+def copy(ended, tmp_path):
+    """A copy of it."""
+    assert differences(run_contents(shutil.copytree(ended, tmp_path / "run")), run_contents(ended)) == []
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_comparison_sees_every_file(ended, copy, name):
+    FILES[name](copy)
+    assert name in differences(run_contents(copy), run_contents(ended))
+
+
+@pytest.mark.parametrize("sql", SQL.values(), ids=SQL)
+def test_the_comparison_sees_every_table(ended, copy, sql):
+    assert change(copy, sql) == 1
+    with suppress(UserError, ValueError):  # of a checksum or a number of rows that is another one
+        assert "run.db" in differences(run_contents(copy), run_contents(ended))
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_the_comparison_refuses_what_is_broken(ended, tmp_path, name):
-    path = tmp_path / "run"
-    shutil.copytree(ended, path)
-    BROKEN[name](path)
-    with pytest.raises((AssertionError, ValueError, struct.error)):
-        run_contents(path)
+def test_the_comparison_refuses_what_is_broken(copy, name):
+    BROKEN[name](copy)
+    with pytest.raises((AssertionError, ValueError, UserError, struct.error)):
+        run_contents(copy)
 
 
 def test_the_comparison_leaves_clocks_out(ended, tmp_path):
-    path = tmp_path / "run"
+    path, clock = tmp_path / "run", "SELECT seconds_total, steps_per_s FROM generations"
     new_run(path, logging={"trackers": ["tensorboard"]})
-    assert (path / "metrics.jsonl").read_bytes() != (ended / "metrics.jsonl").read_bytes()
+    assert query(path, clock) != query(ended, clock)
     assert differences(run_contents(path), run_contents(ended)) == []

@@ -6,11 +6,11 @@ import signal
 import subprocess
 
 import pytest
+from neuroevo.runs.metrics_rows import read_rows
 
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.paths import CHECKPOINTS, CONFIG, CSV, ELITES, LOG, MEMBERS, METRICS, REFERENCE, TENSORBOARD
 from tests.support.commands import start_endless
 from tests.support.runs import checkpoint_after, checkpoints_of, config, contents, count_rows, new_run, play, results

@@ -4,10 +4,10 @@ import csv
 import json
 
 import pytest
+from neuroevo.runs.metrics_rows import read_rows
 
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.metrics_csv import last_csv_row
-from neuroevo.runs.metrics_rows import read_rows
 from tests.support.odd_metrics import METRICS, NAME
 from tests.support.runs import interrupted_run, new_run, play, results
 

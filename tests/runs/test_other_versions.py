@@ -4,14 +4,14 @@ import hashlib
 import json
 
 import pytest
+from neuroevo.runs.checkpoint import VERSION, version_of
+from neuroevo.runs.other_versions import refuse_other_versions
 from typer.testing import CliRunner
 
 from neuroevo.cli import app
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.checkpoint import VERSION, version_of
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.other_versions import refuse_other_versions
 from neuroevo.runs.reader import RunReader
 from tests.support.runs import TABLES, config, new_run
 

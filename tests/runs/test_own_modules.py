@@ -1,13 +1,14 @@
 """The source of a user's modules is kept with the run, and shown where it fails."""
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
 import textwrap
 
 import pytest
+
+from tests.support.databases import count_rows, info_of
 
 SOURCE = """
     import numpy as np
@@ -73,7 +74,7 @@ def test_a_run_is_looked_at_and_resumed_from_any_folder(project, tmp_path):
     source = (project / "of_mine" / "here.py").read_bytes()
     kept = project / "run" / "own" / "of_mine" / "here.py"
     assert kept.read_bytes() == source
-    own = json.loads((project / "run" / "info.json").read_text())["own_modules"]
+    own = info_of(project / "run")["own_modules"]
     assert own == {"of_mine.here": {"sha256": hashlib.sha256(source).hexdigest(),
                                     "path": str(project / "of_mine" / "here.py")}}  # fmt: skip
     elsewhere = tmp_path / "elsewhere"
@@ -84,7 +85,7 @@ def test_a_run_is_looked_at_and_resumed_from_any_folder(project, tmp_path):
     done = neuroevo(elsewhere, "train", "--resume", run, "--set", "training.generations=3")
     assert done.returncode == 0, done.stderr
     assert "has changed" not in done.stderr
-    assert len((project / "run" / "metrics.jsonl").read_text().splitlines()) == 3
+    assert count_rows(project / "run") == 3
 
 
 def test_a_module_that_has_changed_is_told_when_the_run_is_resumed(project):

@@ -1,17 +1,18 @@
 """A run that is resumed ends as one that was never stopped, and the folder tells that it was resumed."""
 
 import json
-import math
 
 import pytest
 
 from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.reader import RunReader
-from tests.support.runs import checkpoints_of, config, contents, interrupted_run, new_run, play, results
+from tests.support.databases import checkpoints_of, delete_states_after, info_of, query, read_rows
+from tests.support.runs import config, contents, interrupted_run, new_run, play, results
+from tests.support.toy import ToyEvaluator
 
+ES = {"algorithm": {"name": "es", "population": 8, "sigma": 0.2}}
 RANDOM_SEARCH = {"algorithm": {"name": "random_search", "population": 8, "validation_candidates": 3}}
 SCHEDULES = {
     "training": {"max_episode_steps": "adaptive:12,0.5,1.5,28"},
@@ -32,6 +33,15 @@ def test_resumed_at_any_generation(tmp_path, whole_run, finished, changes):
     assert results(path) == whole_run(**changes)
 
 
+@pytest.mark.parametrize("call", range(10))
+def test_evolution_strategies_resumed_at_any_call(tmp_path, whole_run, call):
+    """Which validate nothing; their elites are centers, whose weights the states have."""
+    with pytest.raises(KeyboardInterrupt):
+        new_run(tmp_path / "run", ToyEvaluator(interrupt_at=call), **ES)
+    play(RunFolder.resume(tmp_path / "run"))
+    assert results(tmp_path / "run") == whole_run(**ES)
+
+
 @pytest.mark.parametrize("finished", [1, 3])
 def test_an_adaptive_max_episode_steps_and_schedules_go_on(tmp_path, whole_run, finished):
     path = interrupted_run(tmp_path / "run", finished, **SCHEDULES)
@@ -41,11 +51,13 @@ def test_an_adaptive_max_episode_steps_and_schedules_go_on(tmp_path, whole_run, 
 
 def test_the_wall_time_goes_on(tmp_path):
     path = interrupted_run(tmp_path / "run", 2)
-    before = read_rows(path)[-1]["seconds_total"]
-    folder = RunFolder.resume(path)
-    assert folder.state.seconds == pytest.approx(before, abs=0.001)
-    play(folder)
-    assert read_rows(path)[-1]["seconds_total"] > before
+    (before,) = query(path, "SELECT seconds_total FROM generations WHERE generation = 1")[0]
+    with RunFolder.resume(path).open(["test"]):
+        pass
+    first, second = (seconds for (seconds,) in query(path, "SELECT seconds FROM sessions ORDER BY id"))
+    assert before <= first <= second  # of the third generation some episodes are over
+    play(RunFolder.resume(path))
+    assert second < read_rows(path)[2]["seconds_total"] < second + 60
 
 
 def test_budgets_checkpoints_and_hardware_may_change(tmp_path, whole_run):
@@ -93,55 +105,62 @@ def test_resuming_a_finished_run_changes_no_result(tmp_path, whole_run):
 def test_what_the_folder_tells_about_resuming(tmp_path):
     path = interrupted_run(tmp_path / "run", 2)
     play(RunFolder.resume(path))
-    info = json.loads((path / "info.json").read_text())
+    info = info_of(path)
     assert [again["generation"] for again in info["resumed"]] == [2]
     assert set(info["resumed"][0]) >= {"command", "started", "versions", "git_commit", "machine"}
     with RunFolder.resume(path).open([], {"device": "gpu"}):  # it may be another one than the first time
         pass
-    info = json.loads((path / "info.json").read_text())
+    info = info_of(path)
     assert info["resumed"][1]["device"] == "gpu" and "device" not in info
+    assert query(path, "SELECT generation, ended FROM sessions ORDER BY id") == [(0, 1), (2, 1), (5, 1)]
     log = (path / "log.txt").read_text()
     assert "stopped in generation 2: KeyboardInterrupt()" in log
     assert "from generation 2" in log
     assert log.count("generation 4: fitness mean") == 1
 
 
-@pytest.mark.parametrize("written", ["by this version", "by an earlier one"])
-def test_infinite_bounds_do_not_lose_the_file_that_says_where_a_run_comes_from(tmp_path, written):
-    """Hopper's are; JSON has none, and resuming a run took a file with them for a damaged one."""
+def test_infinite_bounds_do_not_lose_where_a_run_comes_from(tmp_path):
+    """Hopper's are, and JSON has none."""
 
-    def strict(text):
+    def strict():
+        [(text,)] = query(path, "SELECT info FROM run")
         return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
     hopper = {"env": {"name": "Hopper-v5"}, "network": {"name": "mlp"}}
-    path, file = interrupted_run(tmp_path / "run", 2, **hopper), tmp_path / "run" / "info.json"
-    began = strict(file.read_text())
+    path = interrupted_run(tmp_path / "run", 2, **hopper)
+    began = strict()
     assert began["environment"]["healthy_z_range"] == [0.7, "inf"]
-    if written == "by an earlier one":
-        file.write_text(file.read_text().replace('"inf"', "Infinity"))
-        assert json.loads(file.read_text())["environment"]["healthy_z_range"] == [0.7, math.inf]
     play(RunFolder.resume(path))
-    info = strict(file.read_text())
-    assert [again["generation"] for again in info.pop("resumed")] == [2]
-    assert info == {key: value for key, value in began.items() if key != "resumed"}
+    assert {**strict(), "resumed": []} == {**began, "resumed": []}
 
 
-@pytest.mark.parametrize("damaged", ['{"command": ', "[]", "null", '{"resumed": null}'])
-def test_a_damaged_info_stops_nothing(tmp_path, damaged):
-    path = interrupted_run(tmp_path / "run", 2)
-    (path / "info.json").write_text(damaged)
+def test_what_was_played_after_the_state_is_played_again(tmp_path, whole_run):
+    """As of a run that was killed between two states: its rows after the state go, and those of genomes with them."""
+    path = tmp_path / "run"
+    new_run(path, **ES)
+    delete_states_after(path, 3)
+    assert len(RunReader(path).rows()) == 5
+    with RunFolder.resume(path).open(["test"]) as folder:
+        assert folder.state.generation == 3
+    for table in ("generations", "members", "populations", "genomes"):
+        assert query(path, f"SELECT max(generation) FROM {table}") == [(2,)]
     play(RunFolder.resume(path))
-    info = json.loads((path / "info.json").read_text())
-    assert [again["generation"] for again in info["resumed"]] == [2]
+    assert results(path) == whole_run(**ES)
 
 
-def test_lines_of_an_unfinished_generation_are_cut_off(tmp_path, whole_run):
+def test_what_is_for_people_is_written_again(tmp_path, capsys, whole_run):
     path = interrupted_run(tmp_path / "run", 3)
-    for name in ("metrics.jsonl", "elites.jsonl", "metrics.csv"):
-        with (path / name).open("ab") as file:
-            file.write(b'{"generation": 3, "fitness_me')
-    assert len(RunReader(path).rows()) == 3
+    text = (path / "config.toml").read_text()
+    (path / "config.toml").write_text(text.replace("seed = 4", "seed = 5"))
+    with (path / "metrics.csv").open("a") as file:
+        file.write("3,-1.5,")
+    with RunFolder.resume(path).open(["test"]):
+        assert (path / "config.toml").read_text() == text
+    assert f"{path}/config.toml differs from the run's configuration" in capsys.readouterr().err
+    (path / "config.toml").unlink()
+    (path / "metrics.csv").unlink()
     play(RunFolder.resume(path))
+    assert (path / "config.toml").read_text() == text
     assert results(path) == whole_run()
 
 
@@ -179,16 +198,10 @@ def test_default_folders_of_runs_that_start_together(tmp_path, monkeypatch):
     assert sorted(RunReader(folder.path).config.training.seed for folder in folders) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("lost", "held"),
-    [
-        (["config.toml"], "metrics.jsonl"),
-        (["config.toml", "metrics.jsonl", "elites.jsonl"], "checkpoints"),
-    ],
-)
-def test_a_run_without_its_configuration_is_not_overwritten(tmp_path, lost, held):
+@pytest.mark.parametrize(("lost", "held"), [([], "config.toml"), (["config.toml"], "metrics.csv")])
+def test_what_is_left_of_a_run_without_its_database_is_not_overwritten(tmp_path, lost, held):
     path = interrupted_run(tmp_path / "run", 3)
-    for name in lost:
+    for name in ("run.db", *lost):
         (path / name).unlink()
     there = contents(path)
     with pytest.raises(UserError, match=f"{path} holds {held} "):

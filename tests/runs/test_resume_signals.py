@@ -10,13 +10,13 @@ import termios
 import pytest
 
 from neuroevo.cli.common import HungUp, Terminated, sigterm_raises
-from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
-from neuroevo.runs.paths import CSV, ELITES
-from neuroevo.system.appended_file import AppendedFile
+from neuroevo.runs.metrics_csv import CsvFile
+from neuroevo.runs.paths import CSV
+from neuroevo.runs.writer import Writer
 from tests.support.commands import start_endless, wait_for_rows
-from tests.support.runs import count_rows, new_run, play, results
+from tests.support.databases import count_rows, query, read_rows
+from tests.support.runs import new_run, play, results
 
 
 @pytest.mark.parametrize(
@@ -41,26 +41,51 @@ def test_signals_leave_a_run_that_goes_on(tmp_path, sent, code, word):
     assert results(path)["rows"] == results(tmp_path / "whole")["rows"]
 
 
-@pytest.mark.parametrize("next_file", [ELITES, CSV])
-def test_an_interrupt_between_two_files_of_a_generation(tmp_path, monkeypatch, next_file):
-    """Each of its files has the generation, and so has the checkpoint: what has a row is not played again."""
-    path, append = tmp_path / "run", AppendedFile.append
+@pytest.mark.parametrize("what", ["state", "csv"])
+def test_an_interrupt_while_a_generation_is_written(tmp_path, monkeypatch, what):
+    """It is whole, and so is the state after it: what has a row is not played again."""
+    path, owner, name = tmp_path / "run", *{"state": (Writer, "insert"), "csv": (CsvFile, "append")}[what]
+    write = getattr(owner, name)
 
-    def interrupt_and_append(file, data):
-        if file.name == next_file and count_rows(path) == 3:  # the third has a row, and no more
+    def interrupt_and_write(self, *values):
+        if count_rows(path) == 3:
             signal.raise_signal(signal.SIGINT)
-        append(file, data)
+        return write(self, *values)
 
-    monkeypatch.setattr(AppendedFile, "append", interrupt_and_append)
+    monkeypatch.setattr(owner, name, interrupt_and_write)
     with pytest.raises(KeyboardInterrupt):
         new_run(path, checkpoints={"every": 10**6})
     monkeypatch.undo()
     with RunFolder.resume(path) as folder:
         finished = folder.state.generation
-    assert finished == len(read_rows(path)) == len(read_elites(path)) == len((path / CSV).read_text().splitlines()) - 1
+    assert finished == len(read_rows(path)) == len((path / CSV).read_text().splitlines()) - 1 == 3 + (what == "state")
+    assert query(path, "SELECT max(generation) FROM members") == [(finished - 1,)]
     play(RunFolder.resume(path))
     new_run(tmp_path / "whole")
-    assert results(path)["rows"] == results(tmp_path / "whole")["rows"]
+    assert results(path) == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_an_interrupt_between_two_transactions(tmp_path, monkeypatch, number):
+    """While the write lock is taken again after outcomes of episodes."""
+    path, lock, calls = tmp_path / "run", Writer._lock, []
+
+    def interrupt_or_lock(self):
+        if count_rows(path) == 3:
+            calls.append(1)
+            if len(calls) == number:
+                raise KeyboardInterrupt
+        lock(self)
+
+    monkeypatch.setattr(Writer, "_lock", interrupt_or_lock)
+    with pytest.raises(KeyboardInterrupt):
+        new_run(path, checkpoints={"every": 10**6})
+    monkeypatch.undo()
+    with RunFolder.resume(path) as folder:
+        assert folder.state.generation == 3 and folder.ended
+    play(RunFolder.resume(path))
+    new_run(tmp_path / "whole")
+    assert results(path) == results(tmp_path / "whole")
 
 
 def test_under_nohup_a_run_goes_on(tmp_path):

@@ -6,7 +6,7 @@ import tensorflow as tf
 from tensorflow.core.util.event_pb2 import Event, SessionLog
 
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
+from tests.support.databases import delete_states_after, read_rows
 from tests.support.runs import config, new_run, play
 from tests.support.toy import ToyEvaluator
 
@@ -67,7 +67,7 @@ def test_a_resumed_run_adds_a_file_that_takes_over(tmp_path):
     path = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         new_run(path, ToyEvaluator(interrupt_at=10), checkpoints={"every": 1})
-    (path / "checkpoints" / "generation-000003.ckpt").unlink()  # its third generation is played again
+    delete_states_after(path, 2)  # its third generation is played again
     play(RunFolder.resume(path))
     first, second = events(path)
     assert [event.step for event in second if event.session_log.status == SessionLog.START] == [2]

@@ -1,6 +1,5 @@
 """What a run's folder from somebody else may not do, and what nobody is asked about: docs/security.md."""
 
-import hashlib
 import json
 import os
 import pickle
@@ -13,6 +12,8 @@ from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 
 import pytest
+from neuroevo.sweeps.tune.own_state import require_own_state, sign_state
+from neuroevo.system.directory import Directory
 
 import neuroevo
 from neuroevo.cluster.player import Player
@@ -22,10 +23,10 @@ from neuroevo.runs import training_run
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.own_modules import sign
 from neuroevo.runs.reader import RunReader
-from neuroevo.sweeps.tune.own_state import require_own_state, sign_state
 from neuroevo.sweeps.tune.sweep import load_sweep
 from neuroevo.sweeps.tune.tuner import run_sweep
-from neuroevo.system.directory import Directory
+from tests.support.damage import set_value, value_of
+from tests.support.databases import checkpoints_of, set_config
 
 MODULE = """
     import os
@@ -237,7 +238,8 @@ def test_who_made_a_run_is_asked_nothing(user, own):
         assert user.has_run(), words
     (user.work / "theirs.py").unlink()  # only the run has it from now on
     with Directory(own) as folder:
-        sign(folder, neuroevo.load_config(own / "config.toml", {"training.generations": 9}))  # then it was killed
+        config = neuroevo.load_config(own / "config.toml", {"training.generations": 9})
+        sign(folder, config, [(own / "config.toml").read_text()])  # then it was killed
     moved = own.rename(user.work / "elsewhere")
     assert user("evaluate", moved, *PLAY).returncode == 0
     assert (user.home / "state" / "neuroevo" / "key").stat().st_mode & 0o777 == 0o600
@@ -250,14 +252,13 @@ def edit(file, old, new):
 
 
 def test_what_has_changed_since_is_told(user, own):
-    def refused(expected):
-        done = user("evaluate", own, *PLAY)
+    def refused(expected, words=("evaluate", own, *PLAY)):
+        done = user(*words)
         assert done.returncode == 2 and expected in done.stderr and not user.has_run(), done.stderr
 
-    kept, config, signature = own / "own" / "theirs.py", own / "config.toml", own / "signature.json"
+    kept, signature, config = own / "own" / "theirs.py", own / "signature.json", own / "config.toml"
     for file, old, new, expected in (
         (kept, "dense 5", "dense 6", "own/theirs.py has changed since it was made here"),
-        (config, "seed = 0", "seed = 1", "its config.toml has changed since it was made here"),
         (signature, '"theirs"', '"other"', "not by your key on this machine, or has changed"),
         (signature, '"hmac"', '"mac"', "signature.json cannot be read"),
     ):
@@ -265,6 +266,13 @@ def test_what_has_changed_since_is_told(user, own):
         edit(file, old, new)
         refused(expected)
         file.write_text(before)
+    text = config.read_text()
+    set_config(own, text.replace("seed = 0", "seed = 1"))
+    refused("its config.toml has changed since it was made here")
+    set_config(own, text)
+    edit(config, "seed = 0", "seed = 1")
+    refused("its config.toml has changed since it was made here", ("config", "check", config))
+    assert user("evaluate", own, *PLAY).returncode == 0 and user.has_run()  # what the database has is as it was
     kept.unlink()
     os.mkfifo(kept)
     refused("own/theirs.py has changed")
@@ -324,6 +332,7 @@ def test_runs_of_the_package_s_own_never_ask(user, made):
 def test_misspelling_what_is_named_is_no_way_around(user, run, plain, named, misspelt):
     edit(run / "config.toml", *plain)
     edit(run / "config.toml", named, misspelt)
+    set_config(run, (run / "config.toml").read_text())
     shutil.copy(run / "own" / "theirs.py", user.work)  # where any module would be found
     for words in (("evaluate", run), ("train", "--resume", run), ("config", "check", run / "config.toml")):
         done = user(*words)
@@ -441,7 +450,7 @@ def test_environments(user, made):
         ),
         ('"gymnasium:GymV21Environment-v0"\noptions = {kwargs = {env_id = "theirs:X"}}', "'theirs:X'"),
     ):
-        (got / "config.toml").write_text(text.replace('"HardMaze-v0"', env))
+        set_config(got, text.replace('"HardMaze-v0"', env))
         for ask in (RunReader, RunFolder.resume, lambda run: neuroevo.load_config(run / "config.toml")):
             with pytest.raises(NotTrustedError, match=re.escape(expected)):
                 ask(got)
@@ -449,7 +458,7 @@ def test_environments(user, made):
         ("127.0.0.1:9", "joins the Ray cluster at 127.0.0.1:9"),
         ("auto", "joins the Ray cluster that RAY_ADDRESS names or that runs on this machine"),
     ):
-        (got / "config.toml").write_text(text + f'\n[cluster]\naddress = "{address}"\n')
+        set_config(got, text + f'\n[cluster]\naddress = "{address}"\n')
         done = user("train", "--resume", got)
         assert done.returncode == 2 and expected in done.stderr and "--trust" in done.stderr
         assert user("evaluate", got, *PLAY).returncode == 0  # which plays here
@@ -486,14 +495,9 @@ def test_no_pickle_without_a_seal_of_this_user_s(user):
     assert user("train", "run.toml", "--out", "mine").returncode == 0
     resume = ("train", "--resume", "mine", "--set", "training.generations=3")
     assert user(*resume).returncode == 0  # sealed, and gone on with
-    for file in (user.work / "mine" / "checkpoints").iterdir():
-        first, _, rest = file.read_bytes().partition(b"\n")
-        second, _, arrays = rest.partition(b"\n")
-        body = json.loads(second)
-        body["seal"] = "0" * 64
-        content = json.dumps(body).encode() + b"\n" + arrays
-        head = {**json.loads(first), "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        file.write_bytes(json.dumps(head).encode() + b"\n" + content)
+    run = user.work / "mine"
+    for generation in checkpoints_of(run):
+        set_value(run, generation, json.dumps({**value_of(run, generation), "seal": "0" * 64}))
     again = ("train", "--resume", "mine", "--set", "training.generations=4")
     done = user(*again)
     assert done.returncode == 2 and "holds a pickle" in done.stderr and "--trust" in done.stderr, done.stderr

@@ -5,9 +5,9 @@ import shutil
 import pytest
 
 from neuroevo.core.problems import ConfigError
-from neuroevo.runs.elites import read_elites
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.reader import RunReader
+from tests.support.databases import read_elites
 from tests.support.runs import config, interrupted_run, new_run, play
 from tests.support.toy import ToyEvaluator
 
@@ -19,7 +19,7 @@ def test_a_warm_start(tmp_path):
     new_run(tmp_path / "second", toy, training={"start_from": str(tmp_path / "first"), "seed": 9, "generations": 2})
     assert toy.played(0, "validation")[0].genome == best.elite
     assert {episode.genome.parent for episode in toy.played(0, "population")} <= set(best.parents)
-    shutil.rmtree(tmp_path / "first")  # the checkpoints have what a resumed run needs
+    shutil.rmtree(tmp_path / "first")  # the database has what a resumed run needs
     play(RunFolder.resume(tmp_path / "second", ["training.generations=3"]))
     assert len(read_elites(tmp_path / "second")) == 3
 

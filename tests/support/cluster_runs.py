@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import neuroevo
+from neuroevo.runs.database import DATABASE
+from tests.support.databases import query
 from tests.support.runs import config, results
 from tests.support.separate_machines import Machine
 
@@ -55,6 +57,11 @@ def finish(process: subprocess.Popen[str]) -> str:
         process.kill()
     assert process.returncode == 0, output
     return output
+
+
+def count_episodes(path: Path) -> int:
+    """How many outcomes of episodes a run's database has that no state has yet; 0 before there is a run."""
+    return query(path, "SELECT count(*) FROM episodes")[0][0] if (path / DATABASE).exists() else 0
 
 
 def train(path: Path, changes: dict[str, Any], address: str | None = None) -> dict[str, Any]:

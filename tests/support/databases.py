@@ -3,11 +3,12 @@
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 
 from neuroevo.config.load import load_run_config
-from neuroevo.runs.about import read_about
+from neuroevo.runs.about import read_about, write_about
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import read_elite, rows_of
 from neuroevo.runs.state_codec import encode
@@ -38,10 +39,33 @@ def query(path, sql, *values):
         return connection.execute(sql, values).fetchall()
 
 
+def dump(path):
+    """All of a run's database as SQL; the bytes of one that is damaged."""
+    try:
+        with closing(sqlite3.connect(f"file:{path / DATABASE}?mode=ro", uri=True)) as connection:
+            return list(connection.iterdump())
+    except sqlite3.DatabaseError:
+        return (path / DATABASE).read_bytes()
+
+
 def change(path, sql, *values):
     """Executes a statement in a run's database that nobody has opened."""
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
         return connection.execute(sql, values).rowcount
+
+
+def set_config(path, text):
+    """Has a run that nobody has opened another configuration, also for people."""
+    with Database(path / DATABASE, "rw") as database:
+        write_about(database, replace(read_about(database), config=text))
+    (path / "config.toml").write_text(text)
+
+
+def delete_states_after(path, finished):
+    """As if a run had been killed before they were stored; all else stays."""
+    for table, column in (("arrays", "state"), ("state_centers", "state"), ("states", "generation")):
+        change(path, f"DELETE FROM {table} WHERE {column} > ?", finished)
+    change(path, "UPDATE centers SET weights = NULL WHERE id NOT IN (SELECT center FROM state_centers)")
 
 
 def read_rows(path, fitness=True):

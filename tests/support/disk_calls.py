@@ -1,133 +1,104 @@
-"""The calls of the operating system by which Python code touches what is below a folder: they can be told of, or fail.
+"""The calls of the operating system by which a process touches what is below a folder: they are recorded, or fail.
 
-Only calls made by the os module's functions, and by Path.open, are seen; not those of extension modules.
+disk_calls.cc, which Python's and SQLite's calls go through in a process that is started with environment(), does it.
 """
 
 from __future__ import annotations
 
-import errno
-import io
+import ctypes
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Each with the numbers of its arguments that may be paths, and how their folders' descriptors are called.
-_PATHS: dict[str, tuple[tuple[int, str], ...]] = {
-    "open": ((0, "dir_fd"),),
-    "mkdir": ((0, "dir_fd"),),
-    "unlink": ((0, "dir_fd"),),
-    "remove": ((0, "dir_fd"),),
-    "rmdir": ((0, "dir_fd"),),
-    "stat": ((0, "dir_fd"),),
-    "lstat": ((0, "dir_fd"),),
-    "readlink": ((0, "dir_fd"),),
-    "listdir": ((0, ""),),
-    "scandir": ((0, ""),),
-    "truncate": ((0, ""),),
-    "replace": ((0, "src_dir_fd"), (1, "dst_dir_fd")),
-    "rename": ((0, "src_dir_fd"), (1, "dst_dir_fd")),
-    "link": ((0, "src_dir_fd"), (1, "dst_dir_fd")),
-    "symlink": ((1, "dir_fd"),),
-}
-_DESCRIPTORS = ("write", "pread", "read", "fstat", "fsync", "ftruncate", "close")
-CHANGING = ("mkdir", "replace", "rename", "write", "fsync", "ftruncate")  # what needs room, beside making files
-Call = Callable[[], Any]
-Hook = Callable[[str, tuple[Any, ...], dict[str, Any], Call], Any]
+CREATE, MKDIR, WRITE, TRUNCATE, SYNC, RENAME, UNLINK, MARK = range(1, 9)
+_HEADER = struct.Struct("<IIQQqQ")
 
 
-@contextmanager
-def intercepted(base: Path, hook: Hook) -> Iterator[None]:
-    """Hands every call about the folder or what is below it to hook(name, arguments, keywords, call).
+@dataclass(frozen=True)
+class Call:
+    """A call that changed something.
 
-    The hook makes the call by call() and returns its answer, or raises an exception.
-    """
-    above = os.path.abspath(base)
-    opened: set[int] = set()
-    before = {name: getattr(os, name) for name in (*_PATHS, *_DESCRIPTORS)}
-    open_file = io.open
-
-    def inside(path: Any, folder: int | None) -> bool:
-        if isinstance(path, int):
-            return path in opened
-        if folder is not None and not os.path.isabs(path):
-            return folder in opened
-        full = os.path.abspath(os.fsdecode(path))
-        return full == above or full.startswith(above + os.sep)
-
-    def wrapped(name: str) -> Callable[..., Any]:
-        def function(*arguments: Any, **keywords: Any) -> Any:
-            places = _PATHS.get(name, ((0, ""),))
-            if not any(inside(arguments[at], keywords.get(folder)) for at, folder in places if at < len(arguments)):
-                return before[name](*arguments, **keywords)
-
-            def call() -> Any:
-                answer = before[name](*arguments, **keywords)
-                if name == "open":
-                    opened.add(answer)
-                elif name == "close":
-                    opened.discard(arguments[0])
-                return answer
-
-            return hook(name, arguments, keywords, call)
-
-        return function
-
-    def opening(file: Any, *arguments: Any, **keywords: Any) -> Any:
-        if isinstance(file, int) or not inside(file, None):
-            return open_file(file, *arguments, **keywords)
-        return hook("io.open", (file, *arguments), keywords, lambda: open_file(file, *arguments, **keywords))
-
-    for name in before:
-        setattr(os, name, wrapped(name))
-    io.open = opening
-    try:
-        yield
-    finally:
-        io.open = open_file
-        for name, function in before.items():
-            setattr(os, name, function)
-
-
-class Faults:
-    """A hook that fails calls: one of them, or it and all after it.
-
-    number: which call, counted from 1; 0: none. count: calls so far. code: of errno; with ENOSPC and EDQUOT only calls
-    that need room are counted. once: whether the calls after it succeed.
+    Attributes:
+        operation: Which one.
+        names: Paths from the folder on: of CREATE, MKDIR and UNLINK one, of RENAME two.
+        node: Device and inode of the file or folder.
+        number: The offset of a WRITE, the size of a TRUNCATE, what a MARK was called with.
+        data: What was written.
     """
 
-    def __init__(self, number: int, code: int = errno.EIO, once: bool = True):
-        self.number, self.code, self.once, self.count = number, code, once, 0
-
-    def __call__(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], call: Call) -> Any:
-        makes = name == "open" and bool(arguments[1] & os.O_CREAT)
-        if self.code in (errno.ENOSPC, errno.EDQUOT) and name not in CHANGING and not makes:
-            return call()
-        self.count += 1
-        if self.number == 0 or self.count < self.number or (self.once and self.count > self.number):
-            return call()
-        if name == "close":  # the descriptor is free even so
-            call()
-        if name == "write":  # a part of it is there
-            _write_half(arguments)
-        raise OSError(self.code, os.strerror(self.code))
+    operation: int
+    names: tuple[str, ...]
+    node: tuple[int, int]
+    number: int
+    data: bytes
 
 
-def _write_half(arguments: tuple[Any, ...]) -> None:
-    file, data = arguments
-    half = bytes(data[: len(data) // 2])
-    if half:
-        os.writev(file, [half])  # which is not intercepted
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of a process in which begin() can be called; the library is compiled into a folder."""
+    library = folder / "disk_calls.so"
+    if not library.exists():
+        source = Path(__file__).with_suffix(".cc")
+        command = ["g++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"]
+        subprocess.run(command, check=True)
+    return {**os.environ, "LD_PRELOAD": str(library)}
 
 
-def killing(name: str) -> Hook:
-    """A hook that kills this process when a file of that name is about to be put in its place."""
+def begin(folder: Path, record: Path | None = None, fault: tuple[int, int, bool] = (0, 0, False)) -> None:
+    """From now on, records this process's calls about a folder and what is below it, or has some of them fail.
 
-    def hook(call_name: str, arguments: tuple[Any, ...], _: dict[str, Any], call: Call) -> Any:
-        if call_name == "replace" and os.fsdecode(arguments[1]) == name:
+    Args:
+        folder: The folder, which need not exist.
+        record: The file that gets what recorded() reads.
+        fault: Which call fails, counted from 1, or 0; with which number of errno; and whether no call after it does.
+            With ENOSPC only calls that need room are counted. Of a write that fails, half is there.
+    """
+    number, code, once = fault
+    name = os.fsencode(os.path.realpath(folder))
+    _library().disk_calls_begin(
+        name, b"" if record is None else os.fsencode(record), ctypes.c_longlong(number), int(code), int(once)
+    )
+
+
+def mark(number: int) -> None:
+    """Records a number between the calls."""
+    _library().disk_calls_mark(ctypes.c_longlong(number))
+
+
+def count() -> int:
+    """How many calls could have failed since begin()."""
+    function = _library().disk_calls_count
+    function.restype = ctypes.c_longlong
+    return int(function())
+
+
+def recorded(file: Path) -> Iterator[Call]:
+    """The calls in their order."""
+    data, at = file.read_bytes(), 0
+    while at < len(data):
+        operation, name_bytes, device, inode, number, data_bytes = _HEADER.unpack_from(data, at)
+        at += _HEADER.size
+        names = tuple(os.fsdecode(name) for name in data[at : at + name_bytes].split(b"\0"))
+        at += name_bytes
+        yield Call(operation, names, (device, inode), number, data[at : at + data_bytes])
+        at += data_bytes
+
+
+def kill_at_rename(name: str) -> None:
+    """From now on, kills this process when Python is about to put a file of that name in its place."""
+    replace = os.replace
+
+    def killing(source: Any, target: Any, **folders: Any) -> None:
+        if os.fsdecode(target) == name:
             os.kill(os.getpid(), signal.SIGKILL)
-        return call()
+        replace(source, target, **folders)
 
-    return hook
+    os.replace = killing
+
+
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)

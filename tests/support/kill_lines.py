@@ -16,22 +16,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.paths import CONFIG
+from neuroevo.runs.paths import is_run
 from tests.support.run_files import differences, run_contents
 from tests.support.runs import config, new_run, play
 
 PACKAGE = Path(__file__).parents[2] / "neuroevo"
-WRITERS = (
-    "system.directory",
-    "system.appended_file",
-    "runs.metrics_files",
-    "runs.checkpoint",
-    "runs.checkpoints",
-    "runs.folder",
-)
-WRITERS += ("runs.training_run", "runs.tensorboard", "runs.journal", "runs.journal_file", "training.journal")
-WRITERS += ("runs.info_file", "runs.needed_files", "runs.own_modules", "runs.log_file", "config.signature")
-WRITERS += ("runs.members_log", "runs.members_format")
+WRITERS = ("runs.folder", "runs.writer", "runs.database", "runs.about", "runs.resume", "runs.state_rows")
+WRITERS += ("runs.generation_rows", "runs.genome_rows", "runs.episode_rows", "runs.metrics_csv", "runs.tensorboard")
+WRITERS += ("runs.own_modules", "runs.log_file", "runs.training_run", "training.journal", "system.directory")
+WRITERS += ("config.signature",)
 CHANGES = {
     "env": {"name": "Hopper-v5"},
     "network": {"name": "mlp", "normalize_observations": True},
@@ -48,6 +41,7 @@ def signal_at_line(number: int, sent: signal.Signals) -> Callable[[], int]:
     Returns a function that tells how many such lines were executed.
     """
     files = {str(PACKAGE.joinpath(*name.split(".")).with_suffix(".py")) for name in WRITERS}
+    assert all(map(os.path.isfile, files))
     count = 0
 
     def trace(frame, event, _):
@@ -80,11 +74,11 @@ def in_a_child(work: Callable[[], None]) -> int:
 
 
 def start_or_go_on(path: Path) -> None:
-    play(RunFolder.resume(path) if (path / CONFIG).is_file() else RunFolder.create(path, config(**CHANGES)))
+    play(RunFolder.resume(path) if is_run(path) else RunFolder.create(path, config(**CHANGES)))
 
 
 def main(folder: Path, moments: int, sent: signal.Signals) -> dict[str, object]:
-    """total: lines executed in a whole run. begun: of the killed runs, how many had a configuration already.
+    """total: lines executed in a whole run. begun: of the killed runs, how many had a database already.
 
     statuses: how the killed processes and the resuming ones ended. different: lines whose run ended differently, with
     the names of files that differ (see run_files.py).
@@ -108,7 +102,7 @@ def main(folder: Path, moments: int, sent: signal.Signals) -> dict[str, object]:
             start_or_go_on(path)
 
         first = in_a_child(killed)
-        begun += (path / CONFIG).is_file()
+        begun += is_run(path)
         statuses.append([first, in_a_child(lambda path=path: start_or_go_on(path))])
         if found := differences(run_contents(path), expected):
             different.append([number, found])

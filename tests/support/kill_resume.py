@@ -42,7 +42,7 @@ ROOT = Path(__file__).parents[2]
 def kill_and_resume(config: Path, out: Path, kills: int, seed: int = 0, overrides: tuple[str, ...] = ()) -> list[int]:
     """Trains into out/"whole", and into out/"killed", which is killed `kills` times; both to their end.
 
-    Returns the number of lines of metrics.jsonl at each kill. AssertionError: a process ended in another way, by
+    Returns the number of finished generations at each kill. AssertionError: a process ended in another way, by
     finishing the run before the last kill, for example; or left something behind.
     """
     rng = random.Random(seed)
@@ -142,13 +142,13 @@ def _wait_until_it_plays(process: Fork) -> None:
 
 
 def _wait_for_lines(path: Path, lines: int, process: Fork) -> None:
-    """Waits until metrics.jsonl has so many, or the process has ended."""
+    """Waits until so many generations are finished, or the process has ended."""
     while count_rows(path) < lines and process.running():
         time.sleep(0.001)
 
 
 def _wait(seconds: float, path: Path, lines: int) -> None:
-    """Waits so long, but only until metrics.jsonl has so many lines: the machine may have been slower before."""
+    """Waits so long, but only until so many generations are finished: the machine may have been slower before."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and count_rows(path) < lines:
         time.sleep(0.001)

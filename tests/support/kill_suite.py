@@ -26,7 +26,7 @@ from typing import Annotated
 
 import typer
 
-from neuroevo.runs.paths import METRICS
+from neuroevo.runs.database import DATABASE
 from tests.support import orphans
 from tests.support.kill_resume import ROOT, watched
 from tests.support.run_files import differences, suite_contents
@@ -86,7 +86,7 @@ def _end(process: subprocess.Popen[str], *expected: int) -> None:
 
 def _generations(out: Path) -> int:
     """How many the suite's runs have finished together."""
-    return sum(count_rows(each.parent) for each in out.rglob(METRICS))
+    return sum(count_rows(each.parent) for each in out.rglob(DATABASE))
 
 
 def _wait_for(out: Path, generations: int, process: subprocess.Popen[str]) -> None:

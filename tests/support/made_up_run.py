@@ -15,7 +15,6 @@ from neuroevo.runs.about import About, write_about
 from neuroevo.runs.generation_rows import PlayedMembers, write_generation, write_members
 from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.writer import new_database
-from neuroevo.system.directory import Directory
 from neuroevo.training.record import EvaluationRecord, GenerationRecord, PhaseRecord
 
 START, GOAL, PARENTS = (36, 184), (31, 20), 20
@@ -47,8 +46,7 @@ def made_up_run(path, generations, members):
             genomes.keep(new)
             before = new
 
-    with Directory(path) as folder:
-        new_database(folder, fill)
+    new_database(path, fill)
 
 
 def _record(generation, elite, fitness):

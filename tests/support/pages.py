@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = ("sh", "python", "toml")  # what is tried
-SHOWN = ("json", "text", "math")  # what is not code
+SHOWN = ("json", "text", "math", "sql")  # what is not code, and queries, which tests/house/test_database_page.py runs
 
 _FENCE = re.compile(
     r"(?:^<!-- (?P<mark>[^>]*) -->\n)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL

@@ -2,36 +2,46 @@
 
     python -m tests.support.power_cuts [--states 2500]
 
-Every operation of a run on the files below a folder is recorded while it really happens. A power cut after any of them
-leaves what was flushed, and of the rest whatever the file system had got to: each write since its file's last fsync may
-be there, be missing, be torn, or be zeros, and so may each new, changed or deleted name since its folder's last fsync,
-in any order. From each such disk the run must go on, with the results of a run that was left alone, and from no earlier
-generation than that of the last checkpoint that was written before the cut.
+A process that plays a run records its operations on the files below a folder, SQLite's included: see disk_calls.py. A
+power cut after any of them leaves what was flushed, and of the rest whatever the file system had got to: of each write
+since its file's last fsync any sectors of 512 bytes, with or without the file's new length, and any of the new, changed
+or deleted names since their folder's last fsync, in any order. From each such disk the run must go on, with the results
+of a run that was left alone, from no earlier generation than that of the last state that was stored before the cut, and
+with the rows of all generations that were stored by then.
+
+Shared memory, run.db-shm, is no file of a disk: it is not recorded.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import itertools
 import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from neuroevo.config.schema import Config
-from neuroevo.runs.checkpoints import Checkpoints
+from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.paths import CONFIG, MEMBERS
-from tests.support.disk_calls import Call, intercepted
+from neuroevo.runs.generation_rows import last_generation
+from neuroevo.runs.paths import is_run
+from tests.support import disk_calls
+from tests.support.disk_calls import Call
 from tests.support.runs import config, play, results, train
 
+ROOT = Path(__file__).parents[2]
 RUN = Path("runs") / "x"  # below the recorded folder, in which there is no runs yet
+SECTOR = 512
 TOYS: dict[str, dict[str, Any]] = {
     "ga": {"training": {"generations": 3}, "checkpoints": {"keep_last": 1}},
     "normalizer, every 2": {
@@ -51,6 +61,17 @@ REAL: dict[str, Any] = {  # played by the native engine
     "checkpoints": {"keep_last": 1},
     "hardware": {"threads": 1},
 }
+KINDS = [*TOYS, "resumed", "real"]
+_ROWS = 1 << 32  # marks from here on are numbers of rows, those below numbers of finished generations of states
+
+
+@dataclass
+class Policy:
+    """What of the operations since the last fsync is there: each function is asked for every name, sector or length."""
+
+    name: Callable[[], bool]
+    sector: Callable[[], bool]
+    length: Callable[[], bool]
 
 
 @dataclass
@@ -62,200 +83,142 @@ class Node:
 
     folder: bool
     content: Any  # bytes, or names with their nodes
-    done: list[tuple[int, Callable[[Any, float], Any]]] = field(default_factory=list)
+    done: list[tuple[int, Callable[[Any, Policy], Any]]] = field(default_factory=list)
     flushed: list[int] = field(default_factory=list)
 
+    def after(self, count: int, policy: Policy) -> Any:
+        """The content after a power cut: count is the number of operations before it."""
+        last = self.flushed[at - 1] if (at := bisect_right(self.flushed, count)) else -1
+        content = dict(self.content) if self.folder else self.content
+        for number, change in self.done:
+            if number < count:
+                content = change(content, _ALL if number < last else policy)
+        return content
 
-class Recorder:
-    """A hook of intercepted() that records operations.
 
-    length: how many there are. promises: by the number of the operation after which it holds, the generation from
-    which a run goes on at the latest; 0 for a run that has begun.
+def _policy(name: bool, sector: bool, length: bool) -> Policy:
+    return Policy(lambda: name, lambda: sector, lambda: length)
+
+
+_ALL = _policy(True, True, True)
+
+
+class Disk:
+    """A simulated disk, on which recorded calls happen.
+
+    Attributes:
+        length: How many operations there are.
+        states: By the number of the operation after which it holds, the generation from which a run goes on at the
+            latest; 0 for a run that has begun.
+        rows: In the same way, how many generations have a complete row.
     """
 
     def __init__(self, base: Path):
+        """base: The folder as it is before the calls."""
         self.length = 0
-        self.promises: list[tuple[int, int]] = []
-        self._base = base
+        self.states: list[tuple[int, int]] = []
+        self.rows: list[tuple[int, int]] = []
         self._nodes: dict[tuple[int, int], Node] = {}
-        self.root = self._found(base)
+        self._root = self._found(base)
 
-    def __call__(self, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any], call: Call) -> Any:
-        if name == "io.open":
-            mode = arguments[1] if len(arguments) > 1 else keywords.get("mode", "r")
-            assert not set(mode) & set("wax+"), f"{arguments} is written in a way that is not recorded"
-            return call()
-        if name in ("stat", "lstat", "fstat", "listdir", "scandir", "readlink", "read", "pread", "close"):
-            return call()
-        return getattr(self, f"_{name}")(arguments, keywords, call)
+    def play(self, calls: Iterable[Call]) -> None:
+        """Adds the calls to those that were made."""
+        for call in calls:
+            if call.operation == disk_calls.MARK:
+                number = call.number
+                (self.rows if number >= _ROWS else self.states).append((self.length, number % _ROWS))
+            elif call.operation == disk_calls.SYNC:
+                self._nodes[call.node].flushed.append(self.length)
+            else:
+                self._change(call)
+                self.length += 1
 
-    def promised(self, count: int) -> int | None:
-        """The last generation that was promised in the first operations; None: there was no run yet."""
-        return max((generation for at, generation in self.promises if at <= count), default=None)
+    def promised(self, count: int) -> tuple[int | None, int]:
+        """What was promised in the first operations: the last state, None before there was a run, and rows."""
+        state = max((state for at, state in self.states if at <= count), default=None)
+        return state, max((rows for at, rows in self.rows if at <= count), default=0)
 
-    def written(self, count: int, choose: Callable[[Node], list[float]], node: Node | None = None) -> dict[str, bytes]:
-        """The disk after a power cut: contents by path, folders' paths with a slash at their end.
-
-        count: operations before it. choose: for a node, how much of each operation on it since it was last flushed is
-        there: 1.0 all, 0.0 nothing, a share of it that is torn, or if negative zeros in the place of data.
-        """
-        node = node or self.root
-        last = max((at for at in node.flushed if at <= count), default=-1)
-        content = dict(node.content) if node.folder else node.content
-        for at, change in node.done:
-            if at < last:
-                content = change(content, 1.0)
-        open_ends = [change for at, change in node.done if last <= at < count]
-        for change, share in zip(open_ends, choose(node)[: len(open_ends)], strict=True):
-            content = change(content, share)
+    def after(self, count: int, policy: Policy, node: Node | None = None) -> dict[str, bytes]:
+        """The disk after a power cut: contents by path, folders' paths with a slash at their end."""
+        node = node or self._root
+        content = node.after(count, policy)
         if not node.folder:
             return {"": content}
         found = {"/": b""}
         for name, inner in content.items():
-            below = self.written(count, choose, inner)
-            found |= {f"/{name}{path}": data for path, data in below.items()}
+            found |= {f"/{name}{path}": data for path, data in self.after(count, policy, inner).items()}
         return found
 
     def _found(self, path: Path) -> Node:
-        status = os.lstat(path)
-        content: Any = (
-            path.read_bytes() if path.is_file() else {each.name: self._found(each) for each in path.iterdir()}
-        )
-        node = self._nodes[status.st_dev, status.st_ino] = Node(path.is_dir(), content)
+        status, folder = os.lstat(path), path.is_dir()
+        content: Any = {each.name: self._found(each) for each in path.iterdir()} if folder else path.read_bytes()
+        node = self._nodes[status.st_dev, status.st_ino] = Node(folder, content)
         return node
 
-    def _node(self, what: Any, folder: int | None = None) -> Node:
-        status = os.stat(what, dir_fd=folder)
-        return self._nodes[status.st_dev, status.st_ino]
-
-    def _place(self, path: Any, folder: int | None) -> tuple[Node, str]:
+    def _place(self, path: str) -> tuple[Node, str]:
         """The folder in which a path's last name is, and the name."""
-        above, name = os.path.split(os.fspath(path))
-        return (self._node(folder) if folder is not None and not above else self._node(above or ".", folder)), name
+        *above, name = path.strip("/").split("/")
+        node = self._root
+        for each in above:
+            node = node.after(self.length, _ALL)[each]
+        return node, name
 
-    def _note(self, node: Node, change: Callable[[Any, float], Any]) -> None:
+    def _change(self, call: Call) -> None:
+        change: Callable[[Any, Policy], Any]
+        if call.operation in (disk_calls.WRITE, disk_calls.TRUNCATE):
+            node, change = self._nodes[call.node], _written(call.number, call.data)
+            if call.operation == disk_calls.TRUNCATE:
+                change = _cut(call.number)
+        elif call.operation == disk_calls.RENAME:
+            (node, name), (target, new) = map(self._place, call.names)
+            assert node is target, "files are renamed within their folders only"
+            change = _named(new, node.after(self.length, _ALL)[name], gone=name)
+        elif call.operation == disk_calls.UNLINK:
+            node, name = self._place(call.names[0])
+            change = _named(None, None, gone=name)
+        else:
+            folder = call.operation == disk_calls.MKDIR
+            made = self._nodes[call.node] = Node(folder, {} if folder else b"")  # its number may come again
+            node, name = self._place(call.names[0])
+            change = _named(name, made)
         node.done.append((self.length, change))
-        self.length += 1
-
-    def _new(self, node: Node, name: str, made: Node, path: Any, folder: int | None) -> None:
-        status = os.stat(path, dir_fd=folder)
-        self._nodes[status.st_dev, status.st_ino] = made  # the number of one that is gone may come again
-        self._note(node, lambda names, share: {**names, name: made} if share > 0 else names)
-
-    def _open(self, arguments: tuple[Any, ...], keywords: dict[str, Any], call: Call) -> int:
-        path, flags, folder = arguments[0], arguments[1], keywords.get("dir_fd")
-        new = bool(flags & os.O_CREAT) and not _there(path, folder)
-        answer = int(call())
-        if new:
-            self._new(*self._place(path, folder), Node(False, b""), path, folder)
-        assert not flags & os.O_TRUNC, "this is not recorded"
-        return answer
-
-    def _mkdir(self, arguments: tuple[Any, ...], keywords: dict[str, Any], call: Call) -> None:
-        call()
-        path, folder = arguments[0], keywords.get("dir_fd")
-        self._new(*self._place(path, folder), Node(True, {}), path, folder)
-
-    def _write(self, arguments: tuple[Any, ...], _: dict[str, Any], call: Call) -> int:
-        file, data = arguments[0], bytes(arguments[1])
-        at = os.fstat(file).st_size  # all files here are new or appended to
-        count = int(call())
-        assert os.fstat(file).st_size == at + count
-
-        def change(content: bytes, share: float) -> bytes:
-            there = data[: int(abs(share) * count)]
-            if share == 0:
-                return content
-            if share < 0:
-                there = bytes(len(there))
-            return content[:at].ljust(at, b"\0") + there + content[at + len(there) :]
-
-        self._note(self._node(file), change)
-        return count
-
-    def _ftruncate(self, arguments: tuple[Any, ...], _: dict[str, Any], call: Call) -> None:
-        call()
-        file, size = arguments
-        self._note(self._node(file), lambda content, share: content[:size].ljust(size, b"\0") if share > 0 else content)
-
-    def _replace(self, arguments: tuple[Any, ...], keywords: dict[str, Any], call: Call) -> None:
-        node, name = self._place(arguments[0], keywords.get("src_dir_fd"))
-        target, new = self._place(arguments[1], keywords.get("dst_dir_fd"))
-        assert node is target, "files are renamed within their folders only"
-        moved = self._node(arguments[0], keywords.get("src_dir_fd"))
-        call()
-
-        def change(names: dict[str, Node], share: float) -> dict[str, Node]:
-            if share <= 0:
-                return names
-            return {**{each: there for each, there in names.items() if each != name}, new: moved}
-
-        self._note(node, change)
-
-    _rename = _replace
-
-    def _unlink(self, arguments: tuple[Any, ...], keywords: dict[str, Any], call: Call) -> None:
-        node, name = self._place(arguments[0], keywords.get("dir_fd"))
-        call()
-
-        def change(names: dict[str, Node], share: float) -> dict[str, Node]:
-            return {each: there for each, there in names.items() if share <= 0 or each != name}
-
-        self._note(node, change)
-
-    _remove = _unlink
-
-    def _fsync(self, arguments: tuple[Any, ...], _: dict[str, Any], call: Call) -> None:
-        call()
-        self._node(arguments[0]).flushed.append(self.length)
 
 
-def _there(path: Any, folder: int | None) -> bool:
-    try:
-        os.stat(path, dir_fd=folder, follow_symlinks=False)
-        return True
-    except FileNotFoundError:
-        return False
+def _written(at: int, data: bytes) -> Callable[[bytes, Policy], bytes]:
+    end = at + len(data)
+    pieces = range(at - at % SECTOR, end, SECTOR)
+
+    def change(content: bytes, policy: Policy) -> bytes:
+        found = bytearray(content)
+        for start in pieces:
+            if policy.sector():
+                first, last = max(start, at), min(start + SECTOR, end)
+                found.extend(bytes(max(0, last - len(found))))
+                found[first:last] = data[first - at : last - at]
+        if len(found) < end and policy.length():
+            found.extend(bytes(end - len(found)))
+        return bytes(found)
+
+    return change
 
 
-@contextmanager
-def promising(recorder: Recorder) -> Iterator[None]:
-    """Notes when a run has begun, and when each checkpoint was written."""
-    opened, saved = RunFolder.open, Checkpoints.save
-
-    def open_run(folder: RunFolder, *arguments: Any) -> RunFolder:
-        answer = opened(folder, *arguments)
-        recorder.promises.append((recorder.length, 0))
-        return answer
-
-    def save(checkpoints: Checkpoints, run: Any, checkpoint: Any) -> None:
-        saved(checkpoints, run, checkpoint)
-        if _there(run.path / CONFIG, None):
-            recorder.promises.append((recorder.length, checkpoint.state.generation))
-
-    RunFolder.open, Checkpoints.save = open_run, save  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        RunFolder.open, Checkpoints.save = opened, saved  # type: ignore[method-assign]
+def _cut(size: int) -> Callable[[bytes, Policy], bytes]:
+    return lambda content, policy: content[:size].ljust(size, b"\0") if policy.length() else content
 
 
-def record(base: Path, settings: Config, player: Callable[[RunFolder], Any]) -> Recorder:
-    """Starts a run below a folder, or goes on with it, and records it.
+def _named(new: str | None, node: Node | None, gone: str = "") -> Callable[[dict[str, Node], Policy], dict[str, Node]]:
+    def change(names: dict[str, Node], policy: Policy) -> dict[str, Node]:
+        if not policy.name():
+            return names
+        rest = {name: there for name, there in names.items() if name != gone}
+        return rest if new is None or node is None else {**rest, new: node}
 
-    AssertionError: what was recorded does not make the files that are there.
-    """
-    recorder = Recorder(base)
-    with intercepted(base, recorder), promising(recorder):
-        start_or_go_on(base / RUN, settings, player)
-    whole = recorder.written(recorder.length, lambda node: [1.0] * len(node.done))
-    assert whole == _on_disk(base), "something was written that was not recorded"
-    return recorder
+    return change
 
 
 def start_or_go_on(path: Path, settings: Config, player: Callable[[RunFolder], Any]) -> int | None:
     """Does what `neuroevo train CONFIG --resume DIR` does. The generation that it went on from; None if it began."""
-    if not (path / CONFIG).is_file():
+    if not is_run(path):
         player(RunFolder.create(path, settings))
         return None
     folder = RunFolder.resume(path, config=settings)
@@ -264,44 +227,80 @@ def start_or_go_on(path: Path, settings: Config, player: Callable[[RunFolder], A
     return generation
 
 
+def promise() -> None:
+    """Has this process mark in the record when a run has begun, and when a state or rows are stored."""
+    opened, added = RunFolder.open, RunFolder.add
+
+    def open_run(folder: RunFolder, *arguments: Any) -> RunFolder:
+        answer = opened(folder, *arguments)
+        disk_calls.mark(folder.state.generation)
+        return answer
+
+    def add(folder: RunFolder, state: Any, records: Any) -> None:
+        added(folder, state, records)
+        disk_calls.mark(_ROWS + state.generation - len(state.pending))
+        if folder._saved is state:
+            disk_calls.mark(state.generation)
+
+    RunFolder.open, RunFolder.add = open_run, add  # type: ignore[method-assign]
+
+
+def made(kind: str) -> tuple[Config, Callable[[RunFolder], Any]]:
+    """The configuration of a kind, and what plays it."""
+    changes = REAL if kind == "real" else TOYS["ga" if kind == "resumed" else kind]
+    return config(**changes), train if kind == "real" else play
+
+
+def record(kind: str, base: Path) -> Disk:
+    """Starts a run below a folder, or goes on with it, in a process of its own.
+
+    AssertionError: what was recorded does not make the files that are there.
+    """
+    disk, file = Disk(base), base.with_suffix(".calls")
+    command = [sys.executable, "-m", "tests.support.power_cuts", "--record", kind, str(base), str(file)]
+    subprocess.run(command, check=True, cwd=ROOT, env=disk_calls.environment(base.parent))
+    disk.play(disk_calls.recorded(file))
+    assert disk.after(disk.length, _ALL) == _on_disk(base), "something was written that was not recorded"
+    return disk
+
+
 def _on_disk(base: Path) -> dict[str, bytes]:
-    files = {f"/{path.relative_to(base)}": path for path in base.rglob("*")}
+    files = {f"/{path.relative_to(base)}": path for path in base.rglob("*") if not path.name.endswith("-shm")}
     found = {name + "/" * path.is_dir(): b"" if path.is_dir() else path.read_bytes() for name, path in files.items()}
     return {"/": b"", **found}
 
 
-def cuts(recorder: Recorder, rng: random.Random) -> Iterator[tuple[int, dict[str, bytes]]]:
-    """Disks after power cuts, without end: after one operation after another, with other losses every time around.
+def cuts(disk: Disk, rng: random.Random) -> Iterator[tuple[int, dict[str, bytes]]]:
+    """Disks after power cuts, without end: every time around after each operation, in random order.
 
-    First nothing that was not flushed is there; then all; then all names, without data; then data without names; then
-    names alone up to a moment, as journals keep them; then anything.
+    In six times around each moment has had nothing that was not flushed; all of it; all names, without data; the same
+    with lengths, and zeros for data; data without names; and anything.
     """
 
-    def all_of(names: float, data: float) -> Callable[[Node], list[float]]:
-        return lambda node: [names if node.folder else data] * len(node.done)
+    def anything() -> Policy:
+        shares = [rng.choice((0, 0.1, 0.5, 0.9, 1)) for _ in range(3)]
+        return Policy(*(lambda share=share: rng.random() < share for share in shares))  # type: ignore[misc]
 
-    def anything(node: Node) -> list[float]:
-        shares = [rng.choice((0.0, 1.0, rng.random(), -rng.random(), -1.0)) for _ in node.done]
-        return [float(share > 0) for share in shares] if node.folder else shares
-
-    policies = [all_of(0, 0), all_of(1, 1), all_of(1, 0), all_of(0, 1), all_of(1, -1), all_of(1, 0.5)]
-    while True:
-        choose = policies.pop(0) if policies else anything
-        for count in range(recorder.length + 1):
-            yield count, recorder.written(count, choose)
+    kinds = [(False, False, False), (True, True, True), (True, False, False), (True, False, True), (False, True, True)]
+    policies = [lambda kind=kind: _policy(*kind) for kind in kinds] + [anything]
+    moments = rng.sample(range(disk.length + 1), disk.length + 1)
+    for turn in itertools.count():
+        for place, count in enumerate(moments):
+            kind = place + turn if turn < len(policies) else -1
+            yield count, disk.after(count, policies[kind % len(policies)]())
 
 
 def put(disk: dict[str, bytes], base: Path) -> None:
-    """Puts what a simulated disk holds below an empty folder."""
+    """Puts what a simulated disk holds below a new folder."""
     for path, data in sorted(disk.items()):
         if path.endswith("/"):
-            (base / path[1:]).mkdir(exist_ok=True)
+            (base / path[1:]).mkdir()
         else:
             (base / path[1:]).write_bytes(data)
 
 
 def check(
-    recorder: Recorder, settings: Config, player: Callable[[RunFolder], Any], states: int, seed: int = 0
+    disk: Disk, settings: Config, player: Callable[[RunFolder], Any], states: int, seed: int = 0
 ) -> dict[str, Any]:
     """Goes on from different disks of a recorded run. AssertionError: not with what was promised.
 
@@ -310,58 +309,64 @@ def check(
     rng, seen, begun, moments, tries = random.Random(seed), set(), 0, set(), 0
     in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=in_memory, prefix="power-cuts-") as folder:
-        whole = Path(folder) / "whole"
+        whole, base = Path(folder) / "whole", Path(folder) / "cut"
         player(RunFolder.create(whole, settings))
-        expected, members = results(whole), (whole / MEMBERS).read_bytes()
-        for count, disk in cuts(recorder, rng):
-            promised = recorder.promised(count)
-            key = hashlib.sha256(repr((promised, sorted(disk.items()))).encode()).digest()
+        expected = results(whole)
+        for count, after in cuts(disk, rng):
+            state, rows = disk.promised(count)
+            key = hashlib.sha256(repr((state, rows, sorted(after.items()))).encode()).digest()
             tries += 1
             if key not in seen:
                 seen.add(key)
                 moments.add(count)
-                base = Path(folder) / "cut"
-                base.mkdir()
-                put(disk, base)
-                what = f"cut after operation {count} of {recorder.length} (seed {seed}, try {tries})"
+                put(after, base)
+                what = f"cut after operation {count} of {disk.length} (seed {seed}, try {tries})"
                 try:
+                    if tries % 2 and (base / RUN / DATABASE).exists():  # somebody looks first
+                        with Database(base / RUN / DATABASE) as database:
+                            found = last_generation(database) + 1
+                        assert found >= rows, f"{what}: {found} rows, promised were {rows}"
                     generation = start_or_go_on(base / RUN, settings, player)
                 except Exception as error:
                     raise AssertionError(f"{what}: {error!r}") from error
-                assert promised is None or (generation is not None and generation >= promised), (
-                    f"{what}: goes on from {generation}, promised was {promised}"
+                assert state is None or (generation is not None and generation >= state), (
+                    f"{what}: goes on from {generation}, promised was {state}"
                 )
                 assert results(base / RUN) == expected, f"{what}: other results"
-                assert (base / RUN / MEMBERS).read_bytes() == members, f"{what}: other members"
                 begun += generation is None
                 shutil.rmtree(base)
             if len(seen) >= states or tries > 50 * states:
                 break
-    return {"operations": recorder.length, "states": len(seen), "moments": len(moments), "begun": begun}
+    return {"operations": disk.length, "states": len(seen), "moments": len(moments), "begun": begun}
 
 
 def sample(kind: str, states: int, seed: int = 0) -> dict[str, Any]:
-    """Records one of TOYS, or "real", or "resumed", which goes on after a cut; and checks so many of its disks."""
-    changes = REAL if kind == "real" else TOYS["ga" if kind == "resumed" else kind]
-    settings, player = config(**changes), train if kind == "real" else play
+    """Records one of KINDS, of which "resumed" goes on after a cut; and checks so many of its disks."""
+    settings, player = made(kind)
     with tempfile.TemporaryDirectory(prefix="power-cuts-") as folder:
         base = Path(folder).resolve() / "first"
         base.mkdir()
-        recorder = record(base, settings, player)
+        disk = record(kind, base)
         if kind == "resumed":
-            two = next(at for at, generation in recorder.promises if generation == 2)
-            again = Path(folder).resolve() / "again"
-            again.mkdir()
-            put(recorder.written(two - 3, lambda node: [1.0 if node.folder else 0.5] * len(node.done)), again)
-            recorder = record(again, settings, player)
-            recorder.promises.append((0, 1))
-        return check(recorder, settings, player, states, seed)
+            two = next(at for at, generation in disk.states if generation == 2)
+            again = base.with_name("again")
+            put(disk.after(two - 3, _policy(True, False, True)), again)
+            disk = record(kind, again)
+            disk.states.append((0, 1))
+        return check(disk, settings, player, states, seed)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--states", type=int, default=2500, help="in all")
-    wanted = parser.parse_args().states
-    kinds = [*TOYS, "resumed", "real"]
-    found = {kind: sample(kind, -(-wanted // len(kinds))) for kind in kinds}
-    print(json.dumps(found | {"states": sum(each["states"] for each in found.values())}, indent=1))
+    parser.add_argument("--record", nargs=3, metavar=("KIND", "FOLDER", "FILE"), help="play and record a run")
+    given = parser.parse_args()
+    if given.record:
+        played, base, file = given.record
+        settings, player = made(played)
+        disk_calls.begin(Path(base), Path(file))
+        promise()
+        start_or_go_on(Path(base) / RUN, settings, player)
+    else:
+        found = {kind: sample(kind, -(-given.states // len(KINDS))) for kind in KINDS}
+        print(json.dumps(found | {"states": sum(each["states"] for each in found.values())}, indent=1))

@@ -4,12 +4,14 @@ import csv
 
 from neuroevo.config.load import make_config
 from neuroevo.runs import training_run as run_module
+from neuroevo.runs.database import DATABASE
 from neuroevo.runs.folder import RunFolder
 from tests.support.databases import (  # noqa: F401 (tests of runs need these, too)
     CLOCKED,
     checkpoints_of,
     count_rows,
     database_contents,
+    dump,
     read_elites,
     read_rows,
     states_of,
@@ -63,8 +65,9 @@ def interrupted_run(path, finished, **changes):
 
 
 def contents(folder):
-    """What is in every file below the folder."""
-    return {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+    """What is in every file below the folder; of a database, which nobody has opened, all rows."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    return {file: dump(file.parent) if file.name == DATABASE else file.read_bytes() for file in files}
 
 
 def results(path):
@@ -73,6 +76,9 @@ def results(path):
         names, *lines = csv.reader(file, strict=True)
     cells = [timeless(dict(zip(names, line, strict=True))) for line in lines]
     found = database_contents(path)
+    assert (found["broken references"], found["damage"]) == ([], [("ok",)])
+    del found["config"]  # budgets and hardware, too; origin has what results depend on
+    found["centers"] = [name for name, _ in found["centers"]]  # weights are of those that the kept states have
     states = states_of(path, pending=True)
     newest = max(states)
     return {**found, "states": {newest: states[newest]}, "csv": cells}

@@ -6,10 +6,10 @@ Half of the time short runs are begun, gone on with, looked at (rows, evaluation
 after the other; then each kind gets a share of the other half for one long run. growth.py says what is sampled and by
 which rule it grows; the tables are printed, and the exit code is 1 if anything does.
 
-What must grow with the number of generations is divided by it: rows of metrics, elites, events and log have a line for
-each, and so have chains of mutations, by which a genetic algorithm's genomes get longer with every generation, in
-memory and checkpoints. So rows are sampled as bytes per generation; so are a genetic algorithm's checkpoints, and the
-memory of its long run may grow by CHAIN for each. ns_es keeps a limited archive here, and then nothing of it grows.
+What must grow with the number of generations is divided by it: run.db, metrics.csv, events and log have rows for each,
+so that files are sampled as bytes per generation. Chains of mutations, by which a genetic algorithm's genomes get
+longer with every generation, are in memory: it may grow by CHAIN for each. States and the write-ahead log must not grow
+at all. ns_es keeps a limited archive here, and then nothing of it grows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,14 +28,15 @@ import typer
 
 import neuroevo
 from neuroevo.config.schema import Config
-from neuroevo.runs.paths import CHECKPOINTS, JOURNAL
+from neuroevo.runs.database import DATABASE
 from neuroevo.system.tensorflow_import import be_lean
+from tests.support.databases import query
 from tests.support.growth import LEAST_SAMPLES, OF_PROCESS, Quantity, Samples, growing, of_process
 from tests.support.runs import config
 
 CHAIN = 4096
 """Bytes by which a long run of a genetic algorithm may grow for each generation."""
-OF_FOLDER = (Quantity("rows, bytes per generation", 1, 0.1), Quantity("checkpoints and journal, bytes", 4096, 0.1))
+OF_FOLDER = (Quantity("files, bytes per generation", 1, 0.1), Quantity("states and log, bytes", 4096, 0.1))
 SHORT = 20  # generations of a short run
 SECONDS = 0.25  # between samples of a long run
 SELDOM = 8  # rounds between two short runs of TensorFlow's engine, each of which takes seconds
@@ -119,11 +119,7 @@ class Soak:
         """Trains until the time is over."""
         path, settings, end = self._folder / kind, made(kind, generations=10**9), time.monotonic() + 60 * minutes
         chains = settings.algorithm_name == "ga"
-        memory, *others = OF_PROCESS
-        rows, states = OF_FOLDER
-        if chains:
-            states = replace(states, name="checkpoints and journal, bytes per generation", tolerance=64)
-        samples, due = Samples(f"long run of {kind}", (memory, *others, rows, states)), 0.0
+        samples, due = Samples(f"long run of {kind}", (*OF_PROCESS, *OF_FOLDER)), 0.0
         self.tables.append(samples)
 
         def sample(record: Any) -> None:
@@ -133,10 +129,10 @@ class Soak:
             self._leak()
             due, count = time.monotonic() + SECONDS, record.generation + 1
             in_memory, *rest = of_process()
-            of_rows, of_states = _sizes(path)
+            of_files, of_states = _sizes(path)
             if chains:
                 in_memory -= CHAIN * count / 2**20
-            samples.add(count, [in_memory, *rest, of_rows / count, of_states / count if chains else of_states])
+            samples.add(count, [in_memory, *rest, of_files / count, of_states])
             if time.monotonic() > end and len(samples.generations) >= LEAST_SAMPLES:
                 raise Over
 
@@ -145,14 +141,12 @@ class Soak:
 
 
 def _sizes(path: Path) -> tuple[int, int]:
-    """Bytes of a run's folder: of what has a line for each generation, and of what the run goes on from."""
-    rows = states = 0
-    for file in path.rglob("*"):
-        if file.is_file():
-            of_state = file.parent.name == CHECKPOINTS or file.name == JOURNAL
-            size = file.stat().st_size
-            states, rows = states + size * of_state, rows + size * (not of_state)
-    return rows, states
+    """Bytes of a run's folder: of its files, and of what the run goes on from, with the write-ahead log."""
+    log = path / f"{DATABASE}-wal"
+    files = sum(file.stat().st_size for file in path.rglob("*") if file.is_file() and DATABASE not in file.name)
+    arrays = query(path, "SELECT total(length(data)) FROM arrays WHERE state IS NOT NULL")[0][0]
+    values = query(path, "SELECT total(length(value)) FROM states")[0][0]
+    return files + (path / DATABASE).stat().st_size, int(arrays + values) + log.stat().st_size
 
 
 _kept: list[Any] = []  # what was leaked

@@ -14,7 +14,6 @@ import resource
 import selectors
 import signal
 import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import gymnasium  # noqa: F401 (what the command imports when it needs it)
@@ -23,7 +22,7 @@ from neuroevo.analysis import network_export, rendering, run_plots  # noqa: F401
 from neuroevo.cli import main, progress  # noqa: F401
 from neuroevo.rollout import evaluator  # noqa: F401
 from neuroevo.runs import training_run
-from tests.support.disk_calls import Faults, intercepted, killing
+from tests.support import disk_calls
 from tests.support.toy import ToyEvaluator
 
 SECONDS = 120  # that a command may take
@@ -48,9 +47,9 @@ def become(command: dict, outputs: list[int]) -> None:
     """Has this process be the one that was asked for.
 
     largest_file: bytes to which its files may grow, or None. folder: where it is. variables: of its environment.
-    real: whether episodes are played, not by a ToyEvaluator. Below the folder `in`, kill_at is the name of a file that
-    it is killed instead of renaming, and fault the arguments of Faults; the number of calls is in the file `count` in
-    the end.
+    real: whether episodes are played, not by a ToyEvaluator. kill_at: the name of a file that it is killed instead of
+    renaming. fault: as of disk_calls.begin(), for the folder `in`; the number of calls is in the file `count` in the
+    end.
     """
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, output in enumerate(outputs, start=1):
@@ -65,21 +64,11 @@ def become(command: dict, outputs: list[int]) -> None:
     if not command.get("real"):
         training_run.make_evaluator = lambda config, reference_batch: ToyEvaluator()
     if "kill_at" in command:
-        enter(intercepted(Path(command["in"]), killing(command["kill_at"])))
+        disk_calls.kill_at_rename(command["kill_at"])
     if "fault" in command:
-        faults = Faults(*command["fault"])
-        atexit.register(lambda: Path(command["count"]).write_text(str(faults.count)))
-        enter(intercepted(Path(command["in"]), faults))
+        atexit.register(lambda: Path(command["count"]).write_text(str(disk_calls.count())))
+        disk_calls.begin(command["in"], fault=command["fault"])
     sys.argv = ["neuroevo", *command["arguments"]]
-
-
-def enter(block: AbstractContextManager[None]) -> None:
-    """Begins a block that ends with the process."""
-    _blocks.append(block)
-    block.__enter__()
-
-
-_blocks: list[AbstractContextManager[None]] = []
 
 
 def read_to_the_end(pipes: list[int]) -> list[bytes]:

@@ -1,6 +1,5 @@
 """The report of a suite: tables and learning curves against numbers computed from the runs' files in other ways."""
 
-import json
 import resource
 import statistics
 import subprocess
@@ -20,7 +19,8 @@ from neuroevo.sweeps.learning_curves import curve_of, draw_suite
 from neuroevo.sweeps.report import lines, text_table, write_report
 from neuroevo.sweeps.status import status_of
 from neuroevo.system.console import clock
-from tests.support.runs import play
+from tests.support.databases import change
+from tests.support.runs import play, read_rows
 from tests.support.suites import load, table, write
 from tests.support.toy import ToyEvaluator
 
@@ -55,11 +55,7 @@ def statuses(suite):
 
 
 def metrics(suite, label, game, seed):
-    """The lines of metrics.jsonl."""
-    return [
-        json.loads(line)
-        for line in (suite.out / label / game / f"seed-{seed}" / "metrics.jsonl").read_text().splitlines()
-    ]
+    return read_rows(suite.out / label / game / f"seed-{seed}")
 
 
 def test_the_status_of_every_run(suite, statuses):
@@ -167,7 +163,7 @@ def test_validation_is_the_score_where_there_are_no_test_episodes(tmp_path):
     (run,) = suite.runs
     play(RunFolder.create(run.folder, run.config))
     (line,) = lines([status_of(run)])
-    last = json.loads((run.folder / "metrics.jsonl").read_text().splitlines()[-1])
+    last = read_rows(run.folder)[-1]
     assert (line.score_of, line.score.mean, line.score.n) == ("validation", last["validation_mean"], 1)
 
 
@@ -179,9 +175,9 @@ def test_another_configurations_run_is_no_result(tmp_path):
     assert (now.status, now.rows) == ("unusable", [])
     assert now.reason == f"{run.folder} holds a run of another configuration"
     assert f"  ga/frostbite/seed-0: {now.reason}" in text_table([now]).splitlines()
-    (run.folder / "config.toml").write_text("nonsense = ")
+    change(run.folder, "UPDATE run SET config = 'nonsense = '")
     assert status_of(run).status == "unusable"
-    assert "is not valid TOML" in status_of(run).reason
+    assert "run.db is damaged: its table run " in status_of(run).reason
 
 
 def test_report_only_starts_nothing(suite):

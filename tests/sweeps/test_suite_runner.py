@@ -1,6 +1,5 @@
 """Running a suite: several processes at a time, failures, and going on after the suite was stopped or killed."""
 
-import json
 import os
 import shutil
 import signal
@@ -14,13 +13,13 @@ import pytest
 
 from neuroevo.config.load import load_config
 from neuroevo.core.errors import UserError
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.sweeps import runner
 from neuroevo.sweeps.report import write_report
 from neuroevo.sweeps.runner import run_suite
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.suite import load_suite
-from tests.support.runs import results
+from tests.support.databases import change, info_of, query
+from tests.support.runs import checkpoints_of, read_rows, results
 from tests.support.suites import GA, TOY_CHILD, Listener, load, run_toys, table, write
 
 ROOT = Path(__file__).parents[2]
@@ -59,7 +58,7 @@ def test_every_run_is_a_training_run_of_its_own(tmp_path):
     for run in suite.runs:
         threads.append(load_config(run.folder / "config.toml").hardware.threads)
         assert load_config(run.folder / "config.toml").origin() == run.config.origin()
-        assert json.loads((run.folder / "info.json").read_text())["command"].startswith("neuroevo train ")
+        assert info_of(run.folder)["command"].startswith("neuroevo train ")
         assert run.beside(".out").read_text().splitlines()[-1].startswith("finished after 3 generations")
         heard = [row for name, row in listener.rows if name == run.name]
         assert heard[-1] == {k: v for k, v in read_rows(run.folder)[-1].items() if k != "fitness"}
@@ -88,7 +87,7 @@ def test_a_finished_run_is_left_alone_and_what_is_new_is_added(tmp_path):
 
 
 def test_what_kills_have_left_is_cleared_away(tmp_path):
-    """Temporary files of the suite's own; and a run that had its last checkpoint, but had not come to its end."""
+    """Temporary files of the suite's own; and a run that had its last state, but had not come to its end."""
     suite = load(tmp_path, 'configs = ["ga.toml", "rs.toml"]')
     run_toys(suite)
     write_report([status_of(run) for run in suite.runs], suite.out)
@@ -97,13 +96,13 @@ def test_what_kills_have_left_is_cleared_away(tmp_path):
     for name in ("runs.csv", "curves.pdf"):
         (suite.out / f".{name}.7.tmp").write_text("half")
     (suite.out / ".notes.7.tmp").write_text("somebody else's")
-    (second.folder / "journal.bin").write_bytes(b"")
+    change(second.folder, "UPDATE sessions SET ended = 0")
     listener, failures = run_toys(suite)
     assert (listener.statuses, failures) == (["finished"] * 2, [])
     assert listener.events == [("started", second.name, 3), ("finished", second.name, 3)]
     assert [file.name for file in tmp_path.rglob(".*")] == [".notes.7.tmp"]
-    assert not (second.folder / "journal.bin").exists()
-    assert results(second.folder)["newest"] == "generation-000003.ckpt"
+    assert query(second.folder, "SELECT ended FROM sessions") == [(0,), (1,)]
+    assert checkpoints_of(second.folder)[-1] == 3
     assert run_toys(suite)[0].events == []
 
 
@@ -148,7 +147,7 @@ def test_what_stops_a_run_at_its_start_is_known_before_the_first_one(tmp_path):
         run_suite(suite, listener, child=TOY_CHILD)
     assert str(caught.value).splitlines() == [
         f"2 problems in the suite in {suite.out}:",
-        f'  training.start_from = "{absent}": there is no run in {absent}: expected {absent / "config.toml"}',
+        f'  training.start_from = "{absent}": there is no run in {absent}: expected {absent / "run.db"}',
         "  pong cannot be made: atari option mode is 2, which pong does not have; expected one of: 0, 1",
     ]
     assert listener.events == [] and list(suite.out.iterdir()) == []
@@ -321,8 +320,7 @@ def test_real_runs_from_the_command_to_the_table(tmp_path):
     for row in rows:
         last = []
         for seed in (0, 1):
-            metrics = tmp_path / "out" / row["config"] / "frostbite" / f"seed-{seed}" / "metrics.jsonl"
-            last.append(json.loads(metrics.read_text().splitlines()[1]))
+            last.append(read_rows(tmp_path / "out" / row["config"] / "frostbite" / f"seed-{seed}")[1])
         a, b = (each["validation_mean"] for each in last)
         assert float(row["score_mean"]) == (a + b) / 2
         assert float(row["score_standard_error"]) == pytest.approx(abs(a - b) / 2)

@@ -5,11 +5,12 @@ import sys
 import pytest
 
 from neuroevo.cli.suite_progress import PlainSuiteWatcher
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.sweeps.runner import run_suite
 from neuroevo.sweeps.status import status_of
 from neuroevo.sweeps.suite import load_suite
 from tests.support import odd_metrics
+from tests.support.databases import change
+from tests.support.runs import new_run, read_rows
 from tests.support.suites import GA, TOY_CHILD, Listener, load, run_toys, write
 
 DAMAGED_LINES = {
@@ -66,14 +67,14 @@ def test_a_file_that_cannot_be_read_is_told_once(tmp_path, capsys):
     """By a run's process that leaves it as it is."""
     suite = load(tmp_path, 'configs = ["ga.toml"]')
     (run,) = suite.runs
-    run.folder.mkdir(parents=True)
-    (run.folder / "metrics.csv").write_text("generation\n1,2\n")
+    new_run(run.folder)
+    change(run.folder, "UPDATE generations SET steps_total = steps_total + 1")
     listener = Listener()
     idle = (sys.executable, "-c", "import time; time.sleep(1)")
     (failure,) = run_suite(suite, listener, child=idle)
     told = [event for event in listener.events if event[0] == "unreadable"]
     assert [name for _, name, _ in told] == [run.name] == [failure.run.name]
-    assert f"{run.folder / 'metrics.csv'} is damaged" in told[0][2]
+    assert f"{run.folder / 'run.db'} is damaged" in told[0][2]
     PlainSuiteWatcher().unreadable(run, told[0][2])
     assert f"{run.name} goes on without being shown: {told[0][2]}" in capsys.readouterr().out
 

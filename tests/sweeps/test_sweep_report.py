@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.sweeps.tune.ledger import Ledger, Trial
 from neuroevo.sweeps.tune.plots import draw_curves, draw_parallel, height, scale
 from neuroevo.sweeps.tune.report import table, trial_row, write_report
 from neuroevo.sweeps.tune.space import Choice, Range
 from neuroevo.sweeps.tune.status import TrialStatus, status_of, statuses
 from neuroevo.system.statistics import interval, summarize
-from tests.support.runs import new_run
+from tests.support.runs import new_run, read_rows
 from tests.support.toy import ToyEvaluator, call_of
 
 SPACE = {"algorithm.sigma": Range(0.01, 1.0, log=True), "algorithm.population": Choice((4, 8))}

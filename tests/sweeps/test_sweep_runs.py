@@ -1,6 +1,5 @@
 """Sweeps by Ray Tune on a pendulum and on Frostbite: searches, schedulers, forks, and kills."""
 
-import json
 import os
 import signal
 import subprocess
@@ -18,7 +17,6 @@ from neuroevo.analysis.exported_network import elite_network
 from neuroevo.analysis.network_export import to_arrays  # noqa: E402
 from neuroevo.analysis.rendering import choose_players, render  # noqa: E402
 from neuroevo.cluster.connection import join, leave  # noqa: E402
-from neuroevo.runs.metrics_rows import read_rows  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps import Trainable  # noqa: E402
 from neuroevo.sweeps.tune.ledger import Ledger  # noqa: E402
@@ -26,7 +24,8 @@ from neuroevo.sweeps.tune.report import write_report  # noqa: E402
 from neuroevo.sweeps.tune.status import statuses  # noqa: E402
 from neuroevo.sweeps.tune.trial_folder import folders  # noqa: E402
 from neuroevo.sweeps.tune.tuner import run_sweep  # noqa: E402
-from tests.support.runs import count_rows  # noqa: E402
+from tests.support.databases import info_of  # noqa: E402
+from tests.support.runs import count_rows, read_rows  # noqa: E402
 from tests.support.sweeps import SIGMA, Listener, load, write  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -84,10 +83,10 @@ def test_a_grid(environment, cluster, tmp_path):
             row["validation_mean"] for row in reader.rows()
         ]
     again = Listener()
-    before = {path: path.stat().st_mtime_ns for path in sweep.out.rglob("*.ckpt")}
+    before = {path: path.stat().st_mtime_ns for path in sweep.out.rglob("run.db")}
     run_sweep(sweep, again)
     assert again.events == [] and set(again.before.values()) == {"finished"}
-    assert {path: path.stat().st_mtime_ns for path in sweep.out.rglob("*.ckpt")} == before
+    assert {path: path.stat().st_mtime_ns for path in sweep.out.rglob("run.db")} == before
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
@@ -111,7 +110,7 @@ def test_population_based_training(environment, cluster, tmp_path):
     forks = [path for trial in trials for path in folders(sweep.out / trial.name)[1:]]
     assert forks
     for path in forks:
-        forked = json.loads((path / "info.json").read_text())["forked_from"]
+        forked = info_of(path)["forked_from"]
         donor = Path(forked["path"])
         assert donor.parent == sweep.out and not path.name.startswith(donor.name + "-fork")
         parts = forked["generation"]
@@ -167,8 +166,8 @@ def test_a_tuner_of_one_s_own(cluster, signals_kept, tmp_path, monkeypatch):
 
 
 def generations(out):
-    """How many generations each trial's folders have finished by their metrics, by folder."""
-    return {path.parent: count_rows(path.parent) for path in out.glob("trial-*/metrics.jsonl")}
+    """How many generations each trial's folders have finished, by folder."""
+    return {path.parent: count_rows(path.parent) for path in out.glob("trial-*/run.db")}
 
 
 def test_after_a_kill_the_same_command_goes_on(tmp_path):
@@ -183,7 +182,7 @@ def test_after_a_kill_the_same_command_goes_on(tmp_path):
     process.wait()
     killed = generations(out)
     assert max(killed.values()) < 30
-    began = {path: json.loads((path / "info.json").read_text())["started"] for path in killed}
+    began = {path: info_of(path)["started"] for path in killed}
     values = {number: trial.values for number, trial in Ledger.read(out).trials.items()}
 
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -196,7 +195,7 @@ def test_after_a_kill_the_same_command_goes_on(tmp_path):
     for trial in trials.values():
         path = Path(trial.folder)
         assert [row["generation"] for row in read_rows(path)] == list(range(30))
-        info = json.loads((path / "info.json").read_text())
+        info = info_of(path)
         if path in killed:
             assert info["started"] == began[path]
         if killed.get(path):
@@ -218,14 +217,14 @@ def test_a_trial_whose_process_dies_goes_on_from_its_newest_checkpoint(cluster, 
     (trial,) = run_sweep(sweep, Killer())
     assert trial.status == "finished"
     assert [row["generation"] for row in read_rows(Path(trial.folder))] == list(range(40))
-    (again,) = json.loads((Path(trial.folder) / "info.json").read_text())["resumed"]
+    (again,) = info_of(Path(trial.folder))["resumed"]
     assert again["generation"] >= 2
 
 
 def test_a_trial_that_fails_does_not_stop_the_others(cluster, tmp_path):
     sweep = load(tmp_path, 'search = "grid"\nset = ["training.generations=2"]', '"algorithm.sigma" = [0.1, 0.5]')
     (sweep.out / "trial-00000").mkdir(parents=True)
-    (sweep.out / "trial-00000" / "metrics.jsonl").write_text("{}\n")  # of a run without its configuration
+    (sweep.out / "trial-00000" / "metrics.jsonl").write_text("{}\n")  # of an earlier version
     failed, other = run_sweep(sweep, Listener())
     assert (failed.status, other.status) == ("failed", "finished") and "metrics.jsonl" in failed.reason
     assert "\n" not in failed.reason

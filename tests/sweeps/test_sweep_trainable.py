@@ -1,7 +1,6 @@
 """Trainable: a run folder and its pipeline as a trial of Ray Tune, here without a cluster."""
 
 import csv
-import json
 
 import pytest
 
@@ -10,12 +9,12 @@ pytest.importorskip("ray.tune")
 from neuroevo.analysis.evaluation import evaluate_run  # noqa: E402 (Ray may be missing)
 from neuroevo.core.errors import UserError  # noqa: E402
 from neuroevo.core.problems import ConfigError  # noqa: E402
-from neuroevo.runs.metrics_rows import read_rows  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps import Trainable  # noqa: E402
 from neuroevo.sweeps.tune.trial_folder import folders  # noqa: E402
 from neuroevo.system.toml import tomllib  # noqa: E402
-from tests.support.runs import timeless  # noqa: E402
+from tests.support.databases import info_of  # noqa: E402
+from tests.support.runs import read_rows, timeless  # noqa: E402
 from tests.support.sweeps import FROSTBITE, PENDULUM  # noqa: E402
 
 FROSTBITE, PENDULUM = tomllib.loads(FROSTBITE), tomllib.loads(PENDULUM)
@@ -68,7 +67,7 @@ def test_a_trial_goes_on_from_its_own_folder(make, tmp_path):
     first.stop()
     again = make()
     assert [again.train()["training_iteration"] for _ in range(2)] == [2, 3]
-    info = json.loads((tmp_path / "trial-00000" / "info.json").read_text())
+    info = info_of(tmp_path / "trial-00000")
     assert len(info["resumed"]) == 1 and info["parameters"] > 0 and info["device"] == "cpu"
     over = make()
     again.stop()
@@ -98,7 +97,7 @@ def test_a_trial_goes_on_as_a_fork_of_another(make, tmp_path):
     assert result["training_iteration"] == 3 and result["done"]
     first, fork = folders(tmp_path / "trial-00001")
     assert result["folder"] == str(fork)
-    info = json.loads((fork / "info.json").read_text())
+    info = info_of(fork)
     assert info["seed"] == 2 and info["forked_from"]["path"] == str(tmp_path / "trial-00000")
     assert info["forked_from"]["generation"] == 2
     assert info["forked_from"]["changes"]["algorithm.sigma"][1] == 0.9

@@ -8,13 +8,13 @@ import pytest
 from neuroevo.algorithms.ga import GA
 from neuroevo.config.schema import Training
 from neuroevo.core.genome import Genome
-from neuroevo.runs.checkpoint import Checkpoint, from_bytes, to_bytes
 from neuroevo.runs.folder import RunFolder
 from neuroevo.training.elite_evaluation import elite_evaluation_priority, episode_priority
 from neuroevo.training.loop import train
 from neuroevo.training.record import GenerationRecord, Record
 from neuroevo.training.state import finished, spent
 from tests.support.runs import config, play, results, timeless
+from tests.support.stored import stored_state
 from tests.support.toy import ToyEvaluator
 
 ALGORITHM = GA(population=8, parents=3, sigma=0.2, validation_candidates=3)
@@ -54,11 +54,11 @@ def test_elite_evaluation_comes_after_the_next_generation_and_before_the_one_aft
 
 
 @pytest.mark.parametrize("late", [1, 4, 100])
-def test_going_on_from_any_checkpoint(late):
+def test_going_on_from_any_state(late):
     whole = list(train(ALGORITHM, ToyEvaluator(late=late), TRAINING))
     expected = rows(whole)
     for stop, (state, _) in enumerate(whole):
-        stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state
+        stored = stored_state(state, ALGORITHM.state_type)
         toy = ToyEvaluator()
         rest = rows(train(ALGORITHM, toy, TRAINING, stored))
         assert rows(whole[: stop + 1]) + rest == expected
@@ -100,7 +100,7 @@ def test_episodes_that_are_over_are_remembered_exactly():
     [pending] = state.pending
     toy = ToyEvaluator()
     assert isinstance(pending.record.elite, Genome)
-    stored = from_bytes(to_bytes(Checkpoint(state, {}, {})), ALGORITHM.state_type).state.pending[0]
+    stored = stored_state(state, ALGORITHM.state_type).pending[0]
     np.testing.assert_array_equal(stored.returns, pending.returns)
     np.testing.assert_array_equal(stored.steps, pending.steps)
     [(_, [record])] = train(ALGORITHM, toy, replace(TRAINING, generations=1), state)

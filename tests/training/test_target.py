@@ -9,9 +9,8 @@ import pytest
 from neuroevo.config.load import load_config, make_config
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_rows import read_rows
 from tests.support.commands import TOY_CLI
-from tests.support.runs import config, interrupted_run, new_run, play, results
+from tests.support.runs import config, interrupted_run, new_run, play, read_rows, results
 from tests.support.toy import ToyEvaluator
 
 GENERATIONS = 30

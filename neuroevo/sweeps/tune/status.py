@@ -75,7 +75,7 @@ def status_of(trial: Trial, metric: str, like: Config | None = None, trust: bool
     try:
         reader = RunReader(Path(trial.folder), trust=trust, like=like)
         rows = reader.rows(fitness=False)
-        for pending in reader.state().pending:  # their tests are missing in metrics.jsonl, not what the sweep goes by
+        for pending in reader.state().pending:  # their tests are missing, not what the sweep goes by
             if pending.record.generation >= len(rows):
                 rows.append(pending.record.row_without_test())
     except UserError as error:

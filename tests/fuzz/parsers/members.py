@@ -9,11 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from neuroevo.runs.members_format import IS_ROOT, IS_SEED, OF_ROOT, Record, pack
 
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Center, Genome
 from neuroevo.runs.members import MembersReader, kept_bytes
-from neuroevo.runs.members_format import IS_ROOT, IS_SEED, OF_ROOT, Record, pack
 from neuroevo.runs.paths import MEMBERS
 from tests.fuzz.parsers.target import Target
 

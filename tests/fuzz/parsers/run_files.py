@@ -17,25 +17,25 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
-
 from neuroevo.config.signature import SIGNATURE, Signed, Unsigned, check_signature, write_signature
-from neuroevo.core.episode import DIGEST_BYTES, EpisodeResults
-from neuroevo.core.genome import Genome
-from neuroevo.core.named_code import NamedCode
 from neuroevo.runs.checkpoint import CheckpointError, from_bytes, to_bytes
 from neuroevo.runs.elites import newest_elite, read_elites
 from neuroevo.runs.genome_json import genome_from_json, genome_to_json, genomes_from_json, genomes_to_json
 from neuroevo.runs.journal import RunJournal, _decode, _encode
 from neuroevo.runs.journal_file import JournalFile
-from neuroevo.runs.metrics_csv import columns_of, csv_lines, last_csv_row
 from neuroevo.runs.metrics_rows import read_rows
 from neuroevo.runs.npy import read_array
-from neuroevo.runs.paths import CSV, ELITES, JOURNAL, METRICS
 from neuroevo.system.directory import Directory
-from neuroevo.system.reading import parse_json
 from neuroevo.system.user_key import sign
-from tests.fuzz.parsers.target import Target
 from tests.runs.test_checkpoint import same
+
+from neuroevo.core.episode import DIGEST_BYTES, EpisodeResults
+from neuroevo.core.genome import Genome
+from neuroevo.core.named_code import NamedCode
+from neuroevo.runs.metrics_csv import columns_of, csv_lines, last_csv_row
+from neuroevo.runs.paths import CSV, ELITES, JOURNAL, METRICS
+from neuroevo.system.reading import parse_json
+from tests.fuzz.parsers.target import Target
 from tests.support.runs import new_run
 from tests.support.saved_states import ALGORITHM, FAMILY, npy, trained, with_sum
 
