@@ -16,7 +16,7 @@ from neuroevo.config.named import named_code
 from neuroevo.config.schema import SECTIONS, Config, Env
 from neuroevo.config.sources import apply_all, parse, read, text_of
 from neuroevo.config.suggestions import respell
-from neuroevo.config.trust import allowed, is_of_run
+from neuroevo.config.trust import Recorded, allowed, is_of_run
 from neuroevo.config.uber2018 import Translation
 from neuroevo.core.genome import GAUSSIAN
 from neuroevo.core.problems import ConfigError, Problem, problems_of, refuse
@@ -48,7 +48,7 @@ def load_run_config(
     path: Path,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     *,
-    text: str | None = None,
+    recorded: Recorded | None = None,
     trust: bool = False,
     like: Config | None = None,
     trains: bool = False,
@@ -58,7 +58,7 @@ def load_run_config(
     Args:
         path: The file.
         overrides: Changes by the user, as load_config() takes them.
-        text: What to read in place of the file's contents, such as what the run's database holds.
+        recorded: What to read in place of the file, from the run's database.
         trust: Whether to import and parse what it names, whoever made the run.
         like: A configuration of the user's own: what that names, too, needs no trust.
         trains: Whether a run with it is to begin or to go on; False: one is only looked at.
@@ -68,9 +68,9 @@ def load_run_config(
         NotTrustedError: It names what is not the package's, and the run was not begun on this machine.
         UserError: There is no such file, or it cannot be read.
     """
-    text = text_of(path) if text is None else text
-    given, changed = parse(text, path, overrides)
-    allowed(path, given.tables, changed, trust=trust, like=like, trains=trains)
+    recorded = recorded or Recorded(text_of(path))
+    given, changed = parse(recorded.text, path, overrides)
+    allowed(path, given.tables, changed, recorded.places, trust=trust, like=like, trains=trains)
     # A misspelt key counts as the one that was meant, but no module is imported that is not named where it should be.
     with only({each.module for each in named_code(given.tables) if each.module is not None}):
         return _check(given, str(path))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from neuroevo.config.named import named_code
@@ -16,10 +18,23 @@ from neuroevo.config.schema import Config
 from neuroevo.config.sources import parse, text_of
 from neuroevo.core.errors import NotTrustedError
 from neuroevo.core.named_code import NamedCode
-from neuroevo.core.user_module import KEPT, KeptModule, keep
+from neuroevo.core.user_module import KEPT, KeptModule, keep, located
 from neuroevo.system.own_runs import is_own
 
 CONFIG, DATABASE = "config.toml", "run.db"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a run has recorded of its configuration.
+
+    Attributes:
+        text: The configuration, as TOML.
+        places: The files of the user's modules when the run began, by the modules' names.
+    """
+
+    text: str
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_of_run(path: Path | str) -> bool:
@@ -33,7 +48,7 @@ def is_of_run(path: Path | str) -> bool:
 
 def require_trust(
     path: Path,
-    text: str | None = None,
+    recorded: Recorded | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     *,
     trust: bool = False,
@@ -44,7 +59,7 @@ def require_trust(
 
     Args:
         path: A run's config.toml.
-        text: What to read in place of the file's contents.
+        recorded: What to read in place of the file.
         overrides: Changes to it by the user.
         trust: As allowed() takes it.
         like: Likewise.
@@ -54,14 +69,16 @@ def require_trust(
         NotTrustedError: It is not allowed.
         UserError: The file cannot be read, or overrides are wrong.
     """
-    given, changed = parse(text_of(path) if text is None else text, path, overrides)
-    allowed(path, given.tables, changed, trust=trust, like=like, trains=trains)
+    recorded = recorded or Recorded(text_of(path))
+    given, changed = parse(recorded.text, path, overrides)
+    allowed(path, given.tables, changed, recorded.places, trust=trust, like=like, trains=trains)
 
 
 def allowed(
     path: Path,
     tables: Mapping[str, Any],
     changed: Collection[str] = (),
+    places: Mapping[str, str] = MappingProxyType({}),
     *,
     trust: bool = False,
     like: Config | None = None,
@@ -73,10 +90,11 @@ def allowed(
         path: The run's config.toml.
         tables: Its configuration with the user's changes.
         changed: The keys that the user changed, such as "network.name".
+        places: The files of the user's modules when the run began. A module that is found there, edited perhaps, takes
+            precedence over the one that the run has kept; one that is found elsewhere does not.
         trust: Whether the user trusts whoever made the run.
         like: A configuration of the user's own: what that names, too, needs no trust.
-        trains: Whether the run is to continue, not only to be looked at. Then a module that is found elsewhere takes
-            precedence over the one that the run has kept, since the user may have edited it.
+        trains: Whether the run is to continue, not only to be looked at.
 
     Raises:
         NotTrustedError: It may not.
@@ -88,7 +106,7 @@ def allowed(
         if (trains or not each.when_training) and not any(f"{each.key}.".startswith(f"{key}.") for key in changed)
     ]
     if trust or (named and is_own(path.parent / DATABASE)):
-        keep(_as_kept(path.parent, named, first=not trains))
+        keep(_as_kept(path.parent, named, places))
         return
     theirs = {each.does for each in ([] if like is None else named_code(like.tables()))}
     strange = [each for each in named if each.does not in theirs]
@@ -106,13 +124,14 @@ def kept_path(folder: Path, module: str) -> Path:
     return folder / KEPT / Path(*module.split(".")).with_suffix(".py")
 
 
-def _as_kept(folder: Path, named: Sequence[NamedCode], first: bool) -> dict[str, KeptModule]:
+def _as_kept(folder: Path, named: Sequence[NamedCode], places: Mapping[str, str]) -> dict[str, KeptModule]:
     """Return the modules that own/ has, whatever they are."""
     found = {}
     for module in {each.module for each in named if each.module is not None}:
         copy = kept_path(folder, module)
         if copy.is_file():
-            found[module] = KeptModule(str(copy.absolute()), copy.read_bytes(), first)
+            elsewhere = located(module) not in (None, Path(places.get(module, "")))
+            found[module] = KeptModule(str(copy.absolute()), copy.read_bytes(), first=elsewhere)
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuroevo.config.schema import Config
+from neuroevo.config.trust import Recorded
 from neuroevo.core.errors import UserError
 from neuroevo.rollout.reference_batch import COUNT, make_pool
 from neuroevo.runs.database import Database, checksum
@@ -38,6 +39,13 @@ class About:
     info: Mapping[str, Any]
     reference: int | None = None
     token: str = ""
+
+    @property
+    def recorded(self) -> Recorded:
+        """What to load the configuration from."""
+        modules = self.info.get("own_modules")
+        known = modules.items() if isinstance(modules, dict) else ()
+        return Recorded(self.config, {name: str(each.get("path")) for name, each in known if isinstance(each, dict)})
 
 
 def write_about(database: Database, about: About) -> None:

@@ -106,7 +106,9 @@ def prepare(
     reader = RunReader(source, trust=trust, like=config)
     before = reader.config
     about = reader.about()
-    after = config or load_run_config(reader.path / CONFIG, overrides, text=about.config, trust=trust, trains=True)
+    after = config or load_run_config(
+        reader.path / CONFIG, overrides, recorded=about.recorded, trust=trust, trains=True
+    )
     check_fork(before, after)
     reader.check_file()
     known: dict[Genome, int] = {}

@@ -52,7 +52,9 @@ class RunReader:
         if not is_run(self.path):
             raise no_run(self.path)
         self._trust = trust or is_own(self.path / DATABASE)
-        self.config: Config = load_run_config(self.path / CONFIG, text=self.about().config, trust=trust, like=like)
+        self.config: Config = load_run_config(
+            self.path / CONFIG, recorded=self.about().recorded, trust=trust, like=like
+        )
 
     def about(self) -> About:
         """Return where and with what the run was made."""

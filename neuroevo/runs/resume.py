@@ -15,7 +15,7 @@ import numpy as np
 
 from neuroevo.config.load import load_run_config
 from neuroevo.config.schema import Config
-from neuroevo.config.trust import require_trust
+from neuroevo.config.trust import Recorded, require_trust
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import inline, shown
@@ -105,9 +105,9 @@ def prepare_resume(
         database.check()
         about, file = read_about(database), path / CONFIG
         trust = trust or is_own(database.file)
-        require_trust(file, about.config, overrides, trust=trust, like=config, trains=config is None)
-        config = config or load_run_config(file, overrides, text=about.config, trust=trust, trains=True)
-        _check_changes(file, about.config, config, trust)
+        require_trust(file, about.recorded, overrides, trust=trust, like=config, trains=config is None)
+        config = config or load_run_config(file, overrides, recorded=about.recorded, trust=trust, trains=True)
+        _check_changes(file, about.recorded, config, trust)
         if config.environment.file is not None:
             config.environment.check_file(about.origin["env"].get("file"), path)
         known: dict[Genome, int] = {}
@@ -177,9 +177,9 @@ def cut_back(database: Database, state: TrainState, genomes: GenomeWriter, last:
         write_generation(database, each.record, genomes)
 
 
-def _check_changes(file: Path, text: str, after: Config, trust: bool) -> None:
+def _check_changes(file: Path, recorded: Recorded, after: Config, trust: bool) -> None:
     """UserError: a configuration differs from the run's in what results depend on."""
-    before = _before(file, text, after, trust)
+    before = _before(file, recorded, after, trust)
     free = before.environment.free_options
     for section, table in before.origin().items():
         other = after.origin()[section]
@@ -203,16 +203,16 @@ def _check_state(state: TrainState, config: Config) -> None:
             raise ValueError(f"{len(each.steps)} test episodes are pending, expected {tests}")
 
 
-def _before(file: Path, text: str, after: Config, trust: bool) -> Config:
+def _before(file: Path, recorded: Recorded, after: Config, trust: bool) -> Config:
     """Return the run's configuration; if a file of its environment is gone, with the one of `after`."""
     try:
-        return load_run_config(file, text=text, trust=trust, like=after)
+        return load_run_config(file, recorded=recorded, trust=trust, like=after)
     except UserError:
         moved = after.environment.file
         if moved is None:
             raise
         changes = [f"env.options.{moved.option}={inline(str(moved.path))}"]
-        return load_run_config(file, changes, text=text, trust=trust, like=after)
+        return load_run_config(file, changes, recorded=recorded, trust=trust, like=after)
 
 
 def _edited(file: Path, text: str) -> list[str]:

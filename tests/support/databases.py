@@ -108,7 +108,7 @@ def states_of(path, pending=False):
     found = {}
     with Database(path / DATABASE) as database:
         about = read_about(database)
-        kind = load_run_config(path / "config.toml", text=about.config, trust=True).algorithm.state_type
+        kind = load_run_config(path / "config.toml", recorded=about.recorded, trust=True).algorithm.state_type
         for generation in generations_of_states(database):
             state = read_state(database, generation, kind, trust=True)
             encoded = encode(state.algorithm, state.pending if pending else (), state.observation_statistics)
