@@ -257,7 +257,7 @@ class Database:
         try:
             room = os.statvfs(self.file.parent)
         except OSError as error:
-            return error.strerror
+            return error.strerror or str(error)
         return os.strerror(errno.ENOSPC if room.f_bavail * room.f_frsize < _LEAST_ROOM else errno.EIO)
 
     def close(self) -> None:

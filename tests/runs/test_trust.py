@@ -25,8 +25,8 @@ from neuroevo.sweeps.tune.own_state import require_own_state, sign_state
 from neuroevo.sweeps.tune.sweep import load_sweep
 from neuroevo.sweeps.tune.tuner import run_sweep
 from neuroevo.system.directory import Directory
-from tests.support.damage import set_value, value_of
-from tests.support.databases import checkpoints_of, set_config
+from tests.support.damage import forge, value_of
+from tests.support.databases import checkpoints_of
 
 MODULE = """
     import os
@@ -243,6 +243,12 @@ def test_who_made_a_run_is_asked_nothing(user, own):
     moved = own.rename(user.work / "elsewhere")
     assert user("evaluate", moved, *PLAY).returncode == 0
     assert (user.home / "state" / "neuroevo" / "key").stat().st_mode & 0o777 == 0o600
+
+
+def set_config(run, text):
+    """Has a run another configuration, also for people."""
+    forge(run, "run", "id = 1", config=text)
+    (run / "config.toml").write_text(text)
 
 
 def edit(file, old, new):
@@ -497,7 +503,8 @@ def test_no_pickle_without_a_seal_of_this_user_s(user):
     assert user(*resume).returncode == 0  # sealed, and gone on with
     run = user.work / "mine"
     for generation in checkpoints_of(run):
-        set_value(run, generation, json.dumps({**value_of(run, generation), "seal": "0" * 64}))
+        value = json.dumps({**value_of(run, generation), "seal": "0" * 64})
+        forge(run, "states", f"generation = {generation}", value=value)
     again = ("train", "--resume", "mine", "--set", "training.generations=4")
     done = user(*again)
     assert done.returncode == 2 and "holds a pickle" in done.stderr and "--trust" in done.stderr, done.stderr
