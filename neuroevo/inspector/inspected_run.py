@@ -33,6 +33,7 @@ class InspectedRun:
         modules: The source of the user's own modules that it names and has kept, by their names.
         metrics: The rows of its metrics.
         members: Who was in its generations, as far as the run has kept it.
+        kept: How many generations it had members of at the last refresh().
     """
 
     def __init__(self, path: Path, name: str, trust: bool):
@@ -60,6 +61,7 @@ class InspectedRun:
         self.metrics = Rows(path)
         self.metrics.refresh()
         self.members = MembersReader(path)
+        self.kept = self.members.generations
 
     def leave(self, reason: str) -> None:
         """Has nobody of it play from now on, for a reason."""
@@ -83,17 +85,18 @@ class InspectedRun:
     @property
     def generations(self) -> int:
         """How many the page has a slider over: those with metrics, and those of which members are kept."""
-        return max(len(self.metrics.fitness), self.members.generations)
+        return max(len(self.metrics.fitness), self.kept)
 
     def refresh(self) -> None:
         """Read what the run has added.
 
         Raises:
-            UserError: The folder is gone, or the members' file cannot be read.
+            UserError: The folder is gone, or the database cannot be read.
         """
         if not is_run(self.path):
             raise UserError(f"the run in {self.path} is gone: expected {self.path / DATABASE}")
         self.metrics.refresh()
+        self.kept = self.members.generations
 
     def read(self, generation: int, behaviors: bool = True) -> Members | None:
         """Read a generation's members.

@@ -6,7 +6,7 @@ about/RUN                     settings, provenance, warnings, log
 cloud/RUN                     what the cloud's axes are, the maze, ranges of colors
 generation/RUN/G              the members of a generation
 way/RUN                       where each population was on average, and its fittest
-archive/RUN                   the archive of novelty search, as the newest checkpoint has it
+archive/RUN                   the archive of novelty search, as the newest state has it
 family/RUN/G/INDEX            a member's family tree
 ancestors/RUN/G               whose descendants make up the populations after a generation
 sweep                         trials
@@ -194,7 +194,7 @@ class Inspection:
             "high": [float(each) for each in projection.high],
             "maze": walls,
             "fitness": [float(np.quantile(low, 0.25)), float(high.max())],
-            "kept": run.members.generations,
+            "kept": run.kept,
             "archive": any(ARCHIVE in row for row in run.metrics.rows[-1:])
             and projection.kind in ("position", "measures"),
         }

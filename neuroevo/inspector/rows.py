@@ -1,4 +1,4 @@
-"""The rows of a run that the page shows, of which only what was added is read again; damage ends them."""
+"""The rows of a run that the page shows, of which only what was added is read again."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ class Rows:
     def __init__(self, folder: Path):
         self._file = folder / DATABASE
         self._session: tuple[object, ...] | None = None
+        self.problem = ""
         self._clear()
 
     def _clear(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.fitness: list[np.ndarray] = []
-        self.problem = ""
 
     def refresh(self) -> None:
         """Read what was added; everything where the run was resumed, which may have deleted generations."""
         try:
             with Database(self._file) as database:
                 session = database.row(tuple[str, int | None], "SELECT token, (SELECT max(id) FROM sessions) FROM run")
-                if session != self._session or self.problem:
+                if session != self._session:
                     self._clear()
                 self._session = session
                 new = rows_of(database, len(self.rows), fitness=False)
                 self.fitness += fitness_of(database, len(self.rows), len(self.rows) + len(new))
                 self.rows += new
+                self.problem = ""
         except (DiskError, UserError) as error:
             self.problem = str(error)

@@ -39,7 +39,7 @@ class Survey:
         Raises:
             UserError: The database is damaged.
         """
-        if self.run.members.generations < len(self.parents):
+        if self.run.kept < len(self.parents):
             for each in (self.parents, self.fitness, self.points, self.mean, self.best):
                 each.clear()
         for members in self.run.members.each(len(self.parents)):

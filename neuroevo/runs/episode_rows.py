@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from typing_extensions import override
@@ -73,7 +75,8 @@ class EpisodeRows(Journal):
         try:
             with self._database.transaction():
                 for row in _rows(digests, results):
-                    self._database.execute(_INSERT, row)
+                    if math.isfinite(row[1]):  # others end the run
+                        self._database.execute(_INSERT, row)
                 self._database.set_seconds(self.seconds())
         except (DiskError, UserError) as error:
             log.warning("outcomes of episodes cannot be kept (%s); a run that is resumed plays them again", error)
@@ -89,10 +92,10 @@ def forget_episodes(database: Database) -> None:
     database.execute("DELETE FROM episodes")
 
 
-def _rows(digests: Sequence[bytes], results: EpisodeResults) -> list[tuple[object, ...]]:
+def _rows(digests: Sequence[bytes], results: EpisodeResults) -> list[tuple[Any, ...]]:
     sums, behaviors = results.observation_sums, results.behaviors
     dtype = behaviors.dtype.newbyteorder("<").str
-    rows: list[tuple[object, ...]] = []
+    rows: list[tuple[Any, ...]] = []
     for place, digest in enumerate(digests):
         retries = None if results.retries is None else int(results.retries[place])
         row = (

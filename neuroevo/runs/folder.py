@@ -393,7 +393,8 @@ class RunFolder(Callback):
                 self._database,
                 About(self.config.toml(), about.origin, {**about.info, "resumed": []}, about.reference, about.token),
             )
-            if about.info["versions"].get("neuroevo") != info["versions"]["neuroevo"]:
+            versions = (about.info["resumed"] or [about.info])[-1].get("versions")
+            if not isinstance(versions, dict) or versions.get("neuroevo") != info["versions"]["neuroevo"]:
                 forget_episodes(self._database)  # which another version may play otherwise
             last = last_genome(self._database, self.state.generation)
             cut_back(self._database, self.state, GenomeWriter(self._database, resumed.known), last)

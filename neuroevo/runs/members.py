@@ -14,6 +14,11 @@ from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import MemberRows, read_members
 from neuroevo.runs.genome_rows import read_births, read_genomes, read_steps
 
+_KEPT = """
+SELECT generation FROM populations AS each WHERE EXISTS (
+  SELECT 1 FROM members WHERE members.generation = each.generation AND genome IS NOT NULL
+) ORDER BY generation"""
+
 
 @dataclass(frozen=True, eq=False)
 class Members:
@@ -75,18 +80,14 @@ class MembersReader:
 
     @property
     def generations(self) -> int:
-        """One more than the last generation that is kept, 0 if none is."""
+        """One more than the last generation whose members' genomes are kept, 0 if none are."""
         with Database(self.path) as database:
             return _count(database)
 
     def kept(self) -> list[int]:
         """Return the generations whose members' genomes are kept."""
-        query = (
-            "SELECT generation FROM populations WHERE EXISTS (SELECT 1 FROM members "
-            "WHERE members.generation = populations.generation AND genome IS NOT NULL) ORDER BY generation"
-        )
         with Database(self.path) as database:
-            return [generation for (generation,) in database.rows(tuple[int], query)]
+            return [generation for (generation,) in database.rows(tuple[int], f"{_KEPT} ASC")]
 
     def read(self, generation: int, behaviors: bool = True) -> Members:
         """Read a generation's members.
@@ -177,9 +178,9 @@ class MembersReader:
 
 
 def _count(database: Database) -> int:
-    """Return how many generations a run has members of."""
-    (last,) = database.row(tuple[int | None], "SELECT max(generation) FROM populations")
-    return 0 if last is None else last + 1
+    """Return one more than the last generation whose members' genomes are kept."""
+    last = database.row(tuple[int], f"{_KEPT} DESC LIMIT 1")
+    return 0 if last is None else last[0] + 1
 
 
 def _members(database: Database, generation: int, behaviors: bool) -> Members | None:

@@ -49,18 +49,20 @@ def state_before(
     log.warning("neuroevo: generations %d to %d of %s are told anew", number, generation - 1, path)
     for each in range(number, generation):
         kept = members.read(each)
-        genomes = algorithm.ask(state, weights)
-        seeds = [genome.root if genome.mutation is None else genome.mutation.seed for genome in genomes]
-        if not np.array_equal(seeds, kept.seeds):
-            raise UserError(f"the algorithm of {path} asks for other members of generation {each} than it did")
-        behaviors = kept.played_behaviors if algorithm.behavior is not None else None
-        state = algorithm.tell(state, Played(genomes, kept.fitness, int(kept.steps.sum()), behaviors), weights)
-        if algorithm.candidates(state):
+        try:
+            genomes = algorithm.ask(state, weights)
+            seeds = [genome.root if genome.mutation is None else genome.mutation.seed for genome in genomes]
+            if not np.array_equal(seeds, kept.seeds):
+                raise ValueError("it asks for other members than it did")
+            behaviors = kept.played_behaviors if algorithm.behavior is not None else None
+            state = algorithm.tell(state, Played(genomes, kept.fitness, int(kept.steps.sum()), behaviors), weights)
+            if algorithm.candidates(state):
+                raise ValueError("its state depends on validation episodes, which are not kept")
+            state = algorithm.tell_validation(state, Played([], np.zeros(0)))
+        except ValueError as error:
             raise UserError(
-                f"the state of {config.algorithm_name} before generation {generation} depends on validation episodes, "
-                "which are not kept"
-            )
-        state = algorithm.tell_validation(state, Played([], np.zeros(0)))
+                f"the state of {config.algorithm_name} after generation {each} of {path} is not known: {error}"
+            ) from error
     return state
 
 

@@ -35,7 +35,7 @@ def native(name: str, **rest) -> Target:
 def python(name: str, **rest) -> Target:
     """A target in Python: a row of tests/fuzz/parsers/targets.py, which makes the inputs that it begins with itself."""
     command = (sys.executable, "-m", "tests.fuzz.parsers", name)
-    return Target(name, command, max_length=8192, needs="atheris", **rest)
+    return Target(name, command, needs="atheris", **{"max_length": 8192, **rest})
 
 
 TARGETS = (
@@ -44,14 +44,7 @@ TARGETS = (
     native("env_options", max_length=512),
     native("gymnasium", max_length=1024),
     native("c_interface", max_length=1024),
-    python("checkpoint"),
-    python("npy"),
-    python("genomes"),
-    python("metrics"),
-    python("elites"),
-    python("metrics_csv"),
-    python("journal"),
-    python("members"),
+    python("database", max_length=1 << 16),
     python("signature"),
     python("config_toml"),
     python("config_2018"),

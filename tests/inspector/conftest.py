@@ -1,9 +1,15 @@
 """Small runs that really played, with all that a page shows of them."""
 
+import shutil
+from dataclasses import replace
+
 import pytest
 
 from neuroevo.inspector.inspection import Inspection
+from neuroevo.runs.about import read_about, write_about
+from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.folder import RunFolder
+from tests.support.databases import change
 from tests.support.runs import config, train
 
 MAZE = {"name": "hard_maze", "options": {"max_episode_steps": 60}}
@@ -19,6 +25,33 @@ def played(path, **changes):
     return path
 
 
+def configured(run, path, *changes):
+    """A copy of a run with other texts in its configuration, each after the one that it replaces."""
+    shutil.copytree(run, path)
+    with Database(path / DATABASE, "rw") as database:
+        about = read_about(database)
+        text = about.config
+        for old, new in changes:
+            assert old in text
+            text = text.replace(old, new)
+        info = {key: value for key, value in about.info.items() if key != "resumed"}
+        write_about(database, replace(about, config=text, info=info))
+    return path
+
+
+def shortened(run, path, generations, resumed=0):
+    """A copy of a run's database as it was after so many generations, in a folder that may hold another one."""
+    path.mkdir(exist_ok=True)
+    if path != run:
+        shutil.copy(run / DATABASE, path)
+    for table in ("members", "populations", "generations"):
+        change(path, f"DELETE FROM {table} WHERE generation >= ?", generations)
+    for _ in range(resumed):
+        session = "generation, process, info, seconds, ended"
+        change(path, f"INSERT INTO sessions ({session}) SELECT {session} FROM sessions LIMIT 1")
+    return path
+
+
 @pytest.fixture(scope="session")
 def maze(tmp_path_factory):
     """Novelty search in the maze."""
@@ -28,7 +61,7 @@ def maze(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def es(tmp_path_factory):
-    """Evolution strategies in the maze, of which the last two checkpoints are there."""
+    """Evolution strategies in the maze, of which the last two states are there."""
     path = tmp_path_factory.mktemp("inspected") / "es"
     algorithm = {"name": "es", "population": 8, "sigma": 0.1}
     return played(path, env=MAZE, network=MLP, algorithm=algorithm, training=TRAINING)

@@ -7,7 +7,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from neuroevo.runs.metrics_rows import read_rows
 
 from neuroevo.analysis.population import read_population
 from neuroevo.core.errors import UserError
@@ -18,7 +17,9 @@ from neuroevo.inspector.rows import Rows
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
 from tests.analysis.test_video import decode
-from tests.inspector.conftest import MLP, NOVELTY, TRAINING, played
+from tests.inspector.conftest import MAZE, MLP, NOVELTY, TRAINING, configured, played, shortened
+from tests.support.databases import change
+from tests.support.runs import checkpoints_of, read_rows
 
 FEET = {"behavior": "contact"}
 DTYPES = {"f4": "<f4", "f8": "<f8", "i4": "<i4", "i2": "<i2"}
@@ -161,9 +162,9 @@ def test_a_member_plays_as_it_did(maze, maze_page, member):
     assert len(frames) == played["steps"] + 1 and not (frames[0] == frames[-1]).all()
 
 
-def test_a_member_of_evolution_strategies_plays_without_its_checkpoint(es):
+def test_a_member_of_evolution_strategies_plays_without_its_state(es):
     with Inspection([es]) as inspection:
-        assert not (es / "checkpoints" / "generation-000002.ckpt").exists()
+        assert 2 not in checkpoints_of(es)
         played = inspection.stage.play(0, Member(2, 3, 0))
         assert played["same"] is True and played["genome"]["root"].startswith("sha256:")
         assert inspection.answer("generation/0/2")["center"] is True
@@ -180,14 +181,14 @@ def test_a_game_s_actions(atari):
     assert played["actions"]["names"][:3] == ["NOOP", "FIRE", "UP"] and len(played["actions"]["names"]) == 18
 
 
-def test_a_damaged_line_of_the_elites_is_told(maze, tmp_path, caplog):
-    shutil.copytree(maze, tmp_path / "run")
-    elites = tmp_path / "run" / "elites.jsonl"
-    with Inspection([tmp_path / "run"]) as inspection:
-        elites.write_bytes(elites.read_bytes().replace(b'"generation": 2', b'"generation": 7'))
+@pytest.mark.parametrize("damage", ["generations SET elite = elite + 1", "members SET genome = genome + 1"])
+def test_damage_is_told_in_place_of_an_episode(maze, tmp_path, caplog, damage):
+    run = shutil.copytree(maze, tmp_path / "run")
+    with Inspection([run]) as inspection:
+        change(run, f"UPDATE {damage} WHERE generation = 1")
         played = inspection.stage.play(0, Member(1, 0, 0))
     assert played["state"] == "failed"
-    assert played["error"].startswith(f"line 3 of {elites} is damaged") and "--resume" in played["error"]
+    assert played["error"].startswith(f"{run / 'run.db'} is damaged: ") and "generation 1 " in played["error"]
     assert caplog.records == []
 
 
@@ -225,9 +226,7 @@ def test_what_there_is_not(maze_page, name):
 
 
 def test_curves_of_runs_that_differ_by_their_seed_are_one(maze, atari, tmp_path):
-    other = shutil.copytree(maze, tmp_path / "other")
-    text = (other / "config.toml").read_text()
-    (other / "config.toml").write_text(text.replace("seed = 1", "seed = 2"))
+    other = configured(maze, tmp_path / "other", ("seed = 1", "seed = 2"))
     with Inspection([maze, atari, other]) as inspection:
         inspection.answer("overview")
         groups = inspection.answer("curves/fitness_max")["groups"]
@@ -239,41 +238,40 @@ def test_curves_of_runs_that_differ_by_their_seed_are_one(maze, atari, tmp_path)
 
 
 def test_rows_are_read_as_they_come(maze, tmp_path):
-    whole = (maze / "metrics.jsonl").read_bytes()
-    ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
-    rows = Rows(tmp_path)
-    rows.refresh()
-    assert rows.rows == [] and rows.problem == ""
-    for length in (ends[0], ends[0] + 10, ends[2], ends[5], ends[1], len(whole)):  # it also goes back, as on resume
-        (tmp_path / "metrics.jsonl").write_bytes(whole[:length])
+    rows, expected = Rows(tmp_path), read_rows(maze)
+    for count, resumed in ((0, 0), (1, 0), (3, 0), (6, 0), (2, 1), (6, 1)):  # it also goes back, as on resume
+        shortened(maze, tmp_path, count, resumed)
         rows.refresh()
-        count = sum(end <= length for end in ends)
-        expected = read_rows(maze)[:count]
-        assert [row["fitness_max"] for row in rows.rows] == [row["fitness_max"] for row in expected]
-        assert [list(each) for each in rows.fitness] == [row["fitness"] for row in expected]
+        assert rows.problem == ""
+        assert [row["fitness_max"] for row in rows.rows] == [row["fitness_max"] for row in expected[:count]]
+        assert [list(each) for each in rows.fitness] == [row["fitness"] for row in expected[:count]]
 
 
-def test_rows_end_before_a_damaged_line(maze, tmp_path):
-    lines = (maze / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    rows = Rows(tmp_path)
-    (tmp_path / "metrics.jsonl").write_bytes(b"".join([*lines[:2], lines[2].replace(b"1", b"2", 1), *lines[3:]]))
+def test_rows_that_were_read_outlast_damage(maze, tmp_path):
+    rows = Rows(shortened(maze, tmp_path, 2))
     rows.refresh()
-    assert len(rows.rows) == 2 and "line 3" in rows.problem and "CRC-32" in rows.problem
-    (tmp_path / "metrics.jsonl").write_bytes(b"".join(lines))
+    shortened(maze, tmp_path, 6)
+    change(tmp_path, "UPDATE generations SET fitness_max = 1e9 WHERE generation = 4")
+    for _ in range(2):
+        rows.refresh()
+        assert len(rows.rows) == len(rows.fitness) == 2
+        assert rows.problem == f"{tmp_path / 'run.db'} is damaged: generation 4 has been changed"
+    shortened(maze, tmp_path, 6)
     rows.refresh()
     assert len(rows.rows) == 6 and rows.problem == ""
 
 
 def test_a_run_without_members_shows_what_it_has(maze, tmp_path):
-    old = shutil.copytree(maze, tmp_path / "old")
-    (old / "members.bin").unlink()
-    with Inspection([old]) as inspection:
+    changes = {"env": MAZE, "network": MLP, "algorithm": NOVELTY, "training": TRAINING}
+    forgetful = played(tmp_path / "run", **changes, logging={"members_megabytes": 0})
+    with Inspection([forgetful]) as inspection:
         inspection.answer("overview")
-        assert inspection.answer("cloud/0")["kind"] == "index"
+        shown = inspection.answer("cloud/0")
+        assert (shown["kind"], shown["kept"]) == ("index", 0)
         shown = inspection.answer("generation/0/3")
         assert list(values(shown["fitness"])) == read_rows(maze)[3]["fitness"]
         assert list(points(shown)[:, 0]) == list(range(30)) and "parents" not in shown
-        assert inspection.stage.play(0, Member(5, 3, 0))["same"] is True  # the checkpoint before is kept
+        assert inspection.stage.play(0, Member(5, 3, 0))["same"] is True  # the state before is kept
         assert "not known" in inspection.stage.play(0, Member(1, 3, 0))["error"]
 
 
@@ -306,13 +304,9 @@ def test_the_trials_of_a_sweep(maze, tmp_path):
 
 def test_axes_are_fitted_anew_while_a_run_begins(maze, tmp_path):
     run = shutil.copytree(maze, tmp_path / "run")
-    lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    (run / "metrics.jsonl").write_bytes(lines[0])
-    members = (run / "members.bin").rename(tmp_path / "members.bin")
-    with Inspection([run]) as inspection:
+    with Inspection([shortened(maze, run, 0)]) as inspection:
         assert inspection.answer("cloud/0")["kind"] == "index"
-        members.rename(run / "members.bin")
-        (run / "metrics.jsonl").write_bytes(b"".join(lines))
+        shortened(maze, run, 6)
         inspection.answer("overview")
         assert inspection.answer("cloud/0")["kind"] == "position"
 

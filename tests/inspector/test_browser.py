@@ -13,7 +13,7 @@ from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.serving import served
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.members import MembersReader
-from tests.inspector.conftest import played
+from tests.inspector.conftest import configured, played, shortened
 from tests.runs.test_extreme_fitness import Returns
 from tests.support.browser import CHROMIUM, shown_in, started_browser
 from tests.support.made_up_run import made_up_run
@@ -297,9 +297,7 @@ def test_two_runs_compare(shown, maze, es):
 def of_sigmas(maze, folder, sigmas):
     """Copies of a run, with other sigmas."""
     for number, sigma in enumerate(sigmas):
-        settings = shutil.copytree(maze, folder / str(number)) / "config.toml"
-        settings.write_text(settings.read_text().replace("sigma = 0.3", f"sigma = {sigma}"))
-        yield settings.parent
+        yield configured(maze, folder / str(number), ("sigma = 0.3", f"sigma = {sigma}"))
 
 
 def test_many_runs_with_seeds_keep_their_names_and_bands(shown, maze, tmp_path):
@@ -315,8 +313,7 @@ def test_many_runs_with_seeds_keep_their_names_and_bands(shown, maze, tmp_path):
 def test_many_runs_are_told_by_where_they_end(shown, maze, tmp_path):
     paths = list(of_sigmas(maze, tmp_path, [(number + 1) / 10 for number in range(9)]))
     for number, path in enumerate(paths):
-        rows = (path / "metrics.jsonl").read_text().splitlines(keepends=True)
-        (path / "metrics.jsonl").write_text("".join(rows[: 1 + number % 6]))
+        shortened(path, path, 1 + number % 6)
     with Inspection(paths) as inspection, served(inspection) as address:
         shown.visit(address)
         assert text(shown, "#curves-hint") == "9 runs, colored by the last value"
@@ -334,17 +331,12 @@ def test_many_runs_are_told_by_where_they_end(shown, maze, tmp_path):
 
 def test_a_run_that_goes_on_is_followed(shown, maze, tmp_path):
     run = shutil.copytree(maze, tmp_path / "run")
-    lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
-    members = (run / "members.bin").read_bytes()
-    (run / "members.bin").unlink()
-    (run / "metrics.jsonl").write_bytes(b"".join(lines[:3]))
-    with Inspection([run]) as inspection, served(inspection) as address:
+    with Inspection([shortened(maze, run, 3)]) as inspection, served(inspection) as address:
         shown.visit(address)
         assert "3 generations" in text(shown, "#title")
-        (run / "metrics.jsonl").write_bytes(b"".join(lines))
+        shortened(maze, run, 6)
         shown.until("document.getElementById('title').textContent.includes('6 generations')")
         shown.until("document.getElementById('generation-number').textContent === '5'")
-        (run / "members.bin").write_bytes(members)
         shutil.rmtree(run)
         shown.until("document.getElementById('problem').textContent.includes('is gone')")
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,7 +16,7 @@ from typer.testing import CliRunner
 from neuroevo.cli import app
 from neuroevo.inspector import packages
 from neuroevo.inspector.inspection import Inspection
-from tests.inspector.conftest import MAZE, NOVELTY, TRAINING, played
+from tests.inspector.conftest import MAZE, NOVELTY, TRAINING, configured, played
 
 
 def command(*words):
@@ -111,11 +110,8 @@ def test_a_stranger_s_run_is_shown_and_nobody_of_it_plays(maze, tmp_path, monkey
     from neuroevo.inspector.inspection import Inspection
     from neuroevo.inspector.playing import Member
 
-    theirs = shutil.copytree(maze, tmp_path / "theirs")
-    text = (theirs / "config.toml").read_text()
-    (theirs / "config.toml").write_text(
-        text.replace('name = "mlp"', 'name = "their_nets:small"').replace("hidden = [\n    4,\n]\n", "")
-    )
+    changes = ('name = "mlp"', 'name = "their_nets:small"'), ("hidden = [\n    4,\n]\n", "")
+    theirs = configured(maze, tmp_path / "theirs", *changes)
     (tmp_path / "their_nets.py").write_text(
         f"open({str(tmp_path / 'ran')!r}, 'w')\ndef small(shape, outputs): return ['dense 4']\n"
     )

@@ -154,7 +154,7 @@ def test_a_run_goes_on_from_any_interruption_on_other_hardware(run, tmp_path, ca
     hardware = {"threads": threads, "lanes": lanes, "slots": slots}
     folder = RunFolder.create(tmp_path / "run", config(**changes(env, hardware=hardware)))
     network = folder.config.network
-    evaluator = Interrupted(env, network, **hardware)
+    evaluator = Interrupted(env, network, behavior=folder.config.recorded_behavior, **hardware)
     evaluator.at = call
     with pytest.raises(KeyboardInterrupt):
         train(folder, evaluator)

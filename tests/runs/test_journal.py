@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +53,18 @@ class Dribbling(ToyEvaluator):
                 self.over += len(pair)
                 if self._end is not None and self.over >= self._end_after:
                     self._end()
+
+
+class Odd(ToyEvaluator):
+    """The third member of generation 1 has this return."""
+
+    def __init__(self, value):
+        super().__init__()
+        self._value, self._count = value, 0
+
+    def play(self, episode):
+        self._count += len(self.calls) == 3
+        return self._value if self._count == 3 else super().play(episode)
 
 
 def interrupt():
@@ -270,6 +282,34 @@ def test_other_episodes_have_no_outcomes_in_it(tmp_path):
     digests = [episode.digest for episode in episodes]
     assert len(set(digests)) == len(digests)
     assert Episode(Genome(1).child(3, 0.5), 7).digest == digests[2]
+
+
+@pytest.mark.parametrize("versions", [("1", "2"), ("1", "1"), ("1", "2", "2"), ("1", "2", "1")])
+def test_outcomes_of_another_version_are_not_used(tmp_path, monkeypatch, versions):
+    """Which may play episodes otherwise; the version is that of the last session."""
+    path, whole, over = tmp_path / "run", Dribbling(), []
+    new_run(tmp_path / "whole", whole)
+    for number, version in enumerate(versions):
+        monkeypatch.setattr("neuroevo.runs.provenance.VERSION", version)
+        evaluator = Dribbling(5, None if number == len(versions) - 1 else interrupt)
+        with pytest.raises(KeyboardInterrupt) if evaluator._end else nullcontext():
+            play(RunFolder.resume(path) if number else RunFolder.create(path, config()), evaluator)
+        over.append(evaluator.over)
+    used = sum(count for count, *pair in zip(over, versions, versions[1:], strict=False) if pair[0] == pair[1])
+    assert over[-1] == whole.over - used
+    assert results(path) == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_return_that_is_not_finite(tmp_path, value):
+    """It ends the run; the outcomes of other episodes are known to the next session."""
+    with pytest.raises(ValueError, match="finite"):
+        new_run(tmp_path, Odd(value))
+    assert outcomes_in(tmp_path) == 7
+    assert "cannot be kept" not in (tmp_path / LOG).read_text()
+    rest = ToyEvaluator()
+    play(RunFolder.resume(tmp_path), rest)
+    assert len(rest.calls[0]) == 1
 
 
 def test_a_journal_that_cannot_be_written_ends_no_run(tmp_path, monkeypatch):

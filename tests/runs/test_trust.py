@@ -21,7 +21,7 @@ from neuroevo.runs.reader import RunReader
 from neuroevo.sweeps.tune.sweep import load_sweep
 from neuroevo.sweeps.tune.tuner import run_sweep
 from neuroevo.system.own_runs import is_own, remember
-from tests.support.databases import set_config
+from tests.support.damage import forge
 
 MODULE = """
     import os
@@ -234,6 +234,12 @@ def test_who_made_a_run_is_asked_nothing(user, own):
     (user.work / "theirs.py").unlink()  # only the run has it from now on
     assert user("evaluate", own, *PLAY).returncode == 0 and user.has_run()
     assert (user.home / "state" / "neuroevo" / "runs").stat().st_mode & 0o777 == 0o600
+
+
+def set_config(run, text):
+    """Has a run another configuration, also for people."""
+    forge(run, "run", "id = 1", config=text)
+    (run / "config.toml").write_text(text)
 
 
 def edit(file, old, new):

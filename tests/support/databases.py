@@ -3,12 +3,11 @@
 import json
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 
 from neuroevo.config.load import load_run_config
-from neuroevo.runs.about import read_about, write_about
+from neuroevo.runs.about import read_about
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.generation_rows import read_elite, rows_of
 from neuroevo.runs.state_codec import encode
@@ -52,13 +51,6 @@ def change(path, sql, *values):
     """Executes a statement in a run's database that nobody has opened."""
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
         return connection.execute(sql, values).rowcount
-
-
-def set_config(path, text):
-    """Has a run that nobody has opened another configuration, also for people."""
-    with Database(path / DATABASE, "rw") as database:
-        write_about(database, replace(read_about(database), config=text))
-    (path / "config.toml").write_text(text)
 
 
 def delete_states_after(path, finished):

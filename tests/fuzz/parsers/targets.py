@@ -1,5 +1,5 @@
 """All fuzz targets of parsers in Python, by name."""
 
-from tests.fuzz.parsers import configurations, members, run_files
+from tests.fuzz.parsers import configurations, databases, signatures
 
-TARGETS = {**run_files.TARGETS, **members.TARGETS, **configurations.TARGETS}
+TARGETS = {**databases.TARGETS, **signatures.TARGETS, **configurations.TARGETS}
