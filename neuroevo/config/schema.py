@@ -228,7 +228,7 @@ class Config:
 
     @property
     def recorded_behavior(self) -> Behavior | None:
-        """What is recorded of each episode: what the algorithm asks for, or else where it ends, for the members that are stored."""
+        """What is recorded of each episode: what the algorithm asks for, or else where it ends, for run.db."""
         asked: Behavior | None = self.algorithm.behavior
         kept = self.logging.members_megabytes and self.environment.measures
         return asked or (Behavior() if kept else None)
