@@ -60,7 +60,7 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
         The members in the order in which the algorithm asked for them.
 
     Raises:
-        UserError: There is no such generation, what is wanted is not kept and the checkpoint before it is gone, the
+        UserError: There is no such generation, what is wanted is not kept and the state before it is gone, the
             environment has no behaviors, or the episodes end otherwise here than in the run.
     """
     generation = reader.elite()[0] if generation is None else reader.finished(generation)
@@ -74,7 +74,7 @@ def read_population(reader: RunReader, generation: int | None = None, behaviors:
         known = ", ".join(str(each) for each in there if each <= reader.finished()) or "none"
         what = "members" if kept is None else "members' episodes"
         raise UserError(
-            f"the {what} of generation {generation} are not known any more, since the checkpoint before it is gone; "
+            f"the {what} of generation {generation} are not known any more, since the state before it is gone; "
             f"expected one of these generations: {known} (keep_last and keep_every of [checkpoints] say how many stay)"
         )
     state = reader.state(generation)

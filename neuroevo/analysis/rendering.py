@@ -63,7 +63,7 @@ def choose_players(reader: RunReader, generation: int | None = None, members: in
         members: How many players, the elite included.
 
     Raises:
-        UserError: There is no such generation, it has fewer members, or the checkpoint that remembers them is gone.
+        UserError: There is no such generation, it has fewer members, or the state that they follow from is gone.
     """
     generation, elite = reader.elite(generation)
     players = [Player("elite", elite.genome, elite.normalizer)]

@@ -164,7 +164,7 @@ class Run(RunReader):
                 a neuroevo.core.behavior.Behavior says which, True those of a novelty search, or where episodes ended.
 
         Raises:
-            UserError: There is no such generation; the checkpoint from before it is gone (keep_last and keep_every
+            UserError: There is no such generation; the state before it is gone (keep_last and keep_every
                 of [checkpoints] say how many stay); the environment has no behaviors; or the episodes end otherwise
                 here than in the run.
         """
@@ -201,9 +201,9 @@ def train(
 ) -> Run:
     """Trains a run until its budget is spent, as `neuroevo train` does.
 
-    The run's folder then holds the configuration, the metrics and the elite of every generation, checkpoints,
+    The run's folder then holds the configuration, the metrics and the elite of every generation, states,
     TensorBoard events and a log. An exception that ends the training early, KeyboardInterrupt too, is raised again
-    after a checkpoint was written; the same call with resume="auto" goes on from there.
+    after a state was stored; the same call with resume="auto" goes on from there.
 
     Args:
         config: A TOML file, a JSON file of the 2018 code, a preset's name, tables (a mapping of sections to keys and

@@ -1,6 +1,6 @@
 """Run the command neuroevo as a child that does not outlive its parent.
 
-When the parent ends for any reason, Linux sends the child SIGTERM, and the child writes a checkpoint and ends. Other
+When the parent ends for any reason, Linux sends the child SIGTERM, and the child stores its state and ends. Other
 systems offer nothing like it, and there the child runs on.
 """
 

@@ -64,7 +64,7 @@ def render(
     """Make a video of an elite at play, alone or beside the next best members of its generation.
 
     The elite's returns are those of `neuroevo evaluate` with the same seeds and cut-off. Other members can only be
-    shown as long as the run keeps the checkpoint from before their generation. Robots are drawn without a display, by
+    shown as long as the run keeps the state before their generation. Robots are drawn without a display, by
     EGL or OSMesa (MUJOCO_GL chooses), at 60 frames a second or less, or with --fps every step. Of a run on Brax a
     page for a browser is made, with the elite alone, in Brax's viewer, which the page loads from the Internet.
     """

@@ -32,7 +32,7 @@ from neuroevo.system.safe_path import python_command
 
 CHILD = python_command("from neuroevo.cli.child import run; run(sys.argv[1:])")
 _POLL_SECONDS = 0.2
-_STOP_SECONDS = 30  # for a run to write its checkpoint and end; it takes one or two
+_STOP_SECONDS = 30  # for a run to store its state and end; it takes one or two
 LOCK_SECONDS = 15  # for the runs of a suite that was killed to end, as child.py has them do
 _LAST_LINES = 5
 _SHOWN = ("test_mean", "validation_mean")  # columns of metrics.csv that watchers look at, and those never empty
@@ -247,7 +247,7 @@ def _try_lock(lock: int) -> bool:
 
 
 def _stop(processes: Iterable[subprocess.Popen[bytes]]) -> None:
-    """Ends the processes: SIGTERM has them write a checkpoint; at another Ctrl-C or when time is up they are killed."""
+    """Ends the processes: SIGTERM has them store their state; at another Ctrl-C or when time is up they are killed."""
     for process in processes:
         process.terminate()
     deadline = time.monotonic() + _STOP_SECONDS

@@ -170,7 +170,7 @@ def test_members_that_are_not_kept_need_their_state(path, tmp_path):
     result = command(forgetful, "--out", tmp_path / "a.gif", "--members", 2, "--generation", 1)
     assert result.exit_code == 2
     assert result.stderr == (
-        "neuroevo: the members of generation 1 are not known any more, since the checkpoint before it is gone; "
+        "neuroevo: the members of generation 1 are not known any more, since the state before it is gone; "
         "expected one of these generations: 3, 4 (keep_last and keep_every of [checkpoints] say how many stay)\n"
     )
     reader = RunReader(forgetful)

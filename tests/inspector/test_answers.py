@@ -192,6 +192,28 @@ def test_damage_is_told_in_place_of_an_episode(maze, tmp_path, caplog, damage):
     assert caplog.records == []
 
 
+@pytest.mark.parametrize(
+    ("damage", "of"),
+    [
+        ("seed = seed + 1", "a member"),
+        ("scale = scale * 2", "a member"),
+        ("parent = (SELECT min(id) FROM genomes)", "a member"),
+        ("digest = zeroblob(16)", "a parent"),
+        ("place = place + 1", "a parent"),
+        ("generation = NULL, place = NULL", "a parent"),
+    ],
+)
+def test_damaged_genomes_are_no_members(maze, tmp_path, damage, of):
+    run = shutil.copytree(maze, tmp_path / "run")
+    members = "SELECT genome FROM members WHERE generation = 5"
+    parents = f"SELECT parent FROM genomes WHERE id IN ({members})"
+    assert change(run, f"UPDATE genomes SET {damage} WHERE id IN ({members if of == 'a member' else parents})") > 1
+    with Inspection([run]) as inspection:
+        for name in ("generation/0/5", "way/0", "family/0/5/0"):
+            with pytest.raises(UserError, match="run.db is damaged: .*genome "):
+                inspection.answer(name)
+
+
 def test_who_is_not_there_does_not_play(maze_page):
     for member, said in (
         (Member(6, 0, 0), "generation 6"),

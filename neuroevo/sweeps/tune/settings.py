@@ -38,7 +38,7 @@ class Pbt:
     perturbation_interval: Positive | None = None
     """How often a trial is compared with the others; left out: a tenth of the configuration's budget."""
     quantile_fraction: Annotated[float, Field(gt=0, le=0.5)] = 0.25
-    """The share of trials, the worst, that go on from a checkpoint of one of as many best."""
+    """The share of trials, the worst, that go on from a state of one of as many best."""
     resample_probability: Annotated[float, Field(ge=0, le=1)] = 0.25
     """How likely a value is then drawn anew rather than changed by a fifth, or to a neighbor in its list."""
     synch: bool = False
@@ -58,7 +58,7 @@ class SweepSettings:
     search: Annotated[str, one_of(("random", "grid", "optuna"))] = "random"
     """Who chooses the values."""
     scheduler: Annotated[str, one_of(("none", "asha", "pbt"))] = "none"
-    """Who ends trials early, or has them go on from others' checkpoints."""
+    """Who ends trials early, or has them go on from others' states."""
     asha: Asha = Asha()
     """Options of the scheduler asha."""
     pbt: Pbt = Pbt()

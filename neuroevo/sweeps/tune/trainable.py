@@ -50,7 +50,7 @@ TRIAL, NUMBER, SHARED = "trial", "number", "shared"
 class Trainable(tune.Trainable):
     """Trains one run; keys of Tune's configuration that have a dot are keys of ours.
 
-    A trial that Tune starts again, in this process or another, goes on from the newest checkpoint in its own folder. A
+    A trial that Tune starts again, in this process or another, goes on from the newest state in its own folder. A
     checkpoint of Tune's is a snapshot of the run, which outlives what the run itself deletes; a trial that gets another
     trial's goes on as a fork, with its own configuration and seed.
 
@@ -130,7 +130,7 @@ class Trainable(tune.Trainable):
         self._open(go_on_from(self._path, self._wanted, Path(checkpoint)))
 
     def cleanup(self) -> None:
-        """Writes a checkpoint and ends the pipeline."""
+        """Store the state and end the pipeline."""
         self._close_folder()
         if self._evaluator is not None:
             self._evaluator.close()

@@ -40,7 +40,7 @@ _NOT_OWN = (
 )
 SWEEP, STATE = "sweep.json", "tune"  # in a sweep's folder: what it is, and Tune's own folder
 _FREE = ("concurrent", "address", "out", "shared")  # settings that may change when a sweep goes on
-_MOST_DEATHS = 3  # of a trial's process; each time the trial goes on from its newest checkpoint
+_MOST_DEATHS = 3  # of a trial's process; each time the trial goes on from its newest state
 _LOCK_SECONDS = 15.0  # for the processes of a sweep that was killed to end
 _ENVIRONMENT = {
     "RAY_AIR_NEW_OUTPUT": "0",
