@@ -32,6 +32,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 """A number of a row: SQLite has infinite ones, neuroevo writes none."""
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _MOST_BYTES = 1 << 30  # of a text or a blob
+_LEAST_LIMIT, _STEPS_AT_ONCE = 10_000_000, 1_000_000  # bytes of rows, and steps of SQLite's machine
 _LEAST_ROOM = 1 << 16  # bytes; with less, a disk is taken for full
 _DTYPES = ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8", "<u4", "<u8", "|i1", "<i2", "<u2")
 _NUMBERS = ("application_id", "user_version")
@@ -64,6 +65,7 @@ class Database:
         self._new, self._mode = not _is_there(file), mode
         for kind in ("wal", "shm", "journal"):  # SQLite would wait for the other end of a pipe
             _is_there(Path(f"{file}-{kind}"))
+        self._steps = 0  # of the statement that is executed
         self._connection = self._connect(mode)
         try:
             self._prepare(mode)
@@ -99,7 +101,8 @@ class Database:
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_BYTES)
         self._connection.execute("PRAGMA trusted_schema = OFF")
         self._connection.execute("PRAGMA cell_size_check = ON")
-        if mode == "ro":
+        if mode == "ro":  # what writes checks the file
+            self._connection.set_progress_handler(self._count_steps, _STEPS_AT_ONCE)
             self._connection.execute("PRAGMA query_only = ON")
             self._connection.execute("BEGIN")  # all that is read is of one moment
         if not self._new:
@@ -178,7 +181,8 @@ class Database:
         """
         plain = [each.item() if isinstance(each, np.generic) else each for each in values]  # else it is a blob
         try:
-            found = self._connection.execute(sql, plain).fetchall()
+            self._steps = 0
+            found = self._fetch(self._connection.execute(sql, plain))
         except sqlite3.Error as error:
             raise self._error(error) from error
         try:
@@ -186,6 +190,26 @@ class Database:
         except ValidationError as error:
             first = error.errors()[0]
             raise self.damaged(f"row {first['loc'][0]} has {str(first['input'])[:80]!r}, {first['msg']}") from None
+
+    def _fetch(self, cursor: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+        """Fetch rows, as many as a file of this size can have: its pages may refer to each other in circles."""
+        found: list[tuple[Any, ...]] = []
+        size = 0
+        while chunk := cursor.fetchmany(1000):
+            found += chunk
+            size += sum(len(each) if isinstance(each, str | bytes) else 8 for row in chunk for each in row)
+            if size > _LEAST_LIMIT and size > 16 * self._size_of_files():
+                raise self.damaged("it has more rows than a file of its size can have")
+        return found
+
+    def _count_steps(self) -> bool:
+        """Return whether a statement has taken more steps than a file of this size can need, by which it ends."""
+        self._steps += _STEPS_AT_ONCE
+        return self._steps > _LEAST_LIMIT and self._steps > 64 * self._size_of_files()
+
+    def _size_of_files(self) -> int:
+        files = (self.file, Path(f"{self.file}-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
 
     def row(self, kind: Any, sql: str, values: Sequence[Any] = ()) -> Any:
         """Return the first row that rows() reads; None without one."""
@@ -246,6 +270,8 @@ class Database:
             ):
                 return DiskError(f"cannot open {self.file}: {self._disk_reason()}")
             return UserError(f"cannot open {self.file}: {os.strerror(errno.EACCES)}")
+        if text == "interrupted":
+            return self.damaged("a query takes more steps than a file of its size can need")
         if "locked" in text or "busy" in text:
             return UserError(f"another process is writing {self.file}")
         if "malformed" in text or "not a database" in text:  # which SQLite also says of what cannot be read

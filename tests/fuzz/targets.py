@@ -45,7 +45,6 @@ TARGETS = (
     native("gymnasium", max_length=1024),
     native("c_interface", max_length=1024),
     python("database", max_length=1 << 16),
-    python("signature"),
     python("config_toml"),
     python("config_2018"),
     python("suite"),

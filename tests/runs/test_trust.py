@@ -261,12 +261,14 @@ def test_a_folder_from_elsewhere_is_another_run(user, own, made):
     assert user("evaluate", own, *PLAY).returncode == 0 and user.has_run()
 
 
-def test_the_environment_may_trust_all(user, run, monkeypatch):
-    monkeypatch.setenv("NEUROEVO_TRUST", "1")
-    done = user("evaluate", run, *PLAY)
+def test_the_environment_may_trust_all(user, run):
+    def evaluate(value):
+        variables = {**user.variables, "NEUROEVO_TRUST": value}
+        return user.command("evaluate", run, *PLAY, folder=user.work, variables=variables, real=True)
+
+    done = evaluate("1")
     assert done.returncode == 0 and user.has_run(), done.stderr
-    monkeypatch.setenv("NEUROEVO_TRUST", "0")
-    assert user("evaluate", run, *PLAY).returncode == 2 and not user.has_run()
+    assert evaluate("0").returncode == 2 and not user.has_run()
 
 
 def test_a_list_that_cannot_be_written_is_no_reason_to_fail(user, made):
@@ -465,7 +467,7 @@ def test_a_model_that_has_changed_is_told(user):
     assert done.returncode == 0, done.stderr
     moved.write_text(moved.read_text() + "\n")
     refused = user("evaluate", "mine", *PLAY)
-    assert refused.returncode == 2 and f"{moved} has changed since it was made here" in refused.stderr
+    assert refused.returncode == 2 and f"env.options.xml_file: {moved} is " in refused.stderr, refused.stderr
 
 
 PICKLED = MODULE.replace("pickled = False", "pickled = True")

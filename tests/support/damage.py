@@ -1,14 +1,24 @@
-"""Ways in which a stored state can be wrong, and the words of the message about each."""
+"""Ways in which rows of a run's database can be wrong, the words of the messages, and what readers make of it."""
 
 import json
+import re
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+import numpy as np
+
+from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.database import DATABASE, checksum
-from tests.support.databases import change, query
+from neuroevo.runs.generation_rows import _sum
+from neuroevo.runs.members import MembersReader
+from neuroevo.runs.reader import RunReader
+from tests.support.databases import change, query, timeless
+from tests.support.saved_states import same
+
+REFUSED = "refused"
 
 _CHECKED = {  # what a row's checksum is of
     "run": "token, config, origin, info, reference",
@@ -20,16 +30,58 @@ _CHECKED = {  # what a row's checksum is of
 
 
 def forge(path: Path, table: str, where: str, **changes: object) -> None:
-    """Change columns of rows of a run's database that nobody has opened, and their checksums so that they are right."""
+    """Change columns of rows of a run's database that nobody has opened, and checksums so that they are right.
+
+    Types and conditions of the table do not count.
+    """
     with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
-        columns = _CHECKED.get(table)
-        if columns is None:
-            names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
-            columns = ", ".join(name for name in names if name != "checksum")
-        sets = ", ".join(f"{name} = ?" for name in changes)
-        connection.execute(f"UPDATE {table} SET {sets} WHERE {where}", list(changes.values()))
-        for number, *row in connection.execute(f"SELECT rowid, {columns} FROM {table} WHERE {where}").fetchall():
-            connection.execute(f"UPDATE {table} SET checksum = ? WHERE rowid = ?", [checksum(*row), number])
+        connection.execute("PRAGMA synchronous = OFF")
+        with _loose(connection, table):
+            sets = ", ".join(f"{name} = ?" for name in changes)
+            connection.execute(f"UPDATE {table} SET {sets} WHERE {where}", list(changes.values()))
+            _correct(connection, "populations" if table == "members" else table)
+
+
+@contextmanager
+def _loose(connection: sqlite3.Connection, table: str) -> Iterator[None]:
+    """In the block, a table takes any values."""
+    (strict,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", [table]).fetchone()
+    for sql in (re.sub(r",? STRICT$| NOT NULL", "", strict), strict):
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", [sql, table])
+        connection.commit()
+        connection.execute("PRAGMA writable_schema = RESET")
+        if sql != strict:
+            yield
+
+
+def _correct(connection: sqlite3.Connection, table: str) -> None:
+    """Compute the checksums of a table."""
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    if "checksum" not in columns:
+        return
+    names = _CHECKED.get(table, ", ".join(name for name in columns if name != "checksum"))
+    for row in connection.execute(f"SELECT {names} FROM {table}").fetchall():
+        total, same_row = checksum(*row), " AND ".join(f"{name} IS ?" for name in names.split(", "))
+        if table == "populations":
+            members = "SELECT place, genome, fitness, steps, novelty FROM members WHERE generation = ? ORDER BY place"
+            with suppress(TypeError, ValueError):  # of members that are no numbers
+                total = checksum(*row, _sum(connection.execute(members, row[:1]).fetchall()))
+        connection.execute(f"UPDATE {table} SET checksum = ? WHERE {same_row}", [total, *row])
+
+
+def put(path: Path, table: str, column: str, value: object, right: bool) -> None:
+    """Change a column of the last row of a table, and with `right` the checksum."""
+    with closing(sqlite3.connect(path / DATABASE)) as connection, connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        with _loose(connection, table):
+            key = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[5]]
+            last = connection.execute(f"SELECT {', '.join(key)} FROM {table} ORDER BY {' DESC, '.join(key)} DESC")
+            where = " AND ".join(f"{name} = ?" for name in key)
+            with suppress(sqlite3.IntegrityError):  # a key that another row has
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", [value, *last.fetchone()])
+            if right:
+                _correct(connection, "populations" if table == "members" else table)
 
 
 def value_of(path: Path, generation: int) -> dict:
@@ -93,3 +145,47 @@ DAMAGES = {
     "a changed genome": Damage(change_a_genome, "is damaged: .*genome .* digest"),
     "a lost genome": Damage(lose_a_genome, "is damaged: .*genome .* is missing"),
 }
+
+
+def attempt(read):
+    """What a reader returns, or that it refused; anything else that it raises is an error."""
+    try:
+        return read()
+    except (UserError, DiskError) as error:
+        assert any(words in str(error) for words in ("run.db", "config.toml", "/run: ", "weights of generation")), error
+        return REFUSED
+
+
+def members_of(path, generation):
+    """All arrays of a generation's members, and what else is known of them."""
+    reader = MembersReader(path)
+    members = reader.read(generation)
+    values = [getattr(members, each.name) for each in fields(members)]
+    plain = [each.tolist() if isinstance(each, np.ndarray) else each for each in values]
+    return plain, reader.genomes(generation), [reader.lineage(generation, place) for place in range(len(members))]
+
+
+def everything(path, generations):
+    """What every reader says of a run."""
+    reads = {
+        "rows": lambda: [timeless(row) for row in RunReader(path).rows()],
+        "elite": lambda: RunReader(path).elite(),
+        "state": lambda: RunReader(path).state(),
+    }
+    for generation in range(generations):
+        reads[f"elite {generation}"] = lambda generation=generation: RunReader(path).elite(generation)
+        reads[f"members {generation}"] = lambda generation=generation: members_of(path, generation)
+    return {name: attempt(read) for name, read in reads.items()}
+
+
+def assert_equal_or_refused(found, expected, states):
+    """The newest state, and an elite that has its weights from one, may be those of an earlier generation."""
+    for name, value in found.items():
+        if isinstance(value, str):
+            continue
+        if name == "state":
+            assert same(replace(value, seconds=0.0), replace(states[value.generation], seconds=0.0)), name
+        elif name == "elite":
+            assert value == expected[f"elite {value[0]}"], name
+        else:
+            assert value == expected[name], name

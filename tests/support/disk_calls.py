@@ -89,15 +89,15 @@ def recorded(file: Path) -> Iterator[Call]:
 
 
 def kill_at_rename(name: str) -> None:
-    """From now on, kills this process when Python is about to put a file of that name in its place."""
-    replace = os.replace
+    """From now on, kills this process when a file of that name is about to be put in its place."""
+    replace = Path.replace
 
-    def killing(source: Any, target: Any, **folders: Any) -> None:
-        if os.fsdecode(target) == name:
+    def killing(path: Path, target: Any) -> Path:
+        if Path(target).name == name:
             os.kill(os.getpid(), signal.SIGKILL)
-        replace(source, target, **folders)
+        return replace(path, target)
 
-    os.replace = killing
+    Path.replace = killing  # type: ignore[method-assign]
 
 
 def _library() -> ctypes.CDLL:

@@ -23,12 +23,15 @@ from tests.support.runs import config, new_run, play
 PACKAGE = Path(__file__).parents[2] / "neuroevo"
 WRITERS = ("runs.folder", "runs.writer", "runs.database", "runs.about", "runs.resume", "runs.state_rows")
 WRITERS += ("runs.generation_rows", "runs.genome_rows", "runs.episode_rows", "runs.metrics_csv", "runs.tensorboard")
-WRITERS += ("runs.own_modules", "runs.log_file", "runs.training_run", "training.journal", "system.directory")
-WRITERS += ("config.signature",)
+WRITERS += ("runs.own_modules", "runs.log_file", "runs.training_run", "training.journal", "system.files")
+WRITERS += ("system.own_runs",)
 CHANGES = {
     "env": {"name": "Hopper-v5"},
     "network": {"name": "mlp", "normalize_observations": True},
-    "algorithm": {"name": "experiments.examples.cma_es:CMAES", "population": 4},  # whose source is kept, and signed
+    "algorithm": {
+        "name": "experiments.examples.cma_es:CMAES",
+        "population": 4,
+    },  # whose source is kept, and which is on the list of runs
     "training": {"generations": 3},
     "checkpoints": {"every": 2, "keep_last": 1},
     "logging": {"trackers": ["tensorboard"]},

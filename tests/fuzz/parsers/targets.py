@@ -1,5 +1,5 @@
 """All fuzz targets of parsers in Python, by name."""
 
-from tests.fuzz.parsers import configurations, databases, signatures
+from tests.fuzz.parsers import configurations, databases
 
-TARGETS = {**databases.TARGETS, **signatures.TARGETS, **configurations.TARGETS}
+TARGETS = {**databases.TARGETS, **configurations.TARGETS}

@@ -3,8 +3,11 @@
 `make fuzz` runs the targets for long, with atheris, which this does without.
 """
 
+import sqlite3
+import struct
 import subprocess
 import sys
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -45,6 +48,25 @@ def test_mutants(inputs, name):
                         TARGETS[name].check(mutant)
 
     check()
+
+
+def test_pages_that_are_referred_to_again_and_again(inputs, tmp_path):
+    """A tree of four levels above a table, each of 50 references to the next: 6 million times its rows."""
+    data, size = bytearray(inputs["database"][0][1:]), 512
+    (tmp_path / "run.db").write_bytes(data)
+    with closing(sqlite3.connect(tmp_path / "run.db")) as database:
+        (root,) = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'states'").fetchone()
+    pages = len(data) // size
+    child, tree = bytes(data[(root - 1) * size : root * size]), b""
+    for number in range(pages + 1, pages + 5):  # the table's own page, and three levels above it
+        tree += child
+        starts = struct.pack(">50H", *range(size - 5, size - 255, -5))
+        child = struct.pack(">BHHHBI", 5, 0, 50, size - 250, 0, number) + starts
+        child = child.ljust(size - 250, b"\0") + struct.pack(">IB", number, 100) * 50
+    data[(root - 1) * size : root * size] = child
+    data[28:32] = struct.pack(">I", pages + 4)
+    with bounded(64):
+        TARGETS["database"].check(b"\0" + bytes(data) + tree)
 
 
 def test_make_fuzz_runs_them():
