@@ -155,7 +155,7 @@ def test_sqlites_own_files_are_not_written_through(run, name, kind):
     else:
         (run / name).symlink_to(outside)
     for way in OPEN.values():
-        with pytest.raises(UserError, match=f"{run / name} is (a symbolic link|not a regular file|a folder), expected"):
+        with pytest.raises(UserError, match=f"{run / name} is (a symbolic link|not a regular file|a folder|a pipe)"):
             way(run)
     assert outside.read_text() == "of the user"
 
@@ -182,3 +182,10 @@ def test_a_page_of_the_schema_that_points_to_itself(run):
     data[108:112] = struct.pack(">I", 1)
     (run / "run.db").write_bytes(data)
     refused(run, "malformed|not those of neuroevo")
+
+
+def test_a_schema_that_is_not_utf_8(run):
+    """SQLite's own message about it quotes what Python cannot decode."""
+    data = (run / "run.db").read_bytes()
+    (run / "run.db").write_bytes(data.replace(b"CREATE TABLE episodes", b"CREATE TABL\xa0 episodes"))
+    refused(run, "is damaged: a text in it is not UTF-8")

@@ -43,7 +43,7 @@ def dump(path):
     try:
         with closing(sqlite3.connect(f"file:{path / DATABASE}?mode=ro", uri=True)) as connection:
             return list(connection.iterdump())
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         return (path / DATABASE).read_bytes()
 
 
