@@ -32,9 +32,11 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 """A number of a row: SQLite has infinite ones, neuroevo writes none."""
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _MOST_BYTES = 1 << 30  # of a text or a blob
-_LEAST_LIMIT, _STEPS_AT_ONCE = 10_000_000, 1_000_000  # bytes of rows, and steps of SQLite's machine
+_FREE_BYTES, _FREE_STEPS = 1_000_000, 10_000_000  # of a query's rows, and of SQLite's machine, for files of any size
+_STEPS_AT_ONCE = 1_000_000
 _LEAST_ROOM = 1 << 16  # bytes; with less, a disk is taken for full
 _DTYPES = ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8", "<u4", "<u8", "|i1", "<i2", "<u2")
+_FAILURES = (sqlite3.Error, UnicodeDecodeError)  # the second of a message that quotes the file
 _NUMBERS = ("application_id", "user_version")
 _IDENTITY = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, tbl_name, sql"
 
@@ -133,7 +135,7 @@ class Database:
         """In the block, raise SQLite's errors as neuroevo's."""
         try:
             yield
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise self._error(error) from error
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
@@ -150,7 +152,7 @@ class Database:
         """
         try:
             return self._connection.execute(sql, values)
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise self._error(error) from error
 
     def insert(self, table: str, values: Mapping[str, Any]) -> int:
@@ -183,7 +185,7 @@ class Database:
         try:
             self._steps = 0
             found = self._fetch(self._connection.execute(sql, plain))
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise self._error(error) from error
         try:
             return _adapter(kind).validate_python(found, strict=True)
@@ -198,14 +200,14 @@ class Database:
         while chunk := cursor.fetchmany(1000):
             found += chunk
             size += sum(len(each) if isinstance(each, str | bytes) else 8 for row in chunk for each in row)
-            if size > _LEAST_LIMIT and size > 16 * self._size_of_files():
+            if size > _FREE_BYTES and size > 16 * self._size_of_files():
                 raise self.damaged("it has more rows than a file of its size can have")
         return found
 
     def _count_steps(self) -> bool:
         """Return whether a statement has taken more steps than a file of this size can need, by which it ends."""
         self._steps += _STEPS_AT_ONCE
-        return self._steps > _LEAST_LIMIT and self._steps > 64 * self._size_of_files()
+        return self._steps > _FREE_STEPS and self._steps > 64 * self._size_of_files()
 
     def _size_of_files(self) -> int:
         files = (self.file, Path(f"{self.file}-wal"))
@@ -253,8 +255,10 @@ class Database:
         """Return the exception for content that neuroevo has not written."""
         return DamagedError(f"{self.file} is damaged: {reason}")
 
-    def _error(self, error: sqlite3.Error) -> Exception:
+    def _error(self, error: Exception) -> Exception:
         """Return what to raise in place of an error of SQLite's."""
+        if isinstance(error, UnicodeDecodeError):
+            return self.damaged("a text in it is not UTF-8")
         text = "".join(each if each.isprintable() else "?" for each in str(error))  # it may quote the file
         if text.startswith(("Could not decode", "malformed database schema")):
             return self.damaged(text.partition(" with text ")[0][:200])
@@ -265,9 +269,7 @@ class Database:
         if "unable to open" in text and self._mode != "rwc" and not self.file.exists():
             return UserError(f"{self.file} does not exist")
         if "unable to open" in text or "readonly" in text:
-            if os.access(self.file.parent, os.W_OK | os.X_OK) and (
-                self._new or os.access(self.file, os.R_OK | os.W_OK)
-            ):
+            if _may(self.file.parent, os.W_OK | os.X_OK) and (self._new or _may(self.file, os.R_OK | os.W_OK)):
                 return DiskError(f"cannot open {self.file}: {self._disk_reason()}")
             return UserError(f"cannot open {self.file}: {os.strerror(errno.EACCES)}")
         if text == "interrupted":
@@ -310,6 +312,11 @@ def _is_there(file: Path) -> bool:
         kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"
         raise UserError(f"{file} is {kind}, expected a file of a run's database")
     return True
+
+
+def _may(path: Path, mode: int) -> bool:
+    """Return whether the user that this process acts for may do something with a path."""
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
 def checksum(*values: Any) -> int:

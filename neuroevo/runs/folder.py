@@ -268,7 +268,7 @@ class RunFolder(Callback):
         if self._saved is self.state:
             return
         with suppress(OSError, DiskError, UserError):  # only called when something else has ended the run
-            with self._database.transaction(durable=True):
+            with self._database.transaction(durable=True, last=True):
                 self._save(self.state)
             self._saved = self.state
 
@@ -362,10 +362,19 @@ class RunFolder(Callback):
         config = self.config
         about = {"seed": config.training.seed, "environment": config.environment.settings(), **info}
         about |= keep_sources(config, place)
+        messages: list[str] = []
+
+        def remember(database: Path) -> None:  # first: the run of a process that is killed now is this user's
+            messages.extend(remember_own(config, database, place / DATABASE))
+
+        def fill(database: Database) -> None:
+            self._first(database, about)
+            remember(database.file)
+
         if self._fork is None:
-            new_database(place, lambda database: self._first(database, about))
+            new_database(place, fill)
         else:
-            begin_fork(self._fork, place, {FORKED: self._fork.provenance, **about})
+            begin_fork(self._fork, place, {FORKED: self._fork.provenance, **about}, remember)
         write_atomically(place / CONFIG, config.toml().encode())
         self._database = Writer(self.path / DATABASE)
         self._open.callback(self._database.close)
@@ -375,7 +384,7 @@ class RunFolder(Callback):
         except StateError as error:
             raise DiskError(f"cannot read the first state in {self._database.file}: it {error}") from error
         self._start(info, known)
-        return remember_own(config, self.path / DATABASE)
+        return messages
 
     def _first(self, database: Database, info: Mapping[str, Any]) -> None:
         batch = self.reference_batch

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -156,13 +156,14 @@ def check_fork(before: Config, after: Config) -> None:
     refuse(problems)
 
 
-def begin_fork(fork: Fork, folder: Path, info: Mapping[str, Any]) -> None:
+def begin_fork(fork: Fork, folder: Path, info: Mapping[str, Any], written: Callable[[Path], None]) -> None:
     """Write the database of a fork into its folder, which holds no run.
 
     Args:
         fork: The fork.
         folder: Its folder.
         info: Where it was made.
+        written: Called with the path of the database before it is renamed into the folder.
 
     Raises:
         DiskError: It cannot be written.
@@ -176,6 +177,7 @@ def begin_fork(fork: Fork, folder: Path, info: Mapping[str, Any]) -> None:
         forget_episodes(database)
         database.execute("DELETE FROM sessions")
         write_about(database, About(fork.config.toml(), fork.config.origin(), info, read_about(database).reference))
+        written(database.file)
 
     new_database(folder, change, fork.source / DATABASE)
 

@@ -52,19 +52,20 @@ def keep_sources(config: Config, folder: Path) -> dict[str, Any]:
     return {"own_modules": kept} if kept else {}
 
 
-def remember_own(config: Config, database: Path) -> list[str]:
+def remember_own(config: Config, database: Path, path: Path | None = None) -> list[str]:
     """Add a run to the user's list of runs, if it names external code or models.
 
     Args:
         config: Its configuration.
         database: Its database.
+        path: Where the database will be, if it is renamed.
 
     Returns:
         Nothing, or the sentence that this failed, and why.
     """
     if named_code(config.tables()):
         try:
-            remember(database)
+            remember(database, path)
         except OSError as error:
             return [
                 f"{list_path()} cannot be written, so that commands will ask for --trust to look at the run: "

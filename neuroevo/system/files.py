@@ -42,7 +42,9 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def sweep(folder: Path, written: str) -> None:
-    """Delete temporary files of write_atomically() that a killed process left. No other process may be writing there.
+    """Delete temporary files that a killed process left. No other process may be writing there.
+
+    They are those of write_atomically(), and databases that were made in the same way, with SQLite's files beside them.
 
     Args:
         folder: The folder.
@@ -51,7 +53,7 @@ def sweep(folder: Path, written: str) -> None:
     Raises:
         OSError: One cannot be deleted.
     """
-    temporary = re.compile(rf"\.(?:{written})\.\d+\.tmp")
+    temporary = re.compile(rf"\.(?:{written})\.\d+\.tmp(?:-journal|-wal|-shm)?")
     for name in os.listdir(folder):
         if temporary.fullmatch(name):
             (folder / name).unlink(missing_ok=True)

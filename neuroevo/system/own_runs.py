@@ -19,22 +19,23 @@ def list_path() -> Path:
     return user_state_path("neuroevo", appauthor=False) / "runs"
 
 
-def remember(file: Path) -> None:
+def remember(file: Path, path: Path | None = None) -> None:
     """Add a run or a sweep to the list.
 
     Args:
         file: Its file that stays as long as it does, such as run.db.
+        path: Where the file will be, if it is renamed.
 
     Raises:
         OSError: The list cannot be written.
     """
-    if is_own(file):
+    line, own = _line(file, path), list_path()
+    if is_own(file) or (own.exists() and line.rstrip() in own.read_bytes().split(b"\n")):
         return
-    path = list_path()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    own.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    opened = os.open(own, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
-        os.write(opened, _line(file))
+        os.write(opened, line)
     finally:
         os.close(opened)
 
@@ -53,7 +54,7 @@ def is_own(file: Path) -> bool:
         return False
 
 
-def _line(file: Path) -> bytes:
+def _line(file: Path, path: Path | None = None) -> bytes:
     """Return what the list says of a file. OSError: there is no such file."""
-    name = os.fsencode(file.resolve()).replace(b"\n", b"\\n")
+    name = os.fsencode((path or file).resolve()).replace(b"\n", b"\\n")
     return b"%d %s\n" % (file.stat().st_ino, name)

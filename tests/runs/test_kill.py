@@ -13,7 +13,7 @@ import neuroevo
 from neuroevo.runs.folder import RunFolder
 from tests.support.kill_resume import kill_and_resume
 from tests.support.kills import KINDS, MOST_PER_KILL, SUITE, kill_all
-from tests.support.runs import config, contents, new_run, read_rows
+from tests.support.runs import config, contents, interrupted_run, new_run, play, read_rows
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 64  # of some 8,500 lines
@@ -74,6 +74,16 @@ def test_a_kill_while_the_source_of_a_module_is_kept_leaves_nothing(tmp_path, to
     assert toy_command("train", file, "--resume", path).returncode == 0
     assert [each for each in path.rglob("*") if each.name.startswith(".")] == []
     assert (left.parent / "cma_es.py").is_file()
+
+
+def test_a_kill_while_a_fork_is_made_leaves_nothing(tmp_path):
+    """SQLite has a journal and a log beside the copy for moments, which no test can choose."""
+    path = interrupted_run(tmp_path / "run", 1)
+    left = [path / f".run.db.9.tmp{kind}" for kind in ("", "-journal", "-wal", "-shm")]
+    for file in left:
+        file.touch()
+    play(RunFolder.resume(path))
+    assert [file for file in left if file.exists()] == []
 
 
 def test_a_finished_run_is_left_as_it_is(tmp_path):
