@@ -275,7 +275,7 @@ class Database:
         if text == "interrupted":
             return self.damaged("a query takes more steps than a file of its size can need")
         if "locked" in text or "busy" in text:
-            return UserError(f"another process is writing {self.file}")
+            return UserError(f"another process is using {self.file}")
         if "malformed" in text or "not a database" in text:  # which SQLite also says of what cannot be read
             text += ", or its disk is broken"
         return self.damaged(text)

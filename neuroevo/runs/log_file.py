@@ -19,6 +19,11 @@ class _LogFile(WatchedFileHandler):
     """A log file without messages when it cannot be written: other failures on a full disk are reported."""
 
     @override
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # when a deleted file is opened again
+            super().emit(record)
+
+    @override
     def handleError(self, record: logging.LogRecord) -> None:
         pass
 

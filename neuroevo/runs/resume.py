@@ -6,6 +6,7 @@ Gymnasium's environments, and where an environment's file is, if its content is 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from neuroevo.runs.genome_rows import GenomeWriter, forget_births
 from neuroevo.runs.own_modules import changed_modules
 from neuroevo.runs.paths import CONFIG, check_names, is_run, no_run, readable
 from neuroevo.runs.state_rows import StateError, delete_states, generations_of_states, read_state
-from neuroevo.runs.writer import Writer, last_session
+from neuroevo.runs.writer import Writer, last_session, new_database
 from neuroevo.system.own_runs import is_own
 from neuroevo.training.state import TrainState
 
@@ -101,6 +102,10 @@ def prepare_resume(
     with readable(path), ExitStack() as opened:
         check_names(path)
         database = Writer(path / DATABASE)
+        if os.stat(path / DATABASE).st_nlink > 1:  # what has the other names, such as a backup, stays as it is
+            database.close()
+            new_database(path, lambda _: None, path / DATABASE)
+            database = Writer(path / DATABASE)
         opened.callback(database.close)
         database.check()
         about, file = read_about(database), path / CONFIG

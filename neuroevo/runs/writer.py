@@ -46,7 +46,8 @@ class Writer(Database):
         self._process = os.getpid()
         super().__init__(file, "rw")
         try:
-            self._place = os.stat(file)
+            self._absolute = Path(os.path.abspath(file))  # the working directory may change
+            self._place, self._folder = os.stat(file), os.stat(file.parent)
             with self.told():
                 self._connection.execute("PRAGMA busy_timeout = 1000")
                 self._connection.execute("PRAGMA synchronous = NORMAL")
@@ -91,11 +92,12 @@ class Writer(Database):
         self.execute("UPDATE sessions SET seconds = ? WHERE id = ?", [seconds, self._session])
 
     @contextmanager
-    def transaction(self, durable: bool = False) -> Iterator[None]:
+    def transaction(self, durable: bool = False, last: bool = False) -> Iterator[None]:
         """Run the block in a transaction, which an exception rolls back.
 
         Args:
             durable: Whether it survives a power failure once the block is over.
+            last: Whether to write even if the file is not where it was: into the moved one, or the copy of a lost one.
 
         Raises:
             LostDatabase: The file was deleted or replaced, or another process has taken over the run.
@@ -103,7 +105,8 @@ class Writer(Database):
         """
         if os.getpid() != self._process:
             raise RuntimeError("a forked process cannot write the run of its parent")
-        self._check_place()
+        if not last:
+            self._check_place()
         if not self._has_written:
             self._begin_log()
         try:
@@ -128,7 +131,9 @@ class Writer(Database):
         with self.told():
             if self._connection.in_transaction:
                 self._connection.execute("COMMIT")
+            self._connection.execute("PRAGMA busy_timeout = 30000")  # until nobody reads
             mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            self._connection.execute("PRAGMA busy_timeout = 1000")
         if mode != "wal":
             log.info("the file system of %s has no shared memory: SQLite uses a rollback journal", self.file)
         self._lock()
@@ -153,33 +158,39 @@ class Writer(Database):
         """Check that the file is still where it was; if not, write it again. LostDatabase: it was not there."""
         if self._lost is not None:
             raise LostDatabase(self._lost)
-        try:
-            found: os.stat_result | None = os.stat(self.file)
-        except FileNotFoundError:
-            found = None
-        except OSError as error:
-            raise DiskError(f"cannot write {self.file}: {error.strerror}") from error
-        if found is not None and os.path.samestat(found, self._place):
+        folder, file = _stat(self._absolute.parent), _stat(self._absolute)
+        if file is not None and os.path.samestat(file, self._place):
             return
-        if not self.file.parent.is_dir():
-            raise LostDatabase(f"the folder {self.file.parent} was deleted or renamed meanwhile")
-        lost = f"{self.file} was {'deleted' if found is None else 'replaced by another file'} meanwhile"
-        number, path = 0, self.file
-        while path.exists():
+        if folder is None or not os.path.samestat(folder, self._folder):
+            what = "deleted or renamed" if folder is None else "replaced by another one"
+            self._lost = f"the folder {self.file.parent} was {what} meanwhile"
+            raise LostDatabase(self._lost)
+        lost = f"{self.file} was {'deleted' if file is None else 'replaced by another file'} meanwhile"
+        number, name = 0, DATABASE
+        while self._absolute.with_name(name).exists():
             number += 1
-            path = self.file.with_name(f"{DATABASE}.kept-{number}")
+            name = f"{DATABASE}.kept-{number}"
         try:
-            self._connection.rollback()
-            copy = sqlite3.connect(path)
-            try:
-                self._connection.backup(copy)
-            finally:
-                copy.close()
+            self._continue_in(name)
         except (OSError, sqlite3.Error) as error:
             self._lost = f"{lost}; its content is lost, since writing it again failed: {error}"
             raise LostDatabase(self._lost) from error
-        self._lost = f"{lost}; its content, which was still open, was written to {path}"
+        self._lost = f"{lost}; its content, which was still open, was written to {self.file}"
         raise LostDatabase(self._lost)
+
+    def _continue_in(self, name: str) -> None:
+        """Copy the database within its folder and use the copy from now on. OSError, sqlite3.Error: that failed."""
+        self._connection.rollback()
+        copy = sqlite3.connect(self._absolute.with_name(name), isolation_level=None)
+        try:
+            self._connection.backup(copy)
+            copy.execute("PRAGMA foreign_keys = ON")
+            copy.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            copy.close()
+            raise
+        self._connection.close()
+        self._connection, self.file = copy, self.file.with_name(name)
 
     @override
     def close(self) -> None:
@@ -209,6 +220,16 @@ class Writer(Database):
                 if time.monotonic() > end:
                     raise
             time.sleep(0.005)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    """Return what os.stat() does; None if there is nothing. DiskError: that cannot be known."""
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DiskError(f"cannot write {path}: {error.strerror}") from error
 
 
 def new_database(folder: Path, fill: Callable[[Database], None], source: Path | None = None) -> None:

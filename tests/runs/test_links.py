@@ -9,12 +9,13 @@ from neuroevo.core.errors import UserError
 from neuroevo.core.user_module import KEPT
 from neuroevo.runs import folder as folder_module
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.paths import CHECKPOINTS, CONFIG, CSV, ELITES, INFO, LOG, METRICS, REFERENCE, TENSORBOARD
+from neuroevo.runs.paths import CONFIG, CSV, DATABASE, LOG, TENSORBOARD
 from neuroevo.runs.tensorboard import FRAMES
 from tests.support.runs import config, contents, new_run, play, results
 
-FILES = (CONFIG, INFO, METRICS, CSV, ELITES, LOG)
-FOLDERS = (CHECKPOINTS, TENSORBOARD, f"{TENSORBOARD}/{FRAMES}")
+FILES = (DATABASE, CONFIG, CSV, LOG)
+LOGS = tuple(f"{DATABASE}-{kind}" for kind in ("wal", "shm", "journal"))
+FOLDERS = (TENSORBOARD, f"{TENSORBOARD}/{FRAMES}")
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def prepared(tmp_path):
     return link
 
 
-@pytest.mark.parametrize("name", [*FILES, *FOLDERS, REFERENCE, KEPT])
+@pytest.mark.parametrize("name", [*FILES, *LOGS, *FOLDERS, KEPT])
 def test_a_resume_through_a_link_is_refused(prepared, toy_command, name):
     path, outside = prepared(name)
     before = contents(outside)
@@ -62,7 +63,7 @@ def test_a_link_that_comes_after_the_first_look(prepared, monkeypatch, name):
     assert contents(outside) == before
 
 
-@pytest.mark.parametrize("name", [METRICS, ELITES, CSV, LOG, CHECKPOINTS, TENSORBOARD, KEPT])
+@pytest.mark.parametrize("name", [CSV, LOG, *LOGS, TENSORBOARD, KEPT])
 def test_a_new_run_in_a_prepared_folder_is_refused(tmp_path, name):
     path, outside = tmp_path / "run", tmp_path / "outside"
     path.mkdir()
@@ -78,7 +79,7 @@ def test_a_link_in_a_temporary_files_place(tmp_path, whole_run):
     path, outside = tmp_path / "run", tmp_path / "outside"
     outside.write_text("of the user")
     new_run(path, training={"generations": 2})
-    for name in (INFO, CSV, CONFIG, f"{CHECKPOINTS}/generation-000003.ckpt"):
+    for name in (CSV, CONFIG, DATABASE):
         file = path / name
         file.with_name(f".{file.name}.{os.getpid()}.tmp").symlink_to(outside)
     play(RunFolder.resume(path, ["training.generations=5"]))
@@ -86,7 +87,7 @@ def test_a_link_in_a_temporary_files_place(tmp_path, whole_run):
     assert results(path) == whole_run()
 
 
-@pytest.mark.parametrize("name", [METRICS, LOG, CSV])
+@pytest.mark.parametrize("name", [LOG, CSV])
 def test_a_pipe_is_refused(tmp_path, name):
     path = tmp_path / "run"
     new_run(path, training={"generations": 2})
@@ -101,7 +102,7 @@ def test_a_file_with_two_names_gets_bytes_of_its_own(tmp_path, whole_run):
     path, backup = tmp_path / "run", tmp_path / "backup"
     new_run(path, training={"generations": 3})
     backup.mkdir()
-    for name in FILES:
+    for name in (DATABASE, CONFIG, CSV):
         (backup / name).hardlink_to(path / name)
     before = contents(backup)
     play(RunFolder.resume(path, ["training.generations=5"]))

@@ -1,15 +1,12 @@
 """metrics.csv is CSV whatever an algorithm calls its metrics, through a run, its resumption and while it grows."""
 
 import csv
-import json
 
 import pytest
-from neuroevo.runs.metrics_rows import read_rows
 
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.metrics_csv import last_csv_row
 from tests.support.odd_metrics import METRICS, NAME
-from tests.support.runs import interrupted_run, new_run, play, results
+from tests.support.runs import interrupted_run, new_run, play, read_rows, results
 
 ODD = {"algorithm": {"name": NAME, "population": 8, "parents": 3, "sigma": 0.2, "validation_candidates": 3}}
 
@@ -22,7 +19,7 @@ def cells(folder):
 
 
 def check(folder):
-    """Every number of metrics.jsonl is in metrics.csv under its own name."""
+    """Every number of the database is in metrics.csv under its own name."""
     header, table = cells(folder)
     rows = read_rows(folder)
     columns = [name for name in rows[0] if name != "fitness"]
@@ -61,31 +58,4 @@ def test_plain_names_are_not_quoted(tmp_path):
         "frames_total,failures_population,failures_validation,failures_test,seconds_population,seconds_validation,"
         "seconds_test,seconds_total,steps_per_s,idle_share"
     )
-    assert list(read_rows(tmp_path / "run")[0]) == [*header.split(","), "fitness"]  # without the sum
-
-
-def test_the_last_complete_row_of_a_growing_file(tmp_path):
-    path = tmp_path / "metrics.csv"
-    with pytest.raises(OSError):
-        last_csv_row(tmp_path)
-    header, first, second = 'generation,"a,b","x\ny","say ""hi"""\n', "0,1.5,2,3\n", "1,,2,4\n"
-    for text in ("", header[:5], header):
-        path.write_text(text)
-        assert last_csv_row(tmp_path) is None
-    names = ("generation", "a,b", "x\ny", 'say "hi"')
-    expected = [dict(zip(names, line[:-1].split(","), strict=True)) for line in (first, second)]
-    for cut in range(len(second)):
-        path.write_text(header + first + second[:cut])
-        assert last_csv_row(tmp_path) == expected[0]
-    path.write_text(header + first + second)
-    assert last_csv_row(tmp_path) == expected[1]
-    for damage in ("\n", '"\n', "1,2\n", "1,2,3,4,5\n", "x" * 200_000 + "\n"):
-        path.write_text(header + first + damage)
-        with pytest.raises(ValueError, match="metrics.csv is damaged"):
-            last_csv_row(tmp_path)
-
-
-def test_metrics_jsonl_has_the_same_names(tmp_path):
-    new_run(tmp_path / "run", **ODD)
-    last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
-    assert set(METRICS) < set(last)
+    assert list(read_rows(tmp_path / "run")[0]) == [*header.split(","), "fitness"]
