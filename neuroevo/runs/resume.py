@@ -143,11 +143,14 @@ def newest_state(
         UserError: There is none.
     """
     unusable: list[Unusable] = []
+    (count,) = database.row(tuple[int], "SELECT count(*) FROM generations")
     for generation in reversed(generations_of_states(database)):
         found: dict[Genome, int] = {}
         try:
             state = read_state(database, generation, config.algorithm.state_type, trust, found)
             _check_state(state, config)
+            if generation > count:
+                raise StateError(f"is later than the database's {count} generations")
         except ValueError as error:  # StateError is one
             reason = str(error) if isinstance(error, StateError) else f"cannot be used: {error}"
             unusable.append(Unusable(generation, database.file, reason))

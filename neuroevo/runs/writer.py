@@ -129,9 +129,9 @@ class Writer(Database):
     def _begin_log(self) -> None:
         """Change to WAL mode, which writes: a run of which nothing is left to do stays as it is."""
         with self.told():
+            self._connection.execute("PRAGMA busy_timeout = 30000")  # until nobody reads
             if self._connection.in_transaction:
                 self._connection.execute("COMMIT")
-            self._connection.execute("PRAGMA busy_timeout = 30000")  # until nobody reads
             mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             self._connection.execute("PRAGMA busy_timeout = 1000")
         if mode != "wal":

@@ -131,3 +131,15 @@ def test_a_state_that_is_later_than_all_rows_is_deleted(tmp_path, whole_run):
     assert folder.state.generation == 3 and [each.generation for each in folder.unusable] == [9]
     play(folder)
     assert results(path) == whole_run()
+
+
+def test_a_state_whose_generation_has_no_rows(tmp_path, whole_run):
+    """As in a file of which a part was written, and a part was not."""
+    path = interrupted_run(tmp_path / "run", 3)
+    for table in ("members", "populations", "generations"):
+        change(path, f"DELETE FROM {table} WHERE generation = 2")
+    folder = RunFolder.resume(path)
+    assert folder.state.generation == 2
+    assert [each.reason for each in folder.unusable] == ["is later than the database's 2 generations"]
+    play(folder)
+    assert results(path) == whole_run()

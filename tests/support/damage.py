@@ -152,7 +152,7 @@ def attempt(read):
     try:
         return read()
     except (UserError, DiskError) as error:
-        assert any(words in str(error) for words in ("run.db", "config.toml", "/run: ", "weights of generation")), error
+        assert any(words in str(error) for words in ("run.db", "config.toml", "expected one in", "weights of")), error
         return REFUSED
 
 
