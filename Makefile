@@ -21,7 +21,7 @@ DEPS := .venv/.installed
 PEERS := build/peers
 CORES := $(shell nproc)
 MOST_PYTESTS := 4# processes, of 1 to 2 GB each
-CXX_FILES = $(shell find custom_ops tests/native tests/fuzz/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
+CXX_FILES = $(shell find custom_ops tests/native tests/support tests/fuzz/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
 
 # A sanitized build has a folder of its own and keeps its libraries there.
 comma := ,
