@@ -29,8 +29,9 @@ from neuroevo.core.observation_statistics import Normalizer
 from neuroevo.core.tree import decode_kind
 from neuroevo.runs.about import About, write_about
 from neuroevo.runs.database import Database
-from neuroevo.runs.generation_rows import PlayedMembers, rows_of, write_generation, write_members
+from neuroevo.runs.generation_rows import rows_of, write_generation
 from neuroevo.runs.genome_rows import GenomeWriter
+from neuroevo.runs.member_rows import PlayedMembers, write_members
 from neuroevo.runs.metrics_csv import CsvFile
 from neuroevo.runs.paths import CONFIG, LOG, check_free
 from neuroevo.runs.reader import RunReader

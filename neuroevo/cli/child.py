@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from neuroevo.cli import main
-from neuroevo.system.parent import end_with
+from neuroevo.system.processes import end_with
 
 
 def run(arguments: list[str]) -> None:

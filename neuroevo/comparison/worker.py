@@ -18,7 +18,7 @@ from typing import Any
 
 from neuroevo.comparison import ours
 from neuroevo.comparison.settings import Job
-from neuroevo.system.parent import end_with
+from neuroevo.system.processes import end_with
 
 
 def main(parent: int) -> None:

@@ -16,7 +16,8 @@ from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.members import Members, MembersReader
 from neuroevo.runs.paths import LOG, is_run, no_run
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.writer import is_running, last_session
+from neuroevo.runs.writer import last_session
+from neuroevo.system.processes import is_running
 from neuroevo.system.reading import open_regular, parse_toml
 
 _LOG_BYTES = 1 << 16

@@ -9,7 +9,8 @@ import numpy as np
 
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.generation_rows import fitness_of, rows_of
+from neuroevo.runs.generation_rows import rows_of
+from neuroevo.runs.member_rows import fitness_of
 
 
 class Rows:

@@ -15,7 +15,8 @@ from neuroevo.config.schema import Config
 from neuroevo.config.trust import Recorded
 from neuroevo.core.errors import UserError
 from neuroevo.rollout.reference_batch import COUNT, make_pool
-from neuroevo.runs.database import Database, checksum
+from neuroevo.runs.database import Database
+from neuroevo.runs.values import checksum
 from neuroevo.system.reading import parse_json
 
 _COLUMNS = ("token", "config", "origin", "info", "reference")

@@ -7,42 +7,32 @@ view or function. Values are checked against types, and against checksums, since
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sqlite3
 import stat
 import sys
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from struct import pack
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from neuroevo.core.errors import DiskError, UserError, cannot_read
-from neuroevo.system.reading import parse_json
+from neuroevo.runs.values import DamagedError, array_of, array_row, checksum, shape_of
 
 DATABASE = "run.db"
-Number = Annotated[float, Field(allow_inf_nan=False)]
-"""A number of a row: SQLite has infinite ones, neuroevo writes none."""
 _SCHEMA = Path(__file__).with_name("schema.sql")
 _MOST_BYTES = 1 << 30  # of a text or a blob
 _FREE_BYTES, _FREE_STEPS = 1_000_000, 10_000_000  # of a query's rows, and of SQLite's machine, for files of any size
 _STEPS_AT_ONCE = 1_000_000
 _LEAST_ROOM = 1 << 16  # bytes; with less, a disk is taken for full
-_DTYPES = ("|u1", "|b1", "<i4", "<i8", "<f4", "<f8", "<u4", "<u8", "|i1", "<i2", "<u2")
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)  # the second of a message that quotes the file
 _NUMBERS = ("application_id", "user_version")
 _IDENTITY = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, tbl_name, sql"
-
-
-class DamagedError(UserError):
-    """The database, or a part of it, does not contain what neuroevo wrote."""
 
 
 class LostDatabase(DiskError):
@@ -247,7 +237,7 @@ class Database:
         if row is None or row[0] != state or checksum(*row[:-1]) != row[-1]:
             raise self.damaged(f"array {number} is {'missing' if row is None else 'changed'}")
         try:
-            return array_of(row[1], _shape(row[2]), row[3])
+            return array_of(row[1], shape_of(row[2]), row[3])
         except DamagedError as error:
             raise self.damaged(f"array {number}: {error}") from None
 
@@ -317,58 +307,6 @@ def _is_there(file: Path) -> bool:
 def _may(path: Path, mode: int) -> bool:
     """Return whether the user that this process acts for may do something with a path."""
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
-
-
-def checksum(*values: Any) -> int:
-    """Return the CRC-32 of None, whole numbers, floats, texts and bytes."""
-    total = 0
-    for value in values:
-        data = value if isinstance(value, bytes) else _encoded(value)
-        total = zlib.crc32(data, zlib.crc32(f"{type(value).__name__}{len(data)}:".encode(), total))
-    return total
-
-
-def _encoded(value: Any) -> bytes:
-    return pack("<d", value + 0.0) if isinstance(value, float) else str(value).encode()  # SQLite has no -0.0
-
-
-def array_row(array: np.ndarray, state: int | None = None) -> dict[str, Any]:
-    """Return the row of an array; see Database.add_array().
-
-    Raises:
-        ValueError: It does not consist of numbers.
-    """
-    own = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    if own.dtype.str not in _DTYPES:
-        raise ValueError(f"an array has dtype {own.dtype}, expected one of {', '.join(_DTYPES)}")
-    row: dict[str, Any] = {"state": state, "dtype": own.dtype.str, "shape": json.dumps(list(array.shape))}
-    row["data"] = own.tobytes()
-    return {**row, "checksum": checksum(*row.values())}
-
-
-def array_of(dtype: str, shape: Sequence[int], data: bytes) -> np.ndarray:
-    """Return the array that some bytes are.
-
-    Raises:
-        DamagedError: They are not one.
-    """
-    if dtype not in _DTYPES or int(np.prod(shape, dtype=object)) * np.dtype(dtype).itemsize != len(data):
-        raise DamagedError(f"an array of {dtype[:20]} {str(list(shape))[:80]} has {len(data):,} bytes")
-    try:
-        own = np.frombuffer(data, dtype).reshape(shape)
-    except ValueError as error:  # of more dimensions, or longer ones beside one of length 0, than NumPy has
-        raise DamagedError(f"an array of {dtype} {str(list(shape))[:80]}: {error}") from None
-    return own.astype(own.dtype.newbyteorder("="))
-
-
-def _shape(text: str) -> list[int]:
-    try:
-        shape = parse_json(text)
-    except ValueError:
-        shape = None
-    if not isinstance(shape, list) or not all(type(each) is int and 0 <= each < 1 << 40 for each in shape):
-        raise DamagedError(f"the shape of an array is {text[:80]}, expected a list of lengths")
-    return shape
 
 
 @lru_cache

@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from neuroevo.core.episode import DIGEST_BYTES, EpisodeResults
 from neuroevo.core.errors import DiskError, UserError
-from neuroevo.runs.database import DamagedError, Database, Number, array_of, checksum
+from neuroevo.runs.database import Database
+from neuroevo.runs.values import DamagedError, Number, array_of, checksum
 from neuroevo.runs.writer import Writer
 from neuroevo.training.journal import Journal
 

@@ -27,37 +27,35 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError, cannot_write
 from neuroevo.core.genome import Genome
 from neuroevo.runs.about import FORKED, About, read_about, write_about
-from neuroevo.runs.database import DATABASE, Database, Number
+from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.episode_rows import EpisodeRows, forget_episodes
 from neuroevo.runs.fork import Fork, begin_fork, prepare, write_snapshot
-from neuroevo.runs.generation_rows import PlayedMembers, rows_of, write_generation, write_members
+from neuroevo.runs.generation_rows import rows_of
 from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_csv import CsvFile
 from neuroevo.runs.own_modules import keep_sources, remember_own
 from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, delete_temporary, make_default
 from neuroevo.runs.provenance import provenance
+from neuroevo.runs.recorder import Recorder
 from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
 from neuroevo.runs.state_rows import (
     StateError,
-    delete_states,
-    generations_of_states,
     last_genome,
     read_state,
     write_state,
 )
 from neuroevo.runs.tensorboard import TensorBoardWriter
+from neuroevo.runs.values import Number
 from neuroevo.runs.warm_start import first_reference, first_state
 from neuroevo.runs.writer import Writer, new_database
 from neuroevo.system.files import make_folder, write_atomically
 from neuroevo.system.signals import deferred_signals
 from neuroevo.training.callback import Callback
-from neuroevo.training.record import GenerationRecord, Record, describe
+from neuroevo.training.record import Record, describe
 from neuroevo.training.state import TrainState, spent
 
 log = logging.getLogger("neuroevo")
-_FOR_BEHAVIORS = 0.75  # of logging.members_megabytes; genomes are kept until it is used up
-_MEMBER_BYTES = 90  # about what a member's row and its genome's take; the same for a resumed run, unlike sizes of files
 
 
 class RunFolder(Callback):
@@ -94,15 +92,10 @@ class RunFolder(Callback):
         self._open = ExitStack()  # closes what is open
         self._place = path  # absolute: this and the next since open()
         self._database: Writer
-        self._genomes: GenomeWriter
+        self._recorder: Recorder
         self._csv: CsvFile
         self._tensorboard: TensorBoardWriter | None = None
-        self._played: dict[int, PlayedMembers] = {}
         self._saved: TrainState | None = None
-        self._members: list[Genome] = []  # of the last generation
-        self._written = state.generation  # the next generation without a row
-        self._full = False
-        self._bytes = 0  # that members take
 
     @classmethod
     def create(cls, path: Path | str | None, config: Config, name: str = "run", *, trust: bool = False) -> RunFolder:
@@ -226,7 +219,7 @@ class RunFolder(Callback):
 
     @override
     def population(self, generation: int, played: Played, steps: np.ndarray, novelties: np.ndarray | None) -> None:
-        self._played[generation] = PlayedMembers(played, steps, novelties)
+        self._recorder.population(generation, played, steps, novelties)
 
     def add(self, state: TrainState, records: Sequence[Record]) -> None:
         """Store what has been played in one transaction: durable when this returns.
@@ -247,10 +240,10 @@ class RunFolder(Callback):
                         if self._tensorboard is not None:
                             self._tensorboard.add(record)
                 finally:
-                    with self._database.transaction(durable=True):
-                        self._add(state, records)
+                    with self._recorder.transaction():
+                        self._recorder.add(state, records)
                         if due:
-                            self._save(state)
+                            self._recorder.save(state)
                             forget_episodes(self._database)
                     self.state = state
                     self._saved = state if due else self._saved
@@ -268,8 +261,8 @@ class RunFolder(Callback):
         if self._saved is self.state:
             return
         with suppress(OSError, DiskError, UserError):  # only called when something else has ended the run
-            with self._database.transaction(durable=True, last=True):
-                self._save(self.state)
+            with self._recorder.transaction(last=True):
+                self._recorder.save(self.state)
             self._saved = self.state
 
     def journal(self) -> EpisodeRows | None:
@@ -295,50 +288,11 @@ class RunFolder(Callback):
         Raises:
             OSError: It cannot be written.
         """
-        with self._database.transaction(durable=True):
+        with self._recorder.transaction():
             if self._saved is not self.state:
-                self._save(self.state)
+                self._recorder.save(self.state)
         self._saved = self.state
         write_snapshot(self.path, self.state.generation, into)
-
-    def _add(self, state: TrainState, records: Sequence[Record]) -> None:
-        new: list[GenerationRecord] = [*records, *(each.record for each in state.pending)]
-        for record in new:
-            if isinstance(record, Record) or record.generation >= self._written:
-                write_generation(self._database, record, self._genomes)
-        for generation in sorted(self._played):
-            members = self._played.pop(generation)
-            size = self._size()
-            if size > 1 and not self._full:
-                self._full = True
-                log.info(
-                    "%s is full: genomes of members are not kept from generation %d on (logging.members_megabytes "
-                    "is %g)",
-                    self._database.file,
-                    generation,
-                    self.config.logging.members_megabytes,
-                )
-            genomes = None if self._full else self._genomes
-            packed = write_members(self._database, generation, members, genomes, behaviors=size <= _FOR_BEHAVIORS)
-            self._bytes += packed + _MEMBER_BYTES * len(members.steps)
-            self._members = list(members.played.genomes)
-        self._written = state.generation
-
-    def _size(self) -> float:
-        """Return what members take as a share of what they may take."""
-        budget = self.config.logging.members_megabytes * 1_000_000
-        return self._bytes / budget if budget else 2.0
-
-    def _save(self, state: TrainState) -> None:
-        """Store a state, and delete those that need not stay, in a transaction."""
-        self._genomes.keep([*write_state(self._database, state, self._genomes), *self._members])
-        # Of the generations with a complete record, the newest one's state is the last that counts.
-        complete, settings = state.generation - len(state.pending), self.config.checkpoints
-        so_far = [each for each in generations_of_states(self._database) if each <= complete]
-        old = so_far[: -settings.keep_last]
-        delete_states(
-            self._database, [each for each in old if not (settings.keep_every and each % settings.keep_every == 0)]
-        )
 
     def close(self) -> None:
         """Close the files and unlock the folder."""
@@ -416,12 +370,7 @@ class RunFolder(Callback):
         (seconds,) = self._database.row(tuple[Number | None], "SELECT max(seconds) FROM sessions")
         if seconds is not None and seconds > self.state.seconds:  # up to the last outcome that was kept
             self.state = replace(self.state, seconds=seconds)
-        self._saved, self._written = self.state, self.state.generation
-        self._genomes = GenomeWriter(self._database, known)
-        (self._bytes,) = self._database.row(
-            tuple[int],
-            "SELECT coalesce(sum(coalesce(length(behaviors), 0) + members * ?), 0) FROM populations",
-            [_MEMBER_BYTES],
-        )
+        self._saved = self.state
+        self._recorder = Recorder(self._database, self.config, self.state.generation, known)
         self._database.begin_session(self.state.generation, info, self.state.seconds)
         self._csv = CsvFile(self._place, lambda: rows_of(self._database, fitness=False))

@@ -11,7 +11,8 @@ import numpy as np
 
 from neuroevo.core.bounds import MAX_COUNT
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled, child_digest
-from neuroevo.runs.database import Database, checksum
+from neuroevo.runs.database import Database
+from neuroevo.runs.values import checksum
 
 _ROW = tuple[int, int | None, int | None, float | None, int | None, int | None, int, bytes]
 _LINES = """
@@ -84,6 +85,11 @@ class GenomeWriter:
                 number = self._row_of(genome, generation, place)
             numbers.append(number)
         return numbers
+
+    @property
+    def known(self) -> dict[Genome, int]:
+        """The numbers of the rows of genomes that need not be stored again."""
+        return dict(self._known)
 
     def keep(self, genomes: Iterable[Genome]) -> None:
         """Forget all genomes but these."""

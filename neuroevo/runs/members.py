@@ -11,8 +11,8 @@ import numpy as np
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.generation_rows import MemberRows, read_members
 from neuroevo.runs.genome_rows import read_births, read_genomes, read_steps
+from neuroevo.runs.member_rows import MemberRows, read_members
 
 _KEPT = """
 SELECT generation FROM populations AS each WHERE EXISTS (

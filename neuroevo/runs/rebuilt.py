@@ -7,6 +7,7 @@ every generation; its name, which is a hash of its weights, says whether it is t
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,10 @@ import numpy as np
 from neuroevo.algorithms.base import Played
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
-from neuroevo.runs.genome_weights import weights_of
+from neuroevo.core.evaluator import Weights
+from neuroevo.native.env_pool import EnvPool
+from neuroevo.native.weights import NativeWeights
+from neuroevo.networks.architectures import network_text
 from neuroevo.runs.members import MembersReader
 
 log = logging.getLogger("neuroevo")
@@ -81,3 +85,23 @@ def _begin(
             f"the run in {path} began with genomes of another run, and has no checkpoint up to generation {generation}"
         )
     return 0, config.algorithm.init(config.training.seed)
+
+
+def weights_of(config: Config) -> Weights:
+    """Return what makes the weights of a configuration's genomes.
+
+    Args:
+        config: The configuration; its sections [env] and [network] count.
+
+    Raises:
+        UserError: The environment lacks something that it needs.
+    """
+    if config.environment.accelerated:
+        from neuroevo.accelerated.start import make_evaluator
+
+        with make_evaluator(config.environment, config.network, config.hardware.device) as evaluator:
+            return evaluator.weights
+    pool = EnvPool(config.environment.spec, 1)
+    layers = functools.partial(config.network.lines, continuous_actions=pool.action_dtype == np.float32)
+    shown = pool.observation_dtype.name, pool.observation_shape
+    return NativeWeights([network_text(layers, *shown, pool.num_actions)])

@@ -11,10 +11,10 @@ import numpy as np
 from neuroevo.algorithms.base import State
 from neuroevo.core.genome import Genome
 from neuroevo.core.observation_statistics import ObservationStatistics
-from neuroevo.runs.database import Database, Number, array_row, checksum
+from neuroevo.runs.database import Database
 from neuroevo.runs.genome_rows import GenomeWriter, read_genomes
-from neuroevo.runs.state_codec import Encoded, decode, encode
-from neuroevo.runs.state_types import check_fields
+from neuroevo.runs.state_codec import Encoded, check_fields, decode, encode
+from neuroevo.runs.values import Number, array_row, checksum
 from neuroevo.system.reading import parse_json
 from neuroevo.training.elite_evaluation import PendingEvaluation
 from neuroevo.training.state import TrainState

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import platform
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +22,7 @@ from typing_extensions import override
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.database import DATABASE, Database, LostDatabase
 from neuroevo.system.files import flush_names
+from neuroevo.system.processes import is_running, this_process
 from neuroevo.system.reading import parse_json
 
 log = logging.getLogger("neuroevo")
@@ -291,36 +291,6 @@ def last_session(database: Database) -> dict[str, Any] | None:
     except ValueError:
         return None
     return process if isinstance(process, dict) else None
-
-
-def this_process() -> dict[str, Any]:
-    """Describe this process so that another one can tell whether it is running."""
-    return {"pid": os.getpid(), "host": platform.node(), "began": _began(os.getpid()), "boot": _boot()}
-
-
-def is_running(process: Mapping[str, Any]) -> bool:
-    """Return whether a process is running on this machine, as far as can be known."""
-    pid = process.get("pid")
-    here = process.get("host") == platform.node() and process.get("boot") == _boot()
-    return (
-        here and type(pid) is int and pid > 0 and process.get("began") is not None and process["began"] == _began(pid)
-    )
-
-
-def _began(pid: int) -> str | None:
-    """Return when a process began, in ticks since the machine did; None if there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return None if fields[0] == "Z" else fields[19]
-    except (OSError, IndexError):
-        return None
-
-
-def _boot() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _in_use(file: Path, process: Mapping[str, Any] | None) -> str:

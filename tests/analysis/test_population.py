@@ -8,7 +8,7 @@ from neuroevo.algorithms.base import Played
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
 from neuroevo.runs.database import DATABASE, Database
-from neuroevo.runs.generation_rows import PlayedMembers, read_members, write_members
+from neuroevo.runs.member_rows import PlayedMembers, read_members, write_members
 from tests.support.runs import TABLES as ATARI
 from tests.support.runs import config
 

@@ -15,9 +15,10 @@ from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.config.schema import Training
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, LowRank, Scaled, grow
-from neuroevo.runs.database import DamagedError, Database
+from neuroevo.runs.database import Database
 from neuroevo.runs.genome_rows import GenomeWriter, read_births, read_genomes
 from neuroevo.runs.state_rows import StateError, read_state, write_state
+from neuroevo.runs.values import DamagedError
 from neuroevo.training.loop import train
 from neuroevo.training.state import TrainState, start
 from tests.support.saved_states import ALGORITHM, FAMILY, same, trained

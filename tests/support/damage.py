@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from neuroevo.core.errors import DiskError, UserError
-from neuroevo.runs.database import DATABASE, checksum
-from neuroevo.runs.generation_rows import _sum
+from neuroevo.runs.database import DATABASE
+from neuroevo.runs.member_rows import _sum
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
+from neuroevo.runs.values import checksum
 from tests.support.databases import change, query, timeless
 from tests.support.saved_states import same
 

@@ -12,8 +12,9 @@ from neuroevo.algorithms.base import Played
 from neuroevo.config.load import load_config
 from neuroevo.core.genome import Genome
 from neuroevo.runs.about import About, write_about
-from neuroevo.runs.generation_rows import PlayedMembers, write_generation, write_members
+from neuroevo.runs.generation_rows import write_generation
 from neuroevo.runs.genome_rows import GenomeWriter
+from neuroevo.runs.member_rows import PlayedMembers, write_members
 from neuroevo.runs.writer import new_database
 from neuroevo.training.record import EvaluationRecord, GenerationRecord, PhaseRecord
 

@@ -20,14 +20,15 @@ import numpy as np
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.core.genome import Center, Genome
-from neuroevo.runs.database import _SCHEMA, DATABASE, Database, checksum
+from neuroevo.runs.database import _SCHEMA, DATABASE, Database
 from neuroevo.runs.episode_rows import EpisodeRows
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.generation_rows import _fitness_sum, _sum
 from neuroevo.runs.genome_rows import _decode
+from neuroevo.runs.member_rows import _fitness_sum, _sum
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.resume import newest_state
+from neuroevo.runs.values import checksum
 from tests.fuzz.parsers.target import Target
 from tests.support.runs import config, interrupted_run, new_run
 
