@@ -201,6 +201,7 @@ def test_machines_that_are_refused(mend, run, expected):
     assert results(run.path) == expected
 
 
+@pytest.mark.skipif(not ALL, reason="NEUROEVO_TEST_MACHINES=all tries it")
 def test_the_head_is_killed(run):
     """The last test, as no cluster is left: the run goes on for as long as Ray lets it, and ends when it should."""
     run.start()

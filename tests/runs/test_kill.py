@@ -17,7 +17,7 @@ from tests.support.runs import config, contents, interrupted_run, new_run, play,
 
 ROOT = Path(__file__).parents[2]
 MOMENTS = 64  # of some 8,500 lines
-KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "4"))  # of each kind of real run
+KILLS = int(os.environ.get("NEUROEVO_TEST_KILLS", "2"))  # of each kind of real run
 
 
 @pytest.fixture(scope="module")
