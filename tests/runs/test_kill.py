@@ -60,7 +60,7 @@ def test_kills_of_real_runs(tmp_path):
         assert max(told["finished_at_kills"]) > 0, "the kills came too early"  # a run that is cut back has less
         rows = read_rows(tmp_path / kind.replace(" ", "_") / "runs" / "killed")
         assert len(rows) == told["generations"] == MOST_PER_KILL * KILLS + 5
-        assert len({tuple(row["fitness"]) for row in rows}) > 10, kind
+        assert len({tuple(row["fitness"]) for row in rows}) > 5, kind
 
 
 def test_a_kill_while_the_source_of_a_module_is_kept_leaves_nothing(tmp_path, toy_command):
