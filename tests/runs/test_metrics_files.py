@@ -1,10 +1,15 @@
 """metrics.csv is CSV whatever an algorithm calls its metrics, through a run, its resumption and while it grows."""
 
 import csv
+import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 
+from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
+from neuroevo.training.record import checked_metrics
 from tests.support.odd_metrics import METRICS, NAME
 from tests.support.runs import interrupted_run, new_run, play, read_rows, results
 
@@ -59,3 +64,36 @@ def test_plain_names_are_not_quoted(tmp_path):
         "seconds_test,seconds_total,steps_per_s,idle_share"
     )
     assert list(read_rows(tmp_path / "run")[0]) == [*header.split(","), "fitness"]
+
+
+@pytest.mark.parametrize(
+    "metrics", [{"steps_total": 1}, {1: 2.0}, {"\ud800": 1.0}, {"x": 10**400}, {"x": "1"}], ids=str
+)
+def test_what_is_not_a_metric(metrics):
+    with pytest.raises(UserError, match=re.escape(repr(next(iter(metrics)))[1:-1])):
+        checked_metrics("mine", metrics)
+
+
+def test_what_is_a_metric():
+    assert checked_metrics("mine", {"loss, mean": True, "a\rb": None}) == {"loss, mean": 1, "a\rb": None}
+
+
+def test_a_torn_or_edited_file_is_written_again(tmp_path, whole_run):
+    path = tmp_path / "run"
+    for nth, damage in enumerate(
+        (lambda data: data[:-9], lambda data: data.replace(b"fitness", b"x"), lambda data: b"")
+    ):
+        interrupted_run(path / str(nth), 3)
+        file = path / str(nth) / "metrics.csv"
+        file.write_bytes(damage(file.read_bytes()))
+        play(RunFolder.resume(path / str(nth)))
+        assert results(path / str(nth)) == whole_run()
+
+
+def test_pandas_reads_the_database(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    new_run(tmp_path / "run")
+    with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as connection:
+        table = pandas.read_sql("SELECT * FROM generations ORDER BY generation", connection)
+    csv_table = pandas.read_csv(tmp_path / "run" / "metrics.csv")
+    assert list(table["fitness_max"]) == list(csv_table["fitness_max"]) != []
