@@ -15,7 +15,7 @@ from tests.support.toy import ToyEvaluator
 ES = {"name": "es", "population": 8, "sigma": 0.1}
 RUNS = {"ga": {}, "es": {"algorithm": ES}, "ga with one state": {"checkpoints": {"keep_last": 1}}}
 GENERATIONS = 5
-SAMPLE = int(os.environ.get("NEUROEVO_TEST_FUZZ", "3"))  # bits of each page
+SAMPLE = int(os.environ.get("NEUROEVO_TEST_FUZZ", "1"))  # bits of each page
 
 
 @pytest.fixture(scope="module", params=RUNS)
