@@ -113,13 +113,14 @@ def run(target: Target, seconds: int, seed: int) -> Outcome:
         command.append(f"-dict={dictionary}")
     command += [str(corpus), str(beginning(target))]
     failure = ""
-    with log.open("wb") as output:
+    in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # targets write files, and libFuzzer just exits
+    with log.open("wb") as output, tempfile.TemporaryDirectory(prefix="neuroevo_fuzz_", dir=in_memory) as temporary:
         output.write(shlex.join(command).encode() + b"\n")
         output.flush()
         try:
             ended = subprocess.run(
-                command, cwd=ROOT, env={**SANITIZERS, **os.environ}, stdin=subprocess.DEVNULL, stdout=output,
-                stderr=subprocess.STDOUT, timeout=seconds + GRACE,
+                command, cwd=ROOT, env={**SANITIZERS, **os.environ, "TMPDIR": temporary}, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, timeout=seconds + GRACE,
             )  # fmt: skip
             if ended.returncode != 0:
                 failure = f"exit code {ended.returncode}"

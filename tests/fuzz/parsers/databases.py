@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -32,8 +31,7 @@ from neuroevo.runs.values import checksum
 from tests.fuzz.parsers.target import Target
 from tests.support.runs import config, interrupted_run, new_run
 
-_IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-_TEMPORARY = TemporaryDirectory(prefix="neuroevo_fuzz_", dir=_IN_MEMORY)  # as long as the process
+_TEMPORARY = TemporaryDirectory(prefix="neuroevo_fuzz_")  # as long as the process
 _FOLDER = Path(_TEMPORARY.name)
 _TABLES = ("run", "sessions", "arrays", "centers", "genomes", "generations", "members", "populations", "states")
 _TABLES += ("state_centers", "episodes")
