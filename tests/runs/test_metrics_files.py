@@ -70,7 +70,7 @@ def test_plain_names_are_not_quoted(tmp_path):
     "metrics", [{"steps_total": 1}, {1: 2.0}, {"\ud800": 1.0}, {"x": 10**400}, {"x": "1"}], ids=str
 )
 def test_what_is_not_a_metric(metrics):
-    with pytest.raises(UserError, match=re.escape(repr(next(iter(metrics)))[1:-1])):
+    with pytest.raises(UserError, match=re.escape(repr(next(iter(metrics))).strip("'"))):
         checked_metrics("mine", metrics)
 
 
