@@ -55,7 +55,7 @@ def runs(tmp_path_factory):
 
 @pytest.mark.parametrize(("name", "table"), [(name, table) for name, tables in TABLES.items() for table in tables])
 def test_values_of_other_types(runs, tmp_path, name, table):
-    """In any column of the last row; then also with the right checksum, where a row has one."""
+    """In any column of the last row, with the right checksum where a row has one; some also with that of before."""
     path, expected, states = runs[name]
     assert query(path, f"SELECT count(*) FROM {table}")[0][0]
     other = tmp_path / "run"
@@ -64,7 +64,7 @@ def test_values_of_other_types(runs, tmp_path, name, table):
     columns = [row[1:4] for row in query(path, f"PRAGMA table_info({table})")]
     for column, kind, required in columns:
         for value in VALUES:
-            for right in (False, True):
+            for right in (False, True) if value in (None, -1) else (True,):
                 (other / "run.db").write_bytes(data)
                 put(other, table, column, value, right)
                 found = everything(other, 2)
@@ -166,7 +166,7 @@ def usable(path, algorithm):
     return True
 
 
-@fuzz(40)
+@fuzz(20)
 @given(seed=seeds)
 def test_states_of_another_kind_are_refused_though_the_checksum_is_right(folders, seed):
     for name, path in folders.items():
