@@ -215,6 +215,8 @@ class Database:
             DiskError: The disk is broken.
         """
         (found,) = self.row(tuple[str], "PRAGMA integrity_check(1)")
+        if "unable to get the page" in found:
+            raise DiskError(f"cannot read {self.file}: {self._disk_reason()}")
         if found != "ok":
             raise self.damaged(" ".join(found.split())[:200])
 

@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.database import DATABASE, Database, LostDatabase
+from neuroevo.runs.values import DamagedError
 from neuroevo.system.files import flush_names
 from neuroevo.system.processes import is_running, this_process
 from neuroevo.system.reading import parse_json
@@ -121,7 +122,7 @@ class Writer(Database):
         except BaseException:
             with suppress(sqlite3.Error):
                 self._connection.rollback()
-            with suppress(DiskError):  # the first error is the one to report
+            with suppress(DiskError, UserError):  # the first error is the one to report
                 self._relax_and_lock(durable)
             raise
         self._relax_and_lock(durable)
@@ -147,10 +148,12 @@ class Writer(Database):
     def _lock(self) -> None:
         try:
             self.execute("BEGIN IMMEDIATE")
+        except DamagedError:
+            raise
         except UserError as error:
             raise LostDatabase(f"{error}: it has taken over the run") from None
         if self._session is not None:
-            last = self._connection.execute("SELECT max(id) FROM sessions").fetchone()[0]
+            (last,) = self.row(tuple[int | None], "SELECT max(id) FROM sessions")
             if last != self._session:
                 raise LostDatabase(f"another process has taken over the run in {self.file.parent}")
 
