@@ -10,7 +10,7 @@ from neuroevo.analysis.web_page import write_page
 from neuroevo.config.load import make_config
 from neuroevo.config.schema import Env
 from neuroevo.core.episode import Episode
-from neuroevo.core.errors import NotTrustedError, UserError
+from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError
 from neuroevo.native.weights import NativeWeights
@@ -144,10 +144,8 @@ def test_a_model_that_changed_is_another(tmp_path, monkeypatch):
 
 def test_a_run_keeps_to_its_model(model, trained):
     model.write_text(CRAWLER.replace('gear="5"', 'gear="6"'))
-    with pytest.raises(NotTrustedError, match=f"{model} has changed since it was made here"):
-        RunFolder.resume(trained.path)
     with pytest.raises(ConfigError) as caught:
-        RunFolder.resume(trained.path, trust=True)
+        RunFolder.resume(trained.path)
     model.write_text(CRAWLER)
     assert [each.key for each in caught.value.problems] == ["env.options.xml_file"]
 

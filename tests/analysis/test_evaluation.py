@@ -21,6 +21,7 @@ from neuroevo.native.rollout import run_episodes
 from neuroevo.networks import architectures
 from neuroevo.runs import training_run as run_module
 from neuroevo.runs.reader import RunReader
+from tests.support.damage import forge
 from tests.support.runs import new_run
 from tests.support.toy import ToyEvaluator
 
@@ -144,7 +145,7 @@ def test_signals_in_the_middle_of_long_episodes(path, sent, code, word):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["absent"], "there is no run in absent: expected absent/config.toml"),
+        (["absent"], "there is no run in absent: expected absent/run.db"),
         (["RUN", "--generation", "3"], r"generation 3 is not in .*run: expected one in \[0, 2\]"),
         (["RUN", "--generation", "-1"], r"generation -1 is not in .*run: expected one in \[0, 2\]"),
         (["RUN", "--generation", "x"], "Invalid value for '--generation'"),
@@ -176,8 +177,8 @@ def test_a_run_without_a_finished_generation(tmp_path):
 def test_a_run_of_what_is_not_there(tmp_path, before, after):
     """As when another version, which has other games and networks, made it."""
     new_run(tmp_path / "run", training={"generations": 1})
-    config = tmp_path / "run" / "config.toml"
-    config.write_text(config.read_text().replace(f'"{before}"', f'"{after}"'))
+    text = (tmp_path / "run" / "config.toml").read_text()
+    forge(tmp_path / "run", "run", "id = 1", config=text.replace(f'"{before}"', f'"{after}"'))
     result = command(tmp_path / "run")
     assert (result.exit_code, result.stdout) == (2, "")
     assert after in result.stderr and f"did you mean {before}?" in result.stderr

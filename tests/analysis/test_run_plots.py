@@ -152,7 +152,7 @@ def test_a_folder_stands_for_the_runs_below_it(runs, tmp_path, monkeypatch):
     result = CliRunner().invoke(app, ["plot", "all", "all/1"])
     assert result.exit_code == 0 and "wrote curves.png: 2 runs against frames" in result.output
     result = CliRunner().invoke(app, ["evaluate", "all"])
-    expected = "there is no run in all: expected all/config.toml; 2 runs are below it, such as all/1"
+    expected = "there is no run in all: expected all/run.db; 2 runs are below it, such as all/1"
     assert result.exit_code == 2 and expected in " ".join(result.stderr.split())
 
 

@@ -173,7 +173,7 @@ def test_signals_are_handled_between_pieces_of_a_line(engine) -> None:
     evaluator = LocalEvaluator("frostbite", "model", lanes=1, slots=1, device="cpu", engine=engine)
     previous = signal.signal(signal.SIGALRM, stop)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)  # again: an exception in a destructor is lost
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 2.0)  # again: an exception in a destructor is lost
         with pytest.raises(KeyboardInterrupt):
             evaluator.submit(episodes)
     finally:
