@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from neuroevo.config.load import load_config
-from neuroevo.core.errors import NotTrustedError, UserError
+from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError
 from neuroevo.envs.mujoco import model_path
 from neuroevo.runs.folder import RunFolder
@@ -173,7 +173,5 @@ def test_a_model_of_mujoco_that_became_another_one_is_refused(tmp_path):
     path = interrupted_run(tmp_path / "run", 2, env=env, network=MLP)
     RunFolder.resume(path).close()
     model.write_text(model.read_text().replace("<mujoco", "<!-- heavier --><mujoco", 1))
-    with pytest.raises(NotTrustedError, match=f"{model} has changed since it was made here"):
-        RunFolder.resume(path)
     with pytest.raises(UserError, match=f"env.options.xml_file: {BEGAN_WITH.format(file=model, path=path)}"):
-        RunFolder.resume(path, trust=True)
+        RunFolder.resume(path)
