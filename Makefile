@@ -20,7 +20,8 @@ BIN := .venv/bin
 DEPS := .venv/.installed
 PEERS := build/peers
 CORES := $(shell nproc)
-MOST_PYTESTS := 4# processes, of 1 to 2 GB each
+# Processes of 1 to 3 GB each; one more than cores, since many tests wait for clusters, browsers and clocks.
+PYTESTS := $(shell echo $$(($(CORES) < 3 ? $(CORES) + 1 : 4)))
 CXX_FILES = $(shell find custom_ops tests/native tests/support tests/fuzz/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
 
 # A sanitized build has a folder of its own and keeps its libraries there.
@@ -77,7 +78,7 @@ $(TRACKERS): $(DEPS)
 	@touch $@
 
 test: setup $(TRACKERS) test-native  ## All tests: native, then Python
-	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(MOST_PYTESTS) --dist=loadfile \
+	$(BIN)/python -m pytest --numprocesses=$(PYTESTS) --dist=loadfile \
 	  --no-loadscope-reorder tests
 
 test-native: $(BUILD)/build.ninja  ## C++ tests alone; SANITIZE=address,undefined or SANITIZE=thread to instrument them
@@ -94,13 +95,13 @@ test-ops: $(BUILD)/build.ninja  ## The tests of TensorFlow's ops and FUZZ_CALLS=
 # Seeds of 20,000 frames for each game and each way of looking at it.
 NEUROEVO_TEST_EMULATOR ?= 5
 test-emulator: setup  ## Every Atari game against the ale-py wheel, frame for frame, for hours; NEUROEVO_TEST_EMULATOR=5 seeds
-	NEUROEVO_TEST_EMULATOR=$(NEUROEVO_TEST_EMULATOR) $(BIN)/python -m pytest --numprocesses=auto \
-	  --maxprocesses=$(MOST_PYTESTS) --dist=worksteal tests/envs/test_emulator.py
+	NEUROEVO_TEST_EMULATOR=$(NEUROEVO_TEST_EMULATOR) $(BIN)/python -m pytest --numprocesses=$(PYTESTS) \
+	  --dist=worksteal tests/envs/test_emulator.py
 
 # Both are in `make test` with samples.
 test-disk: setup  ## Thousands of disks as power cuts may leave them, and every call to the file system that can fail
 	$(BIN)/python -m tests.support.power_cuts --states 2500
-	NEUROEVO_TEST_FAULTS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=$(MOST_PYTESTS) tests/runs/test_disk_faults.py
+	NEUROEVO_TEST_FAULTS=1 $(BIN)/python -m pytest --numprocesses=$(PYTESTS) tests/runs/test_disk_faults.py
 
 # A sample of the kills is in `make test`; of the soak, that it finds a leak.
 KILLS ?= 200

@@ -203,7 +203,7 @@ def train(
 
     The run's folder then holds the configuration, the metrics and the elite of every generation, states,
     TensorBoard events and a log. An exception that ends the training early, KeyboardInterrupt too, is raised again
-    after a state was stored; the same call with resume="auto" goes on from there.
+    after a state was stored; the same call with resume="auto" continues from there.
 
     Args:
         config: A TOML file, a JSON file of the 2018 code, a preset's name, tables (a mapping of sections to keys and

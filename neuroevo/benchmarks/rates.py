@@ -15,7 +15,7 @@ from neuroevo.core.problems import did_you_mean
 from neuroevo.envs import registry
 from neuroevo.native import library
 from neuroevo.networks.network import DTYPES, named
-from neuroevo.rollout.engine import chosen_engine
+from neuroevo.rollout.engines import chosen_engine
 from neuroevo.rollout.evaluator import LocalEvaluator
 
 if TYPE_CHECKING:

@@ -208,7 +208,7 @@ class Genome:
         """
         if not self.kind.materialized:
             raise ValueError(f"a genome's last mutation is of {self.kind}: it cannot have a child")
-        mutation = Mutation(_checked_seed("seed", seed), float(scale), kind)
+        mutation = Mutation(_checked_seed("seed", seed), float(scale) + 0.0, kind)  # databases have no -0.0
         child = Genome.__new__(Genome)
         child._set(self.root, self.network, self, mutation, self.depth + 1, child_digest(self.digest, *mutation))
         return child

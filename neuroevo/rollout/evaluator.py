@@ -31,7 +31,8 @@ from neuroevo.native.submission import pack
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.architectures import network_text
 from neuroevo.networks.network import Network, named
-from neuroevo.rollout.engine import Engine, EnginePool, EngineRollout, make_engine
+from neuroevo.rollout.engine import Engine, EnginePool, EngineRollout
+from neuroevo.rollout.engines import make_engine
 from neuroevo.rollout.layout import default_layout, default_parent_rows
 from neuroevo.rollout.parent_rows import ParentRows
 from neuroevo.rollout.parts import check_networks, check_reference, done, make_pool

@@ -81,7 +81,7 @@ class Database:
                 if mode == "ro" and "readonly" in str(error):
                     other = "rw"  # a process was killed in the middle of a change, which SQLite has to roll back first
                 elif mode == "ro" and "unable to open" in str(error) and not Path(f"{self.file}-wal").exists():
-                    other = "ro&immutable=1"  # in this folder nothing can be written, and nobody is writing
+                    other = "ro&immutable=1"  # the folder cannot be written, and no process is writing
                 else:
                     raise
                 self._connection.close()
@@ -118,7 +118,7 @@ class Database:
     def create_tables(self) -> None:
         """Create the tables in a new file."""
         with self.told():
-            self._connection.executescript(_SCHEMA.read_text())
+            self._connection.executescript(f"BEGIN; {_SCHEMA.read_text()} COMMIT;")  # else each table is synced
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -230,7 +230,7 @@ class Database:
         return self.insert("arrays", array_row(array, state))
 
     def array(self, number: int, state: int | None = None) -> np.ndarray:
-        """Read an array of a state, or of none. DamagedError: there is none of this number."""
+        """Read an array of a state, or of the run itself (None). DamagedError: it is missing or changed."""
         row = self.row(
             tuple[int | None, str, str, bytes, int],
             "SELECT state, dtype, shape, data, checksum FROM arrays WHERE id = ?",

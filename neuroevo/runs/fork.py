@@ -22,7 +22,6 @@ from neuroevo.algorithms.base import Algorithm
 from neuroevo.config.load import load_run_config
 from neuroevo.config.max_episode_steps import parse_max_episode_steps
 from neuroevo.config.schema import BUDGETS, Config
-from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.core.problems import ConfigError, Problem, refuse, shown
 from neuroevo.core.user_module import KEPT
@@ -32,14 +31,12 @@ from neuroevo.runs.episode_rows import forget_episodes
 from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.paths import CONFIG, check_free
 from neuroevo.runs.reader import RunReader
-from neuroevo.runs.resume import cut_back, newest_state
+from neuroevo.runs.resume import cut_back, read_state_of
 from neuroevo.runs.state_codec import encode
 from neuroevo.runs.state_rows import (
-    StateError,
     delete_states,
     generations_of_states,
     last_genome,
-    read_state,
     write_state,
 )
 from neuroevo.runs.writer import new_database
@@ -87,7 +84,7 @@ def prepare(
 
     Args:
         path: The fork's folder.
-        source: The folder of a run, which may be going on, or of a snapshot.
+        source: The folder of a run, which may be training, or of a snapshot.
         overrides: Changes to its configuration, such as "algorithm.sigma=0.01".
         config: A configuration to use instead of the source's own with `overrides`.
         generation: After how many of its generations they part, of which there has to be a state; None: the
@@ -112,7 +109,9 @@ def prepare(
     check_fork(before, after)
     reader.check_file()
     known: dict[Genome, int] = {}
-    found, last = _state(reader, generation, trust, known)
+    with Database(reader.path / DATABASE) as database:
+        found = read_state_of(database, before, generation, trust, known)
+        last = last_genome(database, found.generation)
     info = about.info
     came_from = {FORKED: info[FORKED]} if FORKED in info else {}
     provenance = {
@@ -211,23 +210,6 @@ def write_snapshot(source: Path, generation: int, into: Path) -> None:
             remember(into / DATABASE)
 
 
-def _state(reader: RunReader, generation: int | None, trust: bool, known: dict[Genome, int]) -> tuple[TrainState, int]:
-    """Read the state that a fork continues from, and its last_genome(). UserError: it is missing or cannot be used."""
-    with Database(reader.path / DATABASE) as database:
-        if generation is None:
-            state = newest_state(database, reader.config, trust, known)[0]
-            return state, last_genome(database, state.generation)
-        try:
-            state = read_state(database, generation, reader.config.algorithm.state_type, trust, known)
-            return state, last_genome(database, generation)
-        except StateError as error:
-            there = ", ".join(map(str, generations_of_states(database))) or "none"
-            raise UserError(
-                f"the state after generation {generation} in {database.file} {error} "
-                f"(generations with a state: {there})"
-            ) from None
-
-
 def _problem(key: str, before: Any, after: Any) -> Problem:
     was = "not set" if before is None else shown(before)
     return Problem(key, f"cannot change in a fork, whose state was made with {was}", after)
@@ -253,7 +235,7 @@ def _adapted(state: TrainState, before: Config, after: Config) -> TrainState:
         steps = parse_max_episode_steps(after.training.max_episode_steps).start
     old, new = before.training, after.training
     pending = state.pending
-    if (old.seed, old.test_episodes) != (new.seed, new.test_episodes):  # other test episodes: all are played anew
+    if (old.seed, old.test_episodes) != (new.seed, new.test_episodes):  # other test episodes: all are played again
         count = new.test_episodes
         pending = tuple(
             PendingEvaluation(each.record, np.zeros(count), np.zeros(count, np.int64)) for each in state.pending

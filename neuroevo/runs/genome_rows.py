@@ -150,9 +150,6 @@ def read_genomes(database: Database, numbers: Iterable[int]) -> dict[int, Genome
     for number, *row, digest in rows:
         try:
             genome = _decode(row, found, centers)
-            if genome.digest != digest and row[2] == 0:  # SQLite has no -0.0
-                row[2] = -0.0
-                genome = _decode(row, found, centers)
         except (KeyError, TypeError, ValueError) as error:
             raise database.damaged(f"genome {number} is invalid: {error}") from None
         if genome.digest != digest:
@@ -198,7 +195,7 @@ def read_steps(database: Database, numbers: Sequence[int]) -> list[Step]:
 def _step(
     own: Sequence[Any], parent: int | None, root: str | None, before: bytes, born: tuple[int, int] | None
 ) -> tuple[Step, bytes]:
-    """Return a step and its genome's digest. TypeError, ValueError, struct.error: there is none."""
+    """Return a step and its genome's digest. TypeError, ValueError, struct.error: the row is invalid."""
     seed, scale, rank, center, network = own
     named = () if center is None else (center,)
     if parent is None:

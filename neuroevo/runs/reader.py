@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,10 @@ from neuroevo.runs.elite import Elite
 from neuroevo.runs.generation_rows import last_generation, read_elite, rows_of
 from neuroevo.runs.paths import CONFIG, is_run, no_run
 from neuroevo.runs.rebuilt import state_before
-from neuroevo.runs.resume import newest_state
-from neuroevo.runs.state_rows import StateError, generations_of_states, read_state
+from neuroevo.runs.resume import read_state_of
+from neuroevo.runs.state_rows import generations_of_states
 from neuroevo.system.own_runs import is_own
 from neuroevo.training.state import TrainState
-
-log = logging.getLogger("neuroevo")
 
 
 class RunReader:
@@ -171,19 +168,7 @@ class RunReader:
             UserError: There is no such state, or it cannot be used.
         """
         with self._database() as database:
-            if finished is None:
-                state, unusable = newest_state(database, self.config, self._trust)
-                for each in unusable:
-                    log.warning("neuroevo: passed over %s", each)
-                return state
-            try:
-                return read_state(database, finished, self.config.algorithm.state_type, self._trust)
-            except StateError as error:
-                there = ", ".join(map(str, generations_of_states(database))) or "none"
-                raise UserError(
-                    f"the state after generation {finished} in {database.file} {error} "
-                    f"(generations with a state: {there})"
-                ) from None
+            return read_state_of(database, self.config, finished, self._trust)
 
     def algorithm_state(self, generation: int) -> State:
         """Return the algorithm's state before a generation, also where it is not stored any more: see runs.rebuilt.

@@ -6,6 +6,7 @@ Gymnasium's environments, and where an environment's file is, if its content is 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -30,6 +31,8 @@ from neuroevo.runs.state_rows import StateError, delete_states, generations_of_s
 from neuroevo.runs.writer import Writer, last_session, new_database
 from neuroevo.system.own_runs import is_own
 from neuroevo.training.state import TrainState
+
+log = logging.getLogger("neuroevo")
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class Resumed:
 def prepare_resume(
     path: Path, overrides: Sequence[str] = (), config: Config | None = None, trust: bool = False
 ) -> Resumed:
-    """Lock a run and read what it continues with; write nothing.
+    """Lock a run and read what it continues with; write nothing, but for a copy of a file with several names.
 
     Args:
         path: The folder.
@@ -160,6 +163,42 @@ def newest_state(
         return state, unusable
     reasons = ":" + "".join(f"\n  {each}" for each in unusable) if unusable else f" ({database.file} has none)"
     raise UserError(f"{database.file.parent} has no state to continue from{reasons}")
+
+
+def read_state_of(
+    database: Database,
+    config: Config,
+    generation: int | None = None,
+    trust: bool = False,
+    known: dict[Genome, int] | None = None,
+) -> TrainState:
+    """Read a state of a run.
+
+    Args:
+        database: The run's.
+        config: Its configuration.
+        generation: The number of finished generations; None: the newest state that can be used.
+        trust: Whether to use a pickle, whoever wrote it.
+        known: Gets the numbers of the rows of the state's genomes.
+
+    Returns:
+        The state. A newer one that cannot be used is logged.
+
+    Raises:
+        UserError: There is no such state, or it cannot be used.
+    """
+    if generation is None:
+        state, unusable = newest_state(database, config, trust, known)
+        for each in unusable:
+            log.warning("neuroevo: passed over %s", each)
+        return state
+    try:
+        return read_state(database, generation, config.algorithm.state_type, trust, known)
+    except StateError as error:
+        there = ", ".join(map(str, generations_of_states(database))) or "none"
+        raise UserError(
+            f"the state after generation {generation} in {database.file} {error} (generations with a state: {there})"
+        ) from None
 
 
 def cut_back(database: Database, state: TrainState, genomes: GenomeWriter, last: int) -> None:

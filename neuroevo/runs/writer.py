@@ -111,7 +111,7 @@ class Writer(Database):
         if not self._has_written:
             self._begin_log()
         try:
-            if durable:  # outside of a transaction alone
+            if durable:  # the setting can change only outside of a transaction
                 if self._connection.in_transaction:
                     self.execute("COMMIT")
                 self.execute("PRAGMA synchronous = FULL")
@@ -130,7 +130,7 @@ class Writer(Database):
     def _begin_log(self) -> None:
         """Change to WAL mode, which writes: a run of which nothing is left to do stays as it is."""
         with self.told():
-            self._connection.execute("PRAGMA busy_timeout = 30000")  # until nobody reads
+            self._connection.execute("PRAGMA busy_timeout = 30000")  # until no process reads
             if self._connection.in_transaction:
                 self._connection.execute("COMMIT")
             mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
@@ -184,7 +184,7 @@ class Writer(Database):
     def _continue_in(self, name: str) -> None:
         """Copy the database within its folder and use the copy from now on. OSError, sqlite3.Error: that failed."""
         self._connection.rollback()
-        copy = sqlite3.connect(self._absolute.with_name(name), isolation_level=None)
+        copy = sqlite3.connect(self._absolute.with_name(name), isolation_level=None, check_same_thread=False)
         try:
             self._connection.backup(copy)
             copy.execute("PRAGMA foreign_keys = ON")

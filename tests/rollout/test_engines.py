@@ -8,7 +8,7 @@ import pytest
 
 import neuroevo
 from neuroevo.core.errors import UserError
-from neuroevo.rollout.engine import NATIVE, chosen_engine, make_engine
+from neuroevo.rollout.engines import NATIVE, chosen_engine, make_engine
 from tests.support.kinds_of_runs import KINDS, assert_three_generations
 from tests.support.runs import config, results
 

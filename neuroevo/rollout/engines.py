@@ -1,0 +1,60 @@
+"""The two engines, and the choice between them.
+
+With "native" the lanes are threads of the native core; with "tensorflow" they are TensorFlow graphs, by custom ops over
+the same core. Every episode's outcome is bit-identical with both.
+"""
+
+from __future__ import annotations
+
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import did_you_mean
+from neuroevo.native.env_pool import EnvPool
+from neuroevo.native.population import Population
+from neuroevo.native.rollout import Rollout
+from neuroevo.rollout.engine import Engine
+
+ENGINES = ("auto", "native", "tensorflow")
+NATIVE = Engine(EnvPool, Population, Rollout)
+"""Lanes are threads of the native core. TensorFlow is not imported."""
+
+
+def chosen_engine(name: str, device: str) -> str:
+    """Resolve the name of an engine: "auto" is the native core on the CPU, TensorFlow for networks on a GPU.
+
+    Args:
+        name: "auto", "native" or "tensorflow".
+        device: Where networks are evaluated, "cpu" or "gpu".
+
+    Returns:
+        "native" or "tensorflow".
+
+    Raises:
+        UserError: There is no such engine.
+    """
+    if name not in ENGINES:
+        raise UserError(f"engine '{name}' is unknown{did_you_mean(name, ENGINES)}, expected auto, native or tensorflow")
+    if name == "auto":
+        return "native" if device == "cpu" else "tensorflow"
+    return name
+
+
+def make_engine(name: str, device: str, lanes: int) -> Engine:
+    """Make the engine with a name. The TensorFlow engine imports TensorFlow, which takes seconds.
+
+    Args:
+        name: As chosen_engine() takes it.
+        device: Where networks are evaluated, "cpu" or "gpu".
+        lanes: Number of lanes that it will run.
+
+    Raises:
+        UserError: There is no such engine.
+        ImportError: TensorFlow cannot be imported.
+    """
+    if chosen_engine(name, device) == "native":
+        return NATIVE
+    from neuroevo.system.tensorflow_import import load_tensorflow
+
+    load_tensorflow()
+    from neuroevo.rollout.tensorflow.engine import tensorflow_engine
+
+    return tensorflow_engine(lanes)
