@@ -171,7 +171,7 @@ GPU_RUN = GPU_PYTHON=$(GPU_PYTHON) experiments/benchmarks/gpu/run.sh $(GPU_OUT)
 gpu-build:
 	@$(GPU_PATH) CXX='$(CXX)' custom_ops/cmake/gpu_configure.sh $(GPU_BUILD) -DNEUROEVO_ARCH=$(ARCH) \
 	  -DNEUROEVO_WERROR=$(WERROR) -DNEUROEVO_PGO=OFF '-DNEUROEVO_CUDA_ARCHS=$(GPU_ARCHS)' >/dev/null
-	@$(GPU_PATH) cmake --build $(GPU_BUILD) --target gpu_tests gpu_benchmarks
+	@$(GPU_PATH) cmake --build $(GPU_BUILD) --target gpu_tests gpu_benchmarks -- -k 0
 
 test-gpu: gpu-build  ## The GPU backend's tests on this machine's GPU; needs no TensorFlow
 	@$(GPU_PATH) ctest --test-dir $(GPU_BUILD) --label-regex '^gpu$$' --verbose --no-tests=error

@@ -28,6 +28,18 @@ list(GET version_parts 2 ALE_VERSION_PATCH)
 set(ALE_VERSION_GIT_SHA unknown)
 configure_file(${ale_root}/ale/version.hpp.in ${CMAKE_CURRENT_BINARY_DIR}/ale_generated/version.hpp)
 
+# What links the emulator also optimizes it, where the compiler came with all that this takes.
+set(NEUROEVO_LTO "")
+if(NEUROEVO_SANITIZE STREQUAL "")
+  include(CheckIPOSupported)
+  check_ipo_supported(RESULT supported LANGUAGES CXX)
+  if(supported)
+    set(NEUROEVO_LTO -flto=auto)
+  else()
+    message(NOTICE "The emulator is built without link-time optimization: ${CMAKE_CXX_COMPILER} cannot link with -flto")
+  endif()
+endif()
+
 # ale_compile(TARGET ARCH): how all of ALE is compiled.
 function(ale_compile target arch)
   target_include_directories(${target} SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/ale_generated ${ale_root}
@@ -36,7 +48,7 @@ function(ale_compile target arch)
   target_link_libraries(${target} PUBLIC ${arch})
   target_compile_options(${target} PRIVATE -w) # its warnings are not ours to mend
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden)
-  if(NEUROEVO_SANITIZE STREQUAL "")
+  if(NEUROEVO_LTO)
     # CMake then archives with gcc-ar, which keeps the link-time information that plain ar may lose.
     set_target_properties(${target} PROPERTIES INTERPROCEDURAL_OPTIMIZATION ON)
   elseif(NEUROEVO_SANITIZE MATCHES undefined)
