@@ -13,7 +13,7 @@ GPU_OUT ?= build/gpu_results
 .DEFAULT_GOAL := help
 .PHONY: help preflight setup build run test test-native test-ops test-emulator test-disk test-kills soak test-install
 .PHONY: docs fuzz bench lint format clean
-.PHONY: gpu-build test-gpu test-gpu-sanitize test-gpu-tf bench-gpu gpu-report pack-gpu
+.PHONY: gpu-build test-gpu test-gpu-sanitize bench-gpu gpu-report pack-gpu
 .NOTPARALLEL: # cmake, ctest and pytest share the cores out themselves
 
 BIN := .venv/bin
@@ -179,14 +179,11 @@ test-gpu: gpu-build  ## The GPU backend's tests on this machine's GPU; needs no 
 test-gpu-sanitize:  ## The same at reduced size under compute-sanitizer: memcheck, initcheck, racecheck
 	GPU_SECONDS=36000 $(GPU_RUN) build sanitize
 
-test-gpu-tf: setup  ## TensorFlow's ops on a GPU
-	$(BIN)/python -m pytest -m gpu -rs tests
-
 bench-gpu:  ## Measure the GPU backend beside PyTorch and JAX and the card's bandwidth; about ten minutes
 	GPU_SECONDS=36000 $(GPU_RUN) build bench pipeline peers
 
 gpu-report:  ## Everything about a GPU in one go of under ten minutes (GPU_SECONDS): tests, figures, report
-	$(GPU_RUN) build test bench pipeline peers sanitize
+	$(GPU_RUN) build test pipeline train bench peers sanitize
 
 pack-gpu: $(DEPS)  ## Put what a GPU machine without network needs beside this repository into build/gpu_carry
 	@custom_ops/cmake/gpu_pack.sh $(BIN)/python

@@ -18,9 +18,8 @@ int neuroevo_population_make_low_rank(const char* backend, const char* const* ne
     std::vector<neuroevo::Network> parsed;
     for (const char* network : neuroevo::Vector(networks, n)) parsed.push_back(neuroevo::Network::Parse(network));
     neuroevo::low_rank::CheckRank(rank);
-    *population =
-        neuroevo::populations.Add(neuroevo::Population::Make(backend, std::move(parsed), rows, neuroevo::ProcessPool(),
-                                                             neuroevo::DType::kFloat32, float_rows, nullptr, rank));
+    *population = neuroevo::populations.Add(neuroevo::Population::Make(
+        backend, std::move(parsed), rows, neuroevo::ProcessPool(), neuroevo::DType::kFloat32, float_rows, rank));
   });
 }
 

@@ -1,8 +1,9 @@
 #!/bin/sh
-# gpu_pack.sh PYTHON: puts into build/gpu_carry what a machine without network lacks for `make test-gpu` and
-# `make bench-gpu`, beside this repository: the emulator's sources, ROMs, and zlib's headers and library.
+# gpu_pack.sh PYTHON [VERSION]: puts into build/gpu_carry what a machine without network lacks for `make gpu-report`,
+# beside this repository: the emulator's sources, ROMs, zlib's headers and library, and wheels of what `neuroevo train`
+# imports there, for its Python of that version (3.12).
 set -e
-python=$1
+python=$1 version=${2:-3.12}
 carry=build/gpu_carry
 games="frostbite breakout pong seaquest asteroids gravitar kangaroo montezuma_revenge ms_pacman space_invaders"
 
@@ -15,6 +16,16 @@ cp build/ale_py-*.tar.gz $carry/ || {
 }
 roms=$("$python" -c "from importlib.util import find_spec as f; print(f('ale_py').submodule_search_locations[0] + '/roms')")
 for game in $games; do cp "$roms/$game.bin" $carry/roms/; done
+wheels=$("$python" - <<END
+import tomllib
+wanted = "ale-py gymnasium numpy platformdirs pydantic rich tensorboardX tomli-w typer".split()
+for each in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]:
+    if each.split("=")[0] in wanted: print(each)
+END
+)
+"$python" -m pip download -q --only-binary=:all: --python-version "$version" --implementation cp --platform any \
+  --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 \
+  --platform manylinux2014_x86_64 -d $carry/wheels $wheels
 # Where the compiler finds them; the other machine's own are used where it has them.
 include=$(echo '#include <zlib.h>' | ${CXX:-c++} -x c++ -M - | tr ' ' '\n' | grep '/z\(lib\|conf\)\.h$')
 cp $include $carry/zlib/

@@ -32,7 +32,7 @@ Population::Register::Register(const char* backend, Maker maker) {
 
 std::unique_ptr<Population> Population::Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
                                              std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
-                                             std::shared_ptr<MemorySource> memory, int rank) {
+                                             int rank) {
   if (dtype != DType::kFloat32 && dtype != DType::kInt8) {
     ThrowInvalid("dtype is ", NameOf(dtype), ", expected float32 or int8");
   }
@@ -47,7 +47,7 @@ std::unique_ptr<Population> Population::Make(const std::string& backend, std::ve
     }
   }
   if (registered != nullptr) {
-    return registered(std::move(networks), rows, std::move(pool), dtype, float_rows, std::move(memory), rank);
+    return registered(std::move(networks), rows, std::move(pool), dtype, float_rows, rank);
   }
   const bool cpu = backend == "cpu";
   if (!cpu && backend != "reference") ThrowInvalid("backend is '", backend, "', expected 'cpu' or 'reference'", others);

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/thread_pool.h"
-#include "gpu/memory_source.h"
 #include "networks/network.h"
 #include "population/members.h"
 
@@ -26,19 +25,17 @@ class Population {
   // dtype: kFloat32, or kInt8 for networks evaluated in integers (networks/int8), one byte a weight. Then only rows
   // [0, float_rows) hold their theta too, for Read and as what Perturb starts from; of the others Perturb can start
   // from what Init or Assign put there, in the row itself. float_rows: -1 for all rows. With kFloat32 all rows hold
-  // theta. memory: where a backend on a GPU takes the rows' memory from; null: from the GPU. Others do not look at it.
-  // rank: not 0, with kFloat32: rows from float_rows on are members of low rank (networks/low_rank.h), which hold few
-  // numbers and refer to a row with weights. Perturb alone fills them.
+  // theta. rank: not 0, with kFloat32: rows from float_rows on are members of low rank (networks/low_rank.h), which
+  // hold few numbers and refer to a row with weights. Perturb alone fills them.
   static std::unique_ptr<Population> Make(const std::string& backend, std::vector<Network> networks, int64_t rows,
                                           std::shared_ptr<ThreadPool> pool, DType dtype = DType::kFloat32,
-                                          int64_t float_rows = -1, std::shared_ptr<MemorySource> memory = nullptr,
-                                          int rank = 0);
+                                          int64_t float_rows = -1, int rank = 0);
   virtual ~Population() = default;
 
   // Makes a backend known under a name. Libraries do so when they are loaded.
   using Maker = std::unique_ptr<Population> (*)(std::vector<Network> networks, int64_t rows,
                                                 std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
-                                                std::shared_ptr<MemorySource> memory, int rank);
+                                                int rank);
   struct Register {
     Register(const char* backend, Maker maker);
   };
@@ -95,6 +92,11 @@ class Population {
   // state at once.
   void Forward(const std::vector<int64_t>& rows, const void* observations, float* out,
                const std::vector<int64_t>& states = {});
+
+  // Memory from which Forward takes observations fastest.
+  virtual std::shared_ptr<char> HostMemory(int64_t bytes) const {
+    return {new char[bytes], [](char* m) { delete[] m; }};
+  }
 
   // Makes states zeros, as they are to be when an episode begins; costs nothing where no network is recurrent.
   void ClearStates(const std::vector<int64_t>& states);

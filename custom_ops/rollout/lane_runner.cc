@@ -29,7 +29,7 @@ class Lane {
     const int64_t slots = queue->slots_per_lane();
     has_states_ = envs->slots() <= population->rows();
     outputs_size_ = population->networks().front().output_size();
-    observations_.resize(slots * InputBytes(envs->spec()));
+    observations_ = population->HostMemory(slots * InputBytes(envs->spec()));
     outputs_.resize(slots * outputs_size_);
     actions_.resize(slots * envs->spec().action_bytes());
     rewards_.resize(slots);
@@ -45,7 +45,7 @@ class Lane {
       while (!refill) {
         const int64_t count = static_cast<int64_t>(live.slots.size());
         Observe(live.slots);
-        population_->Forward(live.rows, observations_.data(), outputs_.data(), has_states_ ? live.slots : none);
+        population_->Forward(live.rows, observations_.get(), outputs_.data(), has_states_ ? live.slots : none);
         envs_->Actions(outputs_.data(), count, outputs_size_, actions_.data());
         envs_->Step(live.slots, actions_.data(), rewards_.data(), dones_.get());
         auto put = PutStep(queue_, envs_, index_, live.slots, rewards_.data(), dones_.get());
@@ -86,9 +86,9 @@ class Lane {
 
   void Observe(const std::vector<int64_t>& slots) {
     if (InputOf(envs_->spec()) == DType::kFloat32) {
-      envs_->ObserveNormalized(slots, reinterpret_cast<float*>(observations_.data()));
+      envs_->ObserveNormalized(slots, reinterpret_cast<float*>(observations_.get()));
     } else {
-      envs_->Observe(slots, observations_.data());
+      envs_->Observe(slots, observations_.get());
     }
   }
 
@@ -96,7 +96,8 @@ class Lane {
   Population* population_;
   EpisodeQueue* queue_;
   int64_t index_, outputs_size_;
-  std::vector<char> observations_, actions_;
+  std::shared_ptr<char> observations_;
+  std::vector<char> actions_;
   std::vector<float> outputs_;
   std::vector<double> rewards_;
   std::unique_ptr<bool[]> dones_;

@@ -131,7 +131,7 @@ class Rollout:
             "dtype": dtype,
             "genomes": genomes,
             "device": own.device,
-            "engine": chosen_engine(engine, own.device),
+            "engine": chosen_engine(engine),
             "threads": self.threads,
             "lanes": self.lanes,
             "slots": self.slots,

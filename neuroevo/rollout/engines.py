@@ -18,12 +18,11 @@ NATIVE = Engine(EnvPool, Population, Rollout)
 """Lanes are threads of the native core. TensorFlow is not imported."""
 
 
-def chosen_engine(name: str, device: str) -> str:
-    """Resolve the name of an engine: "auto" is the native core on the CPU, TensorFlow for networks on a GPU.
+def chosen_engine(name: str) -> str:
+    """Resolve the name of an engine: "auto" is the native core.
 
     Args:
         name: "auto", "native" or "tensorflow".
-        device: Where networks are evaluated, "cpu" or "gpu".
 
     Returns:
         "native" or "tensorflow".
@@ -33,24 +32,21 @@ def chosen_engine(name: str, device: str) -> str:
     """
     if name not in ENGINES:
         raise UserError(f"engine '{name}' is unknown{did_you_mean(name, ENGINES)}, expected auto, native or tensorflow")
-    if name == "auto":
-        return "native" if device == "cpu" else "tensorflow"
-    return name
+    return "native" if name == "auto" else name
 
 
-def make_engine(name: str, device: str, lanes: int) -> Engine:
+def make_engine(name: str, lanes: int) -> Engine:
     """Make the engine with a name. The TensorFlow engine imports TensorFlow, which takes seconds.
 
     Args:
         name: As chosen_engine() takes it.
-        device: Where networks are evaluated, "cpu" or "gpu".
         lanes: Number of lanes that it will run.
 
     Raises:
         UserError: There is no such engine.
         ImportError: TensorFlow cannot be imported.
     """
-    if chosen_engine(name, device) == "native":
+    if chosen_engine(name) == "native":
         return NATIVE
     from neuroevo.system.tensorflow_import import load_tensorflow
 

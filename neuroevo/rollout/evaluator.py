@@ -57,8 +57,7 @@ class LocalEvaluator(Closing):
             default as many as cache_megabytes hold, at least 2.
         cache_megabytes: Memory for these rows.
         backend: Of the population, instead of the device's.
-        engine: What runs the lanes: "native", "tensorflow", or "auto", which is the native core on the CPU; outcomes
-            are the same.
+        engine: What runs the lanes: "native" ("auto" too) or "tensorflow"; outcomes are the same.
         behavior: What to record of each episode for Outcomes.behaviors; None: nothing.
         kind: Of the last mutations of a population. With one whose weights are not materialized, the parents of such
             genomes and all other genomes take one of the parent rows each.
@@ -109,7 +108,7 @@ class LocalEvaluator(Closing):
         members = not kind.materialized
         default_lanes, default_slots = default_layout(self.threads, self.device, light, members)
         self.lanes, self.slots = lanes or default_lanes, slots or default_slots
-        chosen = make_engine(engine, self.device, self.lanes) if isinstance(engine, str) else engine
+        chosen = make_engine(engine, self.lanes) if isinstance(engine, str) else engine
         pool = make_pool(chosen, environment.spec, self.lanes * self.slots, networks, behavior)
         self.observation_size = math.prod(pool.observation_shape)
         self.num_actions, self.frame_skip = pool.num_actions, pool.frame_skip

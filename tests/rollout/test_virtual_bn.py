@@ -256,23 +256,6 @@ def test_two_networks_through_the_ops():
     population.forward([0, 3], seen[:2])
 
 
-@pytest.mark.gpu
-def test_on_tensorflows_gpu():
-    if not library.gpu().usable or not tf.config.list_physical_devices("GPU"):
-        pytest.skip(f"TensorFlow has no GPU that can be used ({library.gpu().why_not})")
-    text, rows = to_text(virtual_bn(SCREEN, 18)), [0, 2, 1, 2, 2]
-    batch = np.random.default_rng(9).integers(256, size=(128, 84, 84, 4), dtype=np.uint8)
-    outputs = []
-    for device, backend in (("/cpu:0", "cpu"), ("/gpu:0", "cuda")):
-        with tf.device(device):
-            population = OpPopulation([text], 3, backend)
-            population.init(range(3), [0] * 3, range(3))
-            load_ops().population_set_reference(population.handle, batch)
-            load_ops().population_prepare(population.handle, tf.constant([2, 0, 1], tf.int64))
-            outputs.append(bits(population.forward(rows, batch[: len(rows)])))
-    assert np.array_equal(outputs[0], outputs[1])
-
-
 def test_errors_of_the_ops():
     population, tf_ops = OpPopulation([DENSE], 2), load_ops()
     batch, rows = np.zeros((3, 5), np.float32), tf.constant([0], tf.int64)

@@ -1,5 +1,7 @@
 // gpu/device.h with the CUDA runtime.
-#include <memory>
+#include <sys/prctl.h>
+
+#include <ctime>
 
 #include "core/error.h"
 #include "gpu/device.h"
@@ -9,35 +11,19 @@ namespace neuroevo::device {
 
 namespace {
 
+constexpr long kPauseNs = 20000;  // between two looks at whether the GPU is done
+
 void Check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // forgets it: the next call is not to report it again
-  throw Error(Error::Kind::kInternal, Concat(what, ": ", cudaGetErrorString(status)));
+  cudaGetLastError();                              // forgets it: the next call is not to report it again
+  const bool lasts = cudaFree(nullptr) == status;  // of a kernel: every later call of the process reports it
+  throw Error(Error::Kind::kInternal,
+              Concat(what, ": ", cudaGetErrorString(status),
+                     lasts ? "; this process cannot use the GPU any more, start a new one" : ""));
 }
 
 // Whether the library has kernels for the card is asked of this one.
 __global__ void Nothing() {}
-
-// What a thread waits for a stream with: unlike the stream itself it can be waited for asleep.
-class WaitingEvent {
- public:
-  WaitingEvent() : device(Current()) {
-    Check(cudaEventCreateWithFlags(&event_, cudaEventBlockingSync | cudaEventDisableTiming), "making an event");
-  }
-  ~WaitingEvent() { cudaEventDestroy(event_); }
-  WaitingEvent(const WaitingEvent&) = delete;
-  WaitingEvent& operator=(const WaitingEvent&) = delete;
-
-  const int device;
-
-  void WaitFor(cudaStream_t stream) {
-    Check(cudaEventRecord(event_, stream), "waiting for the GPU");
-    Check(cudaEventSynchronize(event_), "waiting for the GPU");
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 cudaEvent_t CudaEvent(void* event) { return static_cast<cudaEvent_t>(event); }
 
@@ -108,13 +94,17 @@ Stream MakeStream() {
 void FreeStream(Stream stream) { cudaStreamDestroy(Cuda(stream)); }
 
 void Synchronize(Stream stream) {
-  const cudaError_t status = cudaStreamQuery(Cuda(stream));  // an event would take the GPU some microseconds
-  if (status == cudaSuccess) return;
-  if (status != cudaErrorNotReady) Check(status, "waiting for the GPU");
-  cudaGetLastError();  // "not ready" counts as an error
-  static thread_local std::unique_ptr<WaitingEvent> event;
-  if (event == nullptr || event->device != Current()) event = std::make_unique<WaitingEvent>();
-  event->WaitFor(Cuda(stream));
+  // The runtime's own ways to wait either keep a core busy or wake the thread 40 to 100 us late, and late by 500 us at
+  // times (experiments/results/gpu.md). The default slack of timers alone is 50 us.
+  static thread_local const int precise = prctl(PR_SET_TIMERSLACK, 1000);
+  static_cast<void>(precise);
+  cudaError_t status = cudaStreamQuery(Cuda(stream));
+  for (; status == cudaErrorNotReady; status = cudaStreamQuery(Cuda(stream))) {
+    cudaGetLastError();  // "not ready" counts as an error
+    const timespec pause = {0, kPauseNs};
+    nanosleep(&pause, nullptr);
+  }
+  Check(status, "waiting for the GPU");
 }
 
 Event::Event() {
@@ -148,7 +138,7 @@ void* Allocate(Where where, int64_t bytes) {
 
 void Free(Where where, void* memory) noexcept {
   if (memory == nullptr) return;
-  where == Where::kDevice ? cudaFree(memory) : cudaFreeHost(memory);
+  if ((where == Where::kDevice ? cudaFree(memory) : cudaFreeHost(memory)) != cudaSuccess) cudaGetLastError();
 }
 
 void CopyIn(void* device_dst, const void* host_src, int64_t bytes, Stream stream) {

@@ -33,17 +33,15 @@ std::vector<CallSlots> SlotsOfNetworks(const std::vector<int64_t>& rows, const s
 }  // namespace
 
 CudaInt8Population::CudaInt8Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool,
-                                       int64_t float_rows, std::shared_ptr<MemorySource> memory)
-    : Int8Population(
-          std::make_unique<CudaPopulation>(networks, FloatRowsNeeded(float_rows, rows), std::move(pool), memory), rows,
-          float_rows) {
+                                       int64_t float_rows)
+    : Int8Population(std::make_unique<CudaPopulation>(networks, FloatRowsNeeded(float_rows, rows), std::move(pool)),
+                     rows, float_rows) {
   for (const Network& network : networks_) {
     cuda_networks_.emplace_back(network, static_cast<int64_t>(cuda_networks_.size()));
     stride_ = std::max(stride_, PartBytes<char>(cuda_networks_.back().row_bytes()));
   }
   const int64_t floats = FloatRowsNeeded(float_rows, rows);
-  memory_ = std::make_unique<RowsMemory>(rows_, stride_, Concat("int8 beside ", floats, " rows of float32"),
-                                         std::move(memory));
+  memory_ = std::make_unique<RowsMemory>(rows_, stride_, Concat("int8 beside ", floats, " rows of float32"));
 }
 
 int64_t CudaInt8Population::WorkspaceBytes(int64_t count) const {
@@ -73,8 +71,8 @@ void CudaInt8Population::QuantizeRows(const std::vector<Target>& targets) {
 }
 
 void CudaInt8Population::ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
-                                         const std::vector<int64_t>& states, char* workspace, device::Stream stream) {
-  CheckForward(rows, observations, outputs, states);
+                                         const std::vector<int64_t>& /*states*/, char* workspace,
+                                         device::Stream stream) {
   const std::vector<CallSlots> calls = SlotsOfNetworks(rows, row_network_, networks_.size());
   for (size_t n = 0; n < calls.size(); ++n) {
     if (calls[n].count() == 0) continue;
@@ -86,7 +84,7 @@ void CudaInt8Population::ForwardOnDevice(const std::vector<int64_t>& rows, const
 
 void CudaInt8Population::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
                                    const std::vector<int64_t>& states) {
-  ForwardFromHost(&calls_, pool_.get(), this, networks_[0], rows, observations, out, states);
+  ForwardFromHost(&calls_, this, networks_[0], rows, observations, out, states);
 }
 
 }  // namespace neuroevo::cuda

@@ -22,23 +22,22 @@ constexpr int64_t kPrepareBytes = int64_t{128} << 20;
 
 std::unique_ptr<Population> MakePopulation(std::vector<Network> networks, int64_t rows,
                                            std::shared_ptr<ThreadPool> pool, DType dtype, int64_t float_rows,
-                                           std::shared_ptr<MemorySource> memory, int rank) {
+                                           int rank) {
   device::CheckAvailable();
-  const device::Using gpu(memory == nullptr ? 0 : device::Current());
+  const device::Using gpu(0);
   if (dtype == DType::kFloat32) {
-    return std::make_unique<CudaPopulation>(std::move(networks), rows, std::move(pool), std::move(memory), rank,
+    return std::make_unique<CudaPopulation>(std::move(networks), rows, std::move(pool), rank,
                                             rank == 0 ? -1 : float_rows);
   }
-  return std::make_unique<CudaInt8Population>(std::move(networks), rows, std::move(pool), float_rows,
-                                              std::move(memory));
+  return std::make_unique<CudaInt8Population>(std::move(networks), rows, std::move(pool), float_rows);
 }
 
 const Population::Register registered(NEUROEVO_CUDA_BACKEND, MakePopulation);
 
 }  // namespace
 
-CudaPopulation::CudaPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool,
-                               std::shared_ptr<MemorySource> memory, int rank, int64_t float_rows)
+CudaPopulation::CudaPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank,
+                               int64_t float_rows)
     : FloatPopulation(std::move(networks), rows, std::move(pool), rank, float_rows) {
   int64_t longest = 0, member = 0;
   for (const Network& network : networks_) {
@@ -52,7 +51,7 @@ CudaPopulation::CudaPopulation(std::vector<Network> networks, int64_t rows, std:
   const auto make = [&](int64_t count, int64_t floats, const char* what, int64_t* stride) {
     const int64_t bytes = PartBytes<float>(floats);
     *stride = bytes / static_cast<int64_t>(sizeof(float));
-    return std::make_unique<RowsMemory>(count, bytes, what, memory);
+    return std::make_unique<RowsMemory>(count, bytes, what);
   };
   memory_ = make(members_.weight_rows(), longest, "float32", &stride_);
   if (members_.count() > 0) {
@@ -61,7 +60,7 @@ CudaPopulation::CudaPopulation(std::vector<Network> networks, int64_t rows, std:
   }
   if (!recurrent()) return;
   const int64_t state_bytes = state_size_ * static_cast<int64_t>(sizeof(float));
-  states_ = std::make_unique<RowsMemory>(rows_, state_bytes, "states", std::move(memory));
+  states_ = std::make_unique<RowsMemory>(rows_, state_bytes, "states");
 }
 
 int64_t CudaPopulation::WorkspaceBytes(int64_t count) const {
@@ -200,7 +199,6 @@ std::vector<CallSlots> CudaPopulation::CallsOf(const std::vector<int64_t>& rows,
 
 void CudaPopulation::ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
                                      const std::vector<int64_t>& states, char* workspace, device::Stream stream) {
-  CheckForward(rows, observations, outputs, states);
   static const std::vector<int64_t> none;
   const std::vector<CallSlots> calls = CallsOf(rows, recurrent() ? states : none);
   const States slots_states = {recurrent() ? reinterpret_cast<float*>(states_->data()) : nullptr, state_size_};
@@ -214,7 +212,7 @@ void CudaPopulation::ForwardOnDevice(const std::vector<int64_t>& rows, const voi
 
 void CudaPopulation::DoForward(const std::vector<int64_t>& rows, const void* observations, float* out,
                                const std::vector<int64_t>& states) {
-  ForwardFromHost(&calls_, pool_.get(), this, networks_[0], rows, observations, out, states);
+  ForwardFromHost(&calls_, this, networks_[0], rows, observations, out, states);
 }
 
 void CudaPopulation::DoClearStates(const std::vector<int64_t>& states) {

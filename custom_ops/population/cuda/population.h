@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "population/cuda/calls.h"
+#include "population/cuda/device_forward.h"
 #include "population/cuda/float32/network.h"
+#include "population/cuda/host_calls.h"
 #include "population/cuda/int8/network.h"
 #include "population/cuda/rows_memory.h"
-#include "population/device_forward.h"
 #include "population/float_population.h"
 #include "population/int8/population.h"
 
@@ -18,11 +19,11 @@ namespace neuroevo::cuda {
 
 class CudaPopulation : public FloatPopulation, public DeviceForward {
  public:
-  // memory: where the rows are; null for memory of the GPU's own.
-  CudaPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool,
-                 std::shared_ptr<MemorySource> memory, int rank = 0, int64_t float_rows = -1);
+  CudaPopulation(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int rank = 0,
+                 int64_t float_rows = -1);
 
   const float* Theta(int64_t row) const override { return Row(row); }
+  std::shared_ptr<char> HostMemory(int64_t bytes) const override { return PinnedMemory(bytes); }
   int64_t WorkspaceBytes(int64_t count) const override;
   void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
                        const std::vector<int64_t>& states, char* workspace, device::Stream stream) override;
@@ -67,9 +68,9 @@ class CudaPopulation : public FloatPopulation, public DeviceForward {
 
 class CudaInt8Population : public Int8Population, public DeviceForward {
  public:
-  CudaInt8Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int64_t float_rows,
-                     std::shared_ptr<MemorySource> memory);
+  CudaInt8Population(std::vector<Network> networks, int64_t rows, std::shared_ptr<ThreadPool> pool, int64_t float_rows);
 
+  std::shared_ptr<char> HostMemory(int64_t bytes) const override { return PinnedMemory(bytes); }
   int64_t WorkspaceBytes(int64_t count) const override;
   void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
                        const std::vector<int64_t>& states, char* workspace, device::Stream stream) override;

@@ -3,40 +3,34 @@
 #define NEUROEVO_POPULATION_CUDA_ROWS_MEMORY_H_
 
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <utility>
 
 #include "core/error.h"
 #include "gpu/device.h"
-#include "gpu/memory_source.h"
 
 namespace neuroevo::cuda {
 
 class RowsMemory {
  public:
-  // source: null to ask the GPU itself. Throws what the rows need and what is free, where that is less.
-  RowsMemory(int64_t rows, int64_t row_bytes, const std::string& what, std::shared_ptr<MemorySource> source)
-      : source_(std::move(source)) {
+  // Throws what the rows need and what is free, where that is less.
+  RowsMemory(int64_t rows, int64_t row_bytes, const std::string& what)
+      : memory_(device::Where::kDevice, Checked(rows, row_bytes, what)) {}
+
+  char* data() const { return memory_.data(); }
+
+ private:
+  static int64_t Checked(int64_t rows, int64_t row_bytes, const std::string& what) {
     const double needed = static_cast<double>(rows) * static_cast<double>(row_bytes);
     const int64_t free = device::FreeBytes();
-    if (source_ == nullptr && needed > static_cast<double>(free)) {
+    if (needed > static_cast<double>(free)) {
       ThrowInvalid(rows, " rows of ", row_bytes, " bytes each, ", what, ", need ", needed * 1e-9,
                    " GB of the GPU's memory, and ", static_cast<double>(free) * 1e-9, " GB are free (", device::Name(),
                    ")");
     }
-    const int64_t bytes = rows * row_bytes;
-    data_ = static_cast<char*>(source_ ? source_->Allocate(bytes) : device::Allocate(device::Where::kDevice, bytes));
+    return rows * row_bytes;
   }
-  ~RowsMemory() { source_ ? source_->Free(data_) : device::Free(device::Where::kDevice, data_); }
-  RowsMemory(const RowsMemory&) = delete;
-  RowsMemory& operator=(const RowsMemory&) = delete;
 
-  char* data() const { return data_; }
-
- private:
-  std::shared_ptr<MemorySource> source_;
-  char* data_;
+  device::Memory memory_;
 };
 
 }  // namespace neuroevo::cuda

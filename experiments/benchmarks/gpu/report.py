@@ -177,7 +177,28 @@ def page(figures: Figures) -> list[str]:
                     f"{line['ratio']:.3f}",
                     f"{hours(line['steps_per_s']):.1f}",
                 ]
-                for line in [*runs, *figures.all("layout")]
+                for line in [*runs, *figures.all("cores"), *figures.all("layout")]
+            ),
+        )
+        lines += ["cores: the same networks on the processor, without the GPU.", ""]
+    generations = figures.all("generation")
+    if generations:
+        lines += [
+            "## Generations",
+            "",
+            "The second generation of frostbite_ga by `neuroevo train`, validation included.",
+        ]
+        lines += [""]
+        lines += table(
+            ["networks on", "dtype", "population", "steps/s", "threads idle", "same results as on the other"],
+            (
+                [
+                    *(line[key] for key in ("device", "dtype", "population")),
+                    f"{line['steps_per_s']:,.0f}",
+                    f"{line['idle_share']:.1%}",
+                    "yes" if line["same_results"] else "no",
+                ]
+                for line in generations
             ),
         )
     return lines

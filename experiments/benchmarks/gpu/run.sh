@@ -2,12 +2,13 @@
 # Everything that there is to learn on a machine with a GPU, in steps that do not depend on each other, each with a time
 # limit, in the order given, within a total time: for a machine that is only lent for minutes.
 #
-#   experiments/benchmarks/gpu/run.sh OUT STEP...     steps: build test bench pipeline peers sanitize tensorflow
+#   experiments/benchmarks/gpu/run.sh OUT STEP...     steps: build test pipeline train bench peers sanitize
 #
 # OUT gets log.txt with all that the steps print, a JSON file of figures from each that measures (of earlier runs' files
 # those that are measured again are replaced), and at the end report.md and scaling.png. Variables: GPU_PYTHON, a
 # Python with cmake and ninja beside it, numpy, and PyTorch and JAX if peers are to be measured (python3); GPU_SECONDS,
-# the total time (570); GPU_RESULTS, a name: the report becomes experiments/results/NAME.md, too. Exits with 1 where a step failed, was cut off or could not start.
+# the total time (570); GPU_RESULTS, a name: the report becomes experiments/results/NAME.md, too. Exits with 1 where a
+# step failed, was cut off or could not start.
 set -u
 cd "$(dirname "$0")/../../.."
 mkdir -p "$1"
@@ -19,6 +20,7 @@ export PATH GPU_PYTHON PYTHONUNBUFFERED=1
 build=build/gpu
 reserve=15 # seconds for the report
 failed=0
+began_at=$(date +%s)
 
 roms=$PWD/build/gpu_carry/roms
 if [ -x .venv/bin/python ]; then
@@ -27,7 +29,7 @@ fi
 
 # limited SECONDS COMMAND...: within the total time, too. Ends what runs longer and all that it started.
 limited() {
-  local seconds=$1 left=$((GPU_SECONDS - reserve - SECONDS))
+  local seconds=$1 left=$((GPU_SECONDS - reserve - ($(date +%s) - began_at)))
   shift
   [ "$left" -lt 5 ] && { echo "no time is left"; return 124; }
   timeout -k 5 "$((seconds < left ? seconds : left))" "$@"
@@ -52,12 +54,27 @@ bench() {
   limited 150 "$build/bench/gpu_bench" --json "$out/bench.jsonl"
 }
 
+# The emulator of `make build`, which is optimized by a profile, where that was built or carried.
+libraries=$PWD/$build/lib
+[ -f neuroevo/_lib/libneuroevo_cuda.so ] && libraries=$PWD/neuroevo/_lib
+
 pipeline() {
   local cores=() n
-  for n in 1 2 4 8 16 32; do [ "$n" -le "$(nproc)" ] && cores+=("$n"); done
+  for n in 1 4 16 64; do [ "$n" -lt "$(nproc)" ] && cores+=("$n"); done
+  cores+=("$(nproc)")
   rm -f "$out/pipeline.jsonl"
-  limited 240 "$build/bench/gpu_pipeline" "$roms/frostbite.bin" --threads "$(IFS=,; echo "${cores[*]}")" \
-    --json "$out/pipeline.jsonl" --lanes 2,3 --slots 2,4 --seconds 2 --rounds 2
+  LD_LIBRARY_PATH=$libraries limited 240 "$build/bench/gpu_pipeline" "$roms/frostbite.bin" \
+    --threads "$(IFS=,; echo "${cores[*]}")" --lanes 2,3 --slots 2,4 --seconds 1 --rounds 3 --json "$out/pipeline.jsonl"
+}
+
+train() {
+  if ls build/gpu_carry/wheels/*.whl >/dev/null 2>&1; then
+    "$GPU_PYTHON" -m pip install -q --no-index --no-deps --no-compile --upgrade --target "$build/site" \
+      build/gpu_carry/wheels/*.whl || return 1
+  fi
+  rm -f "$out/train.jsonl"
+  NEUROEVO_LIB_DIR=$libraries PYTHONPATH=$build/site limited 150 "$GPU_PYTHON" \
+    experiments/benchmarks/gpu/generations.py "$build/runs" --json "$out/train.jsonl"
 }
 
 peers() {
@@ -69,30 +86,30 @@ peers() {
   return $status
 }
 
+# One test under one tool, in a log of its own.
+sanitize_one() {
+  local log status
+  log=$(mktemp)
+  NEUROEVO_ROMS=$roms NEUROEVO_GPU_TESTS=small limited 120 compute-sanitizer --tool "$1" --error-exitcode 9 "$2" >"$log" 2>&1
+  status=$?
+  echo "-- $1 ${2##*/}: exit status $status"
+  tail -n 20 "$log"
+  rm -f "$log"
+  return $status
+}
+
 sanitize() {
-  local tool test reason status=0
+  local reason tool test
   if reason=$(NEUROEVO_GPU_TESTS=small "$build/tests/gpu_rows_test" | grep -m1 SKIPPED); then
     echo "$reason"
     return 0
   fi
   command -v compute-sanitizer >/dev/null || { echo "there is no compute-sanitizer"; return 1; }
+  export -f limited sanitize_one
+  export roms GPU_SECONDS began_at reserve
   for tool in memcheck initcheck racecheck; do
-    for test in "$build"/tests/gpu_*_test; do
-      [ -x "$test" ] || { echo "no tests are built"; return 1; }
-      echo "-- $tool ${test##*/}"
-      NEUROEVO_ROMS=$roms NEUROEVO_GPU_TESTS=small limited 120 \
-        compute-sanitizer --tool $tool --error-exitcode 9 "$test" || status=1
-    done
-  done
-  return $status
-}
-
-tensorflow() {
-  if [ -x .venv/bin/python ]; then
-    limited 300 make --no-print-directory test-gpu-tf
-  else # a TensorFlow that was carried there, and neuroevo/_lib
-    limited 300 "$GPU_PYTHON" -m pytest -m gpu -rs tests/test_gpu_tf.py
-  fi
+    for test in "$build"/tests/gpu_*_test; do printf '%s\0%s\0' $tool "$test"; done
+  done | xargs -0 -n 2 -P 6 bash -c 'sanitize_one "$@"' sanitize
 }
 
 {
@@ -104,9 +121,9 @@ tensorflow() {
 } >>"$out/log.txt"
 for step in "$@"; do
   case $step in
-  build | bench | pipeline | peers | sanitize | tensorflow) function=$step ;;
+  build | bench | pipeline | train | peers | sanitize) function=$step ;;
   test) function=tests ;;
-  *) echo "step '$step' is unknown, expected build, test, bench, pipeline, peers, sanitize or tensorflow" >&2; exit 2 ;;
+  *) echo "step '$step' is unknown, expected build, test, pipeline, train, bench, peers or sanitize" >&2; exit 2 ;;
   esac
   began=$SECONDS
   printf '\n== %s\n' "$step" | tee -a "$out/log.txt"

@@ -51,7 +51,7 @@ std::vector<int64_t> Order(int64_t n) {
 DeviceCalls::DeviceCalls(const std::string& network, DType dtype, int64_t rows)
     : dtype_(dtype),
       population_(MakePopulation(network, dtype, rows)),
-      forward_(dynamic_cast<DeviceForward*>(population_.get())),
+      forward_(dynamic_cast<cuda::DeviceForward*>(population_.get())),
       in_(device::Where::kDevice),
       out_(device::Where::kDevice),
       workspace_(device::Where::kDevice),

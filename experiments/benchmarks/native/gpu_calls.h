@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpu/device.h"
-#include "population/device_forward.h"
+#include "population/cuda/device_forward.h"
 #include "population/population.h"
 
 namespace neuroevo {
@@ -47,7 +47,7 @@ class DeviceCalls {
 
   DType dtype_;
   std::unique_ptr<Population> population_;
-  DeviceForward* forward_;
+  cuda::DeviceForward* forward_;
   OwnStream own_;
   device::Memory in_, out_, workspace_, pinned_;
   int64_t prepared_ = 0, call_ = 0;

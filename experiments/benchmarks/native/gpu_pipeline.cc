@@ -5,9 +5,10 @@
 //                                [--lanes 2,3,...] [--slots 2,4,...] [--network TEXT] [--seconds S] [--rounds N]
 //
 // For each number of threads this process is given as many cores. First, for the most threads, layouts: lanes, and
-// slots a lane and thread; then for every number of threads the best layout found, in turns with the emulators alone:
-// the same environments in the same lanes, random actions instead of networks. Episodes follow each other as in a GA:
-// each is of another offspring of one of 20 parents.
+// slots a lane and thread, and the same networks on the cores alone, a lane of one slot for each thread; then for every
+// number of threads the best layout found, in turns with the emulators alone: the same environments in the same lanes,
+// random actions instead of networks. Episodes follow each other as in a GA: each is of another offspring of one of 20
+// parents.
 #include <sched.h>
 
 #include <algorithm>
@@ -93,10 +94,10 @@ class Pipeline {
         pool_(std::make_shared<ThreadPool>(static_cast<int>(layout.threads))),
         envs_("atari", {{"rom", settings.rom}}, layout.lanes * layout.slots, pool_) {}
 
-  double NetworksAndEmulators(DType dtype) {
+  double NetworksAndEmulators(DType dtype, const std::string& backend) {
     const int64_t slots = layout_.lanes * layout_.slots;
-    const auto population = Population::Make(settings_.backend, {Network::Parse(settings_.network)}, kParents + slots,
-                                             pool_, dtype, kParents);
+    const auto population =
+        Population::Make(backend, {Network::Parse(settings_.network)}, kParents + slots, pool_, dtype, kParents);
     std::vector<int64_t> parents;
     std::vector<uint64_t> seeds;
     for (int64_t parent = 0; parent < kParents; ++parent) {
@@ -206,7 +207,7 @@ void Run(const Settings& settings) {
       for (int64_t slots : settings.slots) {
         const Layout layout = {most, lanes, slots * most};
         Pipeline pipeline(settings, layout);
-        const double alone = pipeline.EmulatorsAlone(), rate = pipeline.NetworksAndEmulators(dtype);
+        const double alone = pipeline.EmulatorsAlone(), rate = pipeline.NetworksAndEmulators(dtype, settings.backend);
         note("layout", dtype_name, layout, rate, alone);
         if (rate <= best) continue;
         best = rate;
@@ -214,13 +215,19 @@ void Run(const Settings& settings) {
         best_slots = slots;
       }
     }
+    if (settings.backend != "cpu") {
+      const Layout layout = {most, most, 1};
+      Pipeline pipeline(settings, layout);
+      const double alone = pipeline.EmulatorsAlone(), rate = pipeline.NetworksAndEmulators(dtype, "cpu");
+      note("cores", dtype_name, layout, rate, alone);
+    }
     for (int64_t threads : settings.threads) {
       const Layout layout = {threads, best_lanes, best_slots * threads};
       Pipeline pipeline(settings, layout);
       std::vector<double> rates, alone, ratios;
       for (int round = 0; round < settings.rounds; ++round) {
         alone.push_back(pipeline.EmulatorsAlone());
-        rates.push_back(pipeline.NetworksAndEmulators(dtype));
+        rates.push_back(pipeline.NetworksAndEmulators(dtype, settings.backend));
         ratios.push_back(rates.back() / alone.back());
       }
       // The ratio of a round's two neighbors is steadier than that of the medians.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 
 import tensorflow as tf
 
@@ -14,15 +13,14 @@ from neuroevo.rollout.tensorflow.rollout import GraphRollout
 from neuroevo.system.cores import usable_cores
 
 
-def tensorflow_engine(lanes: int, population_device: str = "/cpu:0") -> Engine:
+def tensorflow_engine(lanes: int) -> Engine:
     """Make the engine whose lanes are TensorFlow graphs.
 
     Args:
         lanes: Number of lanes that it will run.
-        population_device: TensorFlow's device of the population's ops, as OpPopulation has it.
     """
     _let_lanes_run_at_once(lanes)
-    return Engine(OpEnvPool, partial(OpPopulation, device=population_device), GraphRollout)
+    return Engine(OpEnvPool, OpPopulation, GraphRollout)
 
 
 def _let_lanes_run_at_once(lanes: int) -> None:

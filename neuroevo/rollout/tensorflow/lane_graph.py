@@ -18,7 +18,6 @@ def lane_function(
     dtype: tf.DType,
     shape: tuple[int, ...],
     action_dtype: tf.DType,
-    population_device: str,
     prepares: bool,
     recurrent: bool,
 ) -> tf.types.experimental.ConcreteFunction:
@@ -46,19 +45,18 @@ def lane_function(
                 take.perturb_scales,
                 take.perturb_spreads,
             )
-            with tf.device(population_device):
-                assign = ops.population_assign(population, take.assign_rows, take.assign_networks, take.assign_thetas)
-                with tf.control_dependencies([assign]):
-                    init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
-                with tf.control_dependencies([init]):
-                    perturb = ops.population_perturb(population, *mutations)
+            assign = ops.population_assign(population, take.assign_rows, take.assign_networks, take.assign_thetas)
+            with tf.control_dependencies([assign]):
+                init = ops.population_init(population, take.init_rows, take.init_networks, take.init_seeds)
+            with tf.control_dependencies([init]):
+                perturb = ops.population_perturb(population, *mutations)
             filled = perturb
             if prepares:  # some rows twice, which costs nothing
                 rows = tf.concat([take.assign_rows, take.init_rows, take.perturb_dst], 0)
-                with tf.control_dependencies([perturb]), tf.device(population_device):
+                with tf.control_dependencies([perturb]):
                     filled = ops.population_prepare(population, rows)
             if recurrent:
-                with tf.control_dependencies([filled]), tf.device(population_device):
+                with tf.control_dependencies([filled]):
                     filled = ops.population_clear_states(population, take.slots)
             episodes = take.slots, take.seeds, take.max_frames, take.normalizers
             reset = ops.env_reset(env_pool, *episodes)
@@ -70,8 +68,7 @@ def lane_function(
                 observations = ops.env_normalized_observation(env_pool, slots, shape=shape)
             else:
                 observations = ops.env_observation(env_pool, slots, dtype=dtype, shape=shape)
-            with tf.device(population_device):
-                outputs = ops.population_forward_slots(population, rows, observations, slots)
+            outputs = ops.population_forward_slots(population, rows, observations, slots)
             actions = ops.env_actions(env_pool, outputs, T=action_dtype)
             rewards, dones = ops.env_step(env_pool, slots, actions)
             put = ops.episode_queue_put(queue, env_pool, lane, slots, rewards, dones)

@@ -23,8 +23,6 @@ class OpPopulation:
         backend: "cpu", "reference", or "cuda" for a GPU.
         dtype: Dtype in which networks are evaluated.
         float_rows: Rows from this one on keep no float32 weights beside their integers; None: all keep them.
-        device: TensorFlow's device of the ops. On "/gpu:0", with "cuda", observations and outputs are tensors of the
-            GPU, and rows are in TensorFlow's part of its memory.
         kind: Of the mutations, as native.population.Population takes it.
 
     Attributes:
@@ -42,14 +40,13 @@ class OpPopulation:
         backend: str = "cpu",
         dtype: str = "float32",
         float_rows: int | None = None,
-        device: str = "/cpu:0",
         kind: Kind = GAUSSIAN,
     ):
-        self.device, self.has_reference = device, False
+        self.has_reference = False
         self.recurrent = any(is_recurrent(network) for network in networks)
         floats = -1 if float_rows is None else float_rows
         rank = kind.rank if isinstance(kind, LowRank) else 0
-        with tf.device(device):
+        with tf.device("/cpu:0"):
             self.handle = load_ops().population_make(
                 networks=list(networks), rows=rows, backend=backend, dtype=dtype, float_rows=floats, rank=rank
             )
@@ -58,19 +55,19 @@ class OpPopulation:
     @raises_native_errors
     def init(self, rows: Ints, networks: Ints, seeds: Ints) -> None:
         """Put initial weights into rows [K]."""
-        with tf.device(self.device):
+        with tf.device("/cpu:0"):
             load_ops().population_init(self.handle, int64(rows), np.array(networks, np.int32), int64(seeds))
 
     @raises_native_errors
     def assign(self, rows: Ints, networks: Ints, thetas: np.ndarray) -> None:
         """Put thetas [K, max D] into rows [K]."""
-        with tf.device(self.device):
+        with tf.device("/cpu:0"):
             load_ops().population_assign(self.handle, int64(rows), np.array(networks, np.int32), thetas)
 
     @raises_native_errors
     def read(self, rows: Ints) -> np.ndarray:
         """Return the weights of rows [K], float32 [K, max D]."""
-        with tf.device(self.device):
+        with tf.device("/cpu:0"):
             return load_ops().population_read(self.handle, int64(rows)).numpy()
 
     @raises_native_errors
@@ -80,18 +77,18 @@ class OpPopulation:
         """Add noise, in order: theta of dst = theta of src + scale * spread * noise(seed); all [K]."""
         spreads = np.full(len(dst), -1) if spreads is None else spreads
         numbers = int64(dst), int64(src), int64(seeds), np.asarray(scales, np.float32), int64(spreads)
-        with tf.device(self.device):
+        with tf.device("/cpu:0"):
             load_ops().population_perturb(self.handle, *numbers)
 
     @raises_native_errors
     def set_reference(self, observations: np.ndarray) -> None:
         """Set the reference batch, [B, ...], from which vbn layers take their statistics, once."""
-        with tf.device(self.device):
+        with tf.device("/cpu:0"):
             load_ops().population_set_reference(self.handle, observations)
         self.has_reference = True
 
     @raises_native_errors
     def prepare(self, rows: Ints) -> None:
         """Compute the statistics of rows' vbn layers."""
-        with tf.device(self.device):
+        with tf.device("/cpu:0"):
             load_ops().population_prepare(self.handle, int64(rows))

@@ -41,7 +41,7 @@ class GraphRollout:
         numbers = pool.observation_dtype != np.uint8
         dtypes = tf.float32 if numbers else tf.uint8, pool.observation_shape, tf.as_dtype(pool.action_dtype)
         with deferred_signals():  # TensorFlow loses some of what is raised while it traces, or makes other errors of it
-            run = lane_function(*dtypes, population.device, population.has_reference, population.recurrent)
+            run = lane_function(*dtypes, population.has_reference, population.recurrent)
         self._threads: list[threading.Thread] = []
         for lane in range(lanes):
             thread = threading.Thread(target=self._run, args=(run, lane), name=f"lane {lane}", daemon=True)

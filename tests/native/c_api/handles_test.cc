@@ -253,8 +253,9 @@ TEST(ARolloutIsFreedWhileAnotherThreadWaitsForResults) {
 }
 
 TEST(BackendsAreRegisteredWhilePopulationsAreMade) {
-  const auto maker = [](std::vector<Network>, int64_t, std::shared_ptr<ThreadPool>, DType, int64_t,
-                        std::shared_ptr<MemorySource>, int) { return std::unique_ptr<Population>(); };
+  const auto maker = [](std::vector<Network>, int64_t, std::shared_ptr<ThreadPool>, DType, int64_t, int) {
+    return std::unique_ptr<Population>();
+  };
   std::atomic<bool> over{false};
   std::thread registering([&] {
     for (int round = 0; round < Rounds(); ++round)

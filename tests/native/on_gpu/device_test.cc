@@ -1,7 +1,7 @@
-// The forward pass for callers who have a stream and memory of their own (DeviceForward), as the TensorFlow op for GPUs
-// does: the same results, nothing written beside the outputs and the workspace, work of one stream in order.
+// The forward pass for callers who have a stream and memory of their own (DeviceForward), as benchmarks do: the same
+// results, nothing written beside the outputs and the workspace, work of one stream in order.
 #include "native/on_gpu/rows.h"
-#include "population/device_forward.h"
+#include "population/cuda/device_forward.h"
 
 using namespace neuroevo;
 
@@ -58,8 +58,8 @@ struct Caller {
     const Network& network = rows.population->networks()[0];
     return network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
   }
-  static DeviceForward& Device(const Rows& rows) {
-    auto* device = dynamic_cast<DeviceForward*>(rows.population.get());
+  static cuda::DeviceForward& Device(const Rows& rows) {
+    auto* device = dynamic_cast<cuda::DeviceForward*>(rows.population.get());
     CHECK(device != nullptr);
     return *device;
   }
@@ -76,19 +76,6 @@ struct Caller {
     for (const Guarded* part : {&in, &out, &workspace}) part->CheckGuards(own.stream);
     return values;
   }
-};
-
-class Source : public MemorySource {
- public:
-  void* Allocate(int64_t bytes) override {
-    given += bytes;
-    return device::Allocate(device::Where::kDevice, bytes);
-  }
-  void Free(void* memory) noexcept override {
-    ++freed;
-    device::Free(device::Where::kDevice, memory);
-  }
-  int64_t given = 0, freed = 0;
 };
 
 }  // namespace
@@ -153,27 +140,6 @@ TEST(TwoCallersOverlap) {
     b.Queue(both.gpu, rows_b, seen_b);
     CheckSame(a.Outputs(), both.cpu.Forward(rows_a, seen_a), "a");
     CheckSame(b.Outputs(), both.cpu.Forward(rows_b, seen_b), "b");
-  }
-}
-
-TEST(RowsInMemoryOfTheCallers) {
-  NeedGpu();
-  for (DType dtype : {DType::kFloat32, DType::kInt8}) {
-    const auto source = std::make_shared<Source>();
-    Rows cpu("cpu", {kImages}, 6, dtype, 2);
-    {
-      Rows gpu(NEUROEVO_CUDA_BACKEND, {kImages}, 6, dtype, 2, source);
-      const int64_t weights = gpu.D() * (dtype == DType::kInt8 ? 1 : 4);
-      CHECK(source->given >= 6 * weights);
-      for (Rows* rows : {&gpu, &cpu}) {
-        rows->population->Init({0, 1, 2, 3, 4, 5}, {0, 0, 0, 0, 0, 0}, {1, 2, 3, 4, 5, 6});
-        rows->population->Perturb({5, 2}, {1, 0}, {7, 8}, {0.1f, 0.1f});
-      }
-      const auto observations = Observations<uint8_t>(cpu.population->networks()[0], 6, 1);
-      CheckSame(gpu.Forward({5, 4, 3, 2, 1, 0}, observations), cpu.Forward({5, 4, 3, 2, 1, 0}, observations));
-      CHECK_EQ(source->freed, 0);
-    }
-    CHECK(source->freed > 0);
   }
 }
 

@@ -121,6 +121,6 @@ TEST(ErrorsNameTheRow) {
     CHECK_THROWS(p.Forward({3}, seen.data(), out.data()), "row 3 is a member of row 0, which has been filled");
     p.Forward({4}, seen.data(), out.data());
   });
-  CHECK_THROWS(Rows(NEUROEVO_CUDA_BACKEND, {"input uint8 4; dense 3 1"}, 3, DType::kInt8, 1, nullptr, 1),
+  CHECK_THROWS(Rows(NEUROEVO_CUDA_BACKEND, {"input uint8 4; dense 3 1"}, 3, DType::kInt8, 1, 1),
                "rank is 1 with dtype int8");
 }

@@ -57,11 +57,10 @@ struct Rows {
   std::unique_ptr<Population> population;
 
   Rows(const std::string& backend, const std::vector<std::string>& texts, int64_t rows, DType dtype = DType::kFloat32,
-       int64_t float_rows = -1, std::shared_ptr<MemorySource> memory = nullptr, int rank = 0) {
+       int64_t float_rows = -1, int rank = 0) {
     std::vector<Network> networks;
     for (const std::string& text : texts) networks.push_back(Network::Parse(text));
-    population =
-        Population::Make(backend, networks, rows, std::make_shared<ThreadPool>(4), dtype, float_rows, memory, rank);
+    population = Population::Make(backend, networks, rows, std::make_shared<ThreadPool>(4), dtype, float_rows, rank);
   }
   int64_t D(int network = 0) const { return population->networks()[network].dimension(); }
   int64_t A() const { return population->networks()[0].output_size(); }
@@ -88,8 +87,8 @@ struct Both {
 
   Both(const std::vector<std::string>& texts, int64_t rows, DType dtype = DType::kFloat32, int64_t float_rows = -1,
        int rank = 0)
-      : gpu((NeedGpu(), NEUROEVO_CUDA_BACKEND), texts, rows, dtype, float_rows, nullptr, rank),
-        cpu("cpu", texts, rows, dtype, float_rows, nullptr, rank) {}
+      : gpu((NeedGpu(), NEUROEVO_CUDA_BACKEND), texts, rows, dtype, float_rows, rank),
+        cpu("cpu", texts, rows, dtype, float_rows, rank) {}
 
   template <class Call>
   void Do(Call call) {

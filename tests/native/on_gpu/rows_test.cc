@@ -158,7 +158,7 @@ TEST(RowsThatDoNotFitTheCardAreRefusedWithWhatTheyNeedAndWhatIsFree) {
     CHECK_THROWS(make(), Concat(static_cast<double>(rows) * static_cast<double>(row_bytes) * 1e-9, " GB"));
     CHECK_THROWS(make(), " GB are free");
   }
-  CHECK_THROWS(cuda::RowsMemory(1 << 24, int64_t{1} << 40, "float32", nullptr), "GB are free");
+  CHECK_THROWS(cuda::RowsMemory(1 << 24, int64_t{1} << 40, "float32"), "GB are free");
 }
 
 TEST(APopulationGivesItsMemoryBack) {

@@ -35,7 +35,7 @@ std::unique_ptr<Population> Make(const std::string& backend, const std::vector<s
   std::vector<Network> networks;
   for (const std::string& text : texts) networks.push_back(Network::Parse(text));
   return Population::Make(backend, networks, rows, std::make_shared<ThreadPool>(threads), DType::kFloat32, float_rows,
-                          nullptr, rank);
+                          rank);
 }
 
 void Fill(Population* population) {

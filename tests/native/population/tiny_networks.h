@@ -112,7 +112,7 @@ inline void CheckNetwork(uint64_t seed, const std::vector<Way>& ways) {
   std::vector<Player> players;
   for (const Way& way : ways) {
     players.push_back({Population::Make(way.backend, {Network::Parse(text)}, kSlots, std::make_shared<ThreadPool>(1),
-                                        DType::kFloat32, kWeightRows, nullptr, rank),
+                                        DType::kFloat32, kWeightRows, rank),
                        way});
   }
   const Network& network = players[0].population->networks()[0];

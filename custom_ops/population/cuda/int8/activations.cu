@@ -34,7 +34,8 @@ __device__ inline int ShiftOf(int32_t largest) {
   return shift;
 }
 
-__global__ void Activate(Int8Layer layer, Int8Call call, uint32_t* bytes, int32_t* exponents, int64_t first_position) {
+__global__ void Int8Activate(Int8Layer layer, Int8Call call, uint32_t* bytes, int32_t* exponents,
+                             int64_t first_position) {
   const int64_t words = layer.out_words();
   const int64_t sum_words = int64_t{layer.pixels} * (layer.padded_outputs() / 4);  // behind them are zeros
   const Place place = PlaceOf(words, first_position);
@@ -61,8 +62,8 @@ __global__ void Activate(Int8Layer layer, Int8Call call, uint32_t* bytes, int32_
   }
 }
 
-__global__ void Pad(Int8Layer layer, const int32_t* slots, const uint8_t* observations, int channels, uint32_t* padded,
-                    int64_t first_position) {
+__global__ void Int8Pad(Int8Layer layer, const int32_t* slots, const uint8_t* observations, int channels,
+                        uint32_t* padded, int64_t first_position) {
   const int64_t words = layer.input_words();
   const int pixels = layer.in_height * layer.in_width;
   const Place place = PlaceOf(words, first_position);
@@ -84,12 +85,12 @@ __global__ void Pad(Int8Layer layer, const int32_t* slots, const uint8_t* observ
 
 void MakeActivations(const Int8Layer& layer, const Int8Call& call, uint32_t* bytes, int32_t* exponents, int64_t count,
                      device::Stream stream) {
-  LaunchWords(Activate, layer.out_words(), count, stream, layer, call, bytes, exponents);
+  LaunchWords(Int8Activate, layer.out_words(), count, stream, layer, call, bytes, exponents);
 }
 
 void PadObservations(const Int8Layer& layer, const int32_t* slots, const uint8_t* observations, int channels,
                      uint32_t* words, int64_t count, device::Stream stream) {
-  LaunchWords(Pad, layer.input_words(), count, stream, layer, slots, observations, channels, words);
+  LaunchWords(Int8Pad, layer.input_words(), count, stream, layer, slots, observations, channels, words);
 }
 
 }  // namespace neuroevo::cuda

@@ -64,7 +64,7 @@ __device__ inline void LoadWords(const Int8Layer& layer, const uint32_t* input, 
 // A warp: kPixels pixels times kConvFilters filters of one slot. kSegments: in_words is a multiple of 4. kLast: it
 // writes outputs.
 template <bool kSegments, bool kLast>
-__global__ __launch_bounds__(32 * kWarps, 4) void Conv(Int8Layer layer, Int8Call call, int64_t first_position) {
+__global__ __launch_bounds__(32 * kWarps, 4) void Int8Conv(Int8Layer layer, Int8Call call, int64_t first_position) {
   const int filter_tiles = (layer.outputs + kConvFilters - 1) / kConvFilters;
   const int pixel_tiles = (layer.pixels + kWarps * kPixels - 1) / (kWarps * kPixels);
   const int tile = static_cast<int>(blockIdx.x % (unsigned(filter_tiles) * pixel_tiles));
@@ -147,8 +147,8 @@ void SumConv(const Int8Layer& layer, const Int8Call& call, int64_t count, device
   const int64_t filter_tiles = (layer.outputs + kConvFilters - 1) / kConvFilters;
   const int64_t tiles = filter_tiles * ((layer.pixels + kWarps * kPixels - 1) / (kWarps * kPixels));
   const bool segments = layer.in_words % 4 == 0, last = call.outputs != nullptr;
-  const auto kernel =
-      segments ? (last ? Conv<true, true> : Conv<true, false>) : (last ? Conv<false, true> : Conv<false, false>);
+  const auto kernel = segments ? (last ? Int8Conv<true, true> : Int8Conv<true, false>)
+                               : (last ? Int8Conv<false, true> : Int8Conv<false, false>);
   ForGrids(count, tiles, [&](int64_t first, unsigned blocks) {
     Launch(kernel, dim3(blocks), dim3(32 * kWarps), 0, stream, layer, call, first);
   });

@@ -15,10 +15,10 @@ namespace neuroevo::cuda {
 
 namespace {
 
-constexpr int kUnits = 8;      // of a thread of Dense
+constexpr int kUnits = 8;      // of a thread of Int8Dense
 constexpr int kHalfWarps = 4;  // at most, of half a block
 
-constexpr int kSharedWarps = 8;  // of a block of SharedDense, each with its part of the products
+constexpr int kSharedWarps = 8;  // of a block of Int8SharedDense, each with its part of the products
 constexpr int kRows = kSharedSlots / 8;
 constexpr int kTiles = kDenseUnits / 8;
 
@@ -60,8 +60,8 @@ __device__ inline int32_t Finish(const Int8Layer& layer, const Int8Call& call, i
 
 // A block: kDenseUnits units of one slot, half of them for each half of its threads (y), which take the segments in
 // turn.
-__global__ __launch_bounds__(2 * 32 * kHalfWarps, 4) void Dense(Int8Layer layer, Int8Call call,
-                                                                const int32_t* positions, int64_t first_position) {
+__global__ __launch_bounds__(2 * 32 * kHalfWarps, 4) void Int8Dense(Int8Layer layer, Int8Call call,
+                                                                    const int32_t* positions, int64_t first_position) {
   static_assert(kDenseUnits == 2 * kUnits, "a block has two halves");
   __shared__ int32_t warp_sums[kHalfWarps][kDenseUnits];
   const unsigned tiles = (layer.outputs + kDenseUnits - 1) / kDenseUnits;
@@ -99,8 +99,8 @@ __global__ __launch_bounds__(2 * 32 * kHalfWarps, 4) void Dense(Int8Layer layer,
 }
 
 // A block: kDenseUnits units of up to kSharedSlots slots; its warps take the products in turn, 64 at a time.
-__global__ __launch_bounds__(32 * kSharedWarps) void SharedDense(Int8Layer layer, Int8Call call,
-                                                                 const SharedSlots* shared, int64_t first_shared) {
+__global__ __launch_bounds__(32 * kSharedWarps) void Int8SharedDense(Int8Layer layer, Int8Call call,
+                                                                     const SharedSlots* shared, int64_t first_shared) {
   __shared__ int32_t warp_sums[kSharedWarps][kSharedSlots][kDenseUnits];
   const unsigned tiles = (layer.outputs + kDenseUnits - 1) / kDenseUnits;
   const int first_unit = static_cast<int>(blockIdx.x % tiles) * kDenseUnits;
@@ -169,7 +169,7 @@ void SumDense(const Int8Layer& layer, const Int8Call& call, const int32_t* posit
   const int64_t segments = layer.input_words() / 4;
   const int warps = static_cast<int>(segments < 32 * kHalfWarps ? (segments + 31) / 32 : kHalfWarps);
   ForGrids(count, tiles, [&](int64_t first, unsigned blocks) {
-    Launch(Dense, dim3(blocks), dim3(32 * warps, 2), 0, stream, layer, call, positions, first);
+    Launch(Int8Dense, dim3(blocks), dim3(32 * warps, 2), 0, stream, layer, call, positions, first);
   });
 }
 
@@ -177,7 +177,7 @@ void SumSharedDense(const Int8Layer& layer, const Int8Call& call, const SharedSl
                     device::Stream stream) {
   const int64_t tiles = (layer.outputs + kDenseUnits - 1) / kDenseUnits;
   ForGrids(count, tiles, [&](int64_t first, unsigned blocks) {
-    Launch(SharedDense, dim3(blocks), dim3(32 * kSharedWarps), 0, stream, layer, call, shared, first);
+    Launch(Int8SharedDense, dim3(blocks), dim3(32 * kSharedWarps), 0, stream, layer, call, shared, first);
   });
 }
 

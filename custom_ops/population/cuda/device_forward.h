@@ -1,0 +1,26 @@
+// The forward pass of a backend on a GPU, for memory and a stream of the caller's.
+#ifndef NEUROEVO_POPULATION_CUDA_DEVICE_FORWARD_H_
+#define NEUROEVO_POPULATION_CUDA_DEVICE_FORWARD_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/device.h"
+
+namespace neuroevo::cuda {
+
+class DeviceForward {
+ public:
+  virtual ~DeviceForward() = default;
+  // Bytes of workspace for a call of count slots.
+  virtual int64_t WorkspaceBytes(int64_t count) const = 0;
+  // As Population::Forward, unchecked, with observations, outputs and workspace (256-byte aligned) on the device:
+  // queues the work on the stream and returns. Until the stream has come to its end, which the caller sees to, nothing
+  // may fill the rows, and they may not go away.
+  virtual void ForwardOnDevice(const std::vector<int64_t>& rows, const void* observations, float* outputs,
+                               const std::vector<int64_t>& states, char* workspace, device::Stream stream) = 0;
+};
+
+}  // namespace neuroevo::cuda
+
+#endif  // NEUROEVO_POPULATION_CUDA_DEVICE_FORWARD_H_
