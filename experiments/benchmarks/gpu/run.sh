@@ -64,7 +64,7 @@ pipeline() {
   cores+=("$(nproc)")
   rm -f "$out/pipeline.jsonl"
   LD_LIBRARY_PATH=$libraries limited 240 "$build/bench/gpu_pipeline" "$roms/frostbite.bin" \
-    --threads "$(IFS=,; echo "${cores[*]}")" --lanes 2,3 --slots 2,4 --seconds 1 --rounds 3 --json "$out/pipeline.jsonl"
+    --threads "$(IFS=,; echo "${cores[*]}")" --layouts 3x64,16x8,32x8 --seconds 1 --rounds 3 --json "$out/pipeline.jsonl"
 }
 
 train() {

@@ -140,11 +140,12 @@ double DeviceCalls::TimeFromHost(int64_t k, double seconds) {
   Prepare(k);
   const Network& network = population_->networks()[0];
   const int64_t bytes = k * network.input_size() * static_cast<int64_t>(SizeOf(network.input_dtype()));
-  const std::vector<char> observations(pinned_.data(), pinned_.data() + bytes);  // as an env pool leaves them
+  const std::shared_ptr<char> observations = population_->HostMemory(bytes);  // as the lane runner has them
+  std::copy_n(pinned_.data(), bytes, observations.get());
   std::vector<float> out(k * network.output_size());
   const auto sample = [&] {
     const std::vector<int64_t> list = NextRows(k, Play::kOwnRows);
-    return WallSeconds([&] { population_->Forward(list, observations.data(), out.data()); });
+    return WallSeconds([&] { population_->Forward(list, observations.get(), out.data()); });
   };
   for (int i = 0; i < 3; ++i) sample();
   return MedianOf(seconds, sample);

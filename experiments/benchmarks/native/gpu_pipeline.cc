@@ -2,13 +2,13 @@
 // beside the emulators alone on the same cores in the same run.
 //
 //   build/gpu/bench/gpu_pipeline ROM [--json FILE] [--backend NAME] [--dtypes float32,int8] [--threads 1,2,...]
-//                                [--lanes 2,3,...] [--slots 2,4,...] [--network TEXT] [--seconds S] [--rounds N]
+//                                [--layouts 3x64,32x8,...] [--network TEXT] [--seconds S] [--rounds N]
 //
-// For each number of threads this process is given as many cores. First, for the most threads, layouts: lanes, and
-// slots a lane and thread, and the same networks on the cores alone, a lane of one slot for each thread; then for every
-// number of threads the best layout found, in turns with the emulators alone: the same environments in the same lanes,
-// random actions instead of networks. Episodes follow each other as in a GA: each is of another offspring of one of 20
-// parents.
+// For each number of threads this process is given as many cores. First, for the most threads, layouts: lanes by slots
+// of each, fewer of either for fewer threads, and the same networks on the cores alone, a lane of one slot for each
+// thread; then for every number of threads the best layout found, in turns with the emulators alone: the same
+// environments in the same lanes, random actions instead of networks. Episodes follow each other as in a GA: each is of
+// another offspring of one of 20 parents.
 #include <sched.h>
 
 #include <algorithm>
@@ -49,7 +49,8 @@ struct Settings {
       "input uint8 84 84 4; conv 32 8 8 4 same 1.0; bias; relu; conv 64 4 4 2 same 1.0; bias; relu; "
       "conv 64 3 3 1 same 1.0; bias; relu; dense 512 1.0; bias; relu; dense 18 0.1; bias";
   std::vector<std::string> dtypes = {"float32", "int8"};
-  std::vector<int64_t> threads = {1, 2, 4, 8, 16}, lanes = {2, 3, 4}, slots = {2, 4, 8};
+  std::vector<int64_t> threads = {1, 2, 4, 8, 16};
+  std::vector<std::pair<int64_t, int64_t>> layouts = {{3, 64}, {16, 8}, {32, 8}};
   double seconds = 3;
   int rounds = 3;
 };
@@ -201,19 +202,16 @@ void Run(const Settings& settings) {
   };
   for (const std::string& dtype_name : settings.dtypes) {
     const DType dtype = dtype_name == "int8" ? DType::kInt8 : DType::kFloat32;
-    int64_t best_lanes = 0, best_slots = 0;
+    Layout best_layout = {most, 1, 1};
     double best = 0;
-    for (int64_t lanes : settings.lanes) {
-      for (int64_t slots : settings.slots) {
-        const Layout layout = {most, lanes, slots * most};
-        Pipeline pipeline(settings, layout);
-        const double alone = pipeline.EmulatorsAlone(), rate = pipeline.NetworksAndEmulators(dtype, settings.backend);
-        note("layout", dtype_name, layout, rate, alone);
-        if (rate <= best) continue;
-        best = rate;
-        best_lanes = lanes;
-        best_slots = slots;
-      }
+    for (const auto& [lanes, slots] : settings.layouts) {
+      const Layout layout = {most, lanes, slots};
+      Pipeline pipeline(settings, layout);
+      const double alone = pipeline.EmulatorsAlone(), rate = pipeline.NetworksAndEmulators(dtype, settings.backend);
+      note("layout", dtype_name, layout, rate, alone);
+      if (rate <= best) continue;
+      best = rate;
+      best_layout = layout;
     }
     if (settings.backend != "cpu") {
       const Layout layout = {most, most, 1};
@@ -222,7 +220,9 @@ void Run(const Settings& settings) {
       note("cores", dtype_name, layout, rate, alone);
     }
     for (int64_t threads : settings.threads) {
-      const Layout layout = {threads, best_lanes, best_slots * threads};
+      const auto part = [&](int64_t of_most) { return std::max<int64_t>(1, of_most * threads / most); };
+      Layout layout = {threads, best_layout.lanes, best_layout.slots};
+      layout.lanes > 4 ? layout.lanes = std::max<int64_t>(2, part(layout.lanes)) : layout.slots = part(layout.slots);
       Pipeline pipeline(settings, layout);
       std::vector<double> rates, alone, ratios;
       for (int round = 0; round < settings.rounds; ++round) {
@@ -273,10 +273,13 @@ Settings Parse(int argc, char** argv) {
       settings.dtypes = Split(value);
     } else if (name == "--threads") {
       settings.threads = Numbers(value);
-    } else if (name == "--lanes") {
-      settings.lanes = Numbers(value);
-    } else if (name == "--slots") {
-      settings.slots = Numbers(value);
+    } else if (name == "--layouts") {
+      settings.layouts.clear();
+      for (const std::string& layout : Split(value)) {
+        const size_t by = std::min(layout.find('x'), layout.size());
+        const std::vector<int64_t> lanes = Numbers(layout.substr(0, by));
+        settings.layouts.emplace_back(lanes[0], Numbers(layout.substr(std::min(by + 1, layout.size())))[0]);
+      }
     } else if (name == "--seconds") {
       settings.seconds = std::atof(value.c_str());
     } else if (name == "--rounds") {
