@@ -25,6 +25,15 @@ const char* neuroevo_cuda_why_not(void) {
   }
 }
 
+const char* neuroevo_cuda_versions(void) {
+  try {
+    text = neuroevo::device::Versions();
+  } catch (const std::exception& error) {
+    text = error.what();
+  }
+  return text.c_str();
+}
+
 const char* neuroevo_cuda_name(void) {
   try {
     text = neuroevo::device::Name();

@@ -13,6 +13,8 @@ extern "C" {
 
 /* Why no GPU can be used; null where one can. */
 const char* neuroevo_cuda_why_not(void);
+/* Versions of CUDA: "built with 13.0, the driver supports 12.4", or "built with 13.0, no driver". */
+const char* neuroevo_cuda_versions(void);
 /* "NVIDIA H200, compute capability 9.0"; empty where no GPU can be used. */
 const char* neuroevo_cuda_name(void);
 /* Of the GPU's memory; 0 where no GPU can be used. */

@@ -11,16 +11,33 @@ set(NEUROEVO_CUDA_BUILT "") # what build_info.json says: empty where there is no
 if(NOT NEUROEVO_CUDA OR NOT NEUROEVO_SANITIZE STREQUAL "")
   return()
 endif()
-find_program(NEUROEVO_NVCC nvcc PATHS /usr/local/cuda/bin $ENV{CUDA_HOME}/bin)
+if(NOT NEUROEVO_NVCC AND NOT "$ENV{CUDACXX}" STREQUAL "")
+  set(NEUROEVO_NVCC "$ENV{CUDACXX}" CACHE FILEPATH "The nvcc" FORCE)
+endif()
+find_program(NEUROEVO_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 if(NOT NEUROEVO_NVCC)
-  message(NOTICE "No GPU backend: there is no nvcc on the PATH, in /usr/local/cuda/bin or in $CUDA_HOME/bin")
+  message(NOTICE "No GPU backend: there is no nvcc on the PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin")
   return()
 endif()
 set(CMAKE_CUDA_COMPILER ${NEUROEVO_NVCC})
-set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+if("$ENV{CUDAHOSTCXX}" STREQUAL "") # which names another one where nvcc is too old for this compiler
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
+endif()
 set(CMAKE_CUDA_ARCHITECTURES ${NEUROEVO_CUDA_ARCHS})
 set(CMAKE_CUDA_STANDARD 17)
 enable_language(CUDA)
+
+# A driver runs what the CUDA of its major version or an earlier one has built.
+find_program(NEUROEVO_NVIDIA_SMI nvidia-smi)
+if(NEUROEVO_NVIDIA_SMI)
+  execute_process(COMMAND ${NEUROEVO_NVIDIA_SMI} OUTPUT_VARIABLE driver ERROR_QUIET TIMEOUT 60)
+  string(REGEX REPLACE "[.].*" "" major ${CMAKE_CUDA_COMPILER_VERSION})
+  if(driver MATCHES "CUDA[A-Za-z ]* Version: *([0-9]+)([.][0-9]+)" AND CMAKE_MATCH_1 LESS major)
+    message(NOTICE "The GPU backend will not run here: the NVIDIA driver supports CUDA ${CMAKE_MATCH_1}${CMAKE_MATCH_2}"
+                   ", but ${NEUROEVO_NVCC} is of CUDA ${major}. Update the driver, or `make clean` and name the nvcc "
+                   "of CUDA ${CMAKE_MATCH_1} in the variable CUDACXX")
+  endif()
+endif()
 
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS gpu/nvcc/*.cu population/cuda/*.cu population/cuda/*.cc)
 add_library(neuroevo_cuda SHARED ${cuda_sources} c_api/cuda.cc)

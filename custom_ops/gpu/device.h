@@ -13,9 +13,11 @@ namespace neuroevo::device {
 
 using Stream = void*;  // a cudaStream_t; work of one stream runs in order
 
-// Throws kNotFound, saying why, where no GPU can be used: there is none, no driver, or none for which the kernels were
-// compiled.
+// Throws kNotFound, saying why, where no GPU can be used: there is none, no driver, a driver too old, or none for which
+// the kernels were compiled.
 void CheckAvailable();
+// "built with 13.0, the driver supports 12.4": versions of CUDA.
+std::string Versions();
 // "NVIDIA H200, compute capability 9.0".
 std::string Name();
 int Multiprocessors();

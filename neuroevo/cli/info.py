@@ -49,7 +49,10 @@ def info(
         print_section("versions", versions())
         print_section("machine", machine())
         print_section("build", build)
-        print(f"networks are evaluated on: {devices(library.gpu())}")
+        gpu = library.gpu()
+        if gpu.cuda:
+            print(f"CUDA: {gpu.cuda}")
+        print(f"networks are evaluated on: {devices(gpu)}")
         print("algorithms:", ", ".join(ALGORITHMS))
         print("networks:", ", ".join(NETWORKS), "(or network.layers, or module:function)")
         print("dtypes:", ", ".join(DTYPES))

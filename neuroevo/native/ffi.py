@@ -196,6 +196,7 @@ CORE: Mapping[str, tuple] = {
 }
 CUDA: Mapping[str, tuple] = {
     "cuda_why_not": (c_char_p,),
+    "cuda_versions": (c_char_p,),
     "cuda_name": (c_char_p,),
     "cuda_free_bytes": (c_int64,),
     "cuda_noise_sum": CORE["noise_sum"],

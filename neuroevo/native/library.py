@@ -37,10 +37,12 @@ class Gpu:
     Attributes:
         why_not: Why it cannot be used; "" where it can.
         name: Model and compute capability.
+        cuda: CUDA versions of the GPU backend and of the driver; "" without the backend.
     """
 
     why_not: str
     name: str = ""
+    cuda: str = ""
 
     @property
     def usable(self) -> bool:
@@ -214,10 +216,11 @@ def gpu() -> Gpu:
         return Gpu(
             "the native libraries were built without nvcc; where there is one, `make build` adds the GPU backend"
         )
+    cuda_versions = library.neuroevo_cuda_versions().decode()
     why_not = library.neuroevo_cuda_why_not()
     if why_not is not None:
-        return Gpu(why_not.decode())
-    return Gpu("", library.neuroevo_cuda_name().decode())
+        return Gpu(why_not.decode(), cuda=cuda_versions)
+    return Gpu("", library.neuroevo_cuda_name().decode(), cuda_versions)
 
 
 def free_bytes() -> int:

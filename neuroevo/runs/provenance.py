@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 from neuroevo.core.version import VERSION
 from neuroevo.system.cores import usable_cores
 
-_NVIDIA = Path("/proc/driver/nvidia/gpus")
+_NVIDIA = Path("/proc/driver/nvidia")
 
 
 def provenance(command: Sequence[str]) -> dict[str, Any]:
@@ -78,14 +79,17 @@ def machine() -> dict[str, Any]:
     """Describes this machine.
 
     Returns:
-        cpu (the processor's model), cores (that this process may use), memory_mib, gpus (the models), system (the
-        operating system and its release) and python (the path of the interpreter).
+        cpu (the processor's model), cores (that this process may use), memory_mib, gpus (the models), nvidia_driver
+        (its version; None without one), system (the operating system and its release) and python (the path of the
+        interpreter).
     """
+    driver = re.search(r"\d+(\.\d+)+", _proc_value(_NVIDIA / "version", "NVRM version") or "")
     return {
         "cpu": _proc_value("/proc/cpuinfo", "model name") or platform.processor() or platform.machine(),
         "cores": usable_cores(),
         "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
-        "gpus": [_proc_value(path, "Model") or "unknown" for path in sorted(_NVIDIA.glob("*/information"))],
+        "gpus": [_proc_value(path, "Model") or "unknown" for path in sorted(_NVIDIA.glob("gpus/*/information"))],
+        "nvidia_driver": driver and driver[0],
         "system": f"{platform.system()} {platform.release()}",
         "python": sys.executable,
     }

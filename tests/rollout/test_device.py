@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -72,6 +73,30 @@ def test_commands_say_what_is_used_and_why():
         assert made.device == "cpu"
 
 
+@pytest.mark.skipif(not library.build_info()["cuda"], reason="built without nvcc")
+@pytest.mark.parametrize("behind", [1, 0])
+def test_info_says_that_a_driver_is_too_old_or_has_no_card(behind, tmp_path):
+    """With a library in place of the driver's, of the major version before the backend's or of the same."""
+    built, major = re.match(r"built with (([0-9]+)\.[0-9]+), ", library.gpu().cuda).groups()
+    driver = int(major) - behind
+    (tmp_path / "driver.cc").write_text(
+        f"""extern "C" int cuDriverGetVersion(int* version) {{ return *version = {driver * 1000 + 40}, 0; }}
+        extern "C" int cuInit(unsigned) {{ return 100; }} // CUDA_ERROR_NO_DEVICE"""
+    )
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", "libcuda.so.1", "driver.cc"], cwd=tmp_path, check=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    info = subprocess.run([sys.executable, "-m", "neuroevo", "info"], env=environment, capture_output=True, text=True)
+    why_not = (
+        f"the NVIDIA driver supports CUDA {driver}.4, expected {major}.0 or later for a GPU backend built with {built}"
+        f": update the driver, or rebuild with the nvcc of CUDA {driver}"
+        if behind
+        else "there is no NVIDIA GPU that this process may use"
+    )
+    lines = info.stdout.splitlines()
+    assert f"CUDA: built with {built}, the driver supports {driver}.4" in lines
+    assert f"networks are evaluated on: the CPU ({why_not})" in lines
+
+
 @without_gpu
 @pytest.mark.skipif(not library.build_info()["cuda"], reason="built without nvcc")
 @pytest.mark.parametrize(
@@ -117,6 +142,7 @@ def test_the_backend_tells_its_name_and_memory():
     library = cuda_emulated.load()
     assert library.neuroevo_cuda_why_not() is None
     assert library.neuroevo_cuda_name() == b"CUDA emulated on the CPU"
+    assert library.neuroevo_cuda_versions() == b"emulated on the CPU"
     assert library.neuroevo_cuda_free_bytes() == 4 << 30
 
 

@@ -1,4 +1,4 @@
-"""What a run asks of git leaves the user's checkout as it was."""
+"""What a run records of where it is made, and that asking git leaves the user's checkout as it was."""
 
 import os
 import shutil
@@ -20,3 +20,17 @@ def test_looking_at_a_checkout_does_not_lock_it(tmp_path):
     index = (tmp_path / ".git" / "index").read_bytes()
     assert provenance._git(tmp_path, "status", "--porcelain") == ""
     assert (tmp_path / ".git" / "index").read_bytes() == index
+
+
+@pytest.mark.parametrize(
+    ("words", "version"),
+    [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023", "535.104.05"),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159  Release Build", "580.159"),
+        ("", None),
+    ],
+)
+def test_the_nvidia_driver_s_version(words, version, tmp_path, monkeypatch):
+    (tmp_path / "version").write_text(f"{words}\nGCC version:  gcc version 12.3.0 (Ubuntu 12.3.0-1ubuntu1~22.04)\n")
+    monkeypatch.setattr(provenance, "_NVIDIA", tmp_path)
+    assert provenance.machine()["nvidia_driver"] == version

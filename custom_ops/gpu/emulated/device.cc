@@ -22,6 +22,7 @@ void CheckStream(Stream stream) {
 }  // namespace
 
 void CheckAvailable() {}
+std::string Versions() { return "emulated on the CPU"; }
 std::string Name() { return "CUDA emulated on the CPU"; }
 int Multiprocessors() { return 8; }
 int64_t FreeBytes() { return kTotalBytes; }

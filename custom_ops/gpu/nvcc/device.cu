@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "gpu/device.h"
 #include "gpu/runtime.h"
+#include "gpu/versions.h"
 
 namespace neuroevo::device {
 
@@ -35,20 +36,34 @@ int Attribute(cudaDeviceAttr attribute) {
   return value;
 }
 
+// 0 where there is no driver. The runtime's version is CUDART_VERSION: cudaRuntimeGetVersion of CUDA 11.8 takes a GPU.
+int DriverVersion() {
+  int version = 0;
+  Check(cudaDriverGetVersion(&version), "asking for the version of the NVIDIA driver");
+  return version;
+}
+
 }  // namespace
+
+std::string Versions() { return Versions(CUDART_VERSION, DriverVersion()); }
 
 void CheckAvailable() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   cudaGetLastError();
-  int driver = 0;
-  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) ThrowNotFound("there is no NVIDIA driver here");
+  const std::string problem = DriverProblem(CUDART_VERSION, DriverVersion());
+  if (!problem.empty()) ThrowNotFound(problem);
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
+    ThrowNotFound("there is no NVIDIA GPU that this process may use");
+  }
   if (status != cudaSuccess) ThrowNotFound("CUDA finds no GPU here: ", cudaGetErrorString(status));
-  if (count == 0) ThrowNotFound("there is no NVIDIA GPU here");
   cudaFuncAttributes attributes;
   const cudaError_t found = cudaFuncGetAttributes(&attributes, Nothing);
   cudaGetLastError();
-  if (found != cudaSuccess) ThrowNotFound(Name(), ": ", cudaGetErrorString(found));
+  if (found != cudaSuccess) {
+    ThrowNotFound(Name(), ": ", cudaGetErrorString(found),
+                  "; expected compute capability 7.5 or later, and a build for it: `make build CUDA_ARCHS=native`");
+  }
 }
 
 std::string Name() {
