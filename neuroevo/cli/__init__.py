@@ -24,7 +24,6 @@ from neuroevo.cli import (
     inspect,
     plot,
     render,
-    suite,
     sweep,
     train,
 )
@@ -39,7 +38,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (train, evaluate, export, render, plot, inspect, suite, sweep, compare, cluster, config, info, bench):
+for commands in (train, evaluate, export, render, plot, inspect, sweep, compare, cluster, config, info, bench):
     commands.register(app)
 show_whole_summaries(app)
 

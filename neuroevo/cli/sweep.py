@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from neuroevo.cli.common import Debug, Overrides, Trust, reported_errors, sigter
 from neuroevo.core.errors import UserError
 
 if TYPE_CHECKING:
-    from neuroevo.sweeps.tune.sweep import Sweep
+    from neuroevo.sweeps.sweep import Sweep, Trial
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +33,7 @@ def sweep(
             parser=paths.folder, metavar="PATH", help="The sweep's folder [default: the file's, or runs/NAME]."
         ),
     ] = None,
-    concurrent: Annotated[
+    parallel: Annotated[
         int | None, typer.Option(min=1, help="Number of trials at a time [default: the file's, or 1].")
     ] = None,
     overrides: Overrides = None,
@@ -42,27 +43,27 @@ def sweep(
     trust: Trust = False,
     debug: Debug = False,
 ) -> None:
-    """Search values of a configuration's keys with Ray Tune, go on with a sweep that was stopped, and report on it."""
+    """Train configurations x games x seeds, or search values of keys; resume what was stopped, and report on it."""
     with reported_errors(debug), sigterm_raises():
-        from neuroevo.sweeps.tune.ledger import Ledger
-        from neuroevo.sweeps.tune.report import write_report
-        from neuroevo.sweeps.tune.status import statuses
-        from neuroevo.sweeps.tune.sweep import load_sweep
+        from neuroevo.sweeps.report import write_report
+        from neuroevo.sweeps.status import status_of
+        from neuroevo.sweeps.study import Study
+        from neuroevo.sweeps.sweep import load_sweep
         from neuroevo.system.console import say
 
-        chosen = load_sweep(file, overrides or [], out, concurrent, trust)
+        chosen = load_sweep(file, overrides or [], out, parallel, trust)
         if not report_only:
             run_all(chosen)
-        ledger = Ledger.read(chosen.out)
-        if not ledger.trials:
-            raise UserError(f"there is no trial of {file} in {chosen.out}; without --report-only they are started")
-        ranked = statuses(ledger, chosen.metric, chosen.base, chosen.trust)
+        study = Study(chosen.out, chosen.trust)
+        trials = study.trials()
+        if all(trial.status == "waiting" for trial in trials):
+            raise UserError(f"no trial of {file} in {chosen.out} has begun; without --report-only they are started")
         tell = print if report_only else say
-        tell("\n" + write_report(ranked, chosen.space, chosen.out))
-        tell(f"this table, its CSV file, learning curves and parallel coordinates are in {chosen.out}")
-        failed = sum(now.trial.status not in ("finished", "stopped") for now in ranked)
+        tell("\n" + write_report(chosen, [status_of(chosen, trial) for trial in trials], study))
+        tell(f"this table, CSV files and figures are in {chosen.out}")
+        failed = [trial for trial in trials if trial.status == "failed"]
         if failed and not report_only:
-            print(f"neuroevo: {failed} of {chosen.trials} trials failed", file=sys.stderr)
+            report_failures(failed, chosen)
             raise typer.Exit(1)
 
 
@@ -75,10 +76,8 @@ def run_all(chosen: Sweep) -> None:
     Raises:
         KeyboardInterrupt: The sweep was interrupted or terminated; the message says how to go on.
     """
-    from neuroevo.sweeps.tune.tuner import require_tune, run_sweep
-
-    require_tune(chosen.settings.search)
     from neuroevo.cli.sweep_progress import make_sweep_watcher
+    from neuroevo.sweeps.driver import run_sweep
 
     with make_sweep_watcher(chosen) as watcher:
         try:
@@ -86,3 +85,17 @@ def run_all(chosen: Sweep) -> None:
         except KeyboardInterrupt as interrupt:
             command = shlex.join(["neuroevo", *sys.argv[1:]])
             raise type(interrupt)(f"; go on with: {command} (--report-only shows what is there)") from None
+
+
+def report_failures(failed: Sequence[Trial], chosen: Sweep) -> None:
+    """Prints each failure to standard error, with the last lines of the trial's output.
+
+    Args:
+        failed: The trials that failed.
+        chosen: The sweep.
+    """
+    print(f"neuroevo: {len(failed)} of {chosen.trials} trials failed:", file=sys.stderr)
+    for trial in failed:
+        how, *output = trial.reason.splitlines()
+        print(f"  {trial.name} {how}{'; it printed at the end:' if output else ''}", file=sys.stderr)
+        print("".join(f"    {line}\n" for line in output), end="", file=sys.stderr, flush=True)

@@ -12,10 +12,10 @@ from rich.live import Live
 from rich.table import Table
 from typing_extensions import override
 
-from neuroevo.sweeps.tune.ledger import Trial
-from neuroevo.sweeps.tune.space import value_text
-from neuroevo.sweeps.tune.sweep import Sweep
-from neuroevo.sweeps.tune.watcher import SweepWatcher
+from neuroevo.sweeps.space import value_text
+from neuroevo.sweeps.status import describe
+from neuroevo.sweeps.sweep import Sweep, Trial
+from neuroevo.sweeps.watcher import SweepWatcher
 from neuroevo.system.console import say
 
 SECONDS_BETWEEN_LINES = 30  # about one trial's generations
@@ -42,23 +42,20 @@ class PlainSweepWatcher(SweepWatcher):
         pass
 
     @override
-    def begin(self, trials: Sequence[Trial], total: int, concurrent: int) -> None:
+    def begin(self, trials: Sequence[Trial], total: int, parallel: int) -> None:
         of = Counter(trial.status for trial in trials)
         begun = [f"{of[status]} {status}" for status in of if status != "waiting"]
-        where = f"in {self._sweep.out}, {concurrent} at a time"
-        if begun:
-            self._say(f"goes on with the sweep of {total} trials {where} ({', '.join(begun)} before)")
-        else:
-            self._say(
-                f"a sweep of {total} trials {where}: {self._sweep.settings.search} search for a large {self._metric}"
-            )
+        known = f" ({', '.join(begun)} before)" if begun else ""
+        search = self._sweep.settings.search
+        how = "" if search == "grid" else f", {search} for a large {self._metric}"
+        self._say(f"{total} trials{known}, {parallel} at a time, in {self._sweep.out}{how}")
 
     @override
     def started(self, trial: Trial) -> None:
-        if trial.number in self._last_line:  # paused and going on, as population-based training has it
+        if trial.number in self._last_line:  # another part of population-based training, or another process
             return
-        values = ", ".join(f"{key} {value_text(trial.values[key])}" for key in self._sweep.space if key in trial.values)
-        self._say(f"{trial.name} {'goes on' if trial.folder else 'starts'}: {values}")
+        values = ", ".join(f"{key} {value_text(value)}" for key, value in trial.values.items())
+        self._say(f"{trial.name} {'goes on' if trial.began else 'starts'}" + (f": {values}" if values else ""))
         self._last_line[trial.number] = time.monotonic()
 
     @override
@@ -69,8 +66,13 @@ class PlainSweepWatcher(SweepWatcher):
             self._generation(trial)
 
     @override
+    def unreadable(self, trial: Trial, reason: str) -> None:
+        self._say(f"{trial.name} goes on without being shown: {reason}")
+
+    @override
     def ended(self, trial: Trial) -> None:
-        self._say(f"{trial.name} {trial.status}{self._clause(trial)}" + (f": {trial.reason}" if trial.reason else ""))
+        reason = trial.reason.partition("\n")[0]
+        self._say(f"{trial.name} {reason or trial.status}{self._clause(trial)}")
 
     @property
     def _metric(self) -> str:
@@ -83,7 +85,7 @@ class PlainSweepWatcher(SweepWatcher):
         row = self._rows.get(trial.number)
         if row is None:
             return ""
-        return f": {row['generation'] + 1} generations, {row['steps_total']:,} steps, {self._metric} {self._value(row)}"
+        return f": {describe(self._sweep.config(trial), dict(row))}"
 
     def _value(self, row: Mapping[str, Any]) -> str:
         value = row.get(self._metric)
@@ -116,8 +118,8 @@ class TerminalSweepWatcher(PlainSweepWatcher):
         self._live.stop()
 
     @override
-    def begin(self, trials: Sequence[Trial], total: int, concurrent: int) -> None:
-        super().begin(trials, total, concurrent)
+    def begin(self, trials: Sequence[Trial], total: int, parallel: int) -> None:
+        super().begin(trials, total, parallel)
         self._trials = {trial.number: trial for trial in trials}
 
     @override
@@ -146,7 +148,7 @@ class TerminalSweepWatcher(PlainSweepWatcher):
             row = self._rows.get(trial.number, {})
             done = [self._value(row), str(row["generation"] + 1), f"{row['steps_total']:,}"] if row else ["-", "-", "-"]
             values = [value_text(trial.values[key]) if key in trial.values else "-" for key in self._sweep.space]
-            table.add_row(str(trial.number), *values, *done, trial.status)
+            table.add_row(trial.name, *values, *done, trial.status)
         return table
 
     @override

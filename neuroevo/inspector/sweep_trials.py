@@ -10,7 +10,8 @@ from neuroevo.core.errors import UserError
 from neuroevo.inspector.inspected_run import InspectedRun
 from neuroevo.inspector.payload import plain
 from neuroevo.runs.paths import is_run, runs_in
-from neuroevo.sweeps.tune.ledger import LEDGER, Ledger, Trial
+from neuroevo.sweeps.study import DATABASE, Study
+from neuroevo.sweeps.sweep import Trial
 
 _METRICS = ("validation_mean", "fitness_mean")  # what sweeps go by where they name nothing else
 
@@ -18,45 +19,36 @@ _METRICS = ("validation_mean", "fitness_mean")  # what sweeps go by where they n
 class SweepTrials:
     """The trials of a sweep, which may be going on.
 
+    Args:
+        path: The sweep's folder.
+        trust: Whether to read a sweep that was not begun on this machine.
+
     Attributes:
         path: The sweep's folder.
+
+    Raises:
+        NotTrustedError: It was not begun here.
+        UserError: Its trials cannot be read.
     """
 
-    def __init__(self, path: Path):
-        """Reads nothing yet.
-
-        Args:
-            path: The sweep's folder.
-        """
-        self.path = path
+    def __init__(self, path: Path, trust: bool = False):
+        self.path, self._study = path, Study(path, trust)
 
     @staticmethod
     def is_sweep(path: Path) -> bool:
         """Whether a folder is a sweep's."""
-        return (path / LEDGER).is_file()
+        return (path / DATABASE).is_file()
 
     def trials(self) -> dict[Path, Trial]:
-        """The trials that have a run, by its folder. A sweep may have been moved: its runs are beside its list.
-
-        Raises:
-            UserError: The list cannot be read.
-        """
-        found = {}
-        for trial in Ledger.read(self.path).trials.values():
-            if trial.folder:
-                folder = self.path / Path(trial.folder).name
-                if is_run(folder):
-                    found[folder] = trial
-        return found
+        """The trials that have a run, by its folder."""
+        trials = {self.path / trial.folder: trial for trial in self._study.trials()}
+        return {folder: trial for folder, trial in trials.items() if is_run(folder)}
 
     def payload(self, runs: Sequence[InspectedRun]) -> dict[str, Any]:
         """Its trials, with the values of the keys that differ, as the page draws them.
 
         Args:
             runs: All that the page shows; the number of a trial's run is its place among them.
-
-        Raises:
-            UserError: The list of trials cannot be read.
         """
         numbers = {run.path: number for number, run in enumerate(runs)}
         trials = {numbers[path]: trial for path, trial in self.trials().items() if path in numbers}
@@ -94,8 +86,8 @@ def runs_of(path: Path, trust: bool) -> tuple[list[InspectedRun], SweepTrials | 
         UserError: There is no run.
     """
     if SweepTrials.is_sweep(path):
-        sweep = SweepTrials(path)
-        trials = [InspectedRun(folder, folder.name, trust) for folder in sweep.trials()]
+        sweep = SweepTrials(path, trust)
+        trials = [InspectedRun(folder, str(folder.relative_to(path)), trust) for folder in sweep.trials()]
         if not trials:
             raise UserError(f"the sweep in {path} has no trial with a run yet")
         return trials, sweep

@@ -1,32 +1,44 @@
-"""Scores of a suite over all of its games: normalized, since games count in points of their own."""
+"""Scores over all games of a grid: normalized, since games count in points of their own.
+
+Agarwal et al. 2021, arXiv:2108.13264.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from itertools import permutations
+from typing import Any
 
 import numpy as np
 
-from neuroevo.sweeps.status import RunStatus, score
+from neuroevo.sweeps.status import TrialStatus
+from neuroevo.sweeps.sweep import Scales
 from neuroevo.system.statistics import Summary, interquartile_mean
 
-Scales: TypeAlias = Mapping[str, tuple[float, float]]
-"""Of each game, by what it is called in tables, the scores that count as 0 and as 1."""
-
-NO_SCALES: Scales = {}
+_RESAMPLES = 2000
 
 
-def last_scores(statuses: Iterable[RunStatus]) -> np.ndarray:
-    """Gets the scores of runs.
+def last_scores(statuses: Iterable[TrialStatus]) -> np.ndarray:
+    """Return the scores of the last elites of those trials that have one, float64 [n]."""
+    return np.array([each.score(each.played[-1]) for each in statuses if each.played], np.float64)
+
+
+def normalized(statuses: Sequence[TrialStatus], scales: Scales) -> dict[str, dict[str, np.ndarray]]:
+    """Return the normalized scores of each configuration, by game; games without a score are missing.
 
     Args:
-        statuses: The runs.
-
-    Returns:
-        The scores of the last elites of those that have one, float64 [n].
+        statuses: The trials of a grid.
+        scales: Of each game the scores that count as 0 and as 1.
     """
-    return np.array([score(each.played[-1], each.run) for each in statuses if each.played], np.float64)
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for group in dict.fromkeys(each.group for each in statuses if scales):
+        of = found.setdefault(group, {})
+        for game, (low, high) in scales.items():
+            scores = last_scores(each for each in statuses if (each.group, each.trial.game) == (group, game))
+            if len(scores):
+                of[game] = (scores - low) / (high - low)
+    return found
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,7 @@ class Aggregate:
     Attributes:
         config: Label of the configuration.
         games: How many games count.
-        iqm: Interquartile mean over all runs of these games, with its interval, stratified by game.
+        iqm: Interquartile mean over all trials of these games, with its interval, stratified by game.
     """
 
     config: str
@@ -44,7 +56,7 @@ class Aggregate:
     iqm: Summary
 
     def row(self) -> dict[str, Any]:
-        """Returns the aggregate as plain values, with None for a value that is not known."""
+        """Return the aggregate as plain values, with None for a value that is not known."""
         return {
             "config": self.config,
             "games": self.games,
@@ -55,22 +67,62 @@ class Aggregate:
         }
 
 
-def aggregates(statuses: Sequence[RunStatus], scales: Scales) -> list[Aggregate]:
-    """Puts the games of each configuration together.
+def aggregates(statuses: Sequence[TrialStatus], scales: Scales) -> list[Aggregate]:
+    """Return an aggregate for each configuration; none without scales.
 
     Args:
-        statuses: The runs of a suite.
+        statuses: The trials of a grid.
         scales: Of each game the scores that count as 0 and as 1.
+    """
+    return [
+        Aggregate(group, len(games), interquartile_mean(list(games.values())))
+        for group, games in normalized(statuses, scales).items()
+    ]
 
-    Returns:
-        An aggregate for each configuration; none without scales.
+
+@dataclass(frozen=True)
+class Improvement:
+    """How likely a trial of one configuration scores higher than one of another, in the mean of the games.
+
+    Attributes:
+        config: The one.
+        than: The other.
+        probability: With its interval, by bootstrap stratified by game; a draw counts half.
+    """
+
+    config: str
+    than: str
+    probability: Summary
+
+    def row(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        of = self.probability
+        return {"config": self.config, "than": self.than, "probability": of.mean, "low95": of.low, "high95": of.high}
+
+
+def improvements(statuses: Sequence[TrialStatus], scales: Scales) -> list[Improvement]:
+    """Compare every two configurations that have games in common.
+
+    Args:
+        statuses: The trials of a grid.
+        scales: Of each game the scores that count as 0 and as 1.
     """
     found = []
-    for label in dict.fromkeys(each.run.label for each in statuses if scales):
-        samples = []
-        for game, (low, high) in scales.items():
-            scores = last_scores(each for each in statuses if (each.run.label, each.run.game) == (label, game))
-            if len(scores):
-                samples.append((scores - low) / (high - low))
-        found.append(Aggregate(label, len(samples), interquartile_mean(samples)))
+    for (one, own), (other, theirs) in permutations(normalized(statuses, scales).items(), 2):
+        if common := [game for game in own if game in theirs]:
+            found.append(Improvement(one, other, _improvement([(own[game], theirs[game]) for game in common])))
     return found
+
+
+def _improvement(games: Sequence[tuple[np.ndarray, np.ndarray]]) -> Summary:
+    def probability(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+        each = [np.mean((x[:, None] > y) + 0.5 * (x[:, None] == y)) for x, y in pairs]
+        return float(np.mean(each))
+
+    count = sum(len(x) + len(y) for x, y in games)
+    if min(min(len(x), len(y)) for x, y in games) < 2:
+        return Summary(count, probability(games), None, None, None)
+    rng = np.random.default_rng(0)
+    drawn = [probability([(rng.choice(x, len(x)), rng.choice(y, len(y))) for x, y in games]) for _ in range(_RESAMPLES)]
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return Summary(count, probability(games), float(np.std(drawn)), float(low), float(high))

@@ -1,11 +1,17 @@
-"""Report the results of a suite: a table as text and CSV, a row per run as CSV, and learning curves.
+"""Report the results of a sweep: a table as text and CSV, a row per trial as CSV, and figures.
 
-table.txt, table.csv      a row per game and configuration: scores over seeds; in the text also over all games
-aggregates.csv            a row per configuration: normalized scores over all games, where the suite says how
-runs.csv                  a row per run
-curves.png, curves.pdf    learning curves against frames (analysis/curves), and curves_time.* against wall time
+table.txt                    of a grid, a row per game and configuration: scores over seeds, and over all games; of a
+                             search, the trials, the best first
+table.csv                    the same rows of a grid
+runs.csv                     a row per trial
+aggregates.csv               a row per configuration: normalized scores over all games, where the sweep says how
+improvement.csv              likewise, for every two configurations how likely one is better
+curves.png, curves.pdf       learning curves against frames (analysis/curves), and curves_time.* against wall time; of a
+                             search the metric of every trial
+profiles.*                   performance profiles of normalized scores
+parallel.*, importance.*, slices.*    of a search: Optuna's plots of values and metric
 
-A run that is not finished counts with the generations it has; the text table names these runs at its end.
+A trial that is not finished counts with the generations it has; the text names these trials at its end.
 """
 
 from __future__ import annotations
@@ -14,25 +20,24 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from neuroevo.analysis.curves import XAxis, figure_files
 from neuroevo.core.errors import cannot_write
-from neuroevo.sweeps.aggregates import NO_SCALES, Scales, aggregates, last_scores
-from neuroevo.sweeps.learning_curves import draw_suite
-from neuroevo.sweeps.status import RunStatus, describe, score, score_of
+from neuroevo.sweeps.aggregates import aggregates, improvements, last_scores
+from neuroevo.sweeps.figures import draw_curves, draw_profiles, search_figures
+from neuroevo.sweeps.space import Space, value_text
+from neuroevo.sweeps.status import TrialStatus, ranked
+from neuroevo.sweeps.study import Study
+from neuroevo.sweeps.sweep import Scales, Sweep
 from neuroevo.system.console import clock
 from neuroevo.system.files import write_atomically
 from neuroevo.system.statistics import Summary, interquartile_mean, summarize
 
 AXES: dict[XAxis, str] = {"frames": "curves", "time": "curves_time"}
-"""What the learning curves are drawn against, and what the files are called."""
-_FIGURES = [f"{name}.{kind}" for name in AXES.values() for kind in ("png", "pdf")]
-FILES = ("table.txt", "table.csv", "runs.csv", "aggregates.csv", *_FIGURES)
-"""All that a report may write."""
+"""What the learning curves of a grid are drawn against, and what the files are called."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,8 @@ class Line:
 
     Attributes:
         game: Name of the environment.
-        config: Label of the configuration.
-        runs: The number of runs in the suite, one per seed.
+        config: Label of the configuration, with the values of the space's keys.
+        runs: The number of trials, one per seed.
         finished: The number of them that are finished.
         score_of: The episodes that scores are from, "test" or "validation".
         score: Mean, standard error and 95% confidence interval of the scores of the runs' last elites.
@@ -88,15 +93,15 @@ class Line:
         }
 
 
-def lines(statuses: Sequence[RunStatus]) -> list[Line]:
-    """Returns the lines of the table, one per game and configuration, in the order of the suite."""
-    groups: dict[tuple[str, str], list[RunStatus]] = {}
+def lines(statuses: Sequence[TrialStatus]) -> list[Line]:
+    """Returns the lines of the table, one per game and configuration, in the order of the sweep."""
+    groups: dict[tuple[str, str], list[TrialStatus]] = {}
     for each in statuses:
-        groups.setdefault((each.run.game, each.run.label), []).append(each)
+        groups.setdefault((each.trial.game, each.group), []).append(each)
     return [_line(game, config, of) for (game, config), of in groups.items()]
 
 
-def _line(game: str, config: str, statuses: Sequence[RunStatus]) -> Line:
+def _line(game: str, config: str, statuses: Sequence[TrialStatus]) -> Line:
     played = [each for each in statuses if each.played]
     last = [each.rows[-1] for each in played]
 
@@ -109,8 +114,8 @@ def _line(game: str, config: str, statuses: Sequence[RunStatus]) -> Line:
         game=game,
         config=config,
         runs=len(statuses),
-        finished=sum(each.status == "finished" for each in statuses),
-        score_of=score_of(statuses[0].run),
+        finished=sum(each.trial.status == "finished" for each in statuses),
+        score_of=statuses[0].score_of,
         score=summarize(scores),
         iqm=interquartile_mean([scores]),
         generations_mean=None if generations is None else generations + 1,
@@ -120,31 +125,69 @@ def _line(game: str, config: str, statuses: Sequence[RunStatus]) -> Line:
     )
 
 
-def run_row(now: RunStatus) -> dict[str, Any]:
-    """Returns a run as plain values, with None for a value that is not known."""
+def run_row(now: TrialStatus, space: Space) -> dict[str, Any]:
+    """Returns a trial as plain values, with None for a value that is not known."""
     last = now.rows[-1] if now.rows else {}
-    scored = now.played[-1] if now.played else {}
+    scored, test = now.played[-1] if now.played else {}, now.test
     return {
-        "game": now.run.game,
-        "config": now.run.label,
-        "seed": now.run.seed,
-        "status": now.status,
-        "score_of": score_of(now.run),
-        "score": score(scored, now.run) if scored else None,
+        "trial": now.trial.number,
+        "game": now.trial.game,
+        "config": now.trial.label,
+        "seed": now.trial.seed,
+        **{key: now.trial.values.get(key) for key in space},
+        "status": now.trial.status,
+        now.metric: now.value,
+        "score_of": now.score_of,
+        "score": now.score(scored) if scored else None,
+        "test_low95": test.low,
+        "test_high95": test.high,
         "generations": len(now.rows),
+        "steps": last.get("steps_total"),
         "frames": last.get("frames_total"),
         "seconds": last.get("seconds_total"),
-        "folder": str(now.run.folder),
+        "folder": now.trial.folder,
     }
 
 
-def text_table(statuses: Sequence[RunStatus], scales: Scales = NO_SCALES) -> str:
-    """Formats the table as text, with an explanation of its columns and a list of the unfinished runs below it.
+def text_of(sweep: Sweep, statuses: Sequence[TrialStatus]) -> str:
+    """Formats the table as text, with an explanation of its columns and a list of the unfinished trials below it.
 
     Args:
-        statuses: The runs of a suite.
-        scales: As aggregates() takes them.
+        sweep: The sweep.
+        statuses: Its trials.
     """
+    text = (
+        _grid_text(statuses, sweep.scales) if sweep.settings.search == "grid" else _search_text(statuses, sweep.space)
+    )
+    missing = [
+        f"  {each.trial.name}: {_missing(each)}"
+        for each in statuses
+        if each.trial.status not in ("finished", "stopped")
+    ]
+    if missing:
+        text += ["", f"{len(missing)} of {sweep.trials} trials are not finished:", *missing]
+    return "\n".join(line.rstrip() for line in text) + "\n"
+
+
+def _search_text(statuses: Sequence[TrialStatus], space: Space) -> list[str]:
+    metric = statuses[0].metric
+    rows = [["trial", *space, metric, "test mean", "95% interval", "generations", "steps", "status"]]
+    for now in ranked(statuses):
+        test, last = now.test, now.rows[-1] if now.rows else {}
+        values = [value_text(now.trial.values.get(key)) for key in space]
+        interval = "-" if test.low is None else f"{test.low:,.2f} to {test.high:,.2f}"
+        steps = _number(last.get("steps_total"), 0)
+        numbers = [_number(now.value, 2), _number(test.mean, 2), interval, str(len(now.rows)), steps]
+        rows.append([str(now.trial.number), *values, *numbers, now.trial.status])
+    return [
+        *_aligned(rows, left=1),
+        "",
+        f"{metric} is of a trial's last generation; test mean and 95% interval (Student's t) are of the newest elite",
+        "that has played its test episodes. The best of many trials is partly lucky; compare it again.",
+    ]
+
+
+def _grid_text(statuses: Sequence[TrialStatus], scales: Scales) -> list[str]:
     head = ["game", "config", "seeds", "finished", "score", "std. error", "95% interval", "IQM", "95% interval"]
     head += ["score of", "gens", "frames", "time/run", "time in all"]
     text = _aligned([head, *(_cells(line) for line in lines(statuses))], left=2)
@@ -158,11 +201,12 @@ def text_table(statuses: Sequence[RunStatus], scales: Scales = NO_SCALES) -> str
     if together := aggregates(statuses, scales):
         cells = [[each.config, str(each.games), str(each.iqm.n), *_iqm(each.iqm, 3)] for each in together]
         text += ["", *_aligned([["all games", "games", "runs", "IQM", "95% interval"], *cells], left=1)]
-        text += ["", "Scores of each game normalized as the suite says; the interval is stratified by game."]
-    missing = [f"  {each.run.name}: {_missing(each)}" for each in statuses if each.status != "finished"]
-    if missing:
-        text += ["", f"{len(missing)} of {len(statuses)} runs are not finished:", *missing]
-    return "\n".join(line.rstrip() for line in text) + "\n"
+        text += ["", "Scores of each game normalized as the sweep says; the interval is stratified by game."]
+    if better := improvements(statuses, scales):
+        cells = [[each.config, each.than, *_iqm(each.probability, 3)] for each in better]
+        text += ["", *_aligned([["better", "than", "probability", "95% interval"], *cells], left=2)]
+        text += ["", "How likely a seed of one has a higher score than a seed of the other, in the mean of the games."]
+    return text
 
 
 def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
@@ -205,19 +249,18 @@ def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def _missing(now: RunStatus) -> str:
-    if now.status == "unusable":
-        return now.reason
-    return f"unfinished, {describe(now.run, now.rows[-1])}" if now.rows else "not started"
+def _missing(now: TrialStatus) -> str:
+    how = f"{now.trial.status}, {now.describe()}" if now.rows else now.trial.status
+    return f"{how}: {now.reason.splitlines()[0]}" if now.reason else how
 
 
-def write_report(statuses: Sequence[RunStatus], out: Path, scales: Scales = NO_SCALES) -> str:
+def write_report(sweep: Sweep, statuses: Sequence[TrialStatus], study: Study) -> str:
     """Writes the files of the report.
 
     Args:
-        statuses: The state of every run of the suite, in the order of the suite.
-        out: The folder to write to, which is made if it is missing.
-        scales: As aggregates() takes them.
+        sweep: The sweep.
+        statuses: Its trials, by number, at least one.
+        study: The same as Optuna has them.
 
     Returns:
         The text table.
@@ -226,23 +269,26 @@ def write_report(statuses: Sequence[RunStatus], out: Path, scales: Scales = NO_S
         UserError: The files cannot be written there.
         DiskError: The disk is full or broken.
     """
-    text = text_table(statuses, scales)
-    files = {
-        "table.txt": text.encode(),
-        "table.csv": _csv(line.row() for line in lines(statuses)),
-        "runs.csv": _csv(map(run_row, statuses)),
-    }
-    if scales:
-        files["aggregates.csv"] = _csv(each.row() for each in aggregates(statuses, scales))
+    text, grid = text_of(sweep, statuses), sweep.settings.search == "grid"
+    files = {"table.txt": text.encode(), "runs.csv": _csv(run_row(now, sweep.space) for now in statuses)}
+    if grid:
+        files["table.csv"] = _csv(line.row() for line in lines(statuses))
+    if sweep.scales:
+        files["aggregates.csv"] = _csv(each.row() for each in aggregates(statuses, sweep.scales))
+        if better := improvements(statuses, sweep.scales):
+            files["improvement.csv"] = _csv(each.row() for each in better)
     try:
-        out.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
-            write_atomically(out / name, data)
-        for axis, figure in AXES.items():  # last, so that the tables are there even if this fails
-            for name, data in figure_files(draw_suite(statuses, axis), figure).items():
-                write_atomically(out / name, data)
+            write_atomically(sweep.out / name, data)
+        # Last, so that the tables are there even if this fails.
+        figures = {name: draw_curves(statuses, axis) for axis, name in AXES.items()} if grid else search_figures(study)
+        if sweep.scales:
+            figures["profiles"] = draw_profiles(statuses, sweep.scales)
+        for title, figure in figures.items():
+            for name, data in figure_files(figure, title).items():
+                write_atomically(sweep.out / name, data)
     except OSError as error:
-        raise cannot_write(f"the report into {out}", error) from error
+        raise cannot_write(f"the report into {sweep.out}", error) from error
     return text
 
 

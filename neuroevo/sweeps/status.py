@@ -1,104 +1,121 @@
-"""How far a run of a suite is: what its folder says."""
+"""How far a trial is: what its run's folder says."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.runs.paths import is_run
 from neuroevo.runs.reader import RunReader
-from neuroevo.sweeps.suite import SuiteRun
+from neuroevo.sweeps.space import value_text
+from neuroevo.sweeps.sweep import Sweep, Trial
 from neuroevo.system.console import clock
-from neuroevo.training.state import finished
+from neuroevo.system.statistics import Summary, interval
 
 Row = dict[str, Any]
-Status = Literal["not started", "unfinished", "finished", "unusable"]
 
 
 @dataclass(frozen=True)
-class RunStatus:
-    """A run as it is now.
+class TrialStatus:
+    """A trial as it is now.
 
     Attributes:
-        run: The run.
-        status: How far it is.
-        rows: One per finished generation, without the lists of fitness.
-        reason: Why the folder is unusable: it cannot be read, or the run in it has another configuration.
+        trial: The trial.
+        config: Its configuration.
+        metric: The column that searches and pruners want to be large.
+        rows: Those of its generations, without the lists of fitness.
+        reason: Why its folder cannot be read, or why the trial failed; "" without either.
     """
 
-    run: SuiteRun
-    status: Status
+    trial: Trial
+    config: Config
+    metric: str
     rows: list[Row] = field(default_factory=list)
     reason: str = ""
 
     @property
+    def group(self) -> str:
+        """What tables call its configuration: the label, with the values of the space's keys."""
+        values = ", ".join(f"{key.rpartition('.')[2]} {value_text(value)}" for key, value in self.trial.values.items())
+        return f"{self.trial.label} {values}".strip()
+
+    @property
+    def value(self) -> float | None:
+        """The metric of the last generation; None before there is one."""
+        return self.rows[-1][self.metric] if self.rows else None
+
+    @property
+    def score_of(self) -> Literal["test", "validation"]:
+        """Which episodes of an elite make its score: "test" if the trial has test episodes, else "validation"."""
+        return "test" if self.config.training.test_episodes else "validation"
+
+    def score(self, row: Row) -> float | None:
+        """Return an elite's mean return in these episodes; None if it has none."""
+        value: float | None = row[f"{self.score_of}_mean"]
+        return value
+
+    @property
     def played(self) -> list[Row]:
         """The rows that have a score."""
-        return [row for row in self.rows if score(row, self.run) is not None]
+        return [row for row in self.rows if self.score(row) is not None]
+
+    @property
+    def test(self) -> Summary:
+        """The test episodes of the newest elite that played them, with the 95% interval of their mean."""
+        for row in reversed(self.rows):
+            if row["test_mean"] is not None:
+                episodes = self.config.training.test_episodes
+                return interval(episodes, row["test_mean"], row["test_standard_error"])
+        return Summary(0, None, None, None, None)
+
+    def describe(self) -> str:
+        """Return a clause, such as "2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15"."""
+        return describe(self.config, self.rows[-1]) if self.rows else "no generation yet"
 
 
-def status_of(run: SuiteRun) -> RunStatus:
-    """Reads a run's folder, into which another process may be training meanwhile.
-
-    Args:
-        run: The run.
-
-    Returns:
-        How far it is.
-    """
-    if not is_run(run.folder):
-        return RunStatus(run, "not started")
-    try:
-        reader = RunReader(run.folder, trust=run.trust, like=run.config)
-        if reader.config.origin() != run.config.origin():
-            return RunStatus(run, "unusable", reason=f"{run.folder} holds a run of another configuration")
-        reader.check_file()
-        over = finished(reader.state(), run.config.training)
-        rows = reader.rows(fitness=False)
-    except UserError as error:
-        return RunStatus(run, "unusable", reason=str(error))
-    return RunStatus(run, "finished" if over else "unfinished", rows)
-
-
-def score_of(run: SuiteRun) -> Literal["test", "validation"]:
-    """Says which episodes of an elite make its score.
+def describe(config: Config, row: Row) -> str:
+    """Describe how far a trial is.
 
     Args:
-        run: The run.
-
-    Returns:
-        "test" if the run has test episodes, else "validation".
-    """
-    return "test" if run.config.training.test_episodes else "validation"
-
-
-def score(row: Row, run: SuiteRun) -> float | None:
-    """Gets the score of a generation's elite.
-
-    Args:
-        row: The generation's numbers.
-        run: The run.
-
-    Returns:
-        The elite's mean return in the episodes that `score_of` names; None if it has none.
-    """
-    value: float | None = row[f"{score_of(run)}_mean"]
-    return value
-
-
-def describe(run: SuiteRun, row: Row) -> str:
-    """Describes how far a run is.
-
-    Args:
-        run: The run.
+        config: Its configuration.
         row: The numbers of its last generation.
 
     Returns:
         A clause, such as "2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15".
     """
-    value = score(row, run)
-    elite = "" if value is None else f"elite {score_of(run)} {value:,.1f}, "
+    kind = "test" if config.training.test_episodes else "validation"
+    value = row[f"{kind}_mean"]
+    elite = "" if value is None else f"elite {kind} {value:,.1f}, "
     generations = int(row["generation"]) + 1
     so_far = f"{generations} generation{'s' if generations > 1 else ''}"
     return f"{so_far}, {elite}{int(row['frames_total']):,} frames, {clock(row['seconds_total'])}"
+
+
+def status_of(sweep: Sweep, trial: Trial) -> TrialStatus:
+    """Read a trial's folder, into which another process may be training meanwhile.
+
+    Args:
+        sweep: The sweep.
+        trial: The trial.
+    """
+    config, folder = sweep.config(trial), sweep.out / trial.folder
+    if not is_run(folder):
+        return TrialStatus(trial, config, sweep.metric, reason=trial.reason)
+    try:
+        reader = RunReader(folder, trust=sweep.trust, like=config)
+        if reader.config.origin() != config.origin():
+            reason = f"{folder} holds a run of another configuration"
+            return TrialStatus(trial, config, sweep.metric, reason=reason)
+        reader.check_file()
+        rows = reader.rows(fitness=False)  # a process that is stopped may have gone on for a while
+        return TrialStatus(trial, config, sweep.metric, rows[: trial.stopped], trial.reason)
+    except UserError as error:
+        return TrialStatus(trial, config, sweep.metric, reason=str(error))
+
+
+def ranked(found: Sequence[TrialStatus]) -> list[TrialStatus]:
+    """Sort trials: the best first, then those without a result; equal ones by number."""
+    return sorted(found, key=lambda now: (now.value is None, -(now.value or 0.0), now.trial.number))

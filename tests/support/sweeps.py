@@ -2,8 +2,8 @@
 
 from textwrap import dedent
 
-from neuroevo.sweeps.tune.sweep import load_sweep
-from neuroevo.sweeps.tune.watcher import SweepWatcher
+from neuroevo.sweeps.sweep import load_sweep
+from neuroevo.sweeps.watcher import SweepWatcher
 from tests.support.suites import GA
 
 PENDULUM = GA.replace('"frostbite"', '"gymnasium:Pendulum-v1"\noptions = {workers = 1}').replace(
@@ -17,7 +17,7 @@ def write(folder, text, space=SIGMA):
     """A sweep's file with [sweep] from `text` and [sweep.space], beside pendulum.toml and frostbite.toml."""
     (folder / "pendulum.toml").write_text(PENDULUM)
     (folder / "frostbite.toml").write_text(FROSTBITE)
-    text = text if "config" in text else f'config = "pendulum.toml"\n{dedent(text)}'
+    text = text if "config" in text else f'configs = "pendulum.toml"\n{dedent(text)}'
     (folder / "sweep.toml").write_text(f"[sweep]\n{dedent(text)}\n[sweep.space]\n{dedent(space)}")
     return folder / "sweep.toml"
 
@@ -33,7 +33,7 @@ class Listener(SweepWatcher):
     def __init__(self):
         self.events, self.rows = [], {}
 
-    def begin(self, trials, total, concurrent):
+    def begin(self, trials, total, parallel):
         self.before, self.total = {trial.number: trial.status for trial in trials}, total
 
     def started(self, trial):

@@ -10,14 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from neuroevo.core.problems import Problem, did_you_mean, shown
-
-if TYPE_CHECKING:
-    from ray.tune.search.sample import Domain
 
 RANGES = ("uniform", "log_uniform", "integer", "log_integer")
 
@@ -41,19 +38,10 @@ class Choice:
         """Draws a value, each as likely."""
         return self.values[int(rng.integers(len(self.values)))]
 
-    def clip(self, value: Any) -> Any:
-        """Returns the value: a scheduler takes it from the list."""
-        return value
-
-    def domain(self) -> Domain:
-        """Ray Tune's word for it."""
-        from ray import tune
-
-        return tune.choice(list(self.values))
-
-    def mutations(self) -> Any:
-        """What population-based training mutates by: the list, in which it takes a neighbor."""
-        return list(self.values)
+    def near(self, value: Any, rng: np.random.Generator) -> Any:
+        """Draw a neighbor in the list."""
+        at = self.values.index(value) + (1 if rng.integers(2) else -1)
+        return self.values[min(max(at, 0), len(self.values) - 1)]
 
 
 @dataclass(frozen=True)
@@ -84,22 +72,13 @@ class Range:
         return self.clip(math.floor(value) if self.integer else value)
 
     def clip(self, value: Any) -> Any:
-        """Returns the nearest value in the range, to which a scheduler's factors do not keep."""
+        """Return the nearest value in the range."""
         nearest = min(max(value, self.low), self.high)
         return round(nearest) if self.integer else float(nearest)
 
-    def domain(self) -> Domain:
-        """Ray Tune's word for it."""
-        from ray import tune
-
-        if self.integer:
-            of = tune.lograndint if self.log else tune.randint  # both without the upper bound
-            return of(int(self.low), int(self.high) + 1)
-        return (tune.loguniform if self.log else tune.uniform)(self.low, self.high)
-
-    def mutations(self) -> Any:
-        """What population-based training draws anew from; otherwise it multiplies."""
-        return self.domain()
+    def near(self, value: Any, rng: np.random.Generator) -> Any:
+        """Draw a value a fifth larger or smaller."""
+        return self.clip(value * (1.2 if rng.integers(2) else 0.8))
 
 
 Space = Mapping[str, Choice | Range]

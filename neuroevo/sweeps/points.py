@@ -1,12 +1,10 @@
-"""Points of a space: which values each trial has, with the seed of its own; and whether configurations accept them."""
+"""Points of a space: which values each trial has, and whether configurations accept them."""
 
 from __future__ import annotations
 
 import copy
 import itertools
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,10 +14,9 @@ from neuroevo.config.schema import Config
 from neuroevo.core.problems import ConfigError, Problem
 from neuroevo.core.randomness import draw_seeds
 from neuroevo.networks.network import Network
-from neuroevo.sweeps.tune.space import Choice, Space
+from neuroevo.sweeps.space import Space
 
 SEED = "training.seed"
-MAX_TRIALS = 100_000
 _TRIAL_SEEDS = 1000  # a purpose of random numbers that no run draws
 _MOST_NETWORKS = 16  # in one pipeline
 _ATTEMPTS = 100  # at values that a configuration accepts
@@ -81,23 +78,6 @@ def trial_seed(seed: int, number: int) -> int:
         Its training.seed, in [0, 2**63).
     """
     return draw_seeds(1, seed, number, _TRIAL_SEEDS)[0]
-
-
-def with_seed(values: Values, tables: Mapping[str, Any], seed: int | None, number: int) -> Values:
-    """Gives a trial its seed, where neither the space nor the sweep's own changes say one.
-
-    Args:
-        values: The trial's.
-        tables: Those of the configuration that all trials share.
-        seed: The sweep's; None where all trials keep the configuration's.
-        number: The trial's.
-
-    Returns:
-        The values with training.seed.
-    """
-    if SEED in values or seed is None:
-        return values
-    return {**values, SEED: trial_seed(seed, number)}
 
 
 def probe(space: Space, tables: Mapping[str, Any], seed: int) -> list[Problem]:
@@ -178,75 +158,14 @@ def grid(space: Space) -> Iterator[Values]:
         yield dict(zip(space, combination, strict=True))
 
 
-def grid_problems(space: Space, trials: int | None) -> list[Problem]:
-    """Says what keeps a space from being searched as a grid.
+def shared_networks(configs: Iterable[Config]) -> list[Network]:
+    """List the networks of a sweep's trials, so that one pipeline can have them all.
 
     Args:
-        space: The space.
-        trials: How many trials there are to be; None: one of each point.
+        configs: The trials' configurations, as far as they are known.
 
     Returns:
-        The problems.
+        The networks; none where they are too many.
     """
-    problems = [
-        Problem(f"sweep.space.{key}", 'expected a list of values with search = "grid"')
-        for key, values in space.items()
-        if not isinstance(values, Choice)
-    ]
-    points = math.prod(len(values.probes) for values in space.values())
-    if not problems and points > MAX_TRIALS:
-        problems.append(Problem("sweep.space", f"a grid of {points:,} points, expected at most {MAX_TRIALS:,}"))
-    elif not problems and trials not in (None, points):
-        problems.append(Problem("sweep.trials", f"the grid has {points} points; leave it out", trials))
-    return problems
-
-
-def all_points(space: Space, tables: Mapping[str, Any], search: str, trials: int, seed: int) -> list[Values]:
-    """Makes the points of a sweep that knows them all before it begins.
-
-    Args:
-        space: The space.
-        tables: Those of the configuration that all trials share.
-        search: "grid" or "random".
-        trials: How many, of a random search.
-        seed: The sweep's.
-
-    Returns:
-        The values of each trial.
-
-    Raises:
-        ConfigError: The configuration refuses a point of the grid, or every point that was drawn; all problems.
-    """
-    if search == "random":
-        return [draw_accepted(space, tables, seed, number) for number in range(trials)]
-    points = list(grid(space))
-    problems: list[Problem] = []
-    for values in points:
-        problems += [problem for problem in refused(tables, values) if problem not in problems]
-    if problems:
-        raise ConfigError(problems)
-    return points
-
-
-def shared_networks(space: Space, tables: Mapping[str, Any], points: Sequence[Values] | None) -> list[Network]:
-    """Lists the networks of a sweep's trials, so that one pipeline can have them all.
-
-    Args:
-        space: The space.
-        tables: Those of the configuration that all trials share.
-        points: The trials' values; None where a search chooses them as it goes.
-
-    Returns:
-        The networks; none where they are too many, or not known.
-    """
-    own = {key: values for key, values in space.items() if key.startswith("network.")}
-    if points is None:
-        if not all(isinstance(values, Choice) for values in own.values()):
-            return []
-        points = list(grid(own))
-    networks: list[Network] = []
-    for chosen in {repr([values[key] for key in own]): values for values in points}.values():
-        with suppress(ConfigError):  # which no trial has then
-            network = config_of(tables, chosen).network
-            networks += [] if network in networks else [network]
+    networks = list(dict.fromkeys(config.network for config in configs))
     return networks if len(networks) <= _MOST_NETWORKS else []

@@ -1,0 +1,254 @@
+"""Where trials are trained: in processes of this machine, or as tasks of a Ray cluster, which may share a pipeline.
+
+Either trains a configuration in a folder until its budget is spent, and goes on with what is in the folder. What
+comes of it is read from the folder.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.networks.network import Network
+from neuroevo.system.files import write_atomically
+from neuroevo.system.safe_path import python_command
+
+CHILD = python_command("from neuroevo.cli.child import run; run(sys.argv[1:])")
+_STOP_SECONDS = 30  # for a trial to store its state and end; it takes one or two
+_LAST_LINES = 5
+
+
+class Executor(ABC):
+    """Trains trials."""
+
+    @abstractmethod
+    def start(self, number: int, config: Config, folder: Path, trust: bool) -> None:
+        """Begin to train a trial.
+
+        Args:
+            number: The trial's.
+            config: Its configuration.
+            folder: Its run's folder, in which a run of this configuration may have begun.
+            trust: Whether to run code and read models that the run in the folder names beside those of `config`.
+
+        Raises:
+            OSError: Its files cannot be written, or the machine has no room for another process.
+        """
+
+    @abstractmethod
+    def ended(self) -> dict[int, str]:
+        """Return the trials that have ended since the last call, each with why, "" if in order."""
+
+    @abstractmethod
+    def stop(self, number: int) -> None:
+        """Have a trial store its state and end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop all trials and wait for them."""
+
+
+class Processes(Executor):
+    """A process of this machine for each trial, whose output is beside the trial's folder.
+
+    Args:
+        lock: A descriptor that every process keeps open, so that none outlives its sweep unnoticed.
+        program: The command that trains.
+    """
+
+    def __init__(self, lock: int, program: Sequence[str] = CHILD):
+        self._program, self._lock = [*program, str(os.getpid())], lock
+        self._running: dict[int, tuple[subprocess.Popen[bytes], Path, int]] = {}
+
+    @override
+    def start(self, number: int, config: Config, folder: Path, trust: bool) -> None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        own, printed = beside(folder, ".toml"), beside(folder, ".out")
+        write_atomically(own, config.toml().encode())
+        with printed.open("ab") as output:
+            before = output.tell()
+            process = subprocess.Popen(
+                [*self._program, "train", str(own), "--resume", str(folder), *(["--trust"] if trust else [])],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a terminal's Ctrl-C is for the sweep, which passes it on
+                pass_fds=[self._lock],
+            )
+        self._running[number] = process, printed, before
+
+    @override
+    def ended(self) -> dict[int, str]:
+        over = {}
+        for number, (process, printed, before) in list(self._running.items()):
+            code = process.poll()
+            if code is not None:
+                over[number] = _why(code, printed, before)
+                del self._running[number]
+        return over
+
+    @override
+    def stop(self, number: int) -> None:
+        self._running[number][0].terminate()
+
+    @override
+    def close(self) -> None:
+        processes = [process for process, _, _ in self._running.values()]
+        for process in processes:
+            process.terminate()
+        try:
+            for process in processes:
+                process.wait(_STOP_SECONDS)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt):
+            for process in processes:
+                process.kill()
+                process.wait()
+        self._running.clear()
+
+
+def beside(folder: Path, suffix: str) -> Path:
+    """Return a file beside a run's folder: ".toml" is what the run was started with, ".out" what it printed."""
+    return folder.with_name(folder.name + suffix)
+
+
+def _why(code: int, printed: Path, before: int) -> str:
+    if code == 0:
+        return ""
+    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    with printed.open("rb") as file:
+        file.seek(before)
+        lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
+    return "\n".join([how, *lines[-_LAST_LINES:]])
+
+
+class RayTasks(Executor):
+    """Tasks of a Ray cluster, whose machines see the same folders.
+
+    Args:
+        address: The cluster's: "local", "auto" or HOST:PORT.
+        parallel: Trials at a time.
+        networks: Those of trials that share a pipeline; None: each trial has its own.
+    """
+
+    def __init__(self, address: str, parallel: int, networks: Sequence[Network] | None = None):
+        from neuroevo.cluster.connection import join
+        from neuroevo.runs.training_run import require_ray
+
+        require_ray(address)
+        import ray
+
+        self._leaves = join(address)
+        self._networks = networks
+        self._running: dict[int, Any] = {}
+        self._train = ray.remote(_train).options(num_cpus=_cores(parallel), max_retries=0)
+
+    @override
+    def start(self, number: int, config: Config, folder: Path, trust: bool) -> None:
+        networks = None if self._networks is None else [*self._networks]
+        self._running[number] = self._train.remote(
+            config.tables(), str(folder), trust, networks, number, os.getcwd(), sys.argv
+        )
+
+    @override
+    def ended(self) -> dict[int, str]:
+        import ray
+        from ray.exceptions import RayError, TaskCancelledError
+
+        from neuroevo.cluster.connection import reason_of
+
+        done, _ = (
+            ray.wait(list(self._running.values()), num_returns=len(self._running), timeout=0)
+            if self._running
+            else ([], [])
+        )
+        over = {}
+        for number, task in list(self._running.items()):
+            if task in done:
+                try:
+                    over[number] = ray.get(task) or ""
+                except TaskCancelledError:
+                    over[number] = "was stopped"
+                except RayError as error:
+                    over[number] = reason_of(error)
+                del self._running[number]
+        return over
+
+    @override
+    def stop(self, number: int) -> None:
+        import ray
+
+        ray.cancel(self._running[number])
+
+    @override
+    def close(self) -> None:
+        import ray
+
+        from neuroevo.cluster.connection import leave
+        from neuroevo.cluster.sharing import end_players
+
+        for task in self._running.values():
+            ray.cancel(task)
+        if self._running:
+            ray.wait(list(self._running.values()), num_returns=len(self._running), timeout=_STOP_SECONDS)
+        self._running.clear()
+        end_players()
+        if self._leaves:
+            leave()
+
+
+def _train(
+    tables: Mapping[str, Any],
+    folder: str,
+    trust: bool,
+    networks: Sequence[Network] | None,
+    turn: int,
+    where: str,
+    command: Sequence[str],
+) -> str:
+    """Train a configuration in a folder, in a process of Ray's; return why it could not, "" if it could."""
+    from neuroevo.config.load import make_config
+    from neuroevo.runs.folder import RunFolder
+    from neuroevo.runs.paths import is_run
+    from neuroevo.runs.training_run import info_of, make_evaluator, make_shared_evaluator, run
+
+    os.chdir(where)  # configurations may name files and modules from where the sweep began
+    path = Path(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        config = make_config(tables)
+        made = (
+            RunFolder.resume(path, config=config, trust=trust)
+            if is_run(path)
+            else RunFolder.create(path, config, trust=trust)
+        )
+        # Every trial has its own statistics of a reference batch, and players have no accelerator.
+        if networks is None or config.network.needs_reference or config.environment.accelerated:
+            evaluator = make_evaluator(made.config, made.reference_batch)
+        else:
+            evaluator = make_shared_evaluator(made.config, networks, turn)
+        with evaluator, made.open(command, info_of(evaluator)):
+            run(made.config, evaluator, made)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def _cores(parallel: int) -> float:
+    """Return how many cores a trial has Ray reserve, so that this many trials fit on the cluster and no more."""
+    from neuroevo.cluster.connection import nodes
+
+    cores = [node["Resources"].get("CPU", 0.0) for node in nodes() if node["Alive"]]
+    cores = [count for count in cores if count]
+    each = math.ceil(parallel / max(len(cores), 1))
+    return math.floor(min(cores, default=1.0) / each * 1000) / 1000

@@ -1,0 +1,292 @@
+"""sweep.db: the trials of a sweep as a study of Optuna's, in its own SQLite storage.
+
+A trial of ours is a trial of Optuna's with the attribute "number"; one that failed is asked again under its number, and
+of one whose values the configuration refuses there is no number. optuna-dashboard and notebooks read the file while a
+sweep goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuroevo.core.errors import NotTrustedError, UserError
+from neuroevo.core.problems import ConfigError, Problem, inline, shown
+from neuroevo.core.randomness import draw_seeds
+from neuroevo.sweeps.points import refused
+from neuroevo.sweeps.searches import make_pruner, make_sampler, require_optuna
+from neuroevo.sweeps.section import values_of
+from neuroevo.sweeps.space import Choice, Range, Space
+from neuroevo.sweeps.sweep import Status, Sweep, Trial
+from neuroevo.system.own_runs import is_own, remember
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial
+
+DATABASE = "sweep.db"
+NAME = "neuroevo"
+_SEEDS = 1001  # a purpose of random numbers that no run draws
+_ATTEMPTS = 100  # at values that a configuration accepts
+_NOT_OWN = (
+    "Optuna reads {}, which can run any code, and the sweep was not begun on this machine. If you trust whoever made "
+    "it, say so with --trust; see docs/security.md"
+)
+_FREE = ("parallel", "cluster", "out", "shared", "set", "normalize")  # settings that may change when a sweep goes on
+
+
+class Study:
+    """The trials of a sweep.
+
+    Args:
+        out: The sweep's folder.
+        trust: Whether to read a file of others.
+        new: Whether the file may be missing.
+
+    Raises:
+        NotTrustedError: The sweep was not begun here by this user.
+        UserError: There is no sweep, or it cannot be read.
+    """
+
+    def __init__(self, out: Path, trust: bool = False, new: bool = False):
+        require_optuna()
+        self.file = out / DATABASE
+        if not self.file.is_file() and not new:
+            raise UserError(f"there is no sweep in {out}: expected {self.file}")
+        if self.file.exists() and not trust and not is_own(self.file):
+            raise NotTrustedError(_NOT_OWN.format(self.file))
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        try:
+            self._storage = optuna.storages.RDBStorage(
+                f"sqlite:///{self.file}", engine_kwargs={"connect_args": {"timeout": 60}}
+            )
+            self.study = optuna.create_study(
+                storage=self._storage, study_name=NAME, direction="maximize", load_if_exists=True
+            )
+        except Exception as error:  # SQLAlchemy's, SQLite's and Optuna's
+            raise UserError(f"{self.file} cannot be read: {str(error).partition(chr(10))[0]}") from None
+        remember(self.file)
+
+    def begin(self, sweep: Sweep, over: Callable[[Trial], bool]) -> None:
+        """Note what a new sweep is, or check that one that goes on is the same; add the trials that are known.
+
+        Args:
+            sweep: The sweep.
+            over: Whether a budget of a finished trial is spent, which may have grown.
+
+        Raises:
+            ConfigError: The folder's sweep is another one; it names what differs.
+        """
+        self._check_same(sweep)
+        generations = sweep.base.training.generations
+        self.study.pruner = make_pruner(sweep.settings.pruner, sweep.settings.pruner_options, generations)
+        for each in self.study.get_trials(deepcopy=False):  # asked by a process that was killed before it said which
+            if each.state.name == "RUNNING" and "number" not in each.user_attrs:
+                self.study.tell(each.number, state=_state("FAIL"))
+        known = self.trials()
+        for trial in sweep.points[len(known) :]:
+            self._add(trial, sweep.space)
+        for trial in known:
+            if trial.status == "failed" or (trial.status == "finished" and not over(trial)):
+                self._add(replace(trial, status="waiting", reason="", began=True), sweep.space)
+
+    def trials(self) -> list[Trial]:
+        """Return all trials, by number."""
+        return [_trial(each) for _, each in sorted(self._latest().items())]
+
+    def ask(self, sweep: Sweep) -> Trial:
+        """Begin the next trial that waits, or a new one with values that the search chooses.
+
+        Args:
+            sweep: The sweep.
+
+        Raises:
+            ConfigError: The configuration refused everything that was chosen.
+        """
+        if any(each.state.name == "WAITING" for each in self._latest().values()):
+            return _trial(self._frozen(self.study.ask().number))
+        ((tables),) = sweep.tables.values()
+        chosen = sweep.settings
+        distributions = {key: _distribution(values) for key, values in sweep.space.items()}
+        problems: list[Problem] = []
+        for _ in range(_ATTEMPTS):
+            count = len(self.study.get_trials(deepcopy=False))
+            seed = draw_seeds(1, chosen.seed, 0 if chosen.search == "qmc" else count, _SEEDS)[0] % 2**32
+            # A sampler for each trial, from what is stored: a sweep that goes on chooses as one that was left alone.
+            self.study.sampler = make_sampler(chosen.search, chosen.search_options, seed)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                asked = self.study.ask(distributions)
+            values = {key: _value(of, asked.params[key]) for key, of in sweep.space.items()}
+            problems = refused(tables, values)
+            if not problems:
+                trial = sweep.trial(len(self._latest()), values)
+                for name, value in _attributes(trial).items():
+                    asked.set_user_attr(name, value)
+                asked.set_user_attr("number", trial.number)  # last: then it is complete
+                return replace(trial, status="running")
+            self.study.tell(asked, state=_state("FAIL"))
+        raise ConfigError(problems, f"each of {_ATTEMPTS} points that the search chose")
+
+    def report(self, number: int, step: int, value: float | None) -> bool:
+        """Note a trial's metric after so many generations.
+
+        Args:
+            number: The trial's.
+            step: The generations.
+            value: The metric; None and what is not finite is not noted.
+
+        Returns:
+            Whether the pruner ends the trial.
+        """
+        frozen = self._latest()[number]
+        if value is None or not math.isfinite(value) or step in frozen.intermediate_values:
+            return frozen.user_attrs.get("stopped") is not None
+        self._storage.set_trial_intermediate_value(self._id(frozen), step, float(value))
+        pruned = self.study.pruner.prune(self.study, self._frozen(frozen.number))
+        if pruned:
+            self.note(number, stopped=step)
+        return pruned
+
+    def note(self, number: int, **attributes: Any) -> None:
+        """Change attributes of a trial, such as its folder and its values."""
+        identity = self._id(self._latest()[number])
+        for name, value in attributes.items():
+            self._storage.set_trial_user_attr(identity, name, value)
+
+    def tell(self, number: int, status: Status, value: float | None = None, reason: str = "") -> Trial:
+        """End a trial.
+
+        Args:
+            number: The trial's.
+            status: "finished", "stopped" or "failed".
+            value: Its metric, of a finished one.
+            reason: Of a failure.
+        """
+        frozen = self._latest()[number]
+        if reason:
+            self.note(number, reason=reason)
+        if value is None or math.isnan(value):
+            value = -math.inf  # Optuna takes no finished trial without one
+        state = _state({"finished": "COMPLETE", "stopped": "PRUNED", "failed": "FAIL"}[status])
+        self.study.tell(frozen.number, value if status == "finished" else None, state=state)
+        return _trial(self._frozen(frozen.number))
+
+    def get(self, name: str) -> Any:
+        """Return an attribute of the sweep; None if there is none."""
+        return self.study.user_attrs.get(name)
+
+    def set(self, name: str, value: Any) -> None:
+        """Note an attribute of the sweep."""
+        self.study.set_user_attr(name, value)
+
+    def _latest(self) -> dict[int, FrozenTrial]:
+        """Return Optuna's newest trial for each number."""
+        found = self.study.get_trials(deepcopy=False)
+        return {each.user_attrs["number"]: each for each in found if "number" in each.user_attrs}
+
+    def _frozen(self, number: int) -> FrozenTrial:
+        return self.study.get_trials(deepcopy=False)[number]
+
+    def _id(self, frozen: FrozenTrial) -> int:
+        study = self._storage.get_study_id_from_name(NAME)
+        return self._storage.get_trial_id_from_study_id_trial_number(study, frozen.number)
+
+    def _add(self, trial: Trial, space: Space) -> None:
+        import optuna
+
+        params: dict[str, Any] = {key: _label(space[key], value) for key, value in trial.values.items() if key in space}
+        distributions = {key: _distribution(space[key]) for key in params}
+        attributes = {**_attributes(trial), "number": trial.number}
+        self.study.add_trial(
+            optuna.trial.create_trial(
+                state=_state("WAITING"), params=params, distributions=distributions, user_attrs=attributes
+            )
+        )
+
+    def _check_same(self, sweep: Sweep) -> None:
+        now = json.loads(json.dumps(_identity(sweep)))
+        before = self.get("sweep")
+        if before is None:
+            self.set("sweep", now)
+            return
+        problems = []
+        for key in dict.fromkeys([*before, *now]):
+            if before.get(key) != now.get(key):
+                reason = (
+                    f"the sweep in {sweep.out} was begun with {shown(before.get(key))}; expected that, or another --out"
+                )
+                problems.append(Problem(f"sweep.{key}", reason, now.get(key)))
+        if problems:
+            raise ConfigError(problems)
+
+
+def _identity(sweep: Sweep) -> dict[str, Any]:
+    """Return what trials depend on."""
+    settings = {key: value for key, value in values_of(sweep.settings).items() if key not in _FREE}
+    origins = {f"{label}/{game}": config.origin() for (label, game), config in sweep.configs.items()}
+    return {**settings, "configs": origins}
+
+
+def _attributes(trial: Trial) -> dict[str, Any]:
+    known = asdict(trial)
+    return {name: known[name] for name in ("label", "game", "seed", "values", "folder", "began")}
+
+
+def _trial(frozen: FrozenTrial) -> Trial:
+    attributes = frozen.user_attrs
+    status: dict[str, Status] = {
+        "WAITING": "waiting",
+        "RUNNING": "running",
+        "COMPLETE": "finished",
+        "PRUNED": "stopped",
+        "FAIL": "failed",
+    }
+    return Trial(
+        number=attributes["number"],
+        label=attributes["label"],
+        game=attributes["game"],
+        seed=attributes["seed"],
+        values=attributes["values"],
+        folder=attributes["folder"],
+        status=status[frozen.state.name],
+        reason=attributes.get("reason", ""),
+        began=attributes["began"],
+        stopped=attributes.get("stopped"),
+    )
+
+
+def _state(name: str) -> Any:
+    from optuna.trial import TrialState
+
+    return TrialState[name]
+
+
+def _distribution(values: Choice | Range) -> BaseDistribution:
+    """Return Optuna's word for a key's values. It chooses among texts where TOML has lists or tables."""
+    from optuna import distributions
+
+    if isinstance(values, Choice):
+        return distributions.CategoricalDistribution([_label(values, value) for value in values.values])
+    if values.integer:
+        return distributions.IntDistribution(int(values.low), int(values.high), log=values.log)
+    return distributions.FloatDistribution(values.low, values.high, log=values.log)
+
+
+def _label(values: Choice | Range, value: Any) -> Any:
+    if isinstance(values, Choice) and any(isinstance(each, list | dict) for each in values.values):
+        return inline(value)
+    return value
+
+
+def _value(values: Choice | Range, chosen: Any) -> Any:
+    if isinstance(values, Choice):
+        return next(value for value in values.values if _label(values, value) == chosen)
+    return values.clip(chosen)

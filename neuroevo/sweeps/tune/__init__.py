@@ -1,1 +1,0 @@
-"""Sweeps: trials of one configuration with other values of its keys, by Ray Tune. Ray is imported when one begins."""
