@@ -1,46 +1,94 @@
-"""Small sweeps for tests."""
+"""Small sweeps for tests, with the child process that has a ToyEvaluator."""
 
+import csv
+import sys
 from textwrap import dedent
 
+from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.sweep import load_sweep
 from neuroevo.sweeps.watcher import SweepWatcher
-from tests.support.suites import GA
 
+TOY_CHILD = (sys.executable, "-m", "tests.support.toy_child")
+GA = """
+[env]
+name = "frostbite"
+[network]
+name = "model"
+[algorithm]
+name = "ga"
+population = 4
+parents = 2
+validation_candidates = 2
+[training]
+generations = 3
+max_episode_steps = 20
+validation_episodes = 2
+test_episodes = 2
+"""
+RANDOM_SEARCH = GA.replace('name = "ga"', 'name = "random_search"').replace("parents = 2\n", "")
 PENDULUM = GA.replace('"frostbite"', '"gymnasium:Pendulum-v1"\noptions = {workers = 1}').replace(
     '"model"', '"mlp"\nhidden = [4]'
 )
 FROSTBITE = GA.replace("test_episodes = 2", "test_episodes = 0")  # which have no cut-off
+CONFIGS = {"ga": GA, "rs": RANDOM_SEARCH, "pendulum": PENDULUM, "frostbite": FROSTBITE}
 SIGMA = '"algorithm.sigma" = {log_uniform = [0.001, 1.0]}\n'
 
 
-def write(folder, text, space=SIGMA):
-    """A sweep's file with [sweep] from `text` and [sweep.space], beside pendulum.toml and frostbite.toml."""
-    (folder / "pendulum.toml").write_text(PENDULUM)
-    (folder / "frostbite.toml").write_text(FROSTBITE)
-    text = text if "config" in text else f'configs = "pendulum.toml"\n{dedent(text)}'
-    (folder / "sweep.toml").write_text(f"[sweep]\n{dedent(text)}\n[sweep.space]\n{dedent(space)}")
+def write(folder, text, space=None):
+    """Write a sweep's file beside the files of CONFIGS.
+
+    Args:
+        folder: Where.
+        text: The keys of [sweep]; without configs it is of pendulum.toml.
+        space: Those of [sweep.space]; None: SIGMA where `text` names a search, else none.
+    """
+    for name, config in CONFIGS.items():
+        (folder / f"{name}.toml").write_text(config)
+    text = dedent(text) if "configs" in text else f'configs = "pendulum.toml"\n{dedent(text)}'
+    space = (SIGMA if "search" in text else "") if space is None else space
+    section = f"[sweep.space]\n{dedent(space)}" if space else ""
+    (folder / "sweep.toml").write_text(f"[sweep]\n{text}\n{section}")
     return folder / "sweep.toml"
 
 
-def load(folder, text, space=SIGMA, **options):
-    """The sweep of such a file, with its trials in folder/out."""
+def load(folder, text, space=None, **options):
+    """Load such a sweep, with its trials in folder/out."""
     return load_sweep(write(folder, text, space), out=folder / "out", **options)
 
 
+def table(path, without=("seconds",)):
+    """Return the rows of a CSV file, without columns that begin so: by default those that depend on the clock."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{key: value for key, value in row.items() if not key.startswith(without)} for row in rows]
+
+
 class Listener(SweepWatcher):
-    """Keeps the calls it gets."""
+    """Watcher that keeps the calls it gets."""
 
     def __init__(self):
-        self.events, self.rows = [], {}
+        self.events, self.rows, self.most, self._running = [], {}, 0, set()
 
     def begin(self, trials, total, parallel):
-        self.before, self.total = {trial.number: trial.status for trial in trials}, total
+        self.before, self.total, self.parallel = {trial.number: trial.status for trial in trials}, total, parallel
 
     def started(self, trial):
         self.events.append(("started", trial.number))
+        self._running.add(trial.number)
+        self.most = max(self.most, len(self._running))
 
     def result(self, trial, row):
         self.rows.setdefault(trial.number, []).append(row)
 
+    def unreadable(self, trial, reason):
+        self.events.append(("unreadable", trial.number, reason))
+
     def ended(self, trial):
         self.events.append((trial.status, trial.number))
+        self._running.discard(trial.number)
+
+
+def run_toys(sweep):
+    """Run a sweep with ToyEvaluators; return its listener and all trials."""
+    listener = Listener()
+    return listener, run_sweep(sweep, listener, program=TOY_CHILD)
