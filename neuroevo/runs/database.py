@@ -33,6 +33,11 @@ _LEAST_ROOM = 1 << 16  # bytes; with less, a disk is taken for full
 _FAILURES = (sqlite3.Error, UnicodeDecodeError)  # the second of a message that quotes the file
 _NUMBERS = ("application_id", "user_version")
 _IDENTITY = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name, tbl_name, sql"
+# What ANALYZE adds, which other programs run when they close a database. It only changes how queries are carried out.
+_STATISTICS = {
+    ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+    ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+}
 
 
 class LostDatabase(DiskError):
@@ -112,7 +117,8 @@ class Database:
                 f"another version of neuroevo made {self.file}: its schema has version {found[1]}, this neuroevo reads "
                 f"version {expected[1]}"
             )
-        if self._connection.execute(_IDENTITY).fetchall() != tables:
+        there = self._connection.execute(_IDENTITY).fetchall()
+        if [each for each in there if each not in _STATISTICS] != tables:
             raise DamagedError(f"{self.file} is not a run's database: its tables are not those of neuroevo")
 
     def create_tables(self) -> None:

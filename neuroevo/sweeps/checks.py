@@ -31,6 +31,7 @@ def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -
     own |= {SEED: "seeds"} if chosen.seeds is not None else {}
     problems = [Problem(f"set {key}", f"sweep.{own[key]} says that") for key in sorted(changed) if key in own]
     problems += [Problem(f"sweep.space.{key}", "set says that") for key in space if key in changed]
+    problems += [Problem(f"sweep.space.{key}", f"sweep.{own[key]} says that") for key in space if key in own]
     if chosen.search == "grid":
         problems += [
             Problem(f"sweep.space.{key}", 'expected a list of values with search = "grid"')

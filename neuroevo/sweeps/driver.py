@@ -21,11 +21,11 @@ from neuroevo.runs.paths import CSV, check_free, is_run
 from neuroevo.sweeps.executors import CHILD, Executor, Processes, RayTasks
 from neuroevo.sweeps.pbt import Exchange, exchanges
 from neuroevo.sweeps.points import shared_networks
-from neuroevo.sweeps.searches import PbtOptions
+from neuroevo.sweeps.searches import PbtOptions, require_optuna
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import Sweep, Trial
 from neuroevo.sweeps.watcher import SweepWatcher
-from neuroevo.system.files import open_folder
+from neuroevo.system import files
 from neuroevo.training.time_left import share_done
 
 _POLL_SECONDS = 0.2
@@ -47,6 +47,7 @@ class _Running:
         pruned: Whether the pruner has ended it.
         deaths: How often its process has died.
         seen: metrics.csv as it was when the rows were read: time and size.
+        unreadable: Whether the watcher was told that they cannot be read.
     """
 
     trial: Trial
@@ -56,6 +57,7 @@ class _Running:
     pruned: bool = False
     deaths: int = 0
     seen: tuple[int, int] | None = None
+    unreadable: bool = False
 
 
 def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None, program: Sequence[str] = CHILD) -> list[Trial]:
@@ -74,12 +76,16 @@ def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None, program: Sequen
         NotTrustedError: The sweep in the folder was not begun here by this user.
         UserError: What a sweep needs is not installed, its folder cannot be used, or there is no such cluster.
     """
+    require_optuna()
     check_free(sweep.out)
     try:
         sweep.out.mkdir(parents=True, exist_ok=True)
         with _locked(sweep.out) as lock:
             study = Study(sweep.out, sweep.trust, new=True)
             study.begin(sweep, lambda trial: _is_over(sweep, trial))
+            for place in {sweep.out, *((sweep.out / trial.folder).parent for trial in study.trials())}:
+                if place.is_dir():  # what a killed process has left of its trials' files and of the report's
+                    files.sweep(place, r".+\.(?:toml|txt|csv|png|pdf)")
             return _Driver(sweep, study, watcher or SweepWatcher(), lock, program).run()
     except OSError as error:
         raise cannot_write(f"to the sweep's folder {sweep.out}", error) from error
@@ -150,9 +156,8 @@ class _Driver:
             while more and len(running) < self._sweep.settings.parallel:
                 each = next(source, None)
                 more = each is not None
-                if each is not None:
+                if each is not None and self._start(executor, each):
                     running[each.trial.number] = each
-                    self._start(executor, each)
             time.sleep(_POLL_SECONDS)
             over = executor.ended()  # before their rows are read: then these are all
             for each in list(running.values()):
@@ -162,10 +167,18 @@ class _Driver:
                     del running[number]
             self._watcher.tick()
 
-    def _start(self, executor: Executor, each: _Running) -> None:
-        folder = self._sweep.out / each.trial.folder
+    def _start(self, executor: Executor, each: _Running) -> bool:
+        """Start a trial's process; return False if it cannot be, which is then noted."""
+        number, folder = each.trial.number, self._sweep.out / each.trial.folder
+        try:
+            executor.start(number, self._sweep.config(each.trial, each.generations), folder, self._sweep.trust)
+        except OSError as error:
+            where = f" ({error.filename})" if error.filename else ""
+            reason = f"could not be started: {error.strerror or error}{where}"
+            self._watcher.ended(self._study.tell(number, "failed", reason=reason))
+            return False
         self._watcher.started(each.trial)
-        executor.start(each.trial.number, self._sweep.config(each.trial, each.generations), folder, self._sweep.trust)
+        return True
 
     def _news(self, executor: Executor, each: _Running, over: bool) -> None:
         """Report the rows that are new, and stop the trial where the pruner ends it."""
@@ -182,7 +195,9 @@ class _Driver:
             with Database(folder / DATABASE) as database:
                 rows = rows_of(database, each.rows, fitness=False)
         except UserError as error:
-            self._watcher.unreadable(each.trial, str(error))
+            if not each.unreadable:
+                self._watcher.unreadable(each.trial, str(error))
+            each.unreadable = True
             return
         for row in rows:
             each.rows, each.last = each.rows + 1, row
@@ -206,8 +221,7 @@ class _Driver:
         elif "killed by" in reason or "has died" in reason:
             each.deaths += 1
             if each.deaths <= _MOST_DEATHS:
-                self._start(executor, each)
-                return False
+                return not self._start(executor, each)
             told = self._study.tell(number, "failed", reason=reason)
         else:
             told = self._study.tell(number, "failed", reason=reason)
@@ -293,7 +307,7 @@ def _is_over(sweep: Sweep, trial: Trial) -> bool:
 def _locked(out: Path) -> Iterator[int]:
     """Keep other sweeps from the folder as long as any process has the descriptor open. UserError: one is running."""
     deadline = time.monotonic() + LOCK_SECONDS
-    with open_folder(out) as folder:
+    with files.open_folder(out) as folder:
         while True:
             try:
                 fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)

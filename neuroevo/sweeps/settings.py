@@ -34,6 +34,10 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _seeds(value: object) -> list[int] | None:
+    return None if value is None else checked_seeds(value)
+
+
 @settings
 class SweepSettings:
     """The keys of [sweep]."""
@@ -42,7 +46,7 @@ class SweepSettings:
     """Configurations: files, looked for beside the sweep's file first, and presets; a text where there is one."""
     games: Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)] | None = None
     """The environments that every configuration plays; left out, each plays its own env.name."""
-    seeds: Annotated[list[int] | None, PlainValidator(checked_seeds)] = None
+    seeds: Annotated[list[int] | None, PlainValidator(_seeds)] = None
     """Of a grid: how many seeds, from 0 on, or a list of them; left out, seed 0. Other searches draw one for each
     trial."""
     set: list[Name] = dataclass_field(default_factory=list)

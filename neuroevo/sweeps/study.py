@@ -87,9 +87,9 @@ class Study:
         self._check_same(sweep)
         generations = sweep.base.training.generations
         self.study.pruner = make_pruner(sweep.settings.pruner, sweep.settings.pruner_options, generations)
-        for each in self.study.get_trials(deepcopy=False):  # asked by a process that was killed before it said which
+        for each in self.study.get_trials(deepcopy=False):  # asked by a process that was killed before it noted which
             if each.state.name == "RUNNING" and "number" not in each.user_attrs:
-                self.study.tell(each.number, state=_state("FAIL"))
+                self._storage.set_trial_state_values(self._id(each), _state("WAITING"))  # ask() takes it again
         known = self.trials()
         for trial in sweep.points[len(known) :]:
             self._add(trial, sweep.space)
@@ -110,14 +110,15 @@ class Study:
         Raises:
             ConfigError: The configuration refused everything that was chosen.
         """
-        if any(each.state.name == "WAITING" for each in self._latest().values()):
+        waiting = [each for each in self.study.get_trials(deepcopy=False) if each.state.name == "WAITING"]
+        if waiting and "number" in waiting[0].user_attrs:  # Optuna takes the first
             return _trial(self._frozen(self.study.ask().number))
         ((tables),) = sweep.tables.values()
         chosen = sweep.settings
         distributions = {key: _distribution(values) for key, values in sweep.space.items()}
         problems: list[Problem] = []
         for _ in range(_ATTEMPTS):
-            count = len(self.study.get_trials(deepcopy=False))
+            count = len(self.study.get_trials(deepcopy=False)) - len(waiting)
             seed = draw_seeds(1, chosen.seed, 0 if chosen.search == "qmc" else count, _SEEDS)[0] % 2**32
             # A sampler for each trial, from what is stored: a sweep that goes on chooses as one that was left alone.
             self.study.sampler = make_sampler(chosen.search, chosen.search_options, seed)
@@ -133,6 +134,7 @@ class Study:
                 asked.set_user_attr("number", trial.number)  # last: then it is complete
                 return replace(trial, status="running")
             self.study.tell(asked, state=_state("FAIL"))
+            waiting = []
         raise ConfigError(problems, f"each of {_ATTEMPTS} points that the search chose")
 
     def report(self, number: int, step: int, value: float | None) -> bool:
@@ -147,9 +149,13 @@ class Study:
             Whether the pruner ends the trial.
         """
         frozen = self._latest()[number]
-        if value is None or not math.isfinite(value) or step in frozen.intermediate_values:
-            return frozen.user_attrs.get("stopped") is not None
-        self._storage.set_trial_intermediate_value(self._id(frozen), step, float(value))
+        known, stopped = frozen.intermediate_values, frozen.user_attrs.get("stopped")
+        if stopped is not None:  # by a process that was killed
+            return step >= int(stopped)
+        if value is None or not math.isfinite(value) or (step in known and step < max(known)):
+            return False
+        if step not in known:  # else a process was killed before it asked the pruner
+            self._storage.set_trial_intermediate_value(self._id(frozen), step, float(value))
         pruned = self.study.pruner.prune(self.study, self._frozen(frozen.number))
         if pruned:
             self.note(number, stopped=step)

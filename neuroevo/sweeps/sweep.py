@@ -35,7 +35,7 @@ from neuroevo.config.sources import key_of, read
 from neuroevo.core.problems import ConfigError, Problem, refuse
 from neuroevo.envs import registry
 from neuroevo.sweeps import checks
-from neuroevo.sweeps.points import SEED, Values, config_of, draw_accepted, grid, trial_seed
+from neuroevo.sweeps.points import SEED, Values, config_of, draw_accepted, grid, refused, trial_seed
 from neuroevo.sweeps.section import beside, collected, folder_of, read_section, values_of
 from neuroevo.sweeps.settings import MAX_TRIALS, VALIDATION, SweepSettings
 from neuroevo.sweeps.space import Space, parse_space
@@ -133,7 +133,7 @@ class Sweep:
     def trial(self, number: int, values: Values) -> Trial:
         """Make the trial that a search has chosen values for."""
         ((label, game),) = self.tables
-        seed = self.base.training.seed if self.settings.seeds == [] else trial_seed(self.settings.seed, number)
+        seed = self.base.training.seed if self.settings.seeds is None else trial_seed(self.settings.seed, number)
         own = dict(values)
         return Trial(number, label, game, own.pop(SEED, seed), own, f"trial-{number:05d}")
 
@@ -193,7 +193,7 @@ def load_sweep(
             **values_of(chosen),
             "metric": chosen.metric or checks.default_metric(base),
             "parallel": at_a_time,
-            "seeds": [] if SEED in changed else chosen.seeds or [0],
+            "seeds": None if SEED in changed else chosen.seeds or [0],
         }
     )
     if not final.shared and final.cluster == "none":
@@ -230,8 +230,8 @@ def _points(sweep: Sweep) -> Iterable[Trial]:
                 point = f"point-{place:05d}/" if sweep.space else ""
                 folder = f"{label}/{game}/{point}seed-{is_seed}"
                 trial = Trial(len(trials), label, game, is_seed, own, folder)
-                with collected(problems):
-                    sweep.config(trial)
+                found = refused(sweep.tables[label, game], {**own, SEED: is_seed})
+                problems += [problem for problem in found if problem not in problems]
                 trials.append(trial)
     refuse(problems)
     yield from trials
