@@ -45,7 +45,7 @@ def write(folder, text, space=None):
     for name, config in CONFIGS.items():
         (folder / f"{name}.toml").write_text(config)
     text = dedent(text) if "configs" in text else f'configs = "pendulum.toml"\n{dedent(text)}'
-    space = (SIGMA if "search" in text else "") if space is None else space
+    space = (SIGMA if "search = " in text else "") if space is None else space
     section = f"[sweep.space]\n{dedent(space)}" if space else ""
     (folder / "sweep.toml").write_text(f"[sweep]\n{text}\n{section}")
     return folder / "sweep.toml"

@@ -1,103 +1,293 @@
-"""A sweep's file: what it says, and everything that is wrong with it before a trial starts."""
+"""A sweep's file: which trials it is, and everything that is wrong with it before one starts."""
 
-import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from neuroevo.config.load import load_config
+from neuroevo.config.sources import presets
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import NO_VALUE, ConfigError
-from neuroevo.sweeps.tune import tuner
-from neuroevo.sweeps.tune.points import SEED, trial_seed
-from neuroevo.sweeps.tune.sweep import load_sweep
-from tests.support.sweeps import SIGMA, load, write
+from neuroevo.sweeps import searches
+from neuroevo.sweeps.driver import run_sweep
+from neuroevo.sweeps.points import trial_seed
+from neuroevo.sweeps.settings import MAX_TRIALS
+from neuroevo.sweeps.study import Study
+from neuroevo.sweeps.sweep import load_sweep
+from neuroevo.system.cores import usable_cores
+from tests.support.sweeps import GA, RANDOM_SEARCH, load, write
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "experiments" / "sweeps").glob("*.toml"))
+ONE = 'configs = "ga.toml"\n'
+TWO = "trials = 2\n"
 
 
-def problems(folder, text, space=SIGMA, **options):
+def problems(folder, text, space=None, **options):
+    """Return the problems of a sweep as (key, value)."""
     with pytest.raises(ConfigError) as raised:
         load(folder, text, space, **options)
     return [(problem.key, problem.value) for problem in raised.value.problems]
 
 
-def keys(*arguments, **options):
-    return {key for key, _ in problems(*arguments, **options)}
+def lines(folder, text, space=None, **options):
+    """Return the lines of the message about them."""
+    with pytest.raises(UserError) as raised:
+        load(folder, text, space, **options)
+    return str(raised.value).splitlines()
 
 
-def test_a_random_search(tmp_path):
-    sweep = load(tmp_path, "trials = 3\nseed = 7")
-    assert sweep.out == tmp_path / "out" and sweep.metric == "validation_mean" and sweep.trials == 3
-    assert [values[SEED] for values in sweep.points] == [trial_seed(7, number) for number in range(3)]
-    assert len({values["algorithm.sigma"] for values in sweep.points}) == 3
+def test_a_grid_is_seeds_times_games_times_configurations(tmp_path):
+    text = """
+        configs = ["ga.toml", "rs.toml"]
+        games = ["ALE/Frostbite-v5", "Kangaroo"]
+        seeds = [7, 3]
+        set = ["training.generations=4", "algorithm.population=5"]
+        parallel = 3
+    """
+    sweep = load(tmp_path, text, overrides=["algorithm.population=6", "hardware.threads=1"])
+    names = {"ALE-Frostbite-v5": "ALE/Frostbite-v5", "kangaroo": "kangaroo"}
+    assert [trial.folder for trial in sweep.points] == [
+        f"{label}/{game}/seed-{seed}" for seed in (7, 3) for game in names for label in ("ga", "rs")
+    ]
+    assert [trial.number for trial in sweep.points] == list(range(8)) and sweep.trials == 8
+    assert (sweep.settings.parallel, sweep.out) == (3, tmp_path / "out")
+    for trial in sweep.points:
+        own = [f"env.name={names[trial.game]}", f"training.seed={trial.seed}", "hardware.threads=1"]
+        changes = ["training.generations=4", "algorithm.population=6", *own]
+        assert sweep.config(trial) == load_config(tmp_path / f"{trial.label}.toml", changes)
+        assert trial.name == trial.folder and trial.status == "waiting"
 
 
-def test_a_grid(tmp_path):
-    sweep = load(tmp_path, 'search = "grid"', '"algorithm.population" = [4, 6]\nnetwork.hidden = [[4], [4, 4]]')
-    assert sweep.trials == 4
-    assert [values["network.hidden"] for values in sweep.points] == [[4], [4, 4]] * 2
+def test_a_grid_of_values_has_every_combination_with_every_seed(tmp_path):
+    space = '"algorithm.population" = [4, 6]\nnetwork.hidden = [[4], [4, 4]]'
+    sweep = load(tmp_path, "seeds = 2", space)
+    points = [(population, hidden) for population in (4, 6) for hidden in ([4], [4, 4])]
+    assert [tuple(trial.values.values()) for trial in sweep.points] == points * 2
+    game = sweep.base.environment.title
+    assert [trial.folder for trial in sweep.points] == [
+        f"pendulum/{game}/point-{place:05d}/seed-{seed}" for seed in (0, 1) for place in range(4)
+    ]
+    config = sweep.config(sweep.points[5])
+    assert (config.algorithm.population, config.network.hidden, config.training.seed) == (4, (4, 4), 1)
 
 
-def test_optuna_chooses_as_it_goes(tmp_path):
-    sweep = load(tmp_path, 'trials = 5\nsearch = "optuna"')
-    assert sweep.points is None and sweep.trials == 5
+def test_a_search_has_trials_with_seeds_of_their_own(tmp_path):
+    sweep = load(tmp_path, 'trials = 3\nseed = 7\nsearch = "random"')
+    assert sweep.metric == "validation_mean" and sweep.trials == 3
+    assert [trial.folder for trial in sweep.points] == [f"trial-{number:05d}" for number in range(3)]
+    assert [trial.seed for trial in sweep.points] == [trial_seed(7, number) for number in range(3)]
+    assert len({trial.values["algorithm.sigma"] for trial in sweep.points}) == 3
+    assert [sweep.config(trial).training.seed for trial in sweep.points] == [trial.seed for trial in sweep.points]
+
+
+@pytest.mark.parametrize("search", ["tpe", "cmaes", "qmc"])
+def test_optuna_chooses_as_it_goes(tmp_path, search):
+    sweep = load(tmp_path, f'trials = 5\nsearch = "{search}"')
+    assert sweep.points == () and sweep.trials == 5
+    trial = sweep.trial(3, {"algorithm.sigma": 0.5})
+    assert (trial.seed, trial.folder, sweep.config(trial).algorithm.sigma) == (
+        trial_seed(0, 3), "trial-00003", 0.5,
+    )  # fmt: skip
 
 
 def test_a_seed_that_the_sweep_itself_sets_is_that_of_all_trials(tmp_path):
-    sweep = load(tmp_path, 'trials = 2\nset = ["training.seed=3"]')
-    assert sweep.tables["training"]["seed"] == 3 and all(SEED not in values for values in sweep.points)
-    sweep = load(tmp_path, 'search = "grid"', '"training.seed" = [3, 4]')
-    assert [values[SEED] for values in sweep.points] == [3, 4]
+    for text in ('trials = 2\nsearch = "random"\n', ""):
+        sweep = load(tmp_path, text + 'set = ["training.seed=3"]')
+        assert {trial.seed for trial in sweep.points} == {3}
+        assert sweep.config(sweep.points[0]).training.seed == 3
+    sweep = load(tmp_path, "", '"training.seed" = [3, 4]')
+    assert [trial.seed for trial in sweep.points] == [3, 4]
+    assert all(not trial.values for trial in sweep.points)
 
 
-def test_changes_and_threads(tmp_path):
-    sweep = load(tmp_path, "trials = 1\nconcurrent = 2", overrides=["training.generations=9"])
-    assert sweep.tables["training"]["generations"] == 9
-    assert "hardware" not in sweep.tables  # the pipeline that trials share has all threads
-    own = load(tmp_path, "trials = 1\nconcurrent = 2\nshared = false")
-    assert own.tables["hardware"]["threads"] >= 1
-    vbn = load(tmp_path, 'config = "frostbite.toml"\ntrials = 1', overrides=["network.name=virtual_bn"])
-    assert vbn.settings.shared is False  # every trial has statistics of its own
-    assert load(tmp_path, "trials = 1", concurrent=2).settings.concurrent == 2
-    assert load(tmp_path, 'trials = 1\nconcurrent = 2\nset = ["hardware.threads=3"]').tables["hardware"] == {
-        "threads": 3
-    }
+def test_hardware_threads_are_shared_out(tmp_path):
+    def threads(text):
+        sweep = load(tmp_path, text)
+        return sweep.config(sweep.points[0]).hardware.threads
+
+    assert threads(ONE + "seeds = 2\nparallel = 2") == max(usable_cores() // 2, 1)
+    assert threads(ONE + "seeds = 2\nparallel = 1") is None
+    assert threads(ONE + "parallel = 2") is None  # of one trial
+    assert threads(ONE + 'seeds = 2\nparallel = 2\nset = ["hardware.threads=3"]') == 3
+    assert threads(ONE + "seeds = 2\nparallel = 2\nshared = true") is None  # the pipeline has them
 
 
-def test_the_default_metric_is_known_at_once(tmp_path):
-    text = 'trials = 1\nconfig = "es_inverted_pendulum"'
-    assert load(tmp_path, text).metric == "fitness_mean"
+def test_a_game_under_two_names_is_two_games(tmp_path):
+    """With sticky actions as Gymnasium registers it, and without as in 2018: it used to be the latter for both."""
+    sweep = load(tmp_path, ONE + 'games = ["ALE/Frostbite-v5", "frostbite"]')
+    sticky = [config.environment.settings()["repeat_action_probability"] for config in sweep.configs.values()]
+    assert sticky == [0.25, 0.0]
+    assert len({trial.folder for trial in sweep.points}) == 2
+    own = load(tmp_path, ONE, overrides=["env.name=ALE/Frostbite-v5"]).points
+    assert [trial.game for trial in own] == ["ALE-Frostbite-v5"]
+
+
+def test_scales_are_of_games_that_are_played(tmp_path):
+    text = ONE + 'games = ["frostbite", "pong"]\nnormalize = {Frostbite = [65, 4335.0], pong = [-20, 15]}'
+    assert load(tmp_path, text).scales == {"frostbite": (65.0, 4335.0), "pong": (-20.0, 15.0)}
 
 
 @pytest.mark.parametrize(
-    ("text", "key", "value"),
+    ("given", "expected"),
     [
-        ("trials = 1\nserach = 1", "sweep.serach", 1),
-        ('trials = 1\nsearch = "bayes"', "sweep.search", "bayes"),
-        ('trials = 1\nscheduler = "hyperband"', "sweep.scheduler", "hyperband"),
-        ("trials = 0", "sweep.trials", 0),
-        ('trials = 1\nmetric = "validation_men"', "sweep.metric", "validation_men"),
-        ('trials = 1\nmetric = "test_mean"', "sweep.metric", "test_mean"),
-        ('trials = 1\nmetric = "fitness"', "sweep.metric", "fitness"),
-        ('trials = 1\nconfig = "es_inverted_pendulum"\nmetric = "validation_mean"', "sweep.metric", "validation_mean"),
-        ('trials = 1\ntime = "test_mean"', "sweep.time", "test_mean"),
-        ('trials = 9\nsearch = "grid"', "sweep.trials", 9),
-        ('trials = 1\nscheduler = "asha"\nasha = {max_t = 10, grace_period = 20}', "sweep.asha.grace_period", 20),
-        ('trials = 1\nscheduler = "pbt"\npbt = {quantile_fraction = 0.7}', "sweep.pbt.quantile_fraction", 0.7),
-        ('trials = 1\nscheduler = "pbt"\nsearch = "optuna"\ntime = "generation"', "sweep.search", "optuna"),
-        ('trials = 1\nset = ["cluster.address=auto"]', "cluster.address", "auto"),
+        ("{pong = [0, 1]}", "sweep.normalize.pong: no trial plays it, expected one of frostbite"),
+        ("{frostbyte = [0, 1]}", "did you mean frostbite"),
+        ("{frostbite = [1, 1]}", r"sweep.normalize.frostbite = \[1.0, 1.0\]: expected two finite numbers that differ"),
+        ("{frostbite = [1]}", "sweep.normalize.frostbite"),
+        ("{frostbite = [0, inf]}", "finite"),
+        ("3", "sweep.normalize = 3"),
     ],
 )
-def test_what_is_wrong_with_the_sweep(tmp_path, text, key, value):
-    space = '"algorithm.population" = [4, 6]' if "grid" in text else SIGMA
-    assert (key, value) in problems(tmp_path, text, space)
+def test_invalid_scales(tmp_path, given, expected):
+    with pytest.raises(UserError, match=expected):
+        load(tmp_path, f"{ONE}normalize = {given}")
 
 
-def test_what_is_missing(tmp_path):
-    assert keys(tmp_path, "") == {"sweep.trials"}
-    assert "sweep.asha.max_t" in keys(tmp_path, 'trials = 1\nscheduler = "asha"')
-    assert "sweep.pbt.perturbation_interval" in keys(tmp_path, 'trials = 1\nscheduler = "pbt"')
-    assert "sweep.space" in keys(tmp_path, "trials = 1", "")
+def test_what_may_be_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = write(tmp_path, ONE)
+    sweep = load_sweep(file)
+    (trial,) = sweep.points
+    assert (trial.seed, trial.game, trial.values, sweep.settings.parallel) == (0, "frostbite", {}, 1)
+    assert sweep.out == tmp_path / "runs" / "sweep"
+    assert load_sweep(write(tmp_path, ONE + 'out = "there"')).out == tmp_path / "there"
+    assert load(tmp_path, ONE + "seeds = 6\nparallel = 2", parallel=5).settings.parallel == 5
+    assert load(tmp_path, ONE, overrides=["env.name=pong"]).points[0].game == "pong"
+    assert load(tmp_path, 'configs = "es_inverted_pendulum"').metric == "fitness_mean"
+
+
+@pytest.mark.parametrize(("given", "seeds"), [("3", [0, 1, 2]), ("2.0", [0, 1]), ("[5]", [5]), ("[9, 0]", [9, 0])])
+def test_seeds(tmp_path, given, seeds):
+    assert [trial.seed for trial in load(tmp_path, f"{ONE}seeds = {given}").points] == seeds
+
+
+@pytest.mark.parametrize(
+    "given", ["0", "-1", "2.5", "[]", "[1, 1]", "[-1]", "[2.0]", "true", '"3"', "10001", "1e19", f"[{2**63}]"]
+)
+def test_invalid_seeds(tmp_path, given):
+    (_, line) = lines(tmp_path, f"{ONE}seeds = {given}")
+    assert line.startswith("  sweep.seeds = ")
+    assert line.endswith(": expected how many, 1 to 10000, or a list of different seeds in [0, 2**63)")
+
+
+def test_configurations_are_files_beside_the_sweep_other_files_and_presets(tmp_path, monkeypatch):
+    def only(name):
+        sweep = load(tmp_path, f'configs = ["{name}"]')
+        (trial,) = sweep.points
+        return trial.label, sweep.base
+
+    name = next(iter(presets()))
+    assert only(name) == (name, load_config(name))
+    (tmp_path / name).write_text(GA)  # called like the preset, without a suffix
+    assert only(name) == (name, load_config(tmp_path / "ga.toml"))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "other.v2.toml").write_text(RANDOM_SEARCH)
+    monkeypatch.chdir(elsewhere)  # the sweep is not here
+    label, config = only("other.v2.toml")
+    assert (label, config.algorithm_name) == ("other.v2", "random_search")
+
+
+def test_every_problem_of_a_grid_is_listed_at_once(tmp_path):
+    text = """
+        configs = ["ga.toml", "frostbite_gaa", "rs.toml", "./rs.toml"]
+        games = ["frostbyte", "pong", "Pong"]
+        seeds = 2
+        set = ["training.seed=4", "env.name=pong", "algorithm.validation_candidates=1"]
+    """
+    first, *found = lines(tmp_path, text, '"network.name" = {uniform = [0, 1]}\n"training.seed" = [1, 2]')
+    assert first == f"11 problems in {tmp_path / 'sweep.toml'}:"
+    expected = [
+        "  set env.name: sweep.games says that",
+        "  set training.seed: sweep.seeds says that",
+        "  sweep.space.training.seed: set says that",
+        "  sweep.space.training.seed: sweep.seeds says that",
+        '  sweep.space.network.name: expected a list of values with search = "grid"',
+        "  environment 'frostbyte' is unknown; did you mean frostbite?",
+        "  sweep.configs: there are 2 called rs",
+        "  sweep.games: there are 2 called pong",
+        f"  1 problem in {tmp_path / 'ga.toml'}:",
+        "    algorithm.validation_candidates = 1: expected at least 2",
+        "  there is no configuration file or preset frostbite_gaa; did you mean the preset frostbite_ga?",
+        f"  1 problem in {tmp_path / 'rs.toml'}:",
+        "    algorithm.validation_candidates = 1: expected at least 2",
+    ]
+    assert len(found) == len(expected)
+    for line, start in zip(found, expected, strict=True):
+        assert line.startswith(start)
+
+
+def test_every_problem_of_a_search_is_listed_at_once(tmp_path):
+    text = """
+        configs = ["pendulum.toml"]
+        metric = "x"
+        search = "pbt"
+        search_options = {quantile = 0.7}
+        pruner = "asha"
+        pruner_options = {grace = 1}
+        seeds = 3
+        set = ["cluster.address=auto"]
+    """
+    found = {key for key, _ in problems(tmp_path, text, '"algorithm.sigma" = [-1]\n"network.name" = ["modle"]')}
+    names = ("trials", "seeds", "metric", "pruner", "pruner_options", "search_options", "space.network.name")
+    assert found >= {*(f"sweep.{name}" for name in names), "algorithm.sigma", "network.name", "cluster.address"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("configs = []", "sweep.configs = []: "),
+        (ONE + 'game = ["pong"]', 'sweep.game = ["pong"]: there is no such key; did you mean games?'),
+        (ONE + "parallel = 0", "sweep.parallel = 0: expected "),
+        (ONE + 'set = ["training.epochs"]', "--set training.epochs: expected SECTION.KEY=VALUE"),
+        ('configs = ["absent.toml"]', "there is no configuration file absent.toml"),
+        (ONE + 'set = ["network.name=modell"]', 'network.name = "modell": expected one of model,'),
+        (ONE + "[sweet]", "sweet: there is no such section; expected [sweep] alone"),
+        (ONE + 'search = "bayes"', 'sweep.search = "bayes": expected one of grid, random, tpe, cmaes, qmc, pbt'),
+        (ONE + 'pruner = "ash"', 'sweep.pruner = "ash": expected one of none, asha, hyperband, median'),
+        (ONE + 'cluster = "somewhere"', 'sweep.cluster = "somewhere"'),
+        (ONE + "trials = 9", "sweep.trials = 9: a grid has as many as combinations"),
+        (ONE + "search_options = {a = 1}", 'sweep.search_options = {a = 1}: search = "grid" has none'),
+        (ONE + "pruner_options = {a = 1}", "sweep.pruner_options = {a = 1}: there is no pruner"),
+        (TWO + 'search = "tpe"\nsearch_options = {n = 1}', "sweep.search_options = {n = 1}: TPESampler has no n, "),
+        (TWO + 'search = "random"\npruner = "median"\npruner_options = {n_warmup_steps = -1}', "sweep.pruner_options"),
+        (TWO + 'search = "pbt"\nsearch_options = {interval = 0}', "sweep.search_options = {interval = 0}: interval is"),
+        (TWO + 'search = "pbt"\npruner = "asha"', 'sweep.pruner = "asha": pbt ends no trial'),
+        ('trials = 0\nsearch = "tpe"', "sweep.trials = 0: "),
+        ('search = "tpe"', 'sweep.trials: missing, expected how many with search = "tpe"'),
+        (TWO + 'search = "tpe"\nseeds = 2', "sweep.seeds = [0, 1]: "),
+        (TWO + 'search = "tpe"\nmetric = "validation_men"', 'sweep.metric = "validation_men": no record has it; did'),
+        (TWO + 'search = "tpe"\nmetric = "test_mean"', 'sweep.metric = "test_mean": known only generations later'),
+        (TWO + 'search = "tpe"\nmetric = "fitness"', 'sweep.metric = "fitness": no record has it'),
+        (TWO + 'search = "tpe"\nset = ["cluster.address=auto"]', 'cluster.address = "auto": '),
+        (
+            'configs = "es_inverted_pendulum"\nmetric = "validation_mean"\npruner = "median"',
+            'sweep.metric = "validation_mean": es plays no validation episodes',
+        ),
+    ],
+)
+def test_problems(tmp_path, text, message):
+    first, *found = lines(tmp_path, text)
+    assert first == f"1 problem in {tmp_path / 'sweep.toml'}:"
+    assert any(line.strip().startswith(message) for line in found)
+
+
+def test_problems_of_what_a_search_searches(tmp_path):
+    search = TWO + 'search = "tpe"\n'
+    assert "sweep.space" in dict(problems(tmp_path, search, ""))
+    assert ("sweep.configs", ["ga.toml", "rs.toml"]) in problems(
+        tmp_path, f'configs = ["ga.toml", "rs.toml"]\n{search}'
+    )
+    games = f'{ONE}games = ["frostbite", "pong"]\n'
+    assert problems(tmp_path, games + search) == [("sweep.games", ["frostbite", "pong"])]
+    both = search + 'set = ["algorithm.sigma=1"]'
+    assert ("sweep.space.algorithm.sigma", NO_VALUE) in problems(tmp_path, both)
+    file = write(tmp_path, f'configs = "minutes.toml"\n{TWO}search = "pbt"')
+    (tmp_path / "minutes.toml").write_text(GA.replace("generations = 3", "minutes = 1.0"))
+    with pytest.raises(ConfigError, match='training.generations: missing, expected how many with search = "pbt"'):
+        load_sweep(file)
 
 
 @pytest.mark.parametrize(
@@ -111,19 +301,45 @@ def test_what_is_missing(tmp_path):
         ('"network.hidden" = [[4], "large"]', "network.hidden", "large"),
     ],
 )
-def test_what_is_wrong_with_the_space(tmp_path, space, key, value):
-    assert (key, value) in problems(tmp_path, "trials = 2", space)
-
-
-def test_a_key_that_set_has_too(tmp_path):
-    assert "sweep.space.algorithm.sigma" in keys(tmp_path, 'trials = 1\nset = ["algorithm.sigma=1"]')
+def test_problems_of_the_space(tmp_path, space, key, value):
+    assert (key, value) in problems(tmp_path, TWO + 'search = "random"', space)
 
 
 @pytest.mark.parametrize("key", ["network.hidden", "env.options.frame_skip"])
 def test_what_pbt_cannot_change(tmp_path, key):
-    text = 'trials = 2\nscheduler = "pbt"\ntime = "generation"'
     config, values = ("pendulum", "[[4], [8]]") if key == "network.hidden" else ("frostbite", "[4, 2]")
-    assert f"sweep.space.{key}" in keys(tmp_path, f'config = "{config}.toml"\n{text}', f'"{key}" = {values}')
+    text = f'configs = "{config}.toml"\n{TWO}search = "pbt"'
+    assert f"sweep.space.{key}" in dict(problems(tmp_path, text, f'"{key}" = {values}'))
+
+
+def test_a_grid_names_every_point_that_is_refused(tmp_path):
+    space = '"algorithm.parents" = [2, 6]\n"algorithm.population" = [4, 8]'
+    assert problems(tmp_path, ONE, space) == [("algorithm.parents", 6)]
+
+
+def test_there_are_not_too_many_trials(tmp_path):
+    space = f'"training.validation_episodes" = {list(range(1, 101))}\n"algorithm.population" = {list(range(2, 103))}'
+    (_, line) = lines(tmp_path, ONE, space)
+    assert line == f"  sweep: configs, games, seeds and space make 10,100 trials, expected at most {MAX_TRIALS:,}"
+    assert problems(tmp_path, f'trials = {MAX_TRIALS + 1}\nsearch = "tpe"') == [("sweep.trials", MAX_TRIALS + 1)]
+
+
+def test_files_that_are_no_sweeps(tmp_path):
+    with pytest.raises(UserError, match=r"no sweep file .*absent\.toml"):
+        load_sweep(tmp_path / "absent.toml")
+    with pytest.raises(UserError, match="Is a directory"):
+        load_sweep(tmp_path)
+    (tmp_path / "a.toml").write_text("configs = [")
+    with pytest.raises(UserError, match="a.toml .* TOML"):
+        load_sweep(tmp_path / "a.toml")
+    (tmp_path / "b.toml").write_text("sweep = 3")
+    with pytest.raises(ConfigError) as raised:
+        load_sweep(tmp_path / "b.toml")
+    (problem,) = raised.value.problems
+    assert (problem.key, problem.value) == ("sweep", 3) and "[sweep]" in problem.reason
+    (tmp_path / "c.toml").write_text("")
+    with pytest.raises(ConfigError, match="sweep.configs: missing, expected a value"):
+        load_sweep(tmp_path / "c.toml")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -131,43 +347,37 @@ def test_the_examples_can_be_begun(path, tmp_path):
     assert load_sweep(path, out=tmp_path).trials > 1
 
 
-def test_all_problems_are_told_at_once(tmp_path):
-    found = keys(tmp_path, 'metric = "x"\nscheduler = "asha"', '"algorithm.sigma" = [-1]\n"network.name" = ["modle"]')
-    assert {"sweep.trials", "sweep.metric", "sweep.asha.max_t", "algorithm.sigma", "network.name"} <= found
-
-
-def test_no_such_file_or_configuration(tmp_path):
-    with pytest.raises(UserError, match="nothing.toml"):
-        load_sweep(tmp_path / "nothing.toml")
-    with pytest.raises(UserError, match="pendulm"):
-        load(tmp_path, 'config = "pendulm"\ntrials = 1')
-
-
-@pytest.mark.parametrize("missing", ["ray", "optuna"])
-def test_without_ray_one_line_names_the_extra(tmp_path, missing, monkeypatch):
-    find = tuner.importlib.util.find_spec
-    monkeypatch.setattr(tuner.importlib.util, "find_spec", lambda name: None if name == missing else find(name))
-    sweep = load(tmp_path, 'trials = 1\nsearch = "optuna"')
-    with pytest.raises(UserError, match=missing) as raised:
-        tuner.run_sweep(sweep)
-    assert "neuroevo[sweep]" in str(raised.value) and "\n" not in str(raised.value)
-    assert not sweep.out.exists()
-
-
 def test_a_folder_is_of_one_sweep(tmp_path):
-    sweep = load(tmp_path, "trials = 3")
-    sweep.out.mkdir()
-    tuner.check_same(sweep)
-    before = json.loads((sweep.out / tuner.SWEEP).read_text())
-    tuner.check_same(load(tmp_path, "trials = 3\nconcurrent = 2"))
-    assert json.loads((sweep.out / tuner.SWEEP).read_text()) == before
+    def begin(text):
+        sweep = load(tmp_path, f'search = "random"\n{text}')
+        Study(sweep.out, new=True).begin(sweep, lambda trial: True)
+
+    (tmp_path / "out").mkdir()
+    begin("trials = 3")
+    begin("trials = 3\nparallel = 2")
+    assert len(Study(tmp_path / "out").trials()) == 3
     population = 'trials = 3\nset = ["algorithm.population=6"]'
-    for text, key in (("trials = 4", "trials"), ("trials = 3\nseed = 1", "seed"), (population, "config")):
+    for text, key in (("trials = 4", "trials"), ("trials = 3\nseed = 1", "seed"), (population, "configs")):
         with pytest.raises(ConfigError) as raised:
-            tuner.check_same(load(tmp_path, text))
+            begin(text)
         assert [problem.key for problem in raised.value.problems] == [f"sweep.{key}"]
 
 
-def test_the_default_folder_is_named_after_the_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert load_sweep(write(tmp_path, "trials = 1")).out == tmp_path / "runs" / "sweep"
+def test_without_optuna_one_line_names_the_extra(tmp_path, monkeypatch):
+    grid = load(tmp_path, ONE)
+    find = searches.importlib.util.find_spec
+    monkeypatch.setattr(searches.importlib.util, "find_spec", lambda name: None if name == "optuna" else find(name))
+    for call in (lambda: run_sweep(grid), lambda: load(tmp_path, TWO + 'search = "tpe"')):
+        with pytest.raises(UserError, match="needs optuna") as raised:
+            call()
+        assert "neuroevo[sweep]" in str(raised.value) and "\n" not in str(raised.value)
+    assert not grid.out.exists()
+
+
+def test_reading_and_running_sweeps_imports_no_large_library():
+    program = (
+        "import sys; from neuroevo.cli import child, sweep_progress\n"
+        "from neuroevo.sweeps import driver, report, status, sweep\n"
+        "assert not {'tensorflow', 'matplotlib', 'optuna', 'ray'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
