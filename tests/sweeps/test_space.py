@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from neuroevo.core.problems import ConfigError
-from neuroevo.sweeps.tune import points
-from neuroevo.sweeps.tune.space import Choice, Range, parse_space
+from neuroevo.sweeps import points
+from neuroevo.sweeps.space import Choice, Range, parse_space, value_text
 
 TABLES = {
     "env": {"name": "frostbite"},
@@ -81,17 +81,23 @@ def test_draws():
     assert set(draws(Choice(("a", "b")))) == {"a", "b"}
 
 
-def test_a_scheduler_s_factors_stay_in_the_range():
-    assert Range(1, 6, integer=True).clip(7.2) == 6
-    assert Range(0.1, 1.0).clip(0.08) == 0.1
-    assert type(Range(1, 6, integer=True).clip(4.8)) is int
+def test_neighbors_stay_in_the_range():
+    """Of population-based training: a fifth more or less, or the next value of a list."""
+    rng = np.random.default_rng(0)
+    assert {Range(1.0, 10.0).near(5.0, rng) for _ in range(50)} == {4.0, 6.0}
+    assert {Range(1, 6, integer=True).near(6, rng) for _ in range(50)} == {5, 6}
+    assert {Range(0.1, 1.0).near(0.1, rng) for _ in range(50)} == {0.1, 0.12}
+    assert {type(Range(1, 6, integer=True).clip(value)) for value in (0.5, 4.8, 7.2)} == {int}
+    assert {Choice(("a", "b", "c")).near("b", rng) for _ in range(50)} == {"a", "c"}
+    assert {Choice(("a", "b", "c")).near("c", rng) for _ in range(50)} == {"b", "c"}
 
 
 def test_points_are_those_of_a_trial_s_number_alone():
     space, _ = parse_space({"algorithm.sigma": {"uniform": [0.1, 1]}, "algorithm.population": [4, 6]})
-    few = points.all_points(space, TABLES, "random", 3, seed=5)
-    assert points.all_points(space, TABLES, "random", 7, seed=5)[:3] == few
-    assert points.all_points(space, TABLES, "random", 3, seed=6) != few
+    drawn = [points.draw(space, 5, number) for number in range(3)]
+    assert drawn == [points.draw_accepted(space, TABLES, 5, number) for number in range(3)]
+    others = [points.draw(space, 6, 0), points.draw(space, 5, 0, attempt=1), *drawn]
+    assert len({point["algorithm.sigma"] for point in others}) == 5
 
 
 def test_a_grid_has_every_combination():
@@ -99,23 +105,18 @@ def test_a_grid_has_every_combination():
     assert [tuple(point.values()) for point in points.grid(space)] == [
         (sigma, population) for sigma in (0.1, 0.2) for population in (4, 6, 8)
     ]
-
-
-def test_a_grid_names_every_point_that_is_refused():
-    space, _ = parse_space({"algorithm.parents": [2, 6], "algorithm.population": [4, 8]})
-    with pytest.raises(ConfigError) as raised:
-        points.all_points(space, TABLES, "grid", 0, seed=0)
-    assert [(problem.key, problem.value) for problem in raised.value.problems] == [("algorithm.parents", 6)]
+    assert list(points.grid({})) == [{}]
 
 
 def test_points_that_are_refused_are_drawn_again():
     space, _ = parse_space({"algorithm.parents": {"integer": [1, 8]}, "algorithm.population": {"integer": [2, 8]}})
-    found = points.all_points(space, TABLES, "random", 50, seed=0)
+    found = [points.draw_accepted(space, TABLES, 0, number) for number in range(50)]
     assert all(point["algorithm.parents"] <= point["algorithm.population"] for point in found)
     space, _ = parse_space({"algorithm.parents": {"integer": [9, 12]}})
     with pytest.raises(ConfigError) as raised:
-        points.all_points(space, TABLES, "random", 1, seed=0)
+        points.draw_accepted(space, TABLES, 0, 1)
     assert {problem.key for problem in raised.value.problems} == {"algorithm.parents"}
+    assert "points drawn for trial 1" in raised.value.source
 
 
 def test_probing_tries_both_ends_and_every_choice():
@@ -140,6 +141,26 @@ def test_an_end_that_fits_other_values_of_the_space_is_no_problem():
 def test_every_trial_has_a_seed_of_its_own():
     seeds = [points.trial_seed(3, number) for number in range(100)]
     assert len(set(seeds)) == 100 and all(0 <= seed < 2**63 for seed in seeds)
-    assert points.with_seed({"a": 1}, TABLES, 3, 7) == {"a": 1, "training.seed": seeds[7]}
-    assert points.with_seed({"training.seed": 5}, TABLES, 3, 7) == {"training.seed": 5}
-    assert points.with_seed({}, TABLES, None, 7) == {}
+    assert points.trial_seed(4, 0) not in seeds
+
+
+def test_a_configuration_has_the_values_and_leaves_the_tables_as_they_are():
+    made = points.config_of(TABLES, {"algorithm.sigma": 0.5, "env.options.frame_skip": 2, "training.seed": 7})
+    assert (made.algorithm.sigma, made.environment.settings()["frame_skip"], made.training.seed) == (0.5, 2, 7)
+    assert TABLES["algorithm"] == {"name": "ga", "population": 8, "parents": 3} and "options" not in TABLES["env"]
+    (problem,) = points.refused(TABLES, {"algorithm.name.x": 1})
+    assert (problem.key, problem.value) == ("algorithm.name.x", 1) and "expected SECTION.KEY" in problem.reason
+
+
+def test_networks_of_trials_that_share_a_pipeline():
+    configs = [points.config_of(TABLES, {"network.name": name}) for name in ("model", "large_model", "model")]
+    assert points.shared_networks(configs) == [configs[0].network, configs[1].network]
+    hidden = {"network": {"name": "mlp"}, "env": {"name": "hard_maze"}}
+    many = [points.config_of({**TABLES, **hidden}, {"network.hidden": [units]}) for units in range(1, 18)]
+    assert len(points.shared_networks(many[:16])) == 16 and points.shared_networks(many) == []
+
+
+def test_values_as_text():
+    assert [value_text(value) for value in (0.012345, 1e-7, 3, "model", [8, 16], True)] == [
+        "0.01235", "1e-07", "3", "model", "[8, 16]", "true",
+    ]  # fmt: skip
