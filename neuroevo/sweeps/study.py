@@ -65,13 +65,19 @@ class Study:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         try:
             self._storage = optuna.storages.RDBStorage(
-                f"sqlite:///{self.file}", engine_kwargs={"connect_args": {"timeout": 60}}
+                f"sqlite:///{self.file}",
+                engine_kwargs={"connect_args": {"timeout": 60}},
+                skip_table_creation=not new,
             )
-            self.study = optuna.create_study(
-                storage=self._storage, study_name=NAME, direction="maximize", load_if_exists=True
-            )
+            if new:
+                self.study = optuna.create_study(
+                    storage=self._storage, study_name=NAME, direction="maximize", load_if_exists=True
+                )
+            else:
+                self.study = optuna.load_study(storage=self._storage, study_name=NAME)
         except Exception as error:  # SQLAlchemy's, SQLite's and Optuna's
-            raise UserError(f"{self.file} cannot be read: {str(error).partition(chr(10))[0]}") from None
+            reason = str(error.__cause__ or error).splitlines()[0]
+            raise UserError(f"{self.file} cannot be read: {reason}") from None
         remember(self.file)
 
     def begin(self, sweep: Sweep, over: Callable[[Trial], bool]) -> None:
