@@ -1,0 +1,35 @@
+"""Ends of a process between two writes to a sweep's database, without a process."""
+
+import itertools
+
+from optuna.storages import RDBStorage
+
+WRITES = (
+    "create_new_trial",
+    "set_study_user_attr",
+    "set_trial_intermediate_value",
+    "set_trial_param",
+    "set_trial_state_values",
+    "set_trial_system_attr",
+    "set_trial_user_attr",
+)
+
+
+class Crash(BaseException):
+    """The end of a process."""
+
+
+def crash_before_write(patch, number):
+    """Have a Crash come before this write of all that follow, counted from 1, and before each after that."""
+    count = itertools.count(1)
+
+    def crashing(write):
+        def method(*arguments, **options):
+            if next(count) >= number:
+                raise Crash
+            return write(*arguments, **options)
+
+        return method
+
+    for name in WRITES:
+        patch.setattr(RDBStorage, name, crashing(getattr(RDBStorage, name)))

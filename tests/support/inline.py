@@ -1,0 +1,57 @@
+"""Trials that are trained in the driver's own process, one after another and each to the end of its part."""
+
+from contextlib import closing
+from typing import ClassVar
+
+from neuroevo.core.errors import UserError
+from neuroevo.runs import training_run
+from neuroevo.runs.folder import RunFolder
+from neuroevo.runs.paths import is_run
+from neuroevo.sweeps.executors import Executor
+from tests.support.toy import ToyEvaluator
+
+
+class Inline(Executor):
+    """Executor without processes, in place of neuroevo.sweeps.executors.Processes.
+
+    Attributes:
+        started: The folders of the trials that any of them has begun to train, with the generations that were there.
+    """
+
+    started: ClassVar[list] = []
+
+    def __init__(self, *_):
+        self._over = {}
+
+    def start(self, number, config, folder, trust):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        begun = is_run(folder)
+        made = RunFolder.resume(folder, config=config) if begun else RunFolder.create(folder, config)
+        evaluator = self.evaluator(made)
+        self.started.append((folder.name, made.state.generation if begun else None))
+        try:
+            with closing(evaluator), made.open(["test"]):
+                training_run.run(made.config, evaluator, made)
+            self._over[number] = ""
+        except UserError as error:
+            self._over[number] = str(error)
+
+    def evaluator(self, made):
+        return training_run.make_evaluator(made.config, made.reference_batch)
+
+    def ended(self):
+        over, self._over = self._over, {}
+        return over
+
+    def stop(self, number):
+        pass
+
+    def close(self):
+        pass
+
+
+class InlineToys(Inline):
+    """The same with ToyEvaluators."""
+
+    def evaluator(self, made):
+        return ToyEvaluator()
