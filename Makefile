@@ -105,7 +105,7 @@ test-disk: setup  ## Thousands of disks as power cuts may leave them, and every 
 
 # A sample of the kills is in `make test`; of the soak, that it finds a leak.
 KILLS ?= 200
-test-kills: setup  ## Kills runs of every kind, and suites, and compares every file with what was left alone; KILLS=200
+test-kills: setup  ## Kills runs of every kind, and sweeps, and compares every file with what was left alone; KILLS=200
 	$(BIN)/python -m tests.support.kills --kills $(KILLS)
 
 MINUTES ?= 10

@@ -1,6 +1,6 @@
 """What runs have gained: the network that each began with and its last elite, on the same held-out episodes.
 
-    python -m experiments.start_and_end runs/es_virtual_bn/*/
+    python -m experiments.start_and_end runs/es_virtual_bn/*/*/*/
 
 For runs whose algorithm has an elite from the start, as evolution strategies have: their center.
 """

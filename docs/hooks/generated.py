@@ -26,8 +26,7 @@ from neuroevo.envs.hard_maze import HardMazeOptions
 from neuroevo.envs.mjx import MjxOptions
 from neuroevo.networks.architectures import NETWORKS
 from neuroevo.networks.layer_lines import forms
-from neuroevo.sweeps.suite import SuiteSettings
-from neuroevo.sweeps.tune.settings import Asha, Pbt, SweepSettings
+from neuroevo.sweeps.settings import SweepSettings
 from neuroevo.training.record import COLUMNS
 
 _COMMENT = re.compile(r"^<!-- generated: (.+?) -->$", re.MULTILINE)
@@ -44,10 +43,7 @@ _KEYS: dict[str, type] = {
     "env.options gymnasium": GymnasiumOptions,
     "env.options brax": BraxOptions,
     "env.options mjx": MjxOptions,
-    "suite": SuiteSettings,
     "sweep": SweepSettings,
-    "sweep.asha": Asha,
-    "sweep.pbt": Pbt,
     "compare": CompareSettings,
     "compare.tasks": TaskSettings,
 }

@@ -85,7 +85,7 @@ def is_run(path: Path) -> bool:
 
 
 def runs_in(path: Path) -> list[Path]:
-    """Return what a folder stands for where several runs may be: the run in it, or those below it, as of a suite.
+    """Return what a folder stands for where several runs may be: the run in it, or those below it, as of a sweep.
 
     Args:
         path: The folder.
