@@ -28,6 +28,7 @@ from neuroevo.analysis.curves import XAxis, figure_files
 from neuroevo.core.errors import cannot_write
 from neuroevo.sweeps.aggregates import aggregates, improvements, last_scores
 from neuroevo.sweeps.figures import draw_curves, draw_profiles, search_figures
+from neuroevo.sweeps.points import SEED
 from neuroevo.sweeps.space import Space, value_text
 from neuroevo.sweeps.status import TrialStatus, ranked
 from neuroevo.sweeps.study import Study
@@ -114,7 +115,7 @@ def _line(game: str, config: str, statuses: Sequence[TrialStatus]) -> Line:
         game=game,
         config=config,
         runs=len(statuses),
-        finished=sum(each.trial.status == "finished" for each in statuses),
+        finished=sum(each.trial.status == "finished" and not each.reason for each in statuses),
         score_of=statuses[0].score_of,
         score=summarize(scores),
         iqm=interquartile_mean([scores]),
@@ -134,7 +135,7 @@ def run_row(now: TrialStatus, space: Space) -> dict[str, Any]:
         "game": now.trial.game,
         "config": now.trial.label,
         "seed": now.trial.seed,
-        **{key: now.trial.values.get(key) for key in space},
+        **{key: _value(now, key) for key in space},
         "status": now.trial.status,
         now.metric: now.value,
         "score_of": now.score_of,
@@ -149,6 +150,10 @@ def run_row(now: TrialStatus, space: Space) -> dict[str, Any]:
     }
 
 
+def _value(now: TrialStatus, key: str) -> Any:
+    return now.trial.seed if key == SEED else now.trial.values[key]
+
+
 def text_of(sweep: Sweep, statuses: Sequence[TrialStatus]) -> str:
     """Formats the table as text, with an explanation of its columns and a list of the unfinished trials below it.
 
@@ -159,13 +164,11 @@ def text_of(sweep: Sweep, statuses: Sequence[TrialStatus]) -> str:
     text = (
         _grid_text(statuses, sweep.scales) if sweep.settings.search == "grid" else _search_text(statuses, sweep.space)
     )
-    missing = [
-        f"  {each.trial.name}: {_missing(each)}"
-        for each in statuses
-        if each.trial.status not in ("finished", "stopped")
-    ]
+    missing = [f"  {each.trial.name}: {_missing(each)}" for each in statuses if not each.ended]
     if missing:
         text += ["", f"{len(missing)} of {sweep.trials} trials are not finished:", *missing]
+    if unread := [f"  {each.trial.name}: {each.reason}" for each in statuses if each.ended and each.reason]:
+        text += ["", f"{len(unread)} of {sweep.trials} trials cannot be read:", *unread]
     return "\n".join(line.rstrip() for line in text) + "\n"
 
 
@@ -174,7 +177,7 @@ def _search_text(statuses: Sequence[TrialStatus], space: Space) -> list[str]:
     rows = [["trial", *space, metric, "test mean", "95% interval", "generations", "steps", "status"]]
     for now in ranked(statuses):
         test, last = now.test, now.rows[-1] if now.rows else {}
-        values = [value_text(now.trial.values.get(key)) for key in space]
+        values = [value_text(_value(now, key)) for key in space]
         interval = "-" if test.low is None else f"{test.low:,.2f} to {test.high:,.2f}"
         steps = _number(last.get("steps_total"), 0)
         numbers = [_number(now.value, 2), _number(test.mean, 2), interval, str(len(now.rows)), steps]
@@ -283,11 +286,7 @@ def write_report(sweep: Sweep, statuses: Sequence[TrialStatus], study: Study) ->
         for name, data in files.items():
             write_atomically(sweep.out / name, data)
         # Last, so that the tables are there even if this fails.
-        figures = (
-            {name: draw_curves(statuses, axis) for axis, name in AXES.items()}
-            if grid
-            else search_figures(study)
-        )
+        figures = {name: draw_curves(statuses, axis) for axis, name in AXES.items()} if grid else search_figures(study)
         if sweep.scales:
             figures["profiles"] = draw_profiles(statuses, sweep.scales)
         with rc_context({} if grid else {"savefig.bbox": "tight"}):  # labels of Optuna's plots are outside

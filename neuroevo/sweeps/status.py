@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from neuroevo.config.schema import Config
@@ -41,6 +41,11 @@ class TrialStatus:
         """What tables call its configuration: the label, with the values of the space's keys."""
         values = ", ".join(f"{key.rpartition('.')[2]} {value_text(value)}" for key, value in self.trial.values.items())
         return f"{self.trial.label} {values}".strip()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the trial is finished, or the pruner has stopped it."""
+        return self.trial.status in ("finished", "stopped")
 
     @property
     def value(self) -> float | None:
@@ -103,7 +108,8 @@ def status_of(sweep: Sweep, trial: Trial) -> TrialStatus:
     """
     config, folder = sweep.config(trial), sweep.out / trial.folder
     if not is_run(folder):
-        return TrialStatus(trial, config, sweep.metric, reason=trial.reason)
+        now = TrialStatus(trial, config, sweep.metric, reason=trial.reason)
+        return replace(now, reason=f"there is no run in {folder}") if now.ended else now
     try:
         reader = RunReader(folder, trust=sweep.trust, like=config)
         if reader.config.origin() != config.origin():
