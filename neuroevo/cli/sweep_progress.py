@@ -128,6 +128,11 @@ class TerminalSweepWatcher(PlainSweepWatcher):
         self._trials[trial.number] = trial
 
     @override
+    def ended(self, trial: Trial) -> None:
+        super().ended(trial)
+        self._trials[trial.number] = trial
+
+    @override
     def tick(self) -> None:
         self._live.update(self.table(), refresh=True)
 

@@ -1,67 +1,122 @@
 """What a sweep prints: lines, and on a terminal a table of its trials, the best first."""
 
+import io
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
-from neuroevo.cli.sweep_progress import PlainSweepWatcher, TerminalSweepWatcher
-from neuroevo.sweeps.tune.ledger import Trial
+from neuroevo.cli import sweep_progress
+from neuroevo.cli.sweep_progress import PlainSweepWatcher, TerminalSweepWatcher, make_sweep_watcher
+from neuroevo.training.time_left import share_done
 from tests.support.sweeps import load
+
+EVENTS = [
+    "3 trials (1 running before), 2 at a time, in {}",
+    "ga/frostbite/seed-0 starts",
+    "ga/frostbite/seed-1 goes on",
+    "ga/frostbite/seed-0 finished: 2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15",
+    "ga/frostbite/seed-1 ended with exit code 1: 7 generations, 1,000,000 frames, 0:01:15",
+    "ga/frostbite/seed-2 could not be started: Permission denied",
+]
+
+
+def row(generation, **changes):
+    """Return a row of metrics.csv with what a watcher needs."""
+    values = {"generation": generation, "steps_total": 250, "frames_total": 1_000_000, "seconds_total": 75.0}
+    return {**values, "test_mean": 1234.56, "validation_mean": -5.0, **changes}
+
+
+def notify(watcher, trials):
+    """Notify of one trial that finishes, one that goes on and fails, and one that cannot be started."""
+    first, second, third = trials
+    second = replace(second, status="running", began=True)
+    watcher.begin([first, second, third], 3, 2)
+    first = replace(first, status="running")
+    watcher.started(first)
+    watcher.started(second)
+    watcher.tick()
+    watcher.result(first, row(0))
+    watcher.result(second, row(6, test_mean=None, validation_mean=7.25))
+    watcher.tick()
+    watcher.started(second)  # its process has died, and goes on
+    watcher.result(first, row(1))
+    watcher.ended(replace(first, status="finished"))
+    watcher.ended(replace(second, status="failed", reason="ended with exit code 1\nwhy"))
+    watcher.ended(replace(third, status="failed", reason="could not be started: Permission denied"))
+    watcher.tick()
 
 
 @pytest.fixture
 def sweep(tmp_path):
-    return load(tmp_path, "trials = 3")
+    return load(tmp_path, 'configs = "ga.toml"\nseeds = 3')
 
 
 @pytest.fixture
-def trials(sweep):
-    return [Trial(number, values) for number, values in enumerate(sweep.points)]
+def search(tmp_path):
+    return load(tmp_path, 'configs = "ga.toml"\ntrials = 3\nsearch = "random"')
 
 
-def row(generation, value):
-    return {"generation": generation, "steps_total": 1000 * (generation + 1), "validation_mean": value}
+def events(sweep):
+    return [event.format(sweep.out) for event in EVENTS]
 
 
-def hear(watcher, trials):
-    """Two trials begin, one finishes and one fails."""
-    watcher.begin(trials, 3, 2)
-    for trial, value in zip(trials[:2], (-5.0, 7.25), strict=True):
-        trial.status = "running"
-        watcher.started(trial)
-        watcher.result(trial, row(3, value))
-    trials[0].status = "finished"
-    watcher.ended(trials[0])
-    trials[1].status, trials[1].reason = "failed", "its process died"
-    watcher.ended(trials[1])
-    watcher.tick()
+def test_lines(sweep, capsys, monkeypatch):
+    with PlainSweepWatcher(sweep) as watcher:
+        notify(watcher, sweep.points)
+    assert capsys.readouterr().out.splitlines() == events(sweep)  # no generation within the first seconds
+    monkeypatch.setattr(sweep_progress, "SECONDS_BETWEEN_LINES", 0)
+    notify(PlainSweepWatcher(sweep), sweep.points)
+    assert capsys.readouterr().out.splitlines() == [
+        *events(sweep)[:3],
+        "ga/frostbite/seed-0: 1 generation, elite test 1,234.6, 1,000,000 frames, 0:01:15",
+        "ga/frostbite/seed-1: 7 generations, 1,000,000 frames, 0:01:15",
+        "ga/frostbite/seed-0: 2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15",
+        *events(sweep)[3:],
+    ]
 
 
-def test_lines(sweep, trials, capsys):
-    hear(PlainSweepWatcher(sweep), trials)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 5 and str(sweep.out) in lines[0]
-    assert [line.split()[0].rstrip(":") for line in lines[1:]] == ["trial-00000", "trial-00001"] * 2
-    assert f"{trials[0].values['algorithm.sigma']:.4g}" in lines[1]
-    assert "4 generations" in lines[3] and "4,000 steps" in lines[3] and "-5.00" in lines[3]
-    assert "failed" in lines[4] and lines[4].endswith("its process died")
-
-
-def test_a_sweep_that_goes_on_says_so(sweep, trials, capsys):
-    trials[0].status, trials[1].status, trials[1].folder = "finished", "running", "somewhere"
-    watcher = PlainSweepWatcher(sweep)
-    watcher.begin(trials, 3, 2)
-    watcher.started(trials[1])
+def test_lines_of_a_search_name_the_values(search, capsys):
+    watcher = PlainSweepWatcher(search)
+    (trial, other, _) = search.points
+    watcher.begin([replace(trial, status="finished"), other], 3, 2)
+    watcher.started(other)
     first, second = capsys.readouterr().out.splitlines()
-    assert "goes on" in first and "1 finished" in first and "1 running" in first
-    assert "goes on" in second
+    searched = "random for a large validation_mean"
+    assert first == f"3 trials (1 finished before), 2 at a time, in {search.out}, {searched}"
+    assert second == f"trial-00001 starts: algorithm.sigma {other.values['algorithm.sigma']:.4g}"
 
 
-def test_the_table(sweep, trials):
-    console = Console(width=120, force_terminal=True, record=True)
-    with TerminalSweepWatcher(sweep, console) as watcher:
-        hear(watcher, trials)
+def test_a_terminal(search):
+    output = io.StringIO()
+    with TerminalSweepWatcher(
+        search, Console(file=output, force_terminal=True, width=150, color_system=None)
+    ) as watcher:
+        notify(watcher, search.points)
         table = watcher.table()
-    assert [column.header for column in table.columns][:3] == ["trial", "algorithm.sigma", "validation_mean"]
-    cells = [list(column.cells) for column in table.columns]
-    assert cells[0] == ["1", "0"] and cells[2] == ["7.25", "-5.00"]
-    assert cells[-1] == ["failed", "finished"]
+    lines = [line.replace("\x1b[2K", "").strip() for line in output.getvalue().splitlines()]
+    for event in ("trial-00000 starts: ", "trial-00001 goes on: ", "trial-00000 finished: ", "trial-00001 ended with "):
+        assert sum(event in line for line in lines) == 1
+    assert any(line.split()[::4] == ["trial-00001", "250"] for line in lines)
+    assert not any("trial-00000: " in line for line in lines)  # generations are in the table
+    columns = {column.header: list(column.cells) for column in table.columns}
+    assert list(columns) == ["trial", "algorithm.sigma", "validation_mean", "generations", "steps", "status"]
+    assert columns["trial"] == ["trial-00001", "trial-00000", "trial-00002"]
+    assert columns["validation_mean"] == ["7.25", "-5.00", "-"] and columns["generations"] == ["7", "2", "-"]
+    assert columns["status"] == ["failed", "finished", "failed"]
+    assert columns["algorithm.sigma"][0] == f"{search.points[1].values['algorithm.sigma']:.4g}"
+
+
+def test_files_and_pipes_get_plain_lines(sweep):
+    assert type(make_sweep_watcher(sweep)) is PlainSweepWatcher
+
+
+def test_the_part_of_the_budget_that_is_spent(tmp_path):
+    def share(*budgets, **changes):
+        sweep = load(tmp_path, 'configs = "ga.toml"', overrides=[f"training.{each}" for each in budgets])
+        return share_done(sweep.base.training, row(**{"generation": 0, **changes}))
+
+    assert share("generations=4") == 0.25
+    assert share("generations=4", "total_steps=500") == 0.5
+    assert share("generations=4", "minutes=2.0") == 0.625
+    assert share("generations=4", generation=7) == 1.0
