@@ -366,6 +366,6 @@ def test_shells_complete_presets_and_commands():
         done = subprocess.run([command], env={**os.environ, **environment}, capture_output=True, text=True, check=True)
         return done.stdout.split()
 
-    assert {"train", "suite", "sweep"} <= set(complete("neuroevo "))
+    assert {"train", "sweep"} <= set(complete("neuroevo "))
     assert complete("neuroevo train frostbite_n") == ["frostbite_ns_es", "frostbite_nsr_es"]
     assert complete("neuroevo config show smo") == ["smoke"]

@@ -40,12 +40,10 @@ GYMNASIUM = PLAIN.replace('"hard_maze"', '"gymnasium:InvertedPendulum-v5"\noptio
 FILES = {
     "plain.toml": PLAIN,
     "gymnasium.toml": GYMNASIUM,
-    "suite.toml": '[suite]\nconfigs = ["gymnasium/config.toml"]\nset = ["training.generations=2"]\nout = "suite"\n',
     "sweep.toml": """
         [sweep]
-        config = "gymnasium/config.toml"
+        configs = "gymnasium/config.toml"
         out = "sweep"
-        search = "grid"
         [sweep.space]
         "training.seed" = [1, 2]
     """,
@@ -81,8 +79,7 @@ COMMANDS = [
     ("brax", ("export", "brax", "--format", "npz")),
     (None, ("plot", "gymnasium", "plain")),
     (None, ("inspect", "gymnasium", "--export", "page", "--member", "0:1")),
-    (None, ("suite", "suite.toml")),
-    ("ray", ("sweep", "sweep.toml")),
+    ("optuna", ("sweep", "sweep.toml")),
     ("brax", ("compare", "compare.toml")),
     ("ray", ("cluster", "check", "local")),
     (None, ("bench", "env", *BENCH)),

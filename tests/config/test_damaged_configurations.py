@@ -1,4 +1,4 @@
-"""Configurations and suites, damaged at random: what was meant, or a UserError that names the file, never another."""
+"""Configurations and sweeps, damaged at random: what was meant, or a UserError that names the file, never another."""
 
 import json
 import os
@@ -11,11 +11,11 @@ from neuroevo.config.load import load_config
 from neuroevo.config.schema import Config
 from neuroevo.config.sources import apply
 from neuroevo.core.errors import UserError
-from neuroevo.sweeps.suite import load_suite
+from neuroevo.sweeps.sweep import load_sweep
 from neuroevo.system.reading import DEEPEST, parse_json, parse_toml
 from tests.support.mutants import bounded, changed, damaged, fuzz, seeds
 from tests.support.runs import config
-from tests.support.suites import write
+from tests.support.sweeps import write
 
 TOML = config().toml()
 OF_2018 = {
@@ -73,18 +73,18 @@ def test_damaged_json_of_2018(tmp_path_factory, seed):
 
 @fuzz(100)
 @given(seed=seeds)
-def test_damaged_suites(tmp_path_factory, seed):
+def test_damaged_sweeps(tmp_path_factory, seed):
     folder = tmp_path_factory.getbasetemp()
     text = 'configs = ["ga.toml"]\ngames = ["frostbite", "pong"]\nseeds = 2\nset = ["training.generations=3"]\n'
     path = write(folder, text + "normalize = {frostbite = [65.2, 4334.7], pong = [-20.7, 14.6]}\nparallel = 2\n")
     path.write_bytes(damaged(path.read_bytes(), seed))
     with bounded(64):
         try:
-            suite = load_suite(path, out=folder / "out")
+            sweep = load_sweep(path, out=folder / "out")
         except UserError as error:
             assert str(error)
             return
-    assert suite.runs
+    assert sweep.points
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "[" * 500 + "]" * 500, '{"a":' * 300 + "1" + "}" * 300])
@@ -105,8 +105,8 @@ def test_deep_toml(tmp_path, text):
     path.write_text(text)
     with pytest.raises(UserError, match="c.toml is not valid TOML"):
         load_config(path)
-    with pytest.raises(UserError, match="suite|c.toml"):
-        load_suite(path)
+    with pytest.raises(UserError, match="c.toml is not valid TOML"):
+        load_sweep(path)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a" * 300, "a" * 300 + "/config.toml", "a\0b/config.toml", "a\0b.json"])
@@ -115,7 +115,7 @@ def test_names_that_no_file_has(tmp_path, name):
         load_config(name)
     path = write(tmp_path, f"configs = [{json.dumps(name)}]")
     with pytest.raises(UserError, match="cannot read |no file's name"):
-        load_suite(path)
+        load_sweep(path)
 
 
 def test_numbers_of_thousands_of_digits(tmp_path):
@@ -137,7 +137,7 @@ def test_numbers_of_thousands_of_digits(tmp_path):
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        for load in (load_config, load_suite):
+        for load in (load_config, load_sweep):
             with bounded(64), pytest.raises(UserError, match=f"^cannot read {path}: Not a regular file"):
                 load(path)
 
@@ -146,7 +146,7 @@ def test_files_of_gigabytes(tmp_path):
     path = tmp_path / "large"
     path.touch()
     os.truncate(path, 30 << 30)
-    for load in (load_config, load_suite):
+    for load in (load_config, load_sweep):
         with bounded(64), pytest.raises(UserError, match="it has more than 16,777,216 bytes"):
             load(path)
     changes = {"env": {"name": "hard_maze", "options": {"map": str(path)}}, "network": {"name": "mlp"}}
@@ -160,11 +160,11 @@ def test_lines_may_end_as_on_any_system(tmp_path):
         assert load_config(tmp_path / "c.toml") == config()
 
 
-def test_a_suite_of_millions_of_runs(tmp_path):
+def test_a_sweep_of_millions_of_trials(tmp_path):
     names = [f"{number}.toml" for number in range(2000)]
     path = write(tmp_path, f"configs = {names}\nseeds = 9000")
-    with bounded(64), pytest.raises(UserError, match="18,000,000 runs, expected at most 10,000"):
-        load_suite(path)
+    with bounded(64), pytest.raises(UserError, match="18,000,000 trials, expected at most 10,000"):
+        load_sweep(path)
 
 
 def test_limits_are_far_from_what_is_meant():

@@ -59,7 +59,7 @@ RENDER = ["render", ".", "--out", "x.mp4"]
         (["config", "show", "--sett", "x"], "No such option: --sett"),
         (["train", "smoke", "--out", ""], "Invalid value for '--out': it is empty, expected the path of a folder"),
         (["train", "smoke", "--resume="], "Invalid value for '--resume': it is empty"),
-        (["suite", "suite.toml", "--out="], "Invalid value for '--out': it is empty"),
+        (["sweep", "sweep.toml", "--out="], "Invalid value for '--out': it is empty"),
         (["evaluate", ".", "--max-episode-steps", 10**19 - 1], "Invalid value for '--max-episode-steps'"),
         (["evaluate", ".", "--episodes", TOO_MANY], "Invalid value for '--episodes'"),
         (["evaluate", ".", "--threads", TOO_MANY_THREADS], "Invalid value for '--threads'"),
@@ -85,5 +85,5 @@ def test_names_of_no_file(error_line, tmp_path, monkeypatch):
         result = CliRunner().invoke(app, command.split())
         assert result.exit_code == 2
         assert "mine/walker-2/run.db; did you mean mine/walker-3?" in result.output
-    result = CliRunner().invoke(app, ["suite", "walkr.toml"])
-    assert result.exit_code == 2 and "no suite file walkr.toml; did you mean walker.toml?" in result.output
+    result = CliRunner().invoke(app, ["sweep", "walkr.toml"])
+    assert result.exit_code == 2 and "no sweep file walkr.toml; did you mean walker.toml?" in result.output

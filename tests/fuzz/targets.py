@@ -47,7 +47,6 @@ TARGETS = (
     python("database", max_length=1 << 16),
     python("config_toml"),
     python("config_2018"),
-    python("suite"),
     python("sweep"),
     python("layer_lines"),
 )

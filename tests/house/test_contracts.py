@@ -56,7 +56,8 @@ def test_the_contracts_hold(package):
         ("training/loop.py", "from neuroevo.algorithms import es", "neuroevo.training.loop -> neuroevo.algorithms.es"),
         ("rollout/evaluator.py", "from neuroevo.config import schema", "neuroevo.rollout.evaluator"),
         ("runs/reader.py", "def lazily():\n    import tensorflow", "neuroevo.runs.reader -> tensorflow"),
-        ("sweeps/runner.py", "def lazily():\n    import ray", "neuroevo.sweeps.runner -> ray"),
+        ("sweeps/driver.py", "def lazily():\n    import ray", "neuroevo.sweeps.driver -> ray"),
+        ("inspector/sweep_trials.py", "def lazily():\n    import optuna", "neuroevo.inspector.sweep_trials -> optuna"),
     ],
 )
 def test_a_planted_import_breaks_one(package, file, line, broken):

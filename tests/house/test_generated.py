@@ -14,7 +14,7 @@ from neuroevo.config.sources import presets
 from neuroevo.envs.registry import FAMILIES
 from neuroevo.networks.architectures import NETWORKS
 from neuroevo.networks.layer_lines import core_layers
-from neuroevo.sweeps.tune.settings import SweepSettings
+from neuroevo.sweeps.settings import SweepSettings
 from tests.support.pages import PAGES, ROOT
 
 COMMENTS = [
@@ -71,7 +71,8 @@ def test_keys_have_their_defaults_and_values():
     assert rows("keys env.options gymnasium")["kwargs"][:2] == ["", "table"]
     sweep = rows("keys sweep")
     assert list(sweep) == [field.name for field in fields(SweepSettings)]
-    assert sweep["config"][0] == "required" and sweep["search"][:2] == ['`"random"`', '"random", "grid", "optuna"']
+    assert sweep["configs"][0] == "required"
+    assert sweep["search"][:2] == ['`"grid"`', '"grid", "random", "tpe", "cmaes", "qmc", "pbt"']
 
 
 def test_documentation_is_that_of_the_class_that_declares_a_key():

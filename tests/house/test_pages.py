@@ -20,12 +20,11 @@ from neuroevo.comparison.settings import load_comparison
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.template import start
 from neuroevo.core.problems import inline
-from neuroevo.sweeps.suite import load_suite
-from neuroevo.sweeps.tune.sweep import load_sweep
+from neuroevo.sweeps.sweep import load_sweep
 from neuroevo.system.toml import tomllib
 from tests.support.pages import PAGES, ROOT, blocks_of, without_blocks
 
-OTHERS = {"suite": load_suite, "sweep": load_sweep, "compare": load_comparison}
+OTHERS = {"sweep": load_sweep, "compare": load_comparison}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 SECONDS = 240
@@ -102,7 +101,7 @@ def run(block, command, folder, environment):
 
 
 def check_toml(block, file):
-    """A suite, a sweep or a comparison is whole; a configuration may leave out what is not shown."""
+    """A sweep or a comparison is whole; a configuration may leave out what is not shown."""
     tables = tomllib.loads(block.text)
     file.write_text(block.text)
     other = next((load for name, load in OTHERS.items() if name in tables), None)

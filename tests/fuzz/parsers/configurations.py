@@ -1,4 +1,4 @@
-"""Targets: what users write. Configurations in TOML and in the JSON of 2018, suites, sweeps, and lines of layers."""
+"""Targets: what users write. Configurations in TOML and in the JSON of 2018, sweeps, and lines of layers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from neuroevo.config.template import start
 from neuroevo.core.errors import NativeArgumentError, UserError
 from neuroevo.native.population import Population
 from neuroevo.networks.layer_lines import core_layers
-from neuroevo.sweeps.suite import load_suite
-from neuroevo.sweeps.tune.sweep import load_sweep
+from neuroevo.sweeps.sweep import load_sweep
 from tests.config.test_damaged_configurations import OF_2018, OF_STRATEGIES, TOML
 from tests.fuzz.parsers.target import Target
-from tests.support import suites, sweeps
+from tests.support import sweeps
 
 _TEMPORARY = TemporaryDirectory(prefix="neuroevo_fuzz_")  # as long as the process
 _FOLDER = Path(_TEMPORARY.name)
@@ -48,44 +47,26 @@ def _json(data: bytes) -> None:
     assert load_config(_FOLDER / "again.toml").toml() == made.toml()
 
 
-def _suite(data: bytes) -> None:
-    path = suites.write(_FOLDER, "")
-    path.write_bytes(data)
-    if b":" in data:  # the user's own modules, which would be imported
-        return
-    try:
-        suite = load_suite(path, out=_FOLDER / "out")
-    except UserError as error:
-        assert str(error)
-        return
-    assert suite.runs and suite.parallel >= 1
-
-
-def _suites() -> list[bytes]:
-    games = 'configs = ["ga.toml"]\ngames = ["frostbite", "pong"]\nseeds = 2\nset = ["training.generations=3"]\n'
-    games += "normalize = {frostbite = [65.2, 4334.7], pong = [-20.7, 14.6]}\nparallel = 2\n"
-    texts = (games, 'configs = ["ga.toml", "rs.toml"]\nseeds = [7, 8]\nout = "there"\n')
-    return [suites.write(_FOLDER, text).read_bytes() for text in texts]
-
-
 def _sweep(data: bytes) -> None:
     path = sweeps.write(_FOLDER, "")
     path.write_bytes(data)
-    if b":" in data:
+    if b":" in data:  # the user's own modules, which would be imported
         return
     try:
         sweep = load_sweep(path, out=_FOLDER / "out")
     except UserError as error:
         assert str(error)
         return
-    assert sweep.trials >= 1 and sweep.metric
+    assert sweep.trials >= max(len(sweep.points), 1) and sweep.metric and sweep.settings.parallel >= 1
 
 
 def _sweeps() -> list[bytes]:
-    asha = 'trials = 3\nscheduler = "asha"\nsearch = "optuna"\n[sweep.asha]\ngrace_period = 10\n'
-    pbt = 'config = "frostbite.toml"\nscheduler = "pbt"\ntime = "generation"\nset = ["training.generations=9"]\n'
-    space = '"network.hidden" = [[8], [16, 16]]\nalgorithm.population = {integer = [5, 9]}\n'
-    texts = [("trials = 2\n", sweeps.SIGMA), ('search = "grid"\n', space), (asha, sweeps.SIGMA), (pbt, sweeps.SIGMA)]
+    games = 'configs = ["ga.toml", "rs.toml"]\ngames = ["frostbite", "pong"]\nseeds = [7, 8]\nparallel = 2\n'
+    games += 'normalize = {frostbite = [65.2, 4334.7], pong = [-20.7, 14.6]}\nset = ["training.generations=3"]\n'
+    space = '"network.hidden" = [[8], [16, 16]]\nalgorithm.population = [5, 9]\n'
+    tpe = 'trials = 3\nsearch = "tpe"\npruner = "asha"\npruner_options = {min_resource = 2}\n'
+    pbt = 'configs = "frostbite.toml"\ntrials = 2\nsearch = "pbt"\nsearch_options = {interval = 2, quantile = 0.5}\n'
+    texts = [(games,), ('out = "there"\n', space), (tpe,), (pbt,), ('trials = 2\nsearch = "random"\n',)]
     return [sweeps.write(_FOLDER, *text).read_bytes() for text in texts]
 
 
@@ -127,7 +108,6 @@ def _tomls() -> list[bytes]:
 TARGETS = {
     "config_toml": Target(_toml, _tomls),
     "config_2018": Target(_json, lambda: [json.dumps(each, indent=1).encode() for each in (OF_2018, OF_STRATEGIES)]),
-    "suite": Target(_suite, _suites),
     "sweep": Target(_sweep, _sweeps),
     "layer_lines": Target(_layers, _layer_lists),
 }
