@@ -31,7 +31,10 @@ def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -
     own |= {SEED: "seeds"} if chosen.seeds is not None else {}
     problems = [Problem(f"set {key}", f"sweep.{own[key]} says that") for key in sorted(changed) if key in own]
     problems += [Problem(f"sweep.space.{key}", "set says that") for key in space if key in changed]
-    problems += [Problem(f"sweep.space.{key}", f"sweep.{own[key]} says that") for key in space if key in own]
+    if SEED in own and SEED in space:
+        problems.append(Problem(f"sweep.space.{SEED}", "sweep.seeds says that"))
+    if "env.name" in space:
+        problems.append(Problem("sweep.space.env.name", "sweep.games names what trials play"))
     if chosen.search == "grid":
         problems += [
             Problem(f"sweep.space.{key}", 'expected a list of values with search = "grid"')
@@ -51,6 +54,8 @@ def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -
         if chosen.seeds is not None:
             reason = f'search = "{chosen.search}" draws one for each trial; leave it out, or set training.seed'
             problems.append(Problem("sweep.seeds", reason, chosen.seeds))
+    if chosen.search == "pbt" and SEED in space:
+        problems.append(Problem(f"sweep.space.{SEED}", "a trial of pbt keeps its seed"))
     if chosen.search == "pbt" and chosen.pruner != "none":
         problems.append(Problem("sweep.pruner", "pbt ends no trial, expected none", chosen.pruner))
     if chosen.shared and chosen.cluster == "none":

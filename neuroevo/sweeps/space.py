@@ -17,6 +17,7 @@ import numpy as np
 from neuroevo.core.problems import Problem, did_you_mean, shown
 
 RANGES = ("uniform", "log_uniform", "integer", "log_integer")
+_LARGEST = 1e300  # of a bound: the difference of two is finite
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,8 @@ def _parse(value: Any) -> Choice | Range:
         raise ValueError(f"there is no {kind}{did_you_mean(kind, RANGES)}; expected one of {', '.join(RANGES)}")
     log, integer = kind.startswith("log"), kind.endswith("integer")
     if not (isinstance(bounds, list) and len(bounds) == 2 and all(_is_number(bound, integer) for bound in bounds)):
-        raise ValueError(f"expected two {'integers' if integer else 'numbers'}, the bounds")
+        kind, most = ("integers", "2**63") if integer else ("finite numbers", f"{_LARGEST:g}")
+        raise ValueError(f"expected two {kind}, the bounds, of at most {most}")
     low, high = bounds
     if not low < high:
         raise ValueError("expected the lower bound before the upper one")
@@ -139,7 +141,7 @@ def _parse(value: Any) -> Choice | Range:
 def _is_number(value: Any, integer: bool) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return isinstance(value, int) if integer else math.isfinite(value)
+    return isinstance(value, int) and abs(value) <= 2**63 if integer else abs(value) <= _LARGEST
 
 
 def value_text(value: Any) -> str:

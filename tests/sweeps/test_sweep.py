@@ -299,15 +299,22 @@ def test_problems_of_what_a_search_searches(tmp_path):
         ('"algorithm.sigma" = {uniform = [-1, 1]}', "algorithm.sigma", -1.0),
         ('"algorithm.sigma" = 0.1', "sweep.space.algorithm.sigma", 0.1),
         ('"network.hidden" = [[4], "large"]', "network.hidden", "large"),
+        ('"env.name" = ["frostbite", "pong"]', "sweep.space.env.name", NO_VALUE),
     ],
 )
 def test_problems_of_the_space(tmp_path, space, key, value):
     assert (key, value) in problems(tmp_path, TWO + 'search = "random"', space)
 
 
-@pytest.mark.parametrize("key", ["network.hidden", "env.options.frame_skip"])
-def test_what_pbt_cannot_change(tmp_path, key):
-    config, values = ("pendulum", "[[4], [8]]") if key == "network.hidden" else ("frostbite", "[4, 2]")
+@pytest.mark.parametrize(
+    ("config", "key", "values"),
+    [
+        ("pendulum", "network.hidden", "[[4], [8]]"),
+        ("frostbite", "env.options.frame_skip", "[4, 2]"),
+        ("pendulum", "training.seed", "[1, 2]"),
+    ],
+)
+def test_what_pbt_cannot_change(tmp_path, config, key, values):
     text = f'configs = "{config}.toml"\n{TWO}search = "pbt"'
     assert f"sweep.space.{key}" in dict(problems(tmp_path, text, f'"{key}" = {values}'))
 
