@@ -56,6 +56,7 @@ class Study:
     def __init__(self, out: Path, trust: bool = False, new: bool = False):
         require_optuna()
         self.file = out / DATABASE
+        self._identities: dict[int, int] = {}
         if not self.file.is_file() and not new:
             raise UserError(f"there is no sweep in {out}: expected {self.file}")
         if self.file.exists() and not trust and not is_own(self.file):
@@ -118,7 +119,9 @@ class Study:
         """
         waiting = [each for each in self.study.get_trials(deepcopy=False) if each.state.name == "WAITING"]
         if waiting and "number" in waiting[0].user_attrs:  # Optuna takes the first
-            return _trial(self._frozen(self.study.ask().number))
+            trial = _trial(self._frozen(self.study.ask().number))
+            self._identities.pop(trial.number, None)  # of the one that failed
+            return trial
         ((tables),) = sweep.tables.values()
         chosen = sweep.settings
         distributions = {key: _distribution(values) for key, values in sweep.space.items()}
@@ -154,22 +157,23 @@ class Study:
         Returns:
             Whether the pruner ends the trial.
         """
-        frozen = self._latest()[number]
+        identity = self._identity(number)
+        frozen = self._storage.get_trial(identity)
         known, stopped = frozen.intermediate_values, frozen.user_attrs.get("stopped")
         if stopped is not None:  # by a process that was killed
             return step >= int(stopped)
         if value is None or not math.isfinite(value) or (step in known and step < max(known)):
             return False
         if step not in known:  # else a process was killed before it asked the pruner
-            self._storage.set_trial_intermediate_value(self._id(frozen), step, float(value))
-        pruned = self.study.pruner.prune(self.study, self._frozen(frozen.number))
+            self._storage.set_trial_intermediate_value(identity, step, float(value))
+        pruned = self.study.pruner.prune(self.study, self._storage.get_trial(identity))
         if pruned:
             self.note(number, stopped=step)
         return pruned
 
     def note(self, number: int, **attributes: Any) -> None:
         """Change attributes of a trial, such as its folder and its values."""
-        identity = self._id(self._latest()[number])
+        identity = self._identity(number)
         for name, value in attributes.items():
             self._storage.set_trial_user_attr(identity, name, value)
 
@@ -182,14 +186,16 @@ class Study:
             value: Its metric, of a finished one.
             reason: Of a failure.
         """
-        frozen = self._latest()[number]
+        identity = self._identity(number)
         if reason:
             self.note(number, reason=reason)
         if value is None or math.isnan(value):
             value = -math.inf  # Optuna takes no finished trial without one
         state = _state({"finished": "COMPLETE", "stopped": "PRUNED", "failed": "FAIL"}[status])
-        self.study.tell(frozen.number, value if status == "finished" else None, state=state)
-        return _trial(self._frozen(frozen.number))
+        self.study.tell(
+            self._storage.get_trial_number_from_id(identity), value if status == "finished" else None, state=state
+        )
+        return _trial(self._storage.get_trial(identity))
 
     def get(self, name: str) -> Any:
         """Return an attribute of the sweep; None if there is none."""
@@ -206,6 +212,12 @@ class Study:
 
     def _frozen(self, number: int) -> FrozenTrial:
         return self.study.get_trials(deepcopy=False)[number]
+
+    def _identity(self, number: int) -> int:
+        """Return what Optuna's storage calls the trial that is trained; to list all of them each time would take long."""
+        if number not in self._identities:
+            self._identities[number] = self._id(self._latest()[number])
+        return self._identities[number]
 
     def _id(self, frozen: FrozenTrial) -> int:
         study = self._storage.get_study_id_from_name(NAME)
