@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 import typer
 
 from neuroevo.cli import app
+from neuroevo.runs.about import read_about, write_about
+from neuroevo.runs.database import DATABASE, Database
 
 pytestmark = pytest.mark.slow
 
@@ -108,9 +111,18 @@ def strange(tmp_path_factory):
         ("brax", "gymnasium", as_brax),
         ("cluster", "plain", lambda text: text + '[cluster]\naddress = "local"\n'),
     ):
-        file = shutil.copytree(folder / before, folder / name) / "config.toml"
-        file.write_text(change(file.read_text()))
+        configure(shutil.copytree(folder / before, folder / name), change)
     return folder
+
+
+def configure(run, change):
+    """Change the configuration in a run's database, which every command reads, and the copy of it for people."""
+    with Database(run / DATABASE, "rw") as database:
+        about = read_about(database)
+        text = change(about.config)
+        assert text != about.config
+        write_about(database, replace(about, config=text))
+    (run / "config.toml").write_text(text)
 
 
 def as_brax(text):
