@@ -12,6 +12,7 @@ from neuroevo.runs.members import Members
 
 _SAMPLED_GENERATIONS, _SAMPLED_MEMBERS = 24, 256  # what the components and the ranges of the axes are taken of
 _MARGIN = 0.05  # of a range, on each side
+_LARGEST = 1e30  # components of a greater behavior are those of this one: squares overflow, and points are float32
 _EQUAL = 1e-9  # of the greater: what differs by less is drawn as equal, since a browser's numbers have 53 bits
 
 
@@ -91,6 +92,7 @@ def _of_behaviors(run: InspectedRun, sample: np.ndarray, scores: np.ndarray) -> 
             return Projection("track", (names[0], "fitness"), *_range(track), measures=len(names))
         kind = "position" if names == ["x", "y"] else "measures"
         return Projection(kind, (names[0], names[1]), *_range(places))
+    known = np.clip(known, -_LARGEST, _LARGEST)
     center = known.mean(axis=0)
     values, vectors = np.linalg.eigh(np.cov((known - center).T))
     axes = vectors[:, ::-1][:, :2]
@@ -104,7 +106,7 @@ def _of_behaviors(run: InspectedRun, sample: np.ndarray, scores: np.ndarray) -> 
 def _place(behaviors: np.ndarray, center: np.ndarray | None, axes: np.ndarray | None) -> np.ndarray:
     if center is None or axes is None:
         return behaviors[:, -2:]
-    return (behaviors - center) @ axes
+    return (np.clip(behaviors, -_LARGEST, _LARGEST) - center) @ axes
 
 
 def _some(values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Fitness that a float can hold ends no run by what is computed of it, and every command reads the run afterwards."""
+"""Numbers that a float can hold end no run by what is computed of them, and every command reads the run afterwards."""
 
 import json
 import sys
@@ -17,6 +17,7 @@ from neuroevo.inspector.inspection import Inspection
 from neuroevo.inspector.payload import text
 from neuroevo.runs.folder import RunFolder
 from tests.runs.test_tensorboard import events
+from tests.support import toy
 from tests.support.databases import read_rows
 from tests.support.runs import new_run, play
 from tests.support.toy import ToyEvaluator
@@ -79,6 +80,15 @@ def test_a_run_survives_any_finite_fitness(tmp_path_factory, returns, episodes):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         check(tmp_path_factory.mktemp("extreme") / "run", returns, episodes)
+
+
+@pytest.mark.parametrize("behaviors", [[(1e307, -1e307), (0, 0)], [(1e307, 1e307), (-1e307, -1e307)], [(1e200, 0)]])
+def test_a_run_and_its_page_survive_any_finite_behaviors(tmp_path, monkeypatch, behaviors):
+    drawn = cycle(behaviors)
+    monkeypatch.setattr(toy, "theta", lambda genome: next(drawn))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        check(tmp_path / "run", [0.5, 1.0], 1)
 
 
 @pytest.mark.parametrize("returns", [[0.6, 0.6000000000000001], [1e16], [LARGEST], [1e308, -1e308], [5e-324]])
