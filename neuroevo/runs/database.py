@@ -41,7 +41,7 @@ _STATISTICS = {
 
 
 class LostDatabase(DiskError):
-    """The database was deleted or replaced while a process was writing it."""
+    """The database was deleted, replaced or cut while a process was writing it."""
 
 
 class Database:

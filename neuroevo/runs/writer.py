@@ -43,6 +43,7 @@ class Writer(Database):
     def __init__(self, file: Path):
         self._session: int | None = None
         self._lost: str | None = None
+        self._size: int | None = None  # of the file in WAL mode, in which it never becomes smaller
         self._has_written = False
         self._process = os.getpid()
         super().__init__(file, "rw")
@@ -101,7 +102,7 @@ class Writer(Database):
             last: Whether to write even if the file is not where it was: into the moved one, or the copy of a lost one.
 
         Raises:
-            LostDatabase: The file was deleted or replaced, or another process has taken over the run.
+            LostDatabase: The file was deleted, replaced or cut, or another process has taken over the run.
             DiskError: The disk is full or broken.
         """
         if os.getpid() != self._process:
@@ -135,7 +136,9 @@ class Writer(Database):
                 self._connection.execute("COMMIT")
             mode = self._connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             self._connection.execute("PRAGMA busy_timeout = 1000")
-        if mode != "wal":
+        if mode == "wal":
+            self._size = 0
+        else:
             log.info("the file system of %s has no shared memory: SQLite uses a rollback journal", self.file)
         self._lock()
         self._has_written = True
@@ -158,11 +161,17 @@ class Writer(Database):
                 raise LostDatabase(f"another process has taken over the run in {self.file.parent}")
 
     def _check_place(self) -> None:
-        """Check that the file is still where it was; if not, write it again. LostDatabase: it was not there."""
+        """Check that the file is still where it was, and whole; write a missing one again. LostDatabase: it is not."""
         if self._lost is not None:
             raise LostDatabase(self._lost)
         folder, file = _stat(self._absolute.parent), _stat(self._absolute)
         if file is not None and os.path.samestat(file, self._place):
+            if self._size is not None:
+                if file.st_size < self._size:
+                    self._lost = f"{self.file} was cut from {self._size:,} to {file.st_size:,} bytes meanwhile; "
+                    self._lost += "what is missing may be lost"
+                    raise LostDatabase(self._lost)
+                self._size = file.st_size
             return
         if folder is None or not os.path.samestat(folder, self._folder):
             what = "deleted or renamed" if folder is None else "replaced by another one"

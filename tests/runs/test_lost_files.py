@@ -1,12 +1,13 @@
 """Files that are deleted, replaced or changed while a run goes on: it ends and says so, or writes them again."""
 
+import os
 import shutil
 import signal
 import subprocess
 
 import pytest
 
-from neuroevo.core.errors import DiskError
+from neuroevo.core.errors import DiskError, UserError
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import CONFIG, CSV, DATABASE, LOG, TENSORBOARD
 from tests.support.commands import start_endless
@@ -59,6 +60,22 @@ def test_a_replaced_database_stays_and_what_was_written_is_kept_beside_it(tmp_pa
     kept.rename(path / DATABASE)
     play(RunFolder.resume(path))
     assert results(path) == whole_run()
+
+
+@pytest.mark.parametrize("part", [0, 0.5])
+def test_a_database_that_is_cut_ends_the_run(tmp_path, part):
+    """Its inode is the same, and what SQLite has in memory hides it until the end."""
+    path = tmp_path / "run"
+    left = []
+
+    def cut():
+        left.append(int((path / DATABASE).stat().st_size * part))
+        os.truncate(path / DATABASE, left[0])
+
+    told = run_with(path, cut)
+    assert f"{path / DATABASE} was cut from" in told and f" to {left[0]:,} bytes" in told
+    with pytest.raises(UserError, match="is damaged"):
+        RunFolder.resume(path)
 
 
 @pytest.mark.parametrize("replace", [False, True])
