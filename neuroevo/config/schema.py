@@ -140,7 +140,7 @@ class Hardware:
     cache_megabytes: Count = 600
     """Memory for the weights of parents, so that each offspring is one mutation away from a cached one."""
     engine: Annotated[str, one_of(("auto", "native", "tensorflow"))] = "auto"
-    """What runs the lanes: the native core ("auto" too), or TensorFlow graphs, which take seconds and 0.5 GB to start."""
+    """What runs the lanes: the native core ("auto" too), or TensorFlow graphs, which start in seconds with 0.5 GB."""
 
     def __post_init__(self) -> None:
         lanes, slots = self.lanes or 1, self.slots or 1

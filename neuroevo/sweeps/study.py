@@ -214,7 +214,7 @@ class Study:
         return self.study.get_trials(deepcopy=False)[number]
 
     def _identity(self, number: int) -> int:
-        """Return what Optuna's storage calls the trial that is trained; to list all of them each time would take long."""
+        """Return what Optuna's storage calls the trial that is trained. To list all trials each time takes long."""
         if number not in self._identities:
             self._identities[number] = self._id(self._latest()[number])
         return self._identities[number]
