@@ -79,7 +79,8 @@ class Study:
         except Exception as error:  # SQLAlchemy's, SQLite's and Optuna's
             reason = str(error.__cause__ or error).splitlines()[0]
             raise UserError(f"{self.file} cannot be read: {reason}") from None
-        remember(self.file)
+        if new:
+            remember(self.file)
 
     def begin(self, sweep: Sweep, over: Callable[[Trial], bool]) -> None:
         """Note what a new sweep is, or check that one that goes on is the same; add the trials that are known.

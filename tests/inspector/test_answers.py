@@ -1,7 +1,6 @@
 """What the page is told, against the runs' files, NumPy, and what members do when they play again."""
 
 import base64
-import json
 import shutil
 from collections import Counter
 
@@ -16,10 +15,12 @@ from neuroevo.inspector.playing import Member
 from neuroevo.inspector.rows import Rows
 from neuroevo.runs.members import MembersReader
 from neuroevo.runs.reader import RunReader
+from neuroevo.sweeps.study import Study
 from tests.analysis.test_video import decode
 from tests.inspector.conftest import MAZE, MLP, NOVELTY, TRAINING, configured, played, shortened
 from tests.support.databases import change
 from tests.support.runs import checkpoints_of, read_rows
+from tests.support.sweeps import load
 
 FEET = {"behavior": "contact"}
 DTYPES = {"f4": "<f4", "f8": "<f8", "i4": "<i4", "i2": "<i2"}
@@ -308,20 +309,27 @@ def test_what_a_run_is(maze, maze_page):
 
 
 def test_the_trials_of_a_sweep(maze, tmp_path):
-    sweep, trials = tmp_path / "sweep", []
-    for number, sigma in enumerate((0.1, 0.2)):
-        folder = shutil.copytree(maze, sweep / f"trial-{number:05d}")
-        values = {"algorithm.sigma": sigma, "network.hidden": [4], "training.seed": number}
-        trials.append({"number": number, "values": values, "status": "finished", "folder": str(folder), "reason": ""})
-    trials.append({"number": 2, "values": {"algorithm.sigma": 0.3}, "status": "waiting", "folder": "", "reason": ""})
-    (sweep / "trials.json").write_text(json.dumps(trials))
-    moved = sweep.rename(tmp_path / "moved")
-    with Inspection([moved]) as inspection:
-        assert [run["name"] for run in inspection.answer("overview")["runs"]] == ["trial-00000", "trial-00001"]
+    out, space = (
+        tmp_path / "out",
+        '"algorithm.sigma" = [0.1, 0.2, 0.3]\n"network.hidden" = [[4]]\n"training.seed" = [7]',
+    )
+    sweep = load(tmp_path, f'configs = "{maze / "config.toml"}"', space)
+    out.mkdir()
+    study = Study(out, new=True)
+    study.begin(sweep, lambda trial: True)
+    for _ in range(2):
+        trial = study.ask(sweep)
+        shutil.copytree(maze, out / trial.folder)
+        study.tell(trial.number, "finished", 1.0)
+    moved = out.rename(tmp_path / "moved")
+    with Inspection([moved], trust=True) as inspection:
+        names = [run["name"] for run in inspection.answer("overview")["runs"]]
         (shown,) = inspection.answer("sweep")["sweeps"]
+    assert names == [trial.folder for trial in sweep.points[:2]]
     last = read_rows(maze)[-1]["validation_mean"]
     assert (shown["metric"], shown["keys"]) == ("validation_mean", ["algorithm.sigma", "network.hidden"])
     assert [(each["values"], each["metric"]) for each in shown["trials"]] == [([0.1, [4]], last), ([0.2, [4]], last)]
+    assert [(each["trial"], each["status"]) for each in shown["trials"]] == [(0, "finished"), (1, "finished")]
 
 
 def test_axes_are_fitted_anew_while_a_run_begins(maze, tmp_path):

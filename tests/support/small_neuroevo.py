@@ -1,4 +1,4 @@
-"""The command `neuroevo` as pages are tried with it: `train` and `suite` play tiny runs, all else is as it is.
+"""The command `neuroevo` as pages are tried with it: `train` and `sweep` play tiny runs, all else is as it is.
 
     python -m tests.support.small_neuroevo train frostbite_ga --out runs/x
 
@@ -24,7 +24,7 @@ SMALL = {
     "training.generations": 2,
     "training.max_episode_steps": 60,
 }
-SUITE = {
+SWEEP = {
     "algorithm.population": 20,
     "training.validation_episodes": 2,
     "training.test_episodes": 2,
@@ -34,8 +34,8 @@ SUITE = {
 
 def small(arguments):
     """The arguments, and changes that make a run tiny after them."""
-    if arguments[:1] == ["suite"] and "--report-only" not in arguments:
-        return [*arguments, *_sets(SUITE)]
+    if arguments[:1] == ["sweep"] and "--report-only" not in arguments:
+        return [*arguments, *_sets(SWEEP)]
     if arguments[:1] != ["train"]:
         return arguments
     given = typer.main.get_command(app).commands["train"].make_context("train", arguments[1:]).params

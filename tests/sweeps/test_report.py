@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from neuroevo.analysis.curves import Curve, band, figure_files
 from neuroevo.cli import app
 from neuroevo.config.load import load_config
-from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
 from neuroevo.sweeps.aggregates import aggregates, improvements
 from neuroevo.sweeps.figures import curve_of, draw_curves, draw_profiles
@@ -425,15 +424,6 @@ def test_a_report_on_a_search_that_has_just_begun(tmp_path):
     played(sweep, study)
     write_report(sweep, found(sweep, study), study)
     assert (sweep.out / "parallel.png").exists()
-
-
-def test_a_sweep_that_others_have_begun_is_not_read(tmp_path):
-    sweep = load(tmp_path, SEARCH)
-    begun(sweep)
-    shutil.copytree(sweep.out, tmp_path / "copy")
-    with pytest.raises(UserError, match="not begun on this machine.*--trust"):
-        Study(tmp_path / "copy")
-    assert len(Study(tmp_path / "copy", trust=True).trials()) == 5
 
 
 def test_a_fork_counts_with_its_history(search):
