@@ -31,8 +31,10 @@ from neuroevo.networks.network import Network
 from neuroevo.runs.elite import Elite
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.training_run import make_evaluator, run
-from neuroevo.sweeps.runner import run_suite
-from neuroevo.sweeps.suite import load_suite
+from neuroevo.sweeps import executors
+from neuroevo.sweeps.driver import run_sweep
+from neuroevo.sweeps.sweep import load_sweep
+from tests.support.databases import query
 from tests.support.runs import count_rows, results
 
 ENV = {"name": "brax:inverted_pendulum", "options": {"lanes": 16, "max_episode_steps": 200}}
@@ -167,30 +169,24 @@ def test_nothing_else_imports_jax(tmp_path):
     assert load_config(tmp_path / "run.toml").environment.family == "mujoco"
 
 
-def test_a_sweep_s_trials_play_by_themselves(tmp_path, monkeypatch):
-    pytest.importorskip("ray.tune")
-    from neuroevo.sweeps import Trainable
-    from neuroevo.sweeps.tune.sweep import load_sweep
-
+def test_a_sweep_s_trials_play_by_themselves(tmp_path):
+    """Also those of a sweep whose trials share a pipeline."""
     (tmp_path / "pendulum.toml").write_text(config().toml())
-    text = '[sweep]\nconfig = "pendulum.toml"\nsearch = "grid"\n[sweep.space]\n'
+    text = '[sweep]\nconfigs = "pendulum.toml"\nshared = true\n[sweep.space]\n"algorithm.sigma" = [0.25, 0.5]\n'
     file = tmp_path / "sweep.toml"
-    file.write_text(text + '"algorithm.sigma" = [0.25, 0.5]\n"env.options.backend" = ["mjx", "sprin"]\n')
+    file.write_text(text + '"env.options.backend" = ["mjx", "sprin"]\n')
     with pytest.raises(ConfigError) as caught:
         load_sweep(file)
     assert "env.options.backend" in caught.value.problems[0].key
-    file.write_text(text + '"algorithm.sigma" = [0.25, 0.5]\n')
+    file.write_text(text)
     sweep = load_sweep(file, out=tmp_path / "out")
-    assert sweep.trials == 2 and not sweep.settings.shared
-    monkeypatch.setenv("TUNE_ORIG_WORKING_DIR", ".")
-    values = {"number": 0, "algorithm.sigma": 0.25}
-    trial = Trainable({"config": config().tables(), "out": str(tmp_path), "shared": [{}], "trial": values})
-    for _ in range(3):
-        last = trial.train()
-    trial.stop()
-    assert last["done"]
-    alone = neuroevo.train(config(algorithm={**GA, "sigma": 0.25}), out=tmp_path / "alone")
-    assert results(tmp_path / "trial-00000") == results(alone.path)
+    trial, _ = sweep.points
+    made = sweep.config(trial)
+    folder = sweep.out / trial.folder
+    networks = [made.network]
+    assert executors._train(made.tables(), str(folder), False, networks, 0, os.getcwd(), ["test"]) == ""
+    alone = neuroevo.train(made, out=tmp_path / "alone")
+    assert results(folder) == results(alone.path)
 
 
 def test_an_elite_is_exported():
@@ -243,32 +239,25 @@ def test_pages_and_videos_are_not_mixed_up(tmp_path):
         assert run.returncode == 2 and reason in run.stderr
 
 
-def test_a_run_of_a_suite_that_is_killed_goes_on_to_the_same(tmp_path):
+def test_a_trial_that_is_killed_goes_on_to_the_same(tmp_path):
     made = config(algorithm=ES, training={"generations": 20, "test_episodes": 64})  # so many are played at once
-    file = tmp_path / "pendulum.toml"
-    file.write_text(made.toml())
-    (tmp_path / "suite.toml").write_text('[suite]\nconfigs = ["pendulum.toml"]\nseeds = [5]\n')
-    suite = load_suite(tmp_path / "suite.toml", out=tmp_path / "out")
-    (one,) = suite.runs
+    (tmp_path / "pendulum.toml").write_text(made.toml())
+    (tmp_path / "sweep.toml").write_text('[sweep]\nconfigs = "pendulum.toml"\nseeds = [5]\n')
+    sweep = load_sweep(tmp_path / "sweep.toml", out=tmp_path / "out")
+    folder = sweep.out / sweep.points[0].folder
     neuroevo.train(made, {"training.seed": 5}, out=tmp_path / "whole")
-    train = [sys.executable, "-m", "neuroevo", "train", str(file), "--seed", "5", "--resume", str(one.folder)]
-    with subprocess.Popen(train, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        while count_rows(one.folder) < 1 and process.poll() is None:
-            time.sleep(0.001)
-        process.kill()
-        assert process.wait() == -9, process.stderr.read()
 
     def kill_child():
-        while count_rows(one.folder) < 6:
-            time.sleep(0.001)
-        os.kill(int(subprocess.check_output(["pgrep", "-P", str(os.getpid()), "-f", str(one.folder)])), signal.SIGKILL)
+        for rows in (1, 6):
+            while count_rows(folder) < rows:
+                time.sleep(0.001)
+            child = subprocess.check_output(["pgrep", "-P", str(os.getpid()), "-f", str(folder)], text=True)
+            os.kill(int(child), signal.SIGKILL)
 
     with ThreadPoolExecutor(1) as killer:
         killed = killer.submit(kill_child)
-        (failure,) = run_suite(suite)
+        (trial,) = run_sweep(sweep)
         killed.result(timeout=60)
-    assert failure.run == one and "SIGKILL" in failure.reason
-    assert 6 <= count_rows(one.folder) < 20
-    neuroevo.train(made, {"training.seed": 5}, out=one.folder, resume="auto")  # here, where all is compiled
-    assert results(one.folder) == results(tmp_path / "whole")
-    assert run_suite(suite) == []
+    assert trial.status == "finished"
+    assert len(query(folder, "SELECT ended FROM sessions")) == 3
+    assert results(folder) == results(tmp_path / "whole")

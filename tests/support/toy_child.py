@@ -1,4 +1,4 @@
-"""neuroevo.cli.child with a ToyEvaluator, for tests of suites: `python -m tests.support.toy_child PID train ...`.
+"""neuroevo.cli.child with a ToyEvaluator, for tests of sweeps: `python -m tests.support.toy_child PID train ...`.
 
 TOY_SECONDS in the environment is how long it pretends to play the episodes of a phase. A run with seed 13 fails in its
 second generation.
