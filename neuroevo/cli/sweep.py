@@ -55,7 +55,7 @@ def sweep(
         if not report_only:
             run_all(chosen)
         study = Study(chosen.out, chosen.trust)
-        trials = study.trials()
+        trials = study.trials(chosen)
         if all(trial.status == "waiting" for trial in trials):
             raise UserError(f"no trial of {file} in {chosen.out} has begun; without --report-only they are started")
         tell = print if report_only else say

@@ -97,7 +97,7 @@ class _Driver:
         self._lock, self._program = lock, program
 
     def run(self) -> list[Trial]:
-        sweep, known = self._sweep, self._study.trials()
+        sweep, known = self._sweep, self._study.trials(self._sweep)
         self._watcher.begin(known, sweep.trials, sweep.settings.parallel)
         if sum(trial.status in ("finished", "stopped") for trial in known) < sweep.trials:
             self._check(known)
@@ -108,7 +108,7 @@ class _Driver:
                 )
             finally:
                 executor.close()
-        return self._study.trials()
+        return self._study.trials(sweep)
 
     def _check(self, known: Sequence[Trial]) -> None:
         """Try what trials begin with once, before any is started. ConfigError: some cannot begin; all problems."""
@@ -140,12 +140,12 @@ class _Driver:
 
     def _next(self) -> Iterator[_Running]:
         """Yield the trials that a process that is gone has left, and then those that wait or are chosen."""
-        for trial in self._study.trials():
+        for trial in self._study.trials(self._sweep):
             if trial.status == "running":
                 yield _Running(replace(trial, began=True), None)
         while True:
-            trials = self._study.trials()
-            if len(trials) == self._sweep.trials and all(trial.status != "waiting" for trial in trials):
+            trials = self._study.trials(self._sweep)
+            if len(trials) >= self._sweep.trials and all(trial.status != "waiting" for trial in trials):
                 return
             yield _Running(self._study.ask(self._sweep), None)
 

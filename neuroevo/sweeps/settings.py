@@ -47,21 +47,21 @@ class SweepSettings:
     games: Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)] | None = None
     """The environments that every configuration plays; left out, each plays its own env.name."""
     seeds: Annotated[list[int] | None, PlainValidator(_seeds)] = None
-    """Of a grid: how many seeds, from 0 on, or a list of them; left out, seed 0. Other searches draw one for each
+    """Number of seeds of a grid, from 0 on, or a list of them; by default seed 0. Other searches draw a seed for each
     trial."""
     set: list[Name] = dataclass_field(default_factory=list)
     """Changes to every configuration, as --set takes them: "training.total_steps=1e6"."""
     space: dict[str, Any] = dataclass_field(default_factory=dict)
-    """The values that keys of the configuration may have."""
+    """Values that keys of the configuration may have."""
     search: Annotated[str, one_of(SEARCHES)] = "grid"
-    """Who chooses the values: every combination of lists, random numbers, a sampler of Optuna's, or population-based
-    training."""
+    """Search method: every combination of lists (grid), random values, a sampler of Optuna (tpe, cmaes, qmc), or
+    population-based training (pbt)."""
     search_options: dict[str, Any] = dataclass_field(default_factory=dict)
-    """Arguments of Optuna's sampler; of pbt interval, quantile and resample."""
+    """Arguments of Optuna's sampler, or interval, quantile and resample of pbt."""
     trials: Annotated[Count, Field(le=MAX_TRIALS)] | None = None
-    """How many; of a grid, one of each combination."""
+    """Number of trials; a grid has one for each combination."""
     pruner: Annotated[str, one_of(PRUNERS)] = "none"
-    """Who ends trials that do worse than others at the same generation: a pruner of Optuna's."""
+    """Pruner of Optuna that ends trials which are worse than others at the same generation."""
     pruner_options: dict[str, Any] = dataclass_field(default_factory=dict)
     """Arguments of Optuna's pruner, in generations."""
     metric: Name | None = None
@@ -72,7 +72,7 @@ class SweepSettings:
     )
     """For numbers over all games: of each game the scores that count as 0 and as 1, such as random and human play."""
     parallel: Count = 1
-    """Trials at a time. The machine's hardware threads are shared out among them."""
+    """Number of trials at a time, among which the machine's hardware threads are divided."""
     shared: bool = False
     """Whether all trials on a machine have their episodes played by one pipeline, through Ray, which takes less memory
     and fills the slots that one trial leaves idle."""
@@ -80,6 +80,6 @@ class SweepSettings:
     """The Ray cluster whose machines play: "none" for processes of this machine, "local", "auto", or HOST:PORT of its
     head. All machines need to see the same `out`."""
     seed: Seed = 0
-    """Random values are drawn from it, and the seeds of trials that are no grid's."""
+    """Seed of random values, and of the seeds of trials that are not a grid's."""
     out: Name | None = None
-    """The folder of all trials and of the report; left out: runs/NAME, after the sweep's file."""
+    """Folder of all trials and of the report; by default runs/NAME, after the sweep's file."""

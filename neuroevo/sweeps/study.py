@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuroevo.config.schema import BUDGETS
 from neuroevo.core.errors import NotTrustedError, UserError
 from neuroevo.core.problems import ConfigError, Problem, inline, shown
 from neuroevo.core.randomness import draw_seeds
@@ -37,7 +38,8 @@ _NOT_OWN = (
     "Optuna reads {}, which can run any code, and the sweep was not begun on this machine. If you trust whoever made "
     "it, say so with --trust; see docs/security.md"
 )
-_FREE = ("parallel", "cluster", "out", "shared", "set", "normalize")  # settings that may change when a sweep goes on
+# Settings that may change when a sweep goes on; of configurations, games and seeds there may be more.
+_FREE = ("parallel", "cluster", "out", "shared", "set", "normalize", "configs", "games", "seeds")
 
 
 class Study:
@@ -98,16 +100,28 @@ class Study:
         for each in self.study.get_trials(deepcopy=False):  # asked by a process that was killed before it noted which
             if each.state.name == "RUNNING" and "number" not in each.user_attrs:
                 self._storage.set_trial_state_values(self._id(each), _state("WAITING"))  # ask() takes it again
-        known = self.trials()
-        for trial in sweep.points[len(known) :]:
-            self._add(trial, sweep.space)
-        for trial in known:
+        latest = self._latest()
+        names = {_trial(each).name for each in latest.values()}
+        for trial in [trial for trial in sweep.points if trial.name not in names]:
+            self._add(replace(trial, number=len(self._latest())), sweep.space)
+        for number in latest.keys() - {trial.number for trial in self.trials(sweep)}:
+            if latest[number].state.name == "WAITING":  # the file no longer says it, and it is not to begin
+                self._storage.set_trial_state_values(self._id(latest[number]), _state("FAIL"))
+        for trial in self.trials(sweep):
             if trial.status == "failed" or (trial.status == "finished" and not over(trial)):
-                self._add(replace(trial, status="waiting", reason="", began=True), sweep.space)
+                self._add(replace(trial, began=True), sweep.space, latest[trial.number])
 
-    def trials(self) -> list[Trial]:
-        """Return all trials, by number."""
-        return [_trial(each) for _, each in sorted(self._latest().items())]
+    def trials(self, sweep: Sweep | None = None) -> list[Trial]:
+        """Return the trials, by number.
+
+        Args:
+            sweep: Whose; a grid's file may have named others before. None: all that there are.
+        """
+        found = [_trial(each) for _, each in sorted(self._latest().items())]
+        if sweep is None or sweep.settings.search != "grid":
+            return found
+        names = {trial.name for trial in sweep.points}
+        return [trial for trial in found if trial.name in names]
 
     def ask(self, sweep: Sweep) -> Trial:
         """Begin the next trial that waits, or a new one with values that the search chooses.
@@ -224,7 +238,8 @@ class Study:
         study = self._storage.get_study_id_from_name(NAME)
         return self._storage.get_trial_id_from_study_id_trial_number(study, frozen.number)
 
-    def _add(self, trial: Trial, space: Space) -> None:
+    def _add(self, trial: Trial, space: Space, before: FrozenTrial | None = None) -> None:
+        """Add a trial that waits; before: the same as it was, of which the pruner has seen the first generations."""
         import optuna
 
         params: dict[str, Any] = {key: _label(space[key], value) for key, value in trial.values.items() if key in space}
@@ -232,7 +247,12 @@ class Study:
         attributes = {**_attributes(trial), "number": trial.number}
         self.study.add_trial(
             optuna.trial.create_trial(
-                state=_state("WAITING"), params=params, distributions=distributions, user_attrs=attributes
+                state=_state("WAITING"),
+                params=params,
+                distributions=distributions,
+                user_attrs=attributes,
+                system_attrs=None if before is None else before.system_attrs,
+                intermediate_values=None if before is None else before.intermediate_values,
             )
         )
 
@@ -242,6 +262,10 @@ class Study:
         if before is None:
             self.set("sweep", now)
             return
+        both = {name: origin for name, origin in before["configs"].items() if name in now["configs"]}
+        common = {name: now["configs"][name] for name in both}
+        self.set("sweep", {**before, "configs": {**before["configs"], **now["configs"]}} if both == common else before)
+        before, now = {**before, "configs": both}, {**now, "configs": common}
         problems = []
         for key in dict.fromkeys([*before, *now]):
             if before.get(key) != now.get(key):
@@ -255,7 +279,11 @@ class Study:
 
 def _identity(sweep: Sweep) -> dict[str, Any]:
     """Return what trials depend on."""
-    settings = {key: value for key, value in values_of(sweep.settings).items() if key not in _FREE}
+    chosen, training = sweep.settings, sweep.base.training
+    free = _FREE if chosen.search == "pbt" else (*_FREE, "trials")
+    settings = {key: value for key, value in values_of(chosen).items() if key not in free}
+    if chosen.search != "grid" or chosen.pruner != "none":  # finished trials, with which others are compared, stay so
+        settings["budgets"] = {key: getattr(training, key) for key in BUDGETS}
     origins = {f"{label}/{game}": config.origin() for (label, game), config in sweep.configs.items()}
     return {**settings, "configs": origins}
 

@@ -200,6 +200,8 @@ def load_sweep(
         tables = {key: _with_threads(table, configs[key], at_a_time) for key, table in tables.items()}
     for key, config in configs.items():
         problems += [each for each in checks.of_sweep(final, space, tables[key], config) if each not in problems]
+    if chosen.pruner != "none" and len({game for _, game in configs}) > 1:
+        problems.append(Problem("sweep.pruner", "compares returns, which differ from game to game; expected one game"))
     refuse(problems, str(path))
     folder = folder_of(path, chosen.out, out).absolute()
     sweep = Sweep(final, space, tables, configs, (), trials, folder, scales, trust)
