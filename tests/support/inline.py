@@ -26,10 +26,10 @@ class Inline(Executor):
     def start(self, number, config, folder, trust):
         folder.parent.mkdir(parents=True, exist_ok=True)
         begun = is_run(folder)
-        made = RunFolder.resume(folder, config=config) if begun else RunFolder.create(folder, config)
-        evaluator = self.evaluator(made)
-        self.started.append((folder.name, made.state.generation if begun else None))
         try:
+            made = RunFolder.resume(folder, config=config) if begun else RunFolder.create(folder, config)
+            self.started.append((folder.name, made.state.generation if begun else None))
+            evaluator = self.evaluator(made)
             with closing(evaluator), made.open(["test"]):
                 training_run.run(made.config, evaluator, made)
             self._over[number] = ""

@@ -20,10 +20,10 @@ from tests.support.sweeps import SIGMA, TOY_CHILD, Listener, load
 ASHA = 'pruner = "asha"\npruner_options = {min_resource = 1, reduction_factor = 2}\n'
 KINDS = {
     "grid": 'search = "grid"\n',
-    "random and median": 'search = "random"\ntrials = 5\npruner = "median"\n'
+    "random and median": 'search = "random"\ntrials = 4\npruner = "median"\n'
     "pruner_options = {n_startup_trials = 2, n_warmup_steps = 0}\n",
-    "tpe and asha": 'search = "tpe"\ntrials = 5\nsearch_options = {n_startup_trials = 2}\n' + ASHA,
-    "cmaes and hyperband": 'search = "cmaes"\ntrials = 5\nsearch_options = {n_startup_trials = 2}\n'
+    "tpe and asha": 'search = "tpe"\ntrials = 4\nsearch_options = {n_startup_trials = 2}\n' + ASHA,
+    "cmaes and hyperband": 'search = "cmaes"\ntrials = 4\nsearch_options = {n_startup_trials = 2}\n'
     'pruner = "hyperband"\npruner_options = {min_resource = 1, reduction_factor = 2}\n',
     "qmc": 'search = "qmc"\ntrials = 4\n',
 }
@@ -88,7 +88,7 @@ def test_the_same_sweep_gives_the_same_values_and_results(inline, kind, environm
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if " and " in kind])
 def test_pruners_end_trials(inline, kind, tmp_path):
-    text = f'configs = "ga.toml"\n{KINDS[kind].replace("trials = 5", "trials = 12")}set = ["training.generations=8"]'
+    text = f'configs = "ga.toml"\n{KINDS[kind].replace("trials = 4", "trials = 12")}set = ["training.generations=8"]'
     trials = inline(load(tmp_path, text))
     stopped = [trial.stopped for trial in trials if trial.status == "stopped"]
     assert len(trials) == 12 and 0 < len(stopped) < 12 and all(1 <= after < 8 for after in stopped)
@@ -113,7 +113,7 @@ def test_a_pruned_trial_does_not_depend_on_when_its_process_stops(inline, tmp_pa
 
 @pytest.mark.parametrize("kind", ["random and median", "tpe and asha", "cmaes and hyperband"])
 def test_a_driver_that_ends_between_two_writes_goes_on_to_the_same(inline, kind, tmp_path, monkeypatch):
-    """Before every seventh of all writes to sweep.db in turn, each time in the process that goes on."""
+    """Before the third, fourth, ..., 18th write to sweep.db in turn, each in the process that goes on."""
     text = f'configs = "ga.toml"\n{KINDS[kind]}set = ["training.generations=4"]'
     (tmp_path / "whole").mkdir(), (tmp_path / "ended").mkdir()
     whole = load(tmp_path / "whole", text)
@@ -121,13 +121,14 @@ def test_a_driver_that_ends_between_two_writes_goes_on_to_the_same(inline, kind,
     sweep, crashes = load(tmp_path / "ended", text), 0
     while True:
         with monkeypatch.context() as patch:
-            crash_before_write(patch, 7)
+            crash_before_write(patch, 3 + crashes % 16)
             try:
                 trials = inline(sweep)
                 break
             except Crash:
                 crashes += 1
-    assert crashes > 5
+                assert crashes < 100, "it does not get on"
+    assert crashes > 2
     assert [trial.began for trial, *_ in expected] == [False] * len(expected)
     assert outcome(sweep, trials) == expected
 

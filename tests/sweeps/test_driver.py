@@ -1,0 +1,386 @@
+"""Running a sweep: trials in processes, failures, and continuing after the sweep was stopped or killed."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from neuroevo.config.load import load_config
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import ConfigError
+from neuroevo.runs.folder import RunFolder
+from neuroevo.sweeps import driver
+from neuroevo.sweeps.driver import run_sweep
+from neuroevo.sweeps.report import write_report
+from neuroevo.sweeps.status import status_of
+from neuroevo.sweeps.study import Study
+from tests.support.databases import change, info_of, query
+from tests.support.runs import checkpoints_of, count_rows, play, read_rows, results
+from tests.support.sweeps import GA, TOY_CHILD, Listener, load, run_toys, table, write
+
+ROOT = Path(__file__).parents[2]
+FOUR = 'configs = ["ga.toml", "rs.toml"]\nseeds = 2\nparallel = 2\n'
+LONG = FOUR + 'set = ["training.generations=25"]\n'
+ONE = 'configs = ["ga.toml"]\n'
+
+
+def processes(folder):
+    """Ids of the processes that train into the folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended meanwhile
+            command = path.read_bytes()
+            if b"--resume" in command and str(folder).encode() in command:
+                found.append(int(path.parent.name))
+    return found
+
+
+def folders(sweep):
+    return [sweep.out / trial.folder for trial in sweep.points]
+
+
+def printed(folder):
+    return folder.with_name(f"{folder.name}.out").read_text()
+
+
+def statuses(trials):
+    return {trial.seed: trial.status for trial in trials}
+
+
+def test_a_grid_equals_single_runs(tmp_path):
+    """Of configurations, games, seeds and values of a key."""
+    text = 'configs = ["ga.toml", "rs.toml"]\ngames = ["frostbite", "pong"]\nseeds = [0, 7]\nparallel = 3'
+    sweep = load(tmp_path, text, '"algorithm.validation_candidates" = [2, 3]')
+    listener, trials = run_toys(sweep)
+    assert [trial.status for trial in trials] == ["finished"] * 16
+    assert (listener.total, listener.parallel, listener.most) == (16, 3, 3)
+    assert listener.before == dict.fromkeys(range(16), "waiting")
+    assert [event for event in listener.events if event[0] == "started"] == [("started", each) for each in range(16)]
+    found = []
+    for trial in trials:
+        folder, config = sweep.out / trial.folder, sweep.config(trial)
+        stored = load_config(folder / "config.toml")
+        assert (trial.label, trial.game, trial.seed) == (folder.parts[-4], folder.parts[-3], stored.training.seed)
+        assert stored.algorithm.validation_candidates == trial.values["algorithm.validation_candidates"]
+        assert stored.origin() == config.origin() and stored.hardware.threads == max(os.cpu_count() // 3, 1)
+        assert info_of(folder)["command"].startswith("neuroevo train ")
+        assert printed(folder).splitlines()[-1].startswith("finished after 3 generations")
+        own = tmp_path / "own" / trial.folder
+        own.parent.mkdir(parents=True)
+        play(RunFolder.create(own, config))
+        assert results(folder) == results(own)
+        row = {key: value for key, value in read_rows(folder)[-1].items() if key != "fitness"}
+        assert listener.rows[trial.number][-1] == row
+        found.append(str(read_rows(folder)))
+    assert len(set(found)) == 16
+
+
+def test_a_finished_trial_is_left_alone_and_a_budget_that_has_grown_goes_on(tmp_path):
+    sweep = load(tmp_path, ONE)
+    run_toys(sweep)
+    (folder,) = folders(sweep)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    listener, trials = run_toys(sweep)
+    assert (listener.before, listener.events) == ({0: "finished"}, [])
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+    longer = load(tmp_path, ONE, overrides=["training.generations=5"])
+    listener, (trial,) = run_toys(longer)
+    assert (listener.before, listener.events) == ({0: "waiting"}, [("started", 0), ("finished", 0)])
+    assert trial.began and [row["generation"] for row in read_rows(folder)] == [0, 1, 2, 3, 4]
+    assert info_of(folder)["resumed"][-1]["generation"] == 3
+    assert [each.user_attrs["number"] for each in Study(sweep.out).study.get_trials()] == [0, 0]
+
+
+def test_another_sweep_in_the_folder_is_refused_with_what_differs(tmp_path):
+    sweep = load(tmp_path, ONE)
+    run_toys(sweep)
+    for changes, keys in (
+        (dict(text=ONE + 'search = "random"\ntrials = 2'), ["sweep.space", "sweep.search", "sweep.budgets"]),
+        (dict(text=ONE + 'metric = "fitness_max"'), ["sweep.metric"]),
+        (dict(text=ONE, overrides=["algorithm.sigma=0.5"]), ["sweep.configs"]),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            run_toys(load(tmp_path, **changes))
+        assert [problem.key for problem in caught.value.problems] == keys
+        assert f"the sweep in {sweep.out} was begun with" in str(caught.value)
+    assert run_toys(load(tmp_path, ONE + "parallel = 2", overrides=["training.minutes=60"]))[0].before == {
+        0: "finished"
+    }
+
+
+def test_what_kills_have_left_is_cleared_away(tmp_path):
+    """Temporary files of the sweep's own; and a run that had its last state, but had not come to its end."""
+    sweep = load(tmp_path, 'configs = ["ga.toml", "rs.toml"]')
+    run_toys(sweep)
+    study = Study(sweep.out)
+    write_report(sweep, [status_of(sweep, trial) for trial in study.trials()], study)
+    first, second = folders(sweep)
+    (first.parent / ".seed-0.toml.7.tmp").write_text("half")
+    for name in ("runs.csv", "curves.pdf"):
+        (sweep.out / f".{name}.7.tmp").write_text("half")
+    (sweep.out / ".notes.7.tmp").write_text("somebody else's")
+    change(second, "UPDATE sessions SET ended = 0")
+    for each in study.study.get_trials():  # as if the driver was killed before it noted the second one's end
+        if each.user_attrs["number"] == 1:
+            study.study.add_trial(waiting(each))
+    listener, trials = run_toys(sweep)
+    assert listener.before == {0: "finished", 1: "waiting"}
+    assert listener.events == [("started", 1), ("finished", 1)]
+    assert [file.name for file in tmp_path.rglob(".*")] == [".notes.7.tmp"]
+    assert query(second, "SELECT ended FROM sessions") == [(0,), (1,)]
+    assert checkpoints_of(second)[-1] == 3
+    assert run_toys(sweep)[0].events == []
+
+
+def waiting(frozen):
+    import optuna
+
+    return optuna.trial.create_trial(state=optuna.trial.TrialState.WAITING, user_attrs=frozen.user_attrs)
+
+
+def test_a_trial_that_fails_does_not_stop_the_others_and_is_started_again(tmp_path):
+    sweep = load(tmp_path, 'configs = ["ga.toml"]\nseeds = [0, 13, 1, 2]\nparallel = 2')
+    other = sweep.out / "ga" / "frostbite" / "seed-1"
+    other.parent.mkdir(parents=True)
+    play(RunFolder.create(other, load_config(tmp_path / "ga.toml", ["training.seed=1", "algorithm.sigma=0.5"])))
+    listener, trials = run_toys(sweep)
+    assert statuses(trials) == {0: "finished", 13: "failed", 1: "failed", 2: "finished"}
+    assert set(listener.events) >= {("finished", 0), ("failed", 1), ("failed", 2), ("finished", 3)}
+    reasons = {trial.seed: trial.reason.splitlines() for trial in trials}
+    assert reasons[13][0] == "ended with exit code 1" and len(reasons[13]) == 5
+    assert "ValueError: fitness of genome 2 is nan" in reasons[13][-1]
+    assert reasons[1] == [
+        "ended with exit code 2",
+        "neuroevo: algorithm.sigma is 0.5 and cannot become 0.002 when a run is resumed; "
+        "what can: total_steps, generations and minutes of [training], [hardware], [checkpoints], [cluster], "
+        "emulator of [env.options]",
+    ]
+    assert [bool(status_of(sweep, trial).reason) for trial in trials] == [False, True, True, False]
+    shutil.rmtree(other)
+    listener, trials = run_toys(sweep)  # the output of the first attempt is not reported again
+    assert statuses(trials) == {0: "finished", 13: "failed", 1: "finished", 2: "finished"}
+    assert [trial.number for trial in trials] == [0, 1, 2, 3]
+    assert {number for kind, number in listener.events if kind == "started"} == {1, 2}
+    assert len(trials[1].reason.splitlines()) < 5  # the second attempt goes on from the first generation
+    assert [row["generation"] for row in read_rows(sweep.out / trials[1].folder)] == [0]
+
+
+class Killer(Listener):
+    """Kills each process of trials that has finished a generation, this number of times."""
+
+    def __init__(self, folder, times):
+        super().__init__()
+        self.folder, self.times, self.resumed = folder, times, []
+
+    def tick(self):
+        found = processes(self.folder)
+        rows = sum(count_rows(path.parent) for path in self.folder.rglob("run.db"))
+        if self.times and found and rows > sum(self.resumed[-1:]):
+            self.times -= 1
+            self.resumed.append(rows)
+            os.kill(found[0], signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("kills", "status"), [(2, "finished"), (4, "failed")])
+def test_a_trial_whose_process_is_killed_goes_on_from_its_newest_state(tmp_path, monkeypatch, kills, status):
+    """Three times; then it has failed until the same command is given again."""
+    monkeypatch.setenv("TOY_SECONDS", "0.1")
+    sweep = load(tmp_path, ONE + 'set = ["training.generations=16"]')
+    killer = Killer(sweep.out, kills)
+    (trial,) = run_sweep(sweep, killer, program=TOY_CHILD)
+    (folder,) = folders(sweep)
+    assert (trial.status, killer.times) == (status, 0)
+    assert killer.events == [("started", 0)] * min(kills + 1, 4) + [(status, 0)]
+    if status == "failed":
+        assert trial.reason.splitlines()[0] == "was killed by SIGKILL" and count_rows(folder) < 16
+        (trial,) = run_sweep(sweep, program=TOY_CHILD)
+        assert trial.status == "finished"
+    again = [each["generation"] for each in info_of(folder)["resumed"]]
+    assert len(again) == kills and all(found >= least > 0 for found, least in zip(again, killer.resumed, strict=True))
+    play(RunFolder.create(tmp_path / "whole", sweep.config(trial)))
+    assert results(folder) == results(tmp_path / "whole")
+
+
+def test_what_stops_a_trial_at_its_start_is_known_before_the_first_one(tmp_path):
+    """An option that a game refuses, and a run to start from; one of the sweep's own may come into being meanwhile."""
+    absent, own = tmp_path / "absent", tmp_path / "out" / "ga" / "frostbite" / "seed-0"
+    other = GA.replace("generations = 3", 'generations = 3\nstart_from = "{}"')
+    (tmp_path / "from_absent.toml").write_text(other.format(absent))
+    (tmp_path / "from_own.toml").write_text(other.format(own))
+    games = 'configs = ["ga.toml", "from_absent.toml", "from_own.toml"]\ngames = ["frostbite", "pong"]\nseeds = 2'
+    sweep = load(tmp_path, games, overrides=["env.options.mode=2"])
+    listener = Listener()
+    with pytest.raises(UserError) as caught:
+        run_sweep(sweep, listener, program=TOY_CHILD)
+    assert str(caught.value).splitlines() == [
+        f"2 problems in {sweep.out}:",
+        f'  training.start_from = "{absent}": there is no run in {absent}: expected {absent / "run.db"}',
+        "  pong cannot be made: atari option mode is 2, which pong does not have; expected one of: 0, 1",
+    ]
+    assert listener.events == [] and [path.name for path in sweep.out.iterdir()] == ["sweep.db"]
+    shutil.rmtree(sweep.out)
+    text = 'configs = ["ga.toml", "from_own.toml"]\n'
+    assert {trial.status for trial in run_toys(load(tmp_path, text))[1]} == {"finished"}
+
+
+def test_the_sweeps_files_must_be_writable(tmp_path):
+    sweep = load(tmp_path, ONE)
+    sweep.out.write_text("")
+    with pytest.raises(UserError, match=f"{sweep.out} is a file"):
+        run_toys(sweep)
+    below = driver.replace(sweep, out=sweep.out / "below")
+    with pytest.raises(UserError, match=f"{below.out}: Not a directory"):
+        run_toys(below)
+
+
+def test_a_trial_that_cannot_be_started_does_not_stop_the_others(tmp_path):
+    sweep = load(tmp_path, FOUR)
+    sweep.out.mkdir()
+    (sweep.out / "ga").write_text("")
+    listener, trials = run_toys(sweep)
+    assert [trial.status for trial in trials] == ["failed", "finished", "failed", "finished"]
+    for trial in trials[::2]:
+        where = sweep.out / "ga" / "frostbite"
+        assert trial.reason in (f"could not be started: {why} ({where})" for why in ("Not a directory", "File exists"))
+    assert ("started", 0) not in listener.events and ("started", 2) not in listener.events
+    (sweep.out / "ga").unlink()
+    assert {trial.status for trial in run_toys(sweep)[1]} == {"finished"}
+
+
+def start(file, seconds):
+    """`neuroevo sweep FILE` in a process of its own, with children that pretend to play for so long in each phase."""
+    program = (
+        "import functools, sys; from neuroevo import cli; from neuroevo.sweeps import driver\n"
+        f"driver.run_sweep = functools.partial(driver.run_sweep, program={TOY_CHILD!r})\n"
+        f"sys.argv = ['neuroevo', 'sweep', {str(file)!r}, '--out', {str(file.parent / 'out')!r}]\n"
+        "cli.main()\n"
+    )
+    environment = {**os.environ, "TOY_SECONDS": str(seconds)}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment, **streams)
+
+
+def wait_for(condition, process, seconds=60):
+    """Waits while the process runs, until the condition holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def tables(folder):
+    """The report's tables, without what depends on the clock and the folder."""
+    without = ("seconds", "folder")
+    return table(folder / "table.csv", without), table(folder / "runs.csv", without)
+
+
+STOPS = {  # the exit code, and what is printed
+    signal.SIGINT: (130, "neuroevo: interrupted; go on with: neuroevo sweep "),
+    signal.SIGTERM: (143, "neuroevo: terminated; go on with: neuroevo sweep "),
+    signal.SIGHUP: (129, "neuroevo: hung up; go on with: neuroevo sweep "),
+    signal.SIGKILL: (-signal.SIGKILL, ""),
+}
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_stopped_goes_on_to_the_same_results(tmp_path):
+    """By one signal after the other, each once it has finished more generations; then it runs to its end."""
+    sweep = load(tmp_path, LONG)
+    file, before = tmp_path / "sweep.toml", 0
+
+    def generations():
+        return sum(count_rows(path) for path in folders(sweep))
+
+    for sent, (code, expected) in STOPS.items():
+        process = start(file, seconds=0.3)
+        wait_for(lambda: generations() >= before + 2, process)  # noqa: B023
+        process.send_signal(sent)
+        stdout, stderr = process.communicate(timeout=30)
+        assert process.returncode == code
+        assert stderr.startswith(expected) and bool(stderr) == bool(expected)
+        if sent != signal.SIGKILL:
+            assert processes(tmp_path) == []
+        wait = time.monotonic() + 10  # without a sweep its trials end by themselves, long before they are finished
+        while processes(tmp_path) and time.monotonic() < wait:
+            time.sleep(0.05)
+        assert processes(tmp_path) == []
+        assert {trial.status for trial in Study(sweep.out).trials()} == {"running", "waiting"}
+        before = generations()
+
+    process = start(file, seconds=0)
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stderr) == (0, "")
+    (tmp_path / "whole").mkdir()
+    whole = load(tmp_path / "whole", LONG)
+    trials = run_toys(whole)[1]
+    write_report(whole, [status_of(whole, trial) for trial in trials], Study(whole.out))
+    assert tables(sweep.out) == tables(whole.out)
+    for folder, reference in zip(folders(sweep), folders(whole), strict=True):
+        assert results(folder) == results(reference)
+    assert any(info_of(folder)["resumed"] for folder in folders(sweep))
+
+
+def test_two_sweeps_cannot_run_in_one_folder(tmp_path, monkeypatch):
+    sweep = load(tmp_path, ONE)
+    process = start(tmp_path / "sweep.toml", seconds=30)
+    try:
+        wait_for(lambda: processes(tmp_path), process)
+        monkeypatch.setattr(driver, "LOCK_SECONDS", 0.5)
+        with pytest.raises(UserError, match=f"another sweep .*{sweep.out}"):
+            run_toys(sweep)
+        (trial,) = Study(sweep.out).trials()  # looking needs no lock
+        assert trial.status == "running" and status_of(sweep, trial).rows == []
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+
+
+def test_failures_are_listed_under_the_table(tmp_path):
+    file = write(tmp_path, 'configs = ["ga.toml"]\nseeds = [13, 0]\nparallel = 2')
+    process = start(file, seconds=0)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert stdout.splitlines()[-1] == f"this table, CSV files and figures are in {tmp_path / 'out'}"
+    output = printed(tmp_path / "out" / "ga" / "frostbite" / "seed-13").splitlines()
+    first, second, *last = stderr.splitlines()
+    assert first == "neuroevo: 1 of 2 trials failed:"
+    assert second == "  ga/frostbite/seed-13 ended with exit code 1; it printed at the end:"
+    assert last == [f"    {line}" for line in output if line.strip()][-5:]
+    assert "ValueError: fitness of genome 2 is nan" in last[-1]
+
+
+@pytest.mark.slow
+def test_real_trials_from_the_command_to_the_table(tmp_path):
+    """The command and Frostbite: two configurations, two seeds, two at a time."""
+    file = write(tmp_path, FOUR + 'set = ["training.generations=2", "training.test_episodes=0"]')
+    command = [sys.executable, "-m", "neuroevo", "sweep", str(file), "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = table(tmp_path / "out" / "table.csv", without=())
+    assert [(row["game"], row["config"], row["seeds"]) for row in rows] == [
+        ("frostbite", "ga", "2"),
+        ("frostbite", "rs", "2"),
+    ]
+    for row in rows:
+        last = []
+        for seed in (0, 1):
+            last.append(read_rows(tmp_path / "out" / row["config"] / "frostbite" / f"seed-{seed}")[1])
+        a, b = (each["validation_mean"] for each in last)
+        assert float(row["score_mean"]) == (a + b) / 2
+        assert float(row["score_standard_error"]) == pytest.approx(abs(a - b) / 2)
+        assert float(row["frames_mean"]) == sum(each["frames_total"] for each in last) / 2 > 0
+        assert float(row["seconds_sum"]) == pytest.approx(sum(each["seconds_total"] for each in last), abs=0.002)
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 0
+    assert table(tmp_path / "out" / "table.csv", without=()) == rows
+    assert {path.name for path in (tmp_path / "out").iterdir() if path.is_file()} == {
+        "sweep.db", "table.txt", "table.csv", "runs.csv",
+        "curves.png", "curves.pdf", "curves_time.png", "curves_time.pdf",
+    }  # fmt: skip
