@@ -17,6 +17,7 @@ from neuroevo.sweeps.sweep import Scales
 from neuroevo.system.statistics import Summary, interquartile_mean
 
 _RESAMPLES = 2000
+_MOST_COMPARED = 8  # configurations, whose pairs are listed
 
 
 def last_scores(statuses: Iterable[TrialStatus]) -> np.ndarray:
@@ -101,14 +102,15 @@ class Improvement:
 
 
 def improvements(statuses: Sequence[TrialStatus], scales: Scales) -> list[Improvement]:
-    """Compare every two configurations that have games in common.
+    """Compare every two configurations that have games in common; none where there are many configurations.
 
     Args:
         statuses: The trials of a grid.
         scales: Of each game the scores that count as 0 and as 1.
     """
     found = []
-    for (one, own), (other, theirs) in permutations(normalized(statuses, scales).items(), 2):
+    known = normalized(statuses, scales)
+    for (one, own), (other, theirs) in permutations(known.items(), 2) if len(known) <= _MOST_COMPARED else ():
         if common := [game for game in own if game in theirs]:
             found.append(Improvement(one, other, _improvement([(own[game], theirs[game]) for game in common])))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from neuroevo.config.schema import BUDGETS, Config
+from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
 from neuroevo.runs.fork import check_fork
@@ -84,10 +84,6 @@ def of_sweep(chosen: SweepSettings, space: Space, tables: Mapping[str, Any], bas
     problems += _optuna_problems(chosen)
     if chosen.search == "pbt":
         problems += _fork_problems(space, tables, base)
-        for key in BUDGETS:
-            if key != "generations" and getattr(base.training, key) is not None:
-                reason = 'search = "pbt" compares trials after as many generations, expected training.generations alone'
-                problems.append(Problem(f"training.{key}", reason, getattr(base.training, key)))
         if base.training.generations is None:
             reason = 'missing, expected how many with search = "pbt"'
             problems.append(Problem("training.generations", reason))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError, cannot_write
 from neuroevo.core.problems import refuse
 from neuroevo.runs import preflight
@@ -211,6 +212,8 @@ class _Driver:
 
     def _ended(self, executor: Executor, each: _Running, reason: str) -> bool:
         """Note how a trial ended; return False if it goes on in another process."""
+        if not reason and not each.pruned and not self._is_last(each, each.last):
+            reason = "ended without an error, but its budget is not spent"
         if each.generations is not None and not reason:
             return True  # of population-based training, a part
         number = each.trial.number
@@ -232,8 +235,8 @@ class _Driver:
         value: float | None = row.get(self._sweep.metric)
         return row.get("fitness_mean") if value is None else value
 
-    def _is_last(self, each: _Running, row: Row) -> bool:
-        return share_done(self._sweep.config(each.trial).training, row) >= 1
+    def _is_last(self, each: _Running, row: Row | None) -> bool:
+        return row is not None and _is_spent(self._sweep.config(each.trial, each.generations), row)
 
     def _train_population(self, executor: Executor) -> None:
         """Train all trials from interval to interval, and exchange in between."""
@@ -298,9 +301,13 @@ def _is_over(sweep: Sweep, trial: Trial) -> bool:
         return False
     with suppress(UserError), Database(sweep.out / trial.folder / DATABASE) as database:
         rows = rows_of(database, 0, fitness=False)
-        config = sweep.config(trial)
-        return bool(rows) and (config.training.target is not None or share_done(config.training, rows[-1]) >= 1)
+        return bool(rows) and _is_spent(sweep.config(trial), rows[-1])
     return False
+
+
+def _is_spent(config: Config, row: Row) -> bool:
+    """Return whether a run may be over after a generation: a target is reached by an elite's test, not by its row."""
+    return config.training.target is not None or share_done(config.training, row) >= 1
 
 
 @contextmanager

@@ -79,7 +79,7 @@ class Study:
             else:
                 self.study = optuna.load_study(storage=self._storage, study_name=NAME)
         except Exception as error:  # SQLAlchemy's, SQLite's and Optuna's
-            reason = str(error.__cause__ or error).splitlines()[0]
+            reason = (str(error.__cause__ or error).splitlines() or [type(error).__name__])[0]
             raise UserError(f"{self.file} cannot be read: {reason}") from None
         if new:
             remember(self.file)

@@ -117,18 +117,18 @@ class Sweep:
         return next(iter(self.configs.values()))
 
     def config(self, trial: Trial, generations: int | None = None) -> Config:
-        """Make a trial's configuration.
+        """Make a trial's configuration. Of the budgets of population-based training, generations alone count.
 
         Args:
             trial: The trial.
             generations: How many it plays, instead of the configuration's own; None: these.
         """
         config = config_of(self.tables[trial.label, trial.game], {**trial.values, SEED: trial.seed})
-        return (
-            config
-            if generations is None
-            else replace(config, training=replace(config.training, generations=generations))
-        )
+        if self.settings.search == "pbt":
+            config = replace(config, training=replace(config.training, total_steps=None, minutes=None, target=None))
+        if generations is None:
+            return config
+        return replace(config, training=replace(config.training, generations=generations))
 
     def trial(self, number: int, values: Values) -> Trial:
         """Make the trial that a search has chosen values for."""
