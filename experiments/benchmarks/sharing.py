@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.benchmarks.programs import ROOT, median_ratio
+from neuroevo.runs.database import DATABASE
 from neuroevo.runs.reader import RunReader
 
 _SLOTS, _TRIALS = 32, 4
@@ -43,9 +44,8 @@ slots = 1
 """
 _SWEEP = """
 [sweep]
-config = "sleeping.toml"
-search = "grid"
-concurrent = {concurrent}
+configs = "sleeping.toml"
+parallel = {parallel}
 shared = {shared}
 [sweep.space]
 "algorithm.sigma" = [{values}]
@@ -57,10 +57,10 @@ _console = Console(width=120, highlight=False)
 def sharing(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     """Four trials of population 8 on 32 slots of an environment that sleeps: together in one pipeline, and in turns."""
     ways = {
-        "one after another": dict(concurrent=1, shared="false", values=_VALUES),
-        "together": dict(concurrent=_TRIALS, shared="true", values=_VALUES),
-        "one trial": dict(concurrent=1, shared="true", values="0.1"),
-        "one trial with its own pipeline": dict(concurrent=1, shared="false", values="0.1"),
+        "one after another": dict(parallel=1, shared="false", values=_VALUES),
+        "together": dict(parallel=_TRIALS, shared="true", values=_VALUES),
+        "one trial": dict(parallel=1, shared="true", values="0.1"),
+        "one trial with its own pipeline": dict(parallel=1, shared="false", values="0.1"),
     }
     found: dict[str, Any] = {way: {"seconds": [], "megabytes": []} for way in ways}
     rows: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def _sweep(**options: Any) -> tuple[float, float, list[Any]]:
         took = time.perf_counter() - begun
         if process.returncode:
             sys.exit(f"the sweep failed with {process.returncode}")
-        runs = sorted((folder / "out").glob("trial-*"))
+        runs = sorted(file.parent for file in (folder / "out").rglob(DATABASE))
         return (
             took,
             most,

@@ -1,8 +1,8 @@
-"""Kills runs of every kind, and a suite, again and again, and compares every file with what was left alone.
+"""Kills runs of every kind, and a sweep, again and again, and compares every file with what was left alone.
 
     python -m tests.support.kills --kills 200 [--kind KIND ...] [--seed S]
 
-Two kinds at a time, one per core, are killed by kill_resume.py and kill_suite.py, which say when and what is compared.
+Two kinds at a time, one per core, are killed by kill_resume.py and kill_sweep.py, which say when and what is compared.
 Prints a line for each of them; ends with 1 where anything failed or differed, and keeps those folders.
 """
 
@@ -44,8 +44,8 @@ KINDS: dict[str, dict[str, Any]] = {  # for tests.support.runs.config()
         "algorithm": _GA,
     },
 }
-SUITE = "suite"
-GENERATIONS_OF_A_SUITE = 20
+SWEEP = "sweep"
+GENERATIONS_OF_A_SWEEP = 20
 
 
 def write_config(folder: Path, kind: str, kills: int) -> Path:
@@ -60,22 +60,22 @@ def write_config(folder: Path, kind: str, kills: int) -> Path:
     return file
 
 
-def write_suite(folder: Path) -> Path:
-    """A suite of two configurations and two seeds, two runs at a time."""
+def write_sweep(folder: Path) -> Path:
+    """A grid of two configurations and two seeds, two trials at a time."""
     for name, algorithm in (("ga", _GA), ("es", {"name": "es", "population": 8})):
-        training = {**_MAZE["training"], "generations": GENERATIONS_OF_A_SUITE}
+        training = {**_MAZE["training"], "generations": GENERATIONS_OF_A_SWEEP}
         made = config(**{**_MAZE, "training": training, "algorithm": algorithm, "hardware": {"threads": 1}})
         (folder / f"{name}.toml").write_text(made.toml())
-    file = folder / "suite.toml"
-    file.write_text('[suite]\nconfigs = ["ga.toml", "es.toml"]\nseeds = 2\nparallel = 2\n')
+    file = folder / "sweep.toml"
+    file.write_text('[sweep]\nconfigs = ["ga.toml", "es.toml"]\nseeds = 2\nparallel = 2\n')
     return file
 
 
 def start(folder: Path, kind: str, kills: int, seed: int) -> subprocess.Popen[str]:
-    """A process that kills runs of this kind, or suites, in a new folder, and prints what it found."""
+    """A process that kills runs of this kind, or sweeps, in a new folder, and prints what it found."""
     folder.mkdir()
-    if kind == SUITE:
-        command = ["-m", "tests.support.kill_suite", write_suite(folder)]
+    if kind == SWEEP:
+        command = ["-m", "tests.support.kill_sweep", write_sweep(folder)]
     else:
         command = ["-m", "tests.support.kill_resume", write_config(folder, kind, kills)]
     options = ["--kills", str(kills), "--seed", str(seed), "--out", folder / "runs"]
@@ -116,7 +116,7 @@ def main(
     seed: int = 0,
 ) -> None:
     """Kills, compares, and prints a line for each kind."""
-    counts = shares(kills, kind or [SUITE, *KINDS])
+    counts = shares(kills, kind or [SWEEP, *KINDS])
     folder, failed = Path(tempfile.mkdtemp(prefix="neuroevo-kills-")), False
     for each, told in kill_all(folder, counts, seed).items():
         good = told.get("different") == []

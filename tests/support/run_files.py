@@ -1,4 +1,4 @@
-"""All that is in the folder of a run, or of a suite, without what depends on the clock.
+"""All that is in the folder of a run, or of a sweep, without what depends on the clock.
 
     differences(run_contents(one), run_contents(other)) == []  # two runs that did the same
 
@@ -9,7 +9,8 @@ business in the folder, such as a temporary one, is a difference, too. What is n
 - of event files: names, times, what says that a session ends, and events that a later file takes back
 - log.txt, to which a session adds its lines. No line may be of another kind than these have, those of generations have
   to be the rows of run.db, and the last one says that the run is finished
-- of a suite what its runs printed (.out), for the same reason; and table.txt and curves_time.*, whose numbers table.csv
+- of a trial that the pruner has ended all that it has played afterwards, while its process was being stopped
+- of a sweep what its runs printed (.out), for the same reason; and table.txt and curves_time.*, whose numbers table.csv
   and runs.csv have, where seconds are left out
 """
 
@@ -21,6 +22,7 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,8 @@ from tensorboardX.record_writer import masked_crc32c
 
 from neuroevo.runs.database import DATABASE
 from neuroevo.runs.paths import CONFIG, CSV, LOG, TENSORBOARD
+from neuroevo.sweeps.study import DATABASE as STUDY
+from neuroevo.sweeps.study import Study
 from neuroevo.training.record import describe_row
 from tests.support.databases import CLOCKED, database_contents, info_of, read_rows
 
@@ -54,16 +58,21 @@ def run_contents(path: Path) -> dict[str, object]:
     return {name: _read(path, name) for name in _names(path)} | _all_events(path)
 
 
-def suite_contents(path: Path) -> dict[str, object]:
-    """The same of a suite's folder, whose runs are finished."""
+def sweep_contents(path: Path) -> dict[str, object]:
+    """The same of a sweep's folder, whose trials are finished."""
     runs = [file.parent for file in sorted(path.rglob(CONFIG))]
     found: dict[str, object] = {}
+    stopped = {path / trial.folder: trial.stopped for trial in Study(path).trials() if trial.status == "stopped"}
     for run in runs:
+        if run in stopped:  # and its process some generations later
+            rows = read_rows(run)[: stopped[run]]
+            found[str(run.relative_to(path))] = [_without_clocks(row) for row in rows]
+            continue
         found |= {f"{run.relative_to(path)}/{name}": data for name, data in run_contents(run).items()}
     for file in sorted(path.rglob("*")):
         if not any(run == file or run in file.parents for run in runs):
             name = file.relative_to(path).as_posix()
-            found[name + "/" * file.is_dir()] = b"" if file.is_dir() else _of_suite(path, name)
+            found[name + "/" * file.is_dir()] = b"" if file.is_dir() else _of_sweep(path, name)
     return found
 
 
@@ -83,12 +92,21 @@ def _read(path: Path, name: str) -> object:
     return readers[name](path) if name in readers else (path / name).read_bytes()
 
 
-def _of_suite(path: Path, name: str) -> bytes:
+def _of_sweep(path: Path, name: str) -> bytes:
+    if name == STUDY:
+        return _study(path)
     if name in _TIMED or name.endswith(".out"):
         return b""
     if name.endswith(".csv"):
         return _timeless_csv(path / name).replace(str(path).encode(), b"OUT")
     return (path / name).read_bytes()
+
+
+def _study(path: Path) -> bytes:
+    """Each trial as it ended, and what the search and the pruner know of it."""
+    study = Study(path)
+    known = {each.user_attrs["number"]: (each.value, each.intermediate_values) for each in study.study.get_trials()}
+    return repr([(replace(trial, began=False), known[trial.number]) for trial in study.trials()]).encode()
 
 
 def _without_clocks(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,6 +142,8 @@ def _info(path: Path) -> dict[str, Any]:
         assert generation >= last, f"{path} has generation {generation} after {last}"
         last = generation
         same = {key: value for key, value in session.items() if key not in _MOVING}
+        if "forked_from" in info:  # one that a sweep has made, without an evaluator
+            info = {**same, **info}
         assert same == {key: info[key] for key in same}, f"{path} has a session {session}"
     return info
 

@@ -145,6 +145,7 @@ def test_processes_and_several_at_a_time_change_nothing(whole, tmp_path):
 
 def test_a_driver_that_ends_between_decision_and_forks_goes_on_to_the_same(inline, whole, tmp_path, monkeypatch):
     """After none, one, and two of the forks; one was begun when the process ended."""
+    original = RunFolder.fork
     for count in range(3):
         sweep, made = loaded(tmp_path / str(count)), []
 
@@ -156,7 +157,6 @@ def test_a_driver_that_ends_between_decision_and_forks_goes_on_to_the_same(inlin
             made.append(path)
             return original(path, *arguments, **options)
 
-        original = RunFolder.fork
         with monkeypatch.context() as patch:
             patch.setattr(RunFolder, "fork", fork)
             with pytest.raises(Crash):
