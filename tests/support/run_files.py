@@ -134,7 +134,7 @@ def _as_csv(rows: list[list[Any]]) -> bytes:
 
 
 def _info(path: Path) -> dict[str, Any]:
-    text = json.dumps(info_of(path)).replace(str(path), "RUN")
+    text = json.dumps(info_of(path)).replace(str(path), "RUN").replace(str(path.parent), "OUT")  # of a fork's donor
     info = {key: value for key, value in json.loads(text).items() if key not in _MOVING}
     sessions, last = info.pop("resumed"), 0
     for session in sessions:
@@ -142,8 +142,8 @@ def _info(path: Path) -> dict[str, Any]:
         assert generation >= last, f"{path} has generation {generation} after {last}"
         last = generation
         same = {key: value for key, value in session.items() if key not in _MOVING}
-        if "forked_from" in info:  # one that a sweep has made, without an evaluator
-            info = {**same, **info}
+        if "forked_from" in info and session is sessions[0]:  # a sweep made the fork, and another process trained it
+            info = {**info, **same}
         assert same == {key: info[key] for key in same}, f"{path} has a session {session}"
     return info
 
