@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +19,12 @@ from neuroevo.cluster.sharing import SharedMachine, end_players  # noqa: E402
 from neuroevo.networks.network import Network  # noqa: E402
 from neuroevo.runs.reader import RunReader  # noqa: E402
 from neuroevo.sweeps.driver import run_sweep  # noqa: E402
-from tests.support.runs import results  # noqa: E402
+from tests.support.databases import info_of  # noqa: E402
+from tests.support.runs import count_rows, results  # noqa: E402
 from tests.support.simulated_cluster import players_of  # noqa: E402
 from tests.support.sweeps import Listener, load  # noqa: E402
 
+ROOT = Path(__file__).parents[2]
 GRID = """
 search = "grid"
 parallel = 4
@@ -91,6 +96,23 @@ def test_trials_of_several_networks_share_a_pipeline(tmp_path):
 def test_a_shared_player_is_killed(tmp_path):
     paths, watcher = trained(tmp_path / "shared", generations=40, kills=True)
     assert not watcher.kills
+    assert [results(path) for path in paths] == [on_its_own(path, tmp_path) for path in paths]
+
+
+@pytest.mark.slow
+def test_after_a_kill_of_the_driver_the_same_command_goes_on(tmp_path):
+    text = GRID.replace("parallel = 4", "parallel = 2").format(shared="true", generations=60)
+    sweep = load(tmp_path, text, '"algorithm.sigma" = [0.1, 0.5]')
+    paths = [sweep.out / trial.folder for trial in sweep.points]
+    command = [sys.executable, "-m", "neuroevo", "sweep", str(tmp_path / "sweep.toml"), "--out", str(sweep.out)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        while min(map(count_rows, paths)) < 2:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(again["generation"] >= 2 for path in paths for again in info_of(path)["resumed"])
     assert [results(path) for path in paths] == [on_its_own(path, tmp_path) for path in paths]
 
 
