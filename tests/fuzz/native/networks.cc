@@ -71,8 +71,8 @@ Played Play(const char* backend, const Network& network, const Way& way, const s
   Random random(seed);
   Played played;
   try {
-    const auto population = Population::Make(backend, {network}, kRows, pool, way.dtype,
-                                             way.rank == 0 ? -1 : kWeightRows, nullptr, way.rank);
+    const auto population =
+        Population::Make(backend, {network}, kRows, pool, way.dtype, way.rank == 0 ? -1 : kWeightRows, way.rank);
     population->Init({0}, {0}, {random.Next()});
     const std::vector<float> theta = Values(&random, network.dimension());
     population->Assign({1}, {0}, theta.data(), network.dimension());

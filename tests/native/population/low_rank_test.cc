@@ -331,6 +331,6 @@ TEST(ErrorsNameTheRow) {
   CHECK_THROWS(Make("cpu", {kSmall}, 1, 1, 4, 0), "float_rows is 0, expected -1 or one in [1, 4]");
   CHECK_THROWS(Make("cpu", {kSmall}, 1, 1, 4, 5), "float_rows is 5, expected -1 or one in [1, 4]");
   CHECK_THROWS(Population::Make("cpu", {Network::Parse("input uint8 4; dense 3 1.0")}, 3,
-                                std::make_shared<ThreadPool>(1), DType::kInt8, 1, nullptr, 1),
+                                std::make_shared<ThreadPool>(1), DType::kInt8, 1, 1),
                "rank is 1 with dtype int8, expected dtype float32");
 }
