@@ -190,7 +190,7 @@ def test_graphs_have_only_the_ops_that_networks_need():
     plain, with_vbn, recurrent = (
         {node.op for each in (graph.node, *(f.node_def for f in graph.library.function)) for node in each}
         for needs in ((False, False), (True, False), (False, True))
-        for graph in [lane_function(*_shown(), "/cpu:0", *needs).graph.as_graph_def()]
+        for graph in [lane_function(*_shown(), *needs).graph.as_graph_def()]
     )
     assert with_vbn - plain == {"PopulationPrepare", "ConcatV2"} and not plain - with_vbn
     assert recurrent - plain == {"PopulationClearStates"} and not plain - recurrent
