@@ -13,8 +13,8 @@ namespace neuroevo::device {
 
 using Stream = void*;  // a cudaStream_t; work of one stream runs in order
 
-// Throws kNotFound, saying why, where no GPU can be used: there is none, no driver, a driver too old, or none for which
-// the kernels were compiled.
+// Throws kNotFound with the reason if no GPU is usable: no GPU, no driver, a driver that is too old, or a GPU for which
+// the kernels were not compiled.
 void CheckAvailable();
 // "built with 13.0, the driver supports 12.4": versions of CUDA.
 std::string Versions();

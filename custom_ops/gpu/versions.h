@@ -10,7 +10,7 @@ namespace neuroevo::device {
 
 inline std::string Version(int version) { return Concat(version / 1000, ".", version % 1000 / 10); }
 
-// "built with 13.0, the driver supports 12.4"; a driver of 0: there is none.
+// "built with 13.0, the driver supports 12.4"; a driver of 0: not installed.
 inline std::string Versions(int runtime, int driver) {
   return Concat("built with ", Version(runtime), driver == 0 ? ", no driver" : ", the driver supports ",
                 driver == 0 ? "" : Version(driver));

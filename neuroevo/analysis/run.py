@@ -14,7 +14,6 @@ from neuroevo.config.schema import Config
 from neuroevo.core.behavior import Behavior
 from neuroevo.core.errors import UserError
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.paths import is_run
 from neuroevo.runs.reader import RunReader
 from neuroevo.runs.training_run import info_of, make_evaluator, run
 from neuroevo.training.callback import AnyCallback
@@ -244,13 +243,15 @@ def train(
         raise UserError(f"resume is {resume!r}, expected True, False or 'auto'")
     if resume and out is None:
         raise UserError(f"resume is {resume!r}, but out does not name the run's folder")
-    if out is not None and (resume is True or (resume and is_run(Path(out)))):
-        folder = RunFolder.resume(out, config=config, trust=trust)
-        if finished(folder.state, config.training) and folder.ended:
-            folder.close()
-            return Run(folder.path, trust=trust, like=config)
-    else:
+    if out is None or not resume:
         folder = RunFolder.create(out, config, name, trust=trust)
+    elif resume is True:
+        folder = RunFolder.resume(out, config=config, trust=trust)
+    else:
+        folder = RunFolder.resume_or_create(out, config, trust=trust)
+    if finished(folder.state, config.training) and folder.ended:
+        folder.close()
+        return Run(folder.path, trust=trust, like=config)
     with make_evaluator(config, folder.reference_batch) as evaluator, folder.open(command, info_of(evaluator)):
         run(config, evaluator, folder, callbacks)
     return Run(folder.path, trust=trust, like=config)

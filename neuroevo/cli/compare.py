@@ -78,7 +78,7 @@ def _run(comparison: Comparison) -> list[JobFailure]:
         return run_jobs(comparison, on_start, on_end)
     except KeyboardInterrupt as interrupt:
         command = shlex.join(["neuroevo", *sys.argv[1:]])
-        raise type(interrupt)(f"; go on with: {command} (--report-only shows what is there)") from None
+        raise type(interrupt)(f"; to resume: {command} (--report-only reports on finished jobs)") from None
 
 
 def _line(result: JobResult) -> str:

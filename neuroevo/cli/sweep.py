@@ -34,7 +34,7 @@ def sweep(
         ),
     ] = None,
     parallel: Annotated[
-        int | None, typer.Option(min=1, help="Number of trials at a time [default: the file's, or 1].")
+        int | None, typer.Option(min=1, help="Number of trials in parallel [default: the file's, or 1].")
     ] = None,
     overrides: Overrides = None,
     report_only: Annotated[
@@ -74,7 +74,7 @@ def run_all(chosen: Sweep) -> None:
         chosen: The sweep.
 
     Raises:
-        KeyboardInterrupt: The sweep was interrupted or terminated; the message says how to go on.
+        KeyboardInterrupt: The sweep was interrupted or terminated; the message says how to resume it.
     """
     from neuroevo.cli.sweep_progress import make_sweep_watcher
     from neuroevo.sweeps.driver import run_sweep
@@ -84,7 +84,7 @@ def run_all(chosen: Sweep) -> None:
             run_sweep(chosen, watcher)
         except KeyboardInterrupt as interrupt:
             command = shlex.join(["neuroevo", *sys.argv[1:]])
-            raise type(interrupt)(f"; go on with: {command} (--report-only shows what is there)") from None
+            raise type(interrupt)(f"; to resume: {command} (--report-only reports on finished generations)") from None
 
 
 def report_failures(failed: Sequence[Trial], chosen: Sweep) -> None:

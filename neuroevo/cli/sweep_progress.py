@@ -47,15 +47,15 @@ class PlainSweepWatcher(SweepWatcher):
         begun = [f"{of[status]} {status}" for status in of if status != "waiting"]
         known = f" ({', '.join(begun)} before)" if begun else ""
         search = self._sweep.settings.search
-        how = "" if search == "grid" else f", {search} for a large {self._metric}"
-        self._say(f"{total} trials{known}, {parallel} at a time, in {self._sweep.out}{how}")
+        how = "" if search == "grid" else f", {search} maximizing {self._metric}"
+        self._say(f"{total} trials{known}, {parallel} in parallel, in {self._sweep.out}{how}")
 
     @override
-    def started(self, trial: Trial) -> None:
+    def started(self, trial: Trial, resumes: bool) -> None:
         if trial.number in self._last_line:  # another part of population-based training, or another process
             return
         values = ", ".join(f"{key} {value_text(value)}" for key, value in trial.values.items())
-        self._say(f"{trial.name} {'goes on' if trial.began else 'starts'}" + (f": {values}" if values else ""))
+        self._say(f"{trial.name} {'resumes' if resumes else 'starts'}" + (f": {values}" if values else ""))
         self._last_line[trial.number] = time.monotonic()
 
     @override
@@ -67,7 +67,7 @@ class PlainSweepWatcher(SweepWatcher):
 
     @override
     def unreadable(self, trial: Trial, reason: str) -> None:
-        self._say(f"{trial.name} goes on without being shown: {reason}")
+        self._say(f"{trial.name} continues, but cannot be shown: {reason}")
 
     @override
     def ended(self, trial: Trial) -> None:
@@ -123,8 +123,8 @@ class TerminalSweepWatcher(PlainSweepWatcher):
         self._trials = {trial.number: trial for trial in trials}
 
     @override
-    def started(self, trial: Trial) -> None:
-        super().started(trial)
+    def started(self, trial: Trial, resumes: bool) -> None:
+        super().started(trial, resumes)
         self._trials[trial.number] = trial
 
     @override

@@ -89,7 +89,6 @@ def choose_folder(
     """
     from neuroevo.config.load import load_config
     from neuroevo.runs.folder import RunFolder
-    from neuroevo.runs.paths import is_run
 
     if resume is not None and out is not None:
         raise UserError("--out and --resume exclude each other: a resumed run stays in its folder")
@@ -98,9 +97,9 @@ def choose_folder(
             raise UserError("expected a configuration file, a preset's name, or --resume with a run's folder")
         return RunFolder.resume(resume, overrides, trust=trust)
     checked = load_config(config, overrides, trust=trust)
-    if resume is not None and is_run(resume):
-        return RunFolder.resume(resume, config=checked, trust=trust)
-    return RunFolder.create(out or resume, checked, config.stem, trust=trust)
+    if resume is not None:
+        return RunFolder.resume_or_create(resume, checked, trust=trust)
+    return RunFolder.create(out, checked, config.stem, trust=trust)
 
 
 def train_run(folder: RunFolder) -> None:

@@ -35,7 +35,7 @@ from neuroevo.runs.genome_rows import GenomeWriter
 from neuroevo.runs.log_file import close_log, open_log
 from neuroevo.runs.metrics_csv import CsvFile
 from neuroevo.runs.own_modules import keep_sources, remember_own
-from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, delete_temporary, make_default
+from neuroevo.runs.paths import CONFIG, check_free, check_names, default_path, delete_temporary, is_run, make_default
 from neuroevo.runs.provenance import provenance
 from neuroevo.runs.recorder import Recorder
 from neuroevo.runs.resume import Resumed, Unusable, cut_back, prepare_resume
@@ -180,6 +180,25 @@ class RunFolder(Callback):
         folder.unusable, folder.ended, folder._resumed = made.unusable, made.ended, made
         folder._open.callback(made.database.close)
         return folder
+
+    @classmethod
+    def resume_or_create(cls, path: Path | str, config: Config, *, trust: bool = False) -> RunFolder:
+        """Prepare to continue the run in a folder, or to begin one there; write nothing yet.
+
+        Args:
+            path: The run's folder.
+            config: The run's configuration.
+            trust: As resume() and create() take it.
+
+        Returns:
+            The folder.
+
+        Raises:
+            UserError: As resume() and create().
+        """
+        if is_run(Path(path)):
+            return cls.resume(path, config=config, trust=trust)
+        return cls.create(path, config, trust=trust)
 
     def open(self, command: Sequence[str], extra: Mapping[str, Any] | None = None) -> RunFolder:
         """Write the start of a run, or delete what was played after the state from which it continues.

@@ -58,8 +58,6 @@ def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -
         problems.append(Problem(f"sweep.space.{SEED}", "a trial of pbt keeps its seed"))
     if chosen.search == "pbt" and chosen.pruner != "none":
         problems.append(Problem("sweep.pruner", "pbt ends no trial, expected none", chosen.pruner))
-    if chosen.shared and chosen.cluster == "none":
-        pass  # a Ray of this machine alone
     return problems
 
 

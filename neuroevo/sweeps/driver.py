@@ -1,4 +1,4 @@
-"""Runs a sweep: a given number of trials at a time, wherever its executor trains them. The same call goes on."""
+"""Run a sweep: a number of trials in parallel, wherever its executor trains them. The same call resumes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.generation_rows import last_generation, rows_of
 from neuroevo.runs.paths import CSV, check_free, is_run
-from neuroevo.sweeps.executors import CHILD, Executor, Processes, RayTasks
+from neuroevo.sweeps.executors import CHILD, End, Executor, Processes, RayTasks
 from neuroevo.sweeps.pbt import Exchange, exchanges
 from neuroevo.sweeps.points import shared_networks
 from neuroevo.sweeps.searches import PbtOptions, require_optuna
@@ -30,7 +30,7 @@ from neuroevo.system import files
 from neuroevo.training.time_left import share_done
 
 _POLL_SECONDS = 0.2
-_MOST_DEATHS = 3  # of a trial's process; each time the trial goes on from its newest state
+_MOST_DEATHS = 3  # of a trial's process; each time the trial resumes from its newest state
 LOCK_SECONDS = 15.0  # for the processes of a sweep that was killed to end
 
 Row = dict[str, Any]
@@ -66,14 +66,14 @@ def run_sweep(sweep: Sweep, watcher: SweepWatcher | None = None, program: Sequen
 
     Args:
         sweep: The sweep.
-        watcher: Hears how it goes.
+        watcher: Notified of its progress.
         program: The command that trains a trial in a process.
 
     Returns:
         All trials as they ended. A failed one does not stop the others.
 
     Raises:
-        ConfigError: The folder's sweep is another one, or a trial cannot begin; all problems.
+        ConfigError: The folder contains another sweep, or a trial cannot start; all problems.
         NotTrustedError: The sweep in the folder was not begun here by this user.
         UserError: What a sweep needs is not installed, its folder cannot be used, or there is no such cluster.
     """
@@ -140,10 +140,10 @@ class _Driver:
         return RayTasks("local" if chosen.cluster == "none" else chosen.cluster, chosen.parallel, networks)
 
     def _next(self) -> Iterator[_Running]:
-        """Yield the trials that a process that is gone has left, and then those that wait or are chosen."""
+        """Yield the trials of an interrupted process, and then those that wait or are chosen."""
         for trial in self._study.trials(self._sweep):
             if trial.status == "running":
-                yield _Running(replace(trial, began=True), None)
+                yield _Running(trial, None)
         while True:
             trials = self._study.trials(self._sweep)
             if len(trials) >= self._sweep.trials and all(trial.status != "waiting" for trial in trials):
@@ -171,6 +171,7 @@ class _Driver:
     def _start(self, executor: Executor, each: _Running) -> bool:
         """Start a trial's process; return False if it cannot be, which is then noted."""
         number, folder = each.trial.number, self._sweep.out / each.trial.folder
+        resumes = is_run(folder)
         try:
             executor.start(number, self._sweep.config(each.trial, each.generations), folder, self._sweep.trust)
         except OSError as error:
@@ -178,7 +179,7 @@ class _Driver:
             reason = f"could not be started: {error.strerror or error}{where}"
             self._watcher.ended(self._study.tell(number, "failed", reason=reason))
             return False
-        self._watcher.started(each.trial)
+        self._watcher.started(each.trial, resumes)
         return True
 
     def _news(self, executor: Executor, each: _Running, over: bool) -> None:
@@ -210,8 +211,9 @@ class _Driver:
         if rows and each.last is not None:
             self._watcher.result(each.trial, each.last)
 
-    def _ended(self, executor: Executor, each: _Running, reason: str) -> bool:
-        """Note how a trial ended; return False if it goes on in another process."""
+    def _ended(self, executor: Executor, each: _Running, end: End) -> bool:
+        """Note how a trial ended; return False if another process resumes it."""
+        reason = end.reason
         if not reason and not each.pruned and not self._is_last(each, each.last):
             reason = "ended without an error, but its budget is not spent"
         if each.generations is not None and not reason:
@@ -221,11 +223,9 @@ class _Driver:
             told = self._study.tell(number, "stopped")
         elif not reason:
             told = self._study.tell(number, "finished", self._metric(each.last or {}))
-        elif "killed by" in reason or "has died" in reason:
+        elif end.died and each.deaths < _MOST_DEATHS:
             each.deaths += 1
-            if each.deaths <= _MOST_DEATHS:
-                return not self._start(executor, each)
-            told = self._study.tell(number, "failed", reason=reason)
+            return not self._start(executor, each)
         else:
             told = self._study.tell(number, "failed", reason=reason)
         self._watcher.ended(told)
@@ -253,7 +253,7 @@ class _Driver:
             if last or len(trials) < 2:
                 continue
             trials = [trial for trial in study.trials() if trial.status == "running"]
-            if study.get(f"exchanges after {end}") is None:  # else a process that was killed has decided
+            if study.get(f"exchanges after {end}") is None:  # else an interrupted process has decided
                 metrics = {trial.number: self._at(trial, end) for trial in trials}
                 decided = exchanges(sweep, trials, metrics, end)
                 folders = {trial.number: trial.folder for trial in trials}
@@ -278,7 +278,7 @@ class _Driver:
         return -float("inf") if value is None else value
 
     def _fork(self, exchange: Exchange, donor: str, end: int) -> None:
-        """Have a trial go on as a fork of another's run, unless a process that was killed has done so."""
+        """Continue a trial as a fork of another trial's run, unless an interrupted process has done so."""
         sweep = self._sweep
         trial = next(trial for trial in self._study.trials() if trial.number == exchange.number)
         folder = f"{trial.name}-fork-{end:06d}"
@@ -300,7 +300,7 @@ def _is_over(sweep: Sweep, trial: Trial) -> bool:
     if (trial.label, trial.game) not in sweep.configs or not is_run(sweep.out / trial.folder):
         return False
     with suppress(UserError), Database(sweep.out / trial.folder / DATABASE) as database:
-        rows = rows_of(database, 0, fitness=False)
+        rows = rows_of(database, max(last_generation(database), 0), fitness=False)
         return bool(rows) and _is_spent(sweep.config(trial), rows[-1])
     return False
 

@@ -1,7 +1,7 @@
 """Where trials are trained: in processes of this machine, or as tasks of a Ray cluster, which may share a pipeline.
 
-Either trains a configuration in a folder until its budget is spent, and goes on with what is in the folder. What
-comes of it is read from the folder.
+Either trains a configuration in a folder until its budget is spent, and resumes a run that the folder contains. Results
+are read from the folder.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from typing_extensions import override
 
@@ -27,6 +28,18 @@ from neuroevo.system.safe_path import python_command
 CHILD = python_command("from neuroevo.cli.child import run; run(sys.argv[1:])")
 _STOP_SECONDS = 30  # for a trial to store its state and end; it takes one or two
 _LAST_LINES = 5
+
+
+class End(NamedTuple):
+    """How the process of a trial ended.
+
+    Attributes:
+        reason: Why it did not finish, "" if it did.
+        died: Whether it ended by a signal or with its machine, so that another process may do better.
+    """
+
+    reason: str = ""
+    died: bool = False
 
 
 class Executor(ABC):
@@ -47,8 +60,8 @@ class Executor(ABC):
         """
 
     @abstractmethod
-    def ended(self) -> dict[int, str]:
-        """Return the trials that have ended since the last call, each with why, "" if in order."""
+    def ended(self) -> dict[int, End]:
+        """Return the trials that have ended since the last call, and how."""
 
     @abstractmethod
     def stop(self, number: int) -> None:
@@ -74,7 +87,7 @@ class Processes(Executor):
     @override
     def start(self, number: int, config: Config, folder: Path, trust: bool) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        own, printed = beside(folder, ".toml"), beside(folder, ".out")
+        own, printed = file_beside(folder, ".toml"), file_beside(folder, ".out")
         write_atomically(own, config.toml().encode())
         with printed.open("ab") as output:
             before = output.tell()
@@ -89,12 +102,12 @@ class Processes(Executor):
         self._running[number] = process, printed, before
 
     @override
-    def ended(self) -> dict[int, str]:
+    def ended(self) -> dict[int, End]:
         over = {}
         for number, (process, printed, before) in list(self._running.items()):
             code = process.poll()
             if code is not None:
-                over[number] = _why(code, printed, before)
+                over[number] = _end(code, printed, before)
                 del self._running[number]
         return over
 
@@ -104,12 +117,12 @@ class Processes(Executor):
 
     @override
     def close(self) -> None:
-        processes = [process for process, _, _ in self._running.values()]
+        processes, deadline = [process for process, _, _ in self._running.values()], time.monotonic() + _STOP_SECONDS
         for process in processes:
             process.terminate()
         try:
             for process in processes:
-                process.wait(_STOP_SECONDS)
+                process.wait(max(deadline - time.monotonic(), 0))
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             for process in processes:
                 process.kill()
@@ -117,19 +130,19 @@ class Processes(Executor):
         self._running.clear()
 
 
-def beside(folder: Path, suffix: str) -> Path:
+def file_beside(folder: Path, suffix: str) -> Path:
     """Return a file beside a run's folder: ".toml" is what the run was started with, ".out" what it printed."""
     return folder.with_name(folder.name + suffix)
 
 
-def _why(code: int, printed: Path, before: int) -> str:
+def _end(code: int, printed: Path, before: int) -> End:
     if code == 0:
-        return ""
+        return End()
     how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
     with printed.open("rb") as file:
         file.seek(before)
         lines = [line for line in file.read().decode(errors="replace").splitlines() if line.strip()]
-    return "\n".join([how, *lines[-_LAST_LINES:]])
+    return End("\n".join([how, *lines[-_LAST_LINES:]]), died=code < 0)
 
 
 class RayTasks(Executor):
@@ -137,7 +150,7 @@ class RayTasks(Executor):
 
     Args:
         address: The cluster's: "local", "auto" or HOST:PORT.
-        parallel: Trials at a time.
+        parallel: Number of trials in parallel.
         networks: Those of trials that share a pipeline; None: each trial has its own.
     """
 
@@ -161,9 +174,9 @@ class RayTasks(Executor):
         )
 
     @override
-    def ended(self) -> dict[int, str]:
+    def ended(self) -> dict[int, End]:
         import ray
-        from ray.exceptions import RayError, TaskCancelledError
+        from ray.exceptions import RayError, RayTaskError, TaskCancelledError
 
         from neuroevo.cluster.connection import reason_of
 
@@ -176,11 +189,11 @@ class RayTasks(Executor):
         for number, task in list(self._running.items()):
             if task in done:
                 try:
-                    over[number] = ray.get(task) or ""
+                    over[number] = End(ray.get(task))
                 except TaskCancelledError:
-                    over[number] = "was stopped"
+                    over[number] = End("was stopped")
                 except RayError as error:
-                    over[number] = reason_of(error)
+                    over[number] = End(reason_of(error), died=not isinstance(error, RayTaskError))
                 del self._running[number]
         return over
 
@@ -219,19 +232,12 @@ def _train(
     """Train a configuration in a folder, in a process of Ray's; return why it could not, "" if it could."""
     from neuroevo.config.load import make_config
     from neuroevo.runs.folder import RunFolder
-    from neuroevo.runs.paths import is_run
     from neuroevo.runs.training_run import info_of, make_evaluator, make_shared_evaluator, run
 
     os.chdir(where)  # configurations may name files and modules from where the sweep began
-    path = Path(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         config = make_config(tables)
-        made = (
-            RunFolder.resume(path, config=config, trust=trust)
-            if is_run(path)
-            else RunFolder.create(path, config, trust=trust)
-        )
+        made = RunFolder.resume_or_create(folder, config, trust=trust)
         # Every trial has its own statistics of a reference batch, and players have no accelerator.
         if networks is None or config.network.needs_reference or config.environment.accelerated:
             evaluator = make_evaluator(made.config, made.reference_batch)

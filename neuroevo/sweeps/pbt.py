@@ -1,7 +1,7 @@
-"""Population-based training: at every interval the worst trials go on as forks of the best, with other values.
+"""Population-based training: at every interval the worst trials continue as forks of the best, with other values.
 
-Trials wait for each other at the end of an interval, so that who goes on from whom depends on the seed alone. Jaderberg
-et al. 2017, arXiv:1711.09846.
+Trials wait for each other at the end of an interval, so that which trial continues from which depends on the seed
+alone. Jaderberg et al. 2017, arXiv:1711.09846.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _ATTEMPTS = 20  # at values that a configuration accepts
 
 @dataclass(frozen=True)
 class Exchange:
-    """A trial that goes on as a fork.
+    """Trial that continues as a fork.
 
     Attributes:
         number: The trial's.
         donor: The number of the trial whose run it continues.
-        values: What it goes on with.
+        values: Its new values.
     """
 
     number: int
@@ -34,7 +34,7 @@ class Exchange:
 
 
 def exchanges(sweep: Sweep, trials: Sequence[Trial], metrics: Mapping[int, float], end: int) -> list[Exchange]:
-    """Decide which trials go on from which.
+    """Decide which trials continue from which.
 
     Args:
         sweep: The sweep.

@@ -26,13 +26,13 @@ import numpy as np
 
 from neuroevo.analysis.curves import XAxis, figure_files
 from neuroevo.core.errors import cannot_write
-from neuroevo.sweeps.aggregates import aggregates, improvements, last_scores
+from neuroevo.sweeps.aggregates import Aggregate, Improvement, aggregates, improvements, last_scores
 from neuroevo.sweeps.figures import draw_curves, draw_profiles, search_figures
 from neuroevo.sweeps.points import SEED
 from neuroevo.sweeps.space import Space, value_text
 from neuroevo.sweeps.status import TrialStatus, ranked
 from neuroevo.sweeps.study import Study
-from neuroevo.sweeps.sweep import Scales, Sweep
+from neuroevo.sweeps.sweep import Sweep
 from neuroevo.system.console import clock
 from neuroevo.system.files import write_atomically
 from neuroevo.system.statistics import Summary, interquartile_mean, summarize
@@ -154,16 +154,42 @@ def _value(now: TrialStatus, key: str) -> Any:
     return now.trial.seed if key == SEED else now.trial.values[key]
 
 
-def text_of(sweep: Sweep, statuses: Sequence[TrialStatus]) -> str:
-    """Formats the table as text, with an explanation of its columns and a list of the unfinished trials below it.
+@dataclass(frozen=True)
+class Tables:
+    """What a report on a grid computes from its trials, by bootstrap; all empty for a search.
+
+    Attributes:
+        lines: Of the table of games and configurations.
+        aggregates: Over all games.
+        improvements: Between configurations.
+    """
+
+    lines: Sequence[Line] = ()
+    aggregates: Sequence[Aggregate] = ()
+    improvements: Sequence[Improvement] = ()
+
+
+def tables_of(sweep: Sweep, statuses: Sequence[TrialStatus]) -> Tables:
+    """Compute the tables of a report.
 
     Args:
         sweep: The sweep.
         statuses: Its trials.
     """
-    text = (
-        _grid_text(statuses, sweep.scales) if sweep.settings.search == "grid" else _search_text(statuses, sweep.space)
-    )
+    if sweep.settings.search != "grid":
+        return Tables()
+    return Tables(lines(statuses), aggregates(statuses, sweep.scales), improvements(statuses, sweep.scales))
+
+
+def text_of(sweep: Sweep, statuses: Sequence[TrialStatus], tables: Tables) -> str:
+    """Formats the table as text, with an explanation of its columns and a list of the unfinished trials below it.
+
+    Args:
+        sweep: The sweep.
+        statuses: Its trials.
+        tables: What tables_of() returns.
+    """
+    text = _grid_text(tables) if sweep.settings.search == "grid" else _search_text(statuses, sweep.space)
     missing = [f"  {each.trial.name}: {_missing(each)}" for each in statuses if not each.ended]
     if missing:
         text += ["", f"{len(missing)} of {sweep.trials} trials are not finished:", *missing]
@@ -190,10 +216,10 @@ def _search_text(statuses: Sequence[TrialStatus], space: Space) -> list[str]:
     ]
 
 
-def _grid_text(statuses: Sequence[TrialStatus], scales: Scales) -> list[str]:
+def _grid_text(tables: Tables) -> list[str]:
     head = ["game", "config", "seeds", "finished", "score", "std. error", "95% interval", "IQM", "95% interval"]
     head += ["score of", "gens", "frames", "time/run", "time in all"]
-    text = _aligned([head, *(_cells(line) for line in lines(statuses))], left=2)
+    text = _aligned([head, *(_cells(line) for line in tables.lines)], left=2)
     text += [
         "",
         "score: mean return of a run's last elite in its test episodes, or, where there are none, in its validation",
@@ -201,12 +227,12 @@ def _grid_text(statuses: Sequence[TrialStatus], scales: Scales) -> list[str]:
         "the middle half of the seeds, with a bootstrap interval. gens, frames (of population and validation episodes)",
         "and time/run are means over the same runs.",
     ]
-    if together := aggregates(statuses, scales):
-        cells = [[each.config, str(each.games), str(each.iqm.n), *_iqm(each.iqm, 3)] for each in together]
+    if tables.aggregates:
+        cells = [[each.config, str(each.games), str(each.iqm.n), *_iqm(each.iqm, 3)] for each in tables.aggregates]
         text += ["", *_aligned([["all games", "games", "runs", "IQM", "95% interval"], *cells], left=1)]
         text += ["", "Scores of each game normalized as the sweep says; the interval is stratified by game."]
-    if better := improvements(statuses, scales):
-        cells = [[each.config, each.than, *_iqm(each.probability, 3)] for each in better]
+    if tables.improvements:
+        cells = [[each.config, each.than, *_iqm(each.probability, 3)] for each in tables.improvements]
         text += ["", *_aligned([["better", "than", "probability", "95% interval"], *cells], left=2)]
         text += ["", "How likely a seed of one has a higher score than a seed of the other, in the mean of the games."]
     return text
@@ -274,14 +300,15 @@ def write_report(sweep: Sweep, statuses: Sequence[TrialStatus], study: Study) ->
     """
     from matplotlib import rc_context  # imported here, as it takes a third of a second
 
-    text, grid = text_of(sweep, statuses), sweep.settings.search == "grid"
+    tables, grid = tables_of(sweep, statuses), sweep.settings.search == "grid"
+    text = text_of(sweep, statuses, tables)
     files = {"table.txt": text.encode(), "runs.csv": _csv(run_row(now, sweep.space) for now in statuses)}
-    if grid:
-        files["table.csv"] = _csv(line.row() for line in lines(statuses))
-    if sweep.scales:
-        files["aggregates.csv"] = _csv(each.row() for each in aggregates(statuses, sweep.scales))
-        if better := improvements(statuses, sweep.scales):
-            files["improvement.csv"] = _csv(each.row() for each in better)
+    computed: dict[str, Sequence[Line | Aggregate | Improvement]] = {
+        "table": tables.lines,
+        "aggregates": tables.aggregates,
+        "improvement": tables.improvements,
+    }
+    files |= {f"{name}.csv": _csv(each.row() for each in found) for name, found in computed.items() if found}
     try:
         for name, data in files.items():
             write_atomically(sweep.out / name, data)

@@ -1,4 +1,4 @@
-"""Who chooses the values of trials, and who ends trials: Optuna's samplers and pruners, and options of pbt."""
+"""Optuna's samplers and pruners by name, and the options of population-based training."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class PbtOptions:
 
     Attributes:
         interval: Generations after which trials are compared; None: a tenth of those that they play.
-        quantile: The share of trials, the worst, that go on from a state of one of as many best.
+        quantile: The share of trials, the worst, that continue from a state of one of as many best.
         resample: How likely a value is then drawn anew rather than changed a little.
 
     Raises:

@@ -72,7 +72,7 @@ class SweepSettings:
     )
     """For numbers over all games: of each game the scores that count as 0 and as 1, such as random and human play."""
     parallel: Count = 1
-    """Number of trials at a time, among which the machine's hardware threads are divided."""
+    """Number of trials in parallel, among which the machine's hardware threads are divided."""
     shared: bool = False
     """Whether all trials on a machine have their episodes played by one pipeline, through Ray, which takes less memory
     and fills the slots that one trial leaves idle."""

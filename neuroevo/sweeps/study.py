@@ -1,8 +1,8 @@
 """sweep.db: the trials of a sweep as a study of Optuna's, in its own SQLite storage.
 
-A trial of ours is a trial of Optuna's with the attribute "number"; one that failed is asked again under its number, and
-of one whose values the configuration refuses there is no number. optuna-dashboard and notebooks read the file while a
-sweep goes on.
+Each trial of a sweep is a trial of Optuna's with the attribute "number". A failed trial is asked again under its
+number; a trial whose values the configuration refuses has no number. optuna-dashboard and notebooks can read the file
+while the sweep is running.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NOT_OWN = (
     "Optuna reads {}, which can run any code, and the sweep was not begun on this machine. If you trust whoever made "
     "it, say so with --trust; see docs/security.md"
 )
-# Settings that may change when a sweep goes on; of configurations, games and seeds there may be more.
+# Settings that may change when a sweep is resumed; of configurations, games and seeds there may be more.
 _FREE = ("parallel", "cluster", "out", "shared", "set", "normalize", "configs", "games", "seeds")
 
 
@@ -85,14 +85,14 @@ class Study:
             remember(self.file)
 
     def begin(self, sweep: Sweep, over: Callable[[Trial], bool]) -> None:
-        """Note what a new sweep is, or check that one that goes on is the same; add the trials that are known.
+        """Record what a new sweep is, or check that a resumed one is the same; add the trials that are known.
 
         Args:
             sweep: The sweep.
             over: Whether a budget of a finished trial is spent, which may have grown.
 
         Raises:
-            ConfigError: The folder's sweep is another one; it names what differs.
+            ConfigError: The folder contains another sweep; the message names what differs.
         """
         self._check_same(sweep)
         generations = sweep.base.training.generations
@@ -109,7 +109,7 @@ class Study:
                 self._storage.set_trial_state_values(self._id(latest[number]), _state("FAIL"))
         for trial in self.trials(sweep):
             if trial.status == "failed" or (trial.status == "finished" and not over(trial)):
-                self._add(replace(trial, began=True), sweep.space, latest[trial.number])
+                self._add(trial, sweep.space, latest[trial.number])
 
     def trials(self, sweep: Sweep | None = None) -> list[Trial]:
         """Return the trials, by number.
@@ -144,7 +144,7 @@ class Study:
         for _ in range(_ATTEMPTS):
             count = len(self.study.get_trials(deepcopy=False)) - len(waiting)
             seed = draw_seeds(1, chosen.seed, 0 if chosen.search == "qmc" else count, _SEEDS)[0] % 2**32
-            # A sampler for each trial, from what is stored: a sweep that goes on chooses as one that was left alone.
+            # A sampler for each trial, from what is stored: a resumed sweep chooses as an uninterrupted one.
             self.study.sampler = make_sampler(chosen.search, chosen.search_options, seed)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -290,7 +290,7 @@ def _identity(sweep: Sweep) -> dict[str, Any]:
 
 def _attributes(trial: Trial) -> dict[str, Any]:
     known = asdict(trial)
-    return {name: known[name] for name in ("label", "game", "seed", "values", "folder", "began")}
+    return {name: known[name] for name in ("label", "game", "seed", "values", "folder")}
 
 
 def _trial(frozen: FrozenTrial) -> Trial:
@@ -311,7 +311,6 @@ def _trial(frozen: FrozenTrial) -> Trial:
         folder=attributes["folder"],
         status=status[frozen.state.name],
         reason=attributes.get("reason", ""),
-        began=attributes["began"],
         stopped=attributes.get("stopped"),
     )
 

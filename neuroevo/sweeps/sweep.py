@@ -59,7 +59,6 @@ class Trial:
         folder: Its run's, in the sweep's folder.
         status: "finished" at a budget of its configuration, "stopped" before by the pruner, "failed" with an error.
         reason: Of a failure, in a line.
-        began: Whether it has begun in an earlier process.
         stopped: After how many generations the pruner has ended it; None: it has not.
     """
 
@@ -71,7 +70,6 @@ class Trial:
     folder: str = ""
     status: Status = "waiting"
     reason: str = ""
-    began: bool = False
     stopped: int | None = None
 
     @property
@@ -151,7 +149,7 @@ def load_sweep(
         path: The file.
         overrides: Changes to every configuration, after the sweep's own.
         out: The sweep's folder, instead of its own.
-        parallel: How many trials at a time, instead of its own.
+        parallel: Number of trials in parallel, instead of its own.
         trust: Whether to trust what others have put into the folder, or what a run's configuration names.
 
     Returns:

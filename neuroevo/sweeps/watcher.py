@@ -1,4 +1,4 @@
-"""What a sweep reports while its trials go on: to whom."""
+"""Progress notifications of a sweep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from neuroevo.sweeps.sweep import Trial
 
 
 class SweepWatcher:
-    """Hears from `run_sweep` how a sweep goes. This one ignores it all."""
+    """Receiver of the events of `run_sweep`. This one ignores them."""
 
     def begin(self, trials: Sequence[Trial], total: int, parallel: int) -> None:
         """Called before the first trial starts.
@@ -17,14 +17,15 @@ class SweepWatcher:
         Args:
             trials: Those that are known.
             total: How many there will be.
-            parallel: How many go at a time.
+            parallel: Number of trials in parallel.
         """
 
-    def started(self, trial: Trial) -> None:
-        """Called when a trial starts or goes on.
+    def started(self, trial: Trial, resumes: bool) -> None:
+        """Called when a process trains a trial.
 
         Args:
             trial: The trial.
+            resumes: Whether its run exists already.
         """
 
     def result(self, trial: Trial, row: Mapping[str, Any]) -> None:
@@ -36,7 +37,7 @@ class SweepWatcher:
         """
 
     def unreadable(self, trial: Trial, reason: str) -> None:
-        """Called for a trial whose run cannot be read, so that its generations are not heard of.
+        """Called for a trial whose run cannot be read, so that its generations are not reported.
 
         Args:
             trial: The trial.

@@ -12,9 +12,9 @@ from neuroevo.training.time_left import share_done
 from tests.support.sweeps import load
 
 EVENTS = [
-    "3 trials (1 running before), 2 at a time, in {}",
+    "3 trials (1 running before), 2 in parallel, in {}",
     "ga/frostbite/seed-0 starts",
-    "ga/frostbite/seed-1 goes on",
+    "ga/frostbite/seed-1 resumes",
     "ga/frostbite/seed-0 finished: 2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15",
     "ga/frostbite/seed-1 ended with exit code 1: 7 generations, 1,000,000 frames, 0:01:15",
     "ga/frostbite/seed-2 could not be started: Permission denied",
@@ -28,18 +28,18 @@ def row(generation, **changes):
 
 
 def notify(watcher, trials):
-    """Notify of one trial that finishes, one that goes on and fails, and one that cannot be started."""
+    """Notify of one trial that finishes, one that resumes and fails, and one that cannot be started."""
     first, second, third = trials
-    second = replace(second, status="running", began=True)
+    second = replace(second, status="running")
     watcher.begin([first, second, third], 3, 2)
     first = replace(first, status="running")
-    watcher.started(first)
-    watcher.started(second)
+    watcher.started(first, False)
+    watcher.started(second, True)
     watcher.tick()
     watcher.result(first, row(0))
     watcher.result(second, row(6, test_mean=None, validation_mean=7.25))
     watcher.tick()
-    watcher.started(second)  # its process has died, and goes on
+    watcher.started(second, True)  # its process has died, and another one resumes it
     watcher.result(first, row(1))
     watcher.ended(replace(first, status="finished"))
     watcher.ended(replace(second, status="failed", reason="ended with exit code 1\nwhy"))
@@ -80,10 +80,10 @@ def test_lines_of_a_search_name_the_values(search, capsys):
     watcher = PlainSweepWatcher(search)
     (trial, other, _) = search.points
     watcher.begin([replace(trial, status="finished"), other], 3, 2)
-    watcher.started(other)
+    watcher.started(other, False)
     first, second = capsys.readouterr().out.splitlines()
-    searched = "random for a large validation_mean"
-    assert first == f"3 trials (1 finished before), 2 at a time, in {search.out}, {searched}"
+    searched = "random maximizing validation_mean"
+    assert first == f"3 trials (1 finished before), 2 in parallel, in {search.out}, {searched}"
     assert second == f"trial-00001 starts: algorithm.sigma {other.values['algorithm.sigma']:.4g}"
 
 
@@ -95,7 +95,7 @@ def test_a_terminal(search):
         notify(watcher, search.points)
         table = watcher.table()
     lines = [line.replace("\x1b[2K", "").strip() for line in output.getvalue().splitlines()]
-    for event in ("trial-00000 starts: ", "trial-00001 goes on: ", "trial-00000 finished: ", "trial-00001 ended with "):
+    for event in ("trial-00000 starts: ", "trial-00001 resumes: ", "trial-00000 finished: ", "trial-00001 ended with "):
         assert sum(event in line for line in lines) == 1
     assert any(line.split()[::4] == ["trial-00001", "250"] for line in lines)
     assert not any("trial-00000: " in line for line in lines)  # generations are in the table

@@ -137,7 +137,7 @@ def test_a_comparison_that_is_interrupted_ends_its_process_and_goes_on(tmp_path)
     running.send_signal(signal.SIGINT)
     _, errors = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert "go on with: neuroevo compare" in errors
+    assert "to resume: neuroevo compare" in errors
     assert not any(os.path.exists(f"/proc/{pid}") for pid in workers)
     assert not rows.with_suffix(".json").exists()
 

@@ -36,3 +36,19 @@ def crash_before_write(patch, number):
 
     for name in WRITES:
         patch.setattr(RDBStorage, name, crashing(getattr(RDBStorage, name)))
+
+
+def with_crashes(monkeypatch, inline, sweep, every):
+    """Run a sweep whose process ends before its 3rd, 4th, ... write in turn, and again from the 3rd after `every`.
+
+    Returns:
+        The trials, and how often the process has ended.
+    """
+    for crashes in range(100):
+        with monkeypatch.context() as patch:
+            crash_before_write(patch, 3 + crashes % every)
+            try:
+                return inline(sweep), crashes
+            except Crash:
+                pass
+    raise AssertionError("the sweep does not end")

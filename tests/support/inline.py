@@ -7,7 +7,7 @@ from neuroevo.core.errors import UserError
 from neuroevo.runs import training_run
 from neuroevo.runs.folder import RunFolder
 from neuroevo.runs.paths import is_run
-from neuroevo.sweeps.executors import Executor
+from neuroevo.sweeps.executors import End, Executor
 from tests.support.toy import ToyEvaluator
 
 
@@ -32,9 +32,9 @@ class Inline(Executor):
             evaluator = self.evaluator(made)
             with closing(evaluator), made.open(["test"]):
                 training_run.run(made.config, evaluator, made)
-            self._over[number] = ""
+            self._over[number] = End()
         except UserError as error:
-            self._over[number] = str(error)
+            self._over[number] = End(str(error))
 
     def evaluator(self, made):
         return training_run.make_evaluator(made.config, made.reference_batch)

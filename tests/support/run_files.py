@@ -22,7 +22,6 @@ import json
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +105,7 @@ def _study(path: Path) -> bytes:
     """Each trial as it ended, and what the search and the pruner know of it."""
     study = Study(path)
     known = {each.user_attrs["number"]: (each.value, each.intermediate_values) for each in study.study.get_trials()}
-    return repr([(replace(trial, began=False), known[trial.number]) for trial in study.trials()]).encode()
+    return repr([(trial, known[trial.number]) for trial in study.trials()]).encode()
 
 
 def _without_clocks(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,10 +82,10 @@ class SimulatedCluster:
         return line.strip()
 
 
-def players_of(address: str) -> list[int]:
-    """The processes of the players of the cluster at this address, as far as they are on this machine."""
+def players_of(address: str, title: str = "PlayerActor") -> list[int]:
+    """The processes of the players of the cluster at this address, or of others with this title, on this machine."""
     raylets = {pid for pid, words in _processes() if f"--gcs-address={address}" in words}
-    return [pid for pid, words in _processes() if "PlayerActor" in words and _parent(pid) in raylets]
+    return [pid for pid, words in _processes() if title in words and _parent(pid) in raylets]
 
 
 def _processes() -> list[tuple[int, str]]:

@@ -68,11 +68,13 @@ class Listener(SweepWatcher):
 
     def __init__(self):
         self.events, self.rows, self.most, self._running = [], {}, 0, set()
+        self.resumed = {}
 
     def begin(self, trials, total, parallel):
         self.before, self.total, self.parallel = {trial.number: trial.status for trial in trials}, total, parallel
 
-    def started(self, trial):
+    def started(self, trial, resumes):
+        self.resumed[trial.number] = resumes
         self.events.append(("started", trial.number))
         self._running.add(trial.number)
         self.most = max(self.most, len(self._running))

@@ -91,9 +91,9 @@ def test_a_finished_trial_is_left_alone_and_a_budget_that_has_grown_goes_on(tmp_
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
     longer = load(tmp_path, ONE, overrides=["training.generations=5"])
-    listener, (trial,) = run_toys(longer)
+    listener, _ = run_toys(longer)
     assert (listener.before, listener.events) == ({0: "waiting"}, [("started", 0), ("finished", 0)])
-    assert trial.began and [row["generation"] for row in read_rows(folder)] == [0, 1, 2, 3, 4]
+    assert listener.resumed == {0: True} and [row["generation"] for row in read_rows(folder)] == [0, 1, 2, 3, 4]
     assert info_of(folder)["resumed"][-1]["generation"] == 3
     assert [each.user_attrs["number"] for each in Study(sweep.out).study.get_trials()] == [0, 0]
 
@@ -179,14 +179,14 @@ class Killer(Listener):
 
     def __init__(self, folder, times):
         super().__init__()
-        self.folder, self.times, self.resumed = folder, times, []
+        self.folder, self.times, self.killed_at = folder, times, []
 
     def tick(self):
         found = processes(self.folder)
         rows = sum(count_rows(path.parent) for path in self.folder.rglob("run.db"))
-        if self.times and found and rows > sum(self.resumed[-1:]):
+        if self.times and found and rows > sum(self.killed_at[-1:]):
             self.times -= 1
-            self.resumed.append(rows)
+            self.killed_at.append(rows)
             os.kill(found[0], signal.SIGKILL)
 
 
@@ -205,7 +205,7 @@ def test_a_trial_whose_process_is_killed_goes_on_from_its_newest_state(tmp_path,
         (trial,) = run_sweep(sweep, program=TOY_CHILD)
         assert trial.status == "finished"
     again = [each["generation"] for each in info_of(folder)["resumed"]]
-    assert len(again) == kills and all(found >= least > 0 for found, least in zip(again, killer.resumed, strict=True))
+    assert len(again) == kills and all(found >= least > 0 for found, least in zip(again, killer.killed_at, strict=True))
     play(RunFolder.create(tmp_path / "whole", sweep.config(trial)))
     assert results(folder) == results(tmp_path / "whole")
 
@@ -284,9 +284,9 @@ def tables(folder):
 
 
 STOPS = {  # the exit code, and what is printed
-    signal.SIGINT: (130, "neuroevo: interrupted; go on with: neuroevo sweep "),
-    signal.SIGTERM: (143, "neuroevo: terminated; go on with: neuroevo sweep "),
-    signal.SIGHUP: (129, "neuroevo: hung up; go on with: neuroevo sweep "),
+    signal.SIGINT: (130, "neuroevo: interrupted; to resume: neuroevo sweep "),
+    signal.SIGTERM: (143, "neuroevo: terminated; to resume: neuroevo sweep "),
+    signal.SIGHUP: (129, "neuroevo: hung up; to resume: neuroevo sweep "),
     signal.SIGKILL: (-signal.SIGKILL, ""),
 }
 

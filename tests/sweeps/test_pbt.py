@@ -15,7 +15,7 @@ from neuroevo.sweeps import driver
 from neuroevo.sweeps.driver import run_sweep
 from neuroevo.sweeps.pbt import exchanges
 from neuroevo.sweeps.study import Study
-from tests.support.crashes import Crash, crash_before_write
+from tests.support.crashes import Crash, with_crashes
 from tests.support.databases import info_of
 from tests.support.inline import Inline, InlineToys
 from tests.support.runs import read_rows, results
@@ -143,7 +143,7 @@ def test_processes_and_several_at_a_time_change_nothing(whole, tmp_path):
     assert outcome(sweep, run_sweep(sweep, program=TOY_CHILD)) == whole[1]
 
 
-def test_a_driver_that_ends_between_decision_and_forks_goes_on_to_the_same(inline, whole, tmp_path, monkeypatch):
+def test_a_driver_that_ends_between_decision_and_forks_is_resumed_to_the_same(inline, whole, tmp_path, monkeypatch):
     """After none, one, and two of the forks; one was begun when the process ended."""
     original = RunFolder.fork
     for count in range(3):
@@ -163,21 +163,12 @@ def test_a_driver_that_ends_between_decision_and_forks_goes_on_to_the_same(inlin
                 inline(sweep)
         assert len(made) == count
         assert outcome(sweep, inline(sweep)) == whole[1]
-        assert all(generation for _, generation in InlineToys.started)  # each goes on from a state
+        assert all(generation for _, generation in InlineToys.started)  # each resumes from a state
 
 
-def test_a_driver_that_ends_between_two_writes_goes_on_to_the_same(inline, whole, tmp_path, monkeypatch):
-    """Before the third, fourth, ..., twelfth write to sweep.db in turn, each in the process that goes on."""
-    sweep, crashes = loaded(tmp_path / "ended"), 0
-    while True:
-        with monkeypatch.context() as patch:
-            crash_before_write(patch, 3 + crashes % 10)
-            try:
-                trials = inline(sweep)
-                break
-            except Crash:
-                crashes += 1
-                assert crashes < 100, "it does not get on"
+def test_a_driver_that_ends_between_two_writes_is_resumed_to_the_same(inline, whole, tmp_path, monkeypatch):
+    sweep = loaded(tmp_path / "ended")
+    trials, crashes = with_crashes(monkeypatch, inline, sweep, every=10)
     assert crashes > 5
     assert outcome(sweep, trials) == whole[1]
 

@@ -20,7 +20,7 @@ from neuroevo.config.load import load_config
 from neuroevo.runs.folder import RunFolder
 from neuroevo.sweeps.aggregates import aggregates, improvements
 from neuroevo.sweeps.figures import curve_of, draw_curves, draw_profiles
-from neuroevo.sweeps.report import lines, text_of, write_report
+from neuroevo.sweeps.report import lines, tables_of, text_of, write_report
 from neuroevo.sweeps.status import TrialStatus, ranked, status_of
 from neuroevo.sweeps.study import Study
 from neuroevo.sweeps.sweep import Trial, load_sweep
@@ -179,7 +179,8 @@ def test_interquartile_means_over_all_games(grid, report):
     assert [(row["config"], row["than"]) for row in better] == [("ga", "rs"), ("rs", "ga")]
     assert sum(float(row["probability"]) for row in better) == pytest.approx(1)
     assert f"{float(better[0]['probability']):.3f}" in report and better[0]["low95"] == ""
-    plain = text_of(replace(sweep, scales={}), found(sweep, study))
+    without = replace(sweep, scales={})
+    plain = text_of(without, found(sweep, study), tables_of(without, found(sweep, study)))
     assert "all games" not in plain and "better" not in plain
     assert aggregates(found(sweep, study), {}) == improvements(found(sweep, study), {}) == []
 
@@ -248,7 +249,7 @@ def test_a_row_for_every_trial(grid):
 def test_the_table_as_text(grid):
     sweep, study = grid
     statuses = found(sweep, study)
-    text = text_of(sweep, statuses).splitlines()
+    text = text_of(sweep, statuses, tables_of(sweep, statuses)).splitlines()
     first = lines(statuses)[0]
     score, iqm = first.score, first.iqm
     cells = ["frostbite", "ga", "3", "3 of 3", f"{score.mean:.2f}", f"{score.standard_error:.2f}"]
@@ -295,7 +296,7 @@ def test_a_run_that_is_no_result_is_named(tmp_path):
     def reason(of):
         (now,) = found(of, study)
         assert now.rows == [] and lines([now])[0].finished == 0
-        assert text_of(of, [now]).splitlines()[-2:] == [
+        assert text_of(of, [now], tables_of(of, [now])).splitlines()[-2:] == [
             "1 of 1 trials cannot be read:",
             f"  ga/frostbite/seed-0: {now.reason}",
         ]
@@ -408,7 +409,7 @@ def test_the_report_on_a_search(search):
 def test_a_seed_that_is_searched_is_shown(tmp_path):
     sweep = load(tmp_path, SEARCH, '"training.seed" = [5, 8]')
     statuses = found(sweep, begun(sweep))
-    rows = text_of(sweep, statuses).split("\n\n")[0].splitlines()[2:]
+    rows = text_of(sweep, statuses, tables_of(sweep, statuses)).split("\n\n")[0].splitlines()[2:]
     assert [row.split()[1] for row in rows] == [str(trial.seed) for trial in sweep.points]
 
 

@@ -42,17 +42,17 @@ def cluster():
     leave()
 
 
-def players():
-    """The processes of this module's players."""
+def players(title="PlayerActor"):
+    """The processes of this module's players, or of its trials."""
     import ray
 
-    return players_of(ray.get_runtime_context().gcs_address)
+    return players_of(ray.get_runtime_context().gcs_address, title)
 
 
 class Watching(Listener):
-    """Counts the players while trials play, and kills them once if it is to."""
+    """Counts the players while trials play, and kills processes with a title once if it is to."""
 
-    def __init__(self, kills=False):
+    def __init__(self, kills=None):
         super().__init__()
         self.counts, self.kills = set(), kills
 
@@ -61,7 +61,8 @@ class Watching(Listener):
         found = players()
         self.counts.add(len(found))
         if self.kills and row["generation"] < 30:
-            self.kills = False
+            found, self.kills = players(self.kills), None
+            assert found
             for pid in found:
                 os.kill(pid, signal.SIGKILL)
 
@@ -93,9 +94,10 @@ def test_trials_of_several_networks_share_a_pipeline(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_shared_player_is_killed(tmp_path):
-    paths, watcher = trained(tmp_path / "shared", generations=40, kills=True)
-    assert not watcher.kills
+@pytest.mark.parametrize("title", ["PlayerActor", "ray::_train"])
+def test_a_shared_player_or_the_trials_are_killed(title, tmp_path):
+    paths, watcher = trained(tmp_path / "shared", generations=40, kills=title)
+    assert watcher.kills is None
     assert [results(path) for path in paths] == [on_its_own(path, tmp_path) for path in paths]
 
 

@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_reported_once(tmp_path, capsys):
     ((number, reason),) = [event[1:] for event in listener.events if event[0] == "unreadable"]
     assert number == 0 and f"{folder / 'run.db'} is damaged" in reason
     PlainSweepWatcher(sweep).unreadable(trial, reason)
-    assert f"{trial.name} goes on without being shown: {reason}" in capsys.readouterr().out
+    assert f"{trial.name} continues, but cannot be shown: {reason}" in capsys.readouterr().out
 
 
 def test_metrics_whose_names_csv_must_quote_reach_the_watcher(tmp_path, monkeypatch):

@@ -110,7 +110,7 @@ void FreeStream(Stream stream) { cudaStreamDestroy(Cuda(stream)); }
 
 void Synchronize(Stream stream) {
   // The runtime's own ways to wait either keep a core busy or wake the thread 40 to 100 us late, and late by 500 us at
-  // times (experiments/results/gpu.md). The default slack of timers alone is 50 us.
+  // times (docs/measurements.md). The default slack of timers alone is 50 us.
   static thread_local const int precise = prctl(PR_SET_TIMERSLACK, 1000);
   static_cast<void>(precise);
   cudaError_t status = cudaStreamQuery(Cuda(stream));
