@@ -15,7 +15,6 @@ from docs.hooks.settings_tables import code, escaped, settings_table, summary
 from neuroevo.algorithms.optimizers import SGD, Adam
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule
-from neuroevo.comparison.settings import CONTENDERS, CompareSettings, TaskSettings
 from neuroevo.config import sources
 from neuroevo.config.schema import SECTIONS
 from neuroevo.envs import registry
@@ -44,8 +43,6 @@ _KEYS: dict[str, type] = {
     "env.options brax": BraxOptions,
     "env.options mjx": MjxOptions,
     "sweep": SweepSettings,
-    "compare": CompareSettings,
-    "compare.tasks": TaskSettings,
 }
 
 
@@ -136,11 +133,6 @@ def _schema(_: str) -> str:
     return f"```sql\n{schema}```"
 
 
-def _contenders(_: str) -> str:
-    rows = [f"| {code(name)} | {escaped(what)} |" for name, what in CONTENDERS.items()]
-    return "\n".join(["| contender | what it is |", "|---|---|", *rows])
-
-
 MADE: dict[str, Callable[[str], str]] = {
     "keys": _keys,
     "presets": _presets,
@@ -151,6 +143,5 @@ MADE: dict[str, Callable[[str], str]] = {
     "commands": _commands,
     "games": _games,
     "columns": _columns,
-    "contenders": _contenders,
     "schema": _schema,
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +24,21 @@ _GENERATIONS = 15  # of the strategy whose center has learned to stand
 
 def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     """Brax's robots on MJX. Raw: steps/s of our lanes, with resets and new networks as episodes end, against bare loops
-    of Brax's step, without and with networks, which never reset. Useful steps/s: one population of Hoppers, an episode
-    of each genome, by our lanes and by evosax."""
+    of Brax's step, without and with networks, which never reset; and of the C++ lanes with Brax's models. Useful
+    steps/s: one population of Hoppers, an episode of each genome, by our lanes and by evosax."""
     from neuroevo.accelerated.start import start_jax
 
     start_jax(threads)  # before anything of Brax is imported
+    from experiments.peers import rates
+    from experiments.peers.same_network import network_of
+    from experiments.peers.same_population import SamePopulation
     from neuroevo.accelerated.brax_simulator import shared_simulator
-    from neuroevo.accelerated.peers import rates
-    from neuroevo.accelerated.peers.same_network import network_of
-    from neuroevo.accelerated.peers.same_population import SamePopulation
     from neuroevo.core.genome import Center, Genome
 
     experiment = _experiment(threads)
     network = network_of(experiment)
     found: dict[str, Any] = {"raw": {}}
-    columns = "task", "ours, /s", "bare loop, /s", "ratio", "bare loop with networks, /s", "ratio"
+    columns = "task", "ours, /s", "bare loop, /s", "ratio", "bare loop with networks, /s", "ratio", "C++ lanes, /s"
     table = Table(*columns, title=f"raw, {threads} devices, {_WIDTH} lanes")
     for task in _RAW:
         simulator = shared_simulator(task, experiment.backend)
@@ -44,12 +46,13 @@ def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
             "ours": rates.lanes(simulator, network, _WIDTH, threads),
             "bare": rates.bare(simulator, _WIDTH, threads),
             "with networks": rates.bare(simulator, _WIDTH, threads, network),
+            "C++ lanes": partial(_native_rate, replace(experiment, task=task)),
         }
         for rate in measure.values():
             rate(seconds)  # the first seconds after compiling are slower
         found["raw"][task] = raw = in_turns({n: lambda rate=r: rate(2 * seconds) for n, r in measure.items()}, rounds)
-        ours, bare, networks = raw.values()
-        table.add_row(task, *_cells(ours, bare), *_cells(ours, networks)[1:])
+        ours, bare, networks, native = raw.values()
+        table.add_row(task, *_cells(ours, bare), *_cells(ours, networks)[1:], f"{np.median(native):,.0f}")
     Console(width=120, highlight=False).print(table)
     columns = "population", "mean steps", "ours, /s", "theirs, /s", "ratio", "useful share, ours and theirs"
     table = Table(*columns, title=f"{_TASK}, {threads} devices, {_WIDTH} lanes")
@@ -74,20 +77,27 @@ def accelerated(seconds: float, rounds: int, threads: int) -> dict[str, Any]:
     return found
 
 
+def _native_rate(experiment: Any, seconds: float) -> float:
+    from experiments.peers.native import lane_rate
+
+    with tempfile.TemporaryDirectory() as models:
+        return lane_rate(experiment, _WIDTH, seconds, Path(models), brax_model=True)
+
+
 def _cells(ours: list[float], theirs: list[float]) -> list[str]:
     return [f"{np.median(ours):,.0f}", f"{np.median(theirs):,.0f}", f"{median_ratio(ours, theirs):.2f}"]
 
 
 def _experiment(devices: int) -> Any:
-    from neuroevo.accelerated.peers.experiment import Experiment
+    from experiments.peers.experiment import Experiment
 
     return Experiment(_TASK, "mjx", 1, 64, _SIGMA, 0.05, (32, 32), False, _STEPS, _GENERATIONS, 4, devices)
 
 
 def _trained(folder: Path) -> Any:
     """The center of a strategy that was trained on our C++ lanes with Brax's model, which carries over."""
+    from experiments.peers import native
     from neuroevo.analysis.run import train
-    from neuroevo.comparison import ours
 
-    run = train(ours.configuration("same_model", _experiment(1), folder), out=folder / "run")
+    run = train(native.configuration(_experiment(1), folder, brax_model=True), out=folder / "run")
     return run.elite()[1].genome

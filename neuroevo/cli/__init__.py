@@ -16,7 +16,6 @@ import typer
 from neuroevo.cli import (
     bench,
     cluster,
-    compare,
     config,
     evaluate,
     export,
@@ -38,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for commands in (train, evaluate, export, render, plot, inspect, sweep, compare, cluster, config, info, bench):
+for commands in (train, evaluate, export, render, plot, inspect, sweep, cluster, config, info, bench):
     commands.register(app)
 show_whole_summaries(app)
 

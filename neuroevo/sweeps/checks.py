@@ -9,9 +9,11 @@ from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
 from neuroevo.runs.fork import check_fork
+from neuroevo.sweeps.implementations import function_of
 from neuroevo.sweeps.points import SEED, config_of, probe
 from neuroevo.sweeps.searches import PbtOptions, make_pruner, make_sampler, require_optuna
-from neuroevo.sweeps.settings import METRICS, PRUNERS, VALIDATION, SweepSettings
+from neuroevo.sweeps.section import collected
+from neuroevo.sweeps.settings import METRICS, NEUROEVO, PRUNERS, VALIDATION, SweepSettings
 from neuroevo.sweeps.space import Choice, Space
 from neuroevo.training.record import COLUMNS
 
@@ -48,12 +50,20 @@ def of_settings(chosen: SweepSettings, space: Space, changed: Collection[str]) -
             problems.append(Problem("sweep.space", "expected at least one key"))
         if chosen.trials is None:
             problems.append(Problem("sweep.trials", f'missing, expected how many with search = "{chosen.search}"'))
-        for key, given in (("configs", chosen.configs), ("games", chosen.games or [])):
+        for key in ("configs", "games", "implementations"):
+            given = getattr(chosen, key) or []
             if len(given) > 1:
                 problems.append(Problem(f"sweep.{key}", f'expected one with search = "{chosen.search}"', given))
         if chosen.seeds is not None:
             reason = f'search = "{chosen.search}" draws one for each trial; leave it out, or set training.seed'
             problems.append(Problem("sweep.seeds", reason, chosen.seeds))
+    others = [name for name in chosen.implementations if name != NEUROEVO]
+    if others and (chosen.search == "pbt" or chosen.shared or chosen.cluster != "none"):
+        reason = 'are processes of this machine, without forks; expected none with search = "pbt", shared or cluster'
+        problems.append(Problem("sweep.implementations", reason, others))
+    for name in others:
+        with collected(problems):
+            function_of(name)
     if chosen.search == "pbt" and SEED in space:
         problems.append(Problem(f"sweep.space.{SEED}", "a trial of pbt keeps its seed"))
     if chosen.search == "pbt" and chosen.pruner != "none":

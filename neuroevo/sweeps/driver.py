@@ -17,9 +17,10 @@ from neuroevo.core.problems import refuse
 from neuroevo.runs import preflight
 from neuroevo.runs.database import DATABASE, Database
 from neuroevo.runs.folder import RunFolder
-from neuroevo.runs.generation_rows import last_generation, rows_of
+from neuroevo.runs.generation_rows import last_generation
 from neuroevo.runs.paths import CSV, check_free, is_run
 from neuroevo.sweeps.executors import CHILD, End, Executor, Processes, RayTasks
+from neuroevo.sweeps.implementations import rows_in
 from neuroevo.sweeps.pbt import Exchange, exchanges
 from neuroevo.sweeps.points import shared_networks
 from neuroevo.sweeps.searches import PbtOptions, require_optuna
@@ -173,7 +174,8 @@ class _Driver:
         number, folder = each.trial.number, self._sweep.out / each.trial.folder
         resumes = is_run(folder)
         try:
-            executor.start(number, self._sweep.config(each.trial, each.generations), folder, self._sweep.trust)
+            config, other = self._sweep.config(each.trial, each.generations), self._sweep.implementations
+            executor.start(number, config, folder, self._sweep.trust, other.get(each.trial.label))
         except OSError as error:
             where = f" ({error.filename})" if error.filename else ""
             reason = f"could not be started: {error.strerror or error}{where}"
@@ -194,8 +196,7 @@ class _Driver:
             return
         each.seen = seen
         try:
-            with Database(folder / DATABASE) as database:
-                rows = rows_of(database, each.rows, fitness=False)
+            rows = rows_in(folder, each.rows)
         except UserError as error:
             if not each.unreadable:
                 self._watcher.unreadable(each.trial, str(error))
@@ -272,8 +273,7 @@ class _Driver:
             return last_generation(database) + 1
 
     def _at(self, trial: Trial, end: int) -> float:
-        with Database(self._sweep.out / trial.folder / DATABASE) as database:
-            (row, *_) = rows_of(database, end - 1, fitness=False)
+        (row, *_) = rows_in(self._sweep.out / trial.folder, end - 1)
         value = self._metric(row)
         return -float("inf") if value is None else value
 
@@ -297,10 +297,10 @@ class _Driver:
 
 def _is_over(sweep: Sweep, trial: Trial) -> bool:
     """Return whether a budget of a finished trial is spent, as far as its run can be read."""
-    if (trial.label, trial.game) not in sweep.configs or not is_run(sweep.out / trial.folder):
+    if (trial.label, trial.game) not in sweep.configs:
         return False
-    with suppress(UserError), Database(sweep.out / trial.folder / DATABASE) as database:
-        rows = rows_of(database, max(last_generation(database), 0), fitness=False)
+    with suppress(UserError):
+        rows = rows_in(sweep.out / trial.folder)
         return bool(rows) and _is_spent(sweep.config(trial), rows[-1])
     return False
 

@@ -26,6 +26,7 @@ from neuroevo.system.files import write_atomically
 from neuroevo.system.safe_path import python_command
 
 CHILD = python_command("from neuroevo.cli.child import run; run(sys.argv[1:])")
+_OTHER = python_command("from neuroevo.cli.child import run_implementation; run_implementation(sys.argv[1:])")
 _STOP_SECONDS = 30  # for a trial to store its state and end; it takes one or two
 _LAST_LINES = 5
 
@@ -46,7 +47,7 @@ class Executor(ABC):
     """Trains trials."""
 
     @abstractmethod
-    def start(self, number: int, config: Config, folder: Path, trust: bool) -> None:
+    def start(self, number: int, config: Config, folder: Path, trust: bool, implementation: str | None) -> None:
         """Begin to train a trial.
 
         Args:
@@ -54,6 +55,7 @@ class Executor(ABC):
             config: Its configuration.
             folder: Its run's folder, in which a run of this configuration may have begun.
             trust: Whether to run code and read models that the run in the folder names beside those of `config`.
+            implementation: The function that trains it; None: neuroevo itself does.
 
         Raises:
             OSError: Its files cannot be written, or the machine has no room for another process.
@@ -85,14 +87,18 @@ class Processes(Executor):
         self._running: dict[int, tuple[subprocess.Popen[bytes], Path, int]] = {}
 
     @override
-    def start(self, number: int, config: Config, folder: Path, trust: bool) -> None:
+    def start(self, number: int, config: Config, folder: Path, trust: bool, implementation: str | None) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         own, printed = file_beside(folder, ".toml"), file_beside(folder, ".out")
         write_atomically(own, config.toml().encode())
+        if implementation is None:
+            command = [*self._program, "train", str(own), "--resume", str(folder), *(["--trust"] if trust else [])]
+        else:
+            command = [*_OTHER, str(os.getpid()), implementation, str(own), str(folder), str(int(trust))]
         with printed.open("ab") as output:
             before = output.tell()
             process = subprocess.Popen(
-                [*self._program, "train", str(own), "--resume", str(folder), *(["--trust"] if trust else [])],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -167,7 +173,8 @@ class RayTasks(Executor):
         self._train = ray.remote(_train).options(num_cpus=_cores(parallel), max_retries=0)
 
     @override
-    def start(self, number: int, config: Config, folder: Path, trust: bool) -> None:
+    def start(self, number: int, config: Config, folder: Path, trust: bool, implementation: str | None) -> None:
+        assert implementation is None, "load_sweep() has checked it"
         networks = None if self._networks is None else [*self._networks]
         self._running[number] = self._train.remote(
             config.tables(), str(folder), trust, networks, number, os.getcwd(), sys.argv

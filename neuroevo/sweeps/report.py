@@ -55,6 +55,7 @@ class Line:
         iqm: Interquartile mean of these scores with its bootstrap interval.
         generations_mean: Mean number of finished generations; None if no run has a score, like the other means.
         frames_mean: Mean number of frames of population and validation episodes.
+        steps_per_s: Median over the runs of their steps per second after the first generation; None: there are none.
         seconds_mean: Mean wall time of a run in seconds; runs may have shared the machine.
         seconds_sum: Wall time of these runs added up, in seconds.
     """
@@ -68,6 +69,7 @@ class Line:
     iqm: Summary
     generations_mean: float | None
     frames_mean: float | None
+    steps_per_s: float | None
     seconds_mean: float | None
     seconds_sum: float
 
@@ -89,6 +91,7 @@ class Line:
             "score_iqm_high95": self.iqm.high,
             "generations_mean": self.generations_mean,
             "frames_mean": self.frames_mean,
+            "steps_per_s": self.steps_per_s,
             "seconds_mean": self.seconds_mean,
             "seconds_sum": self.seconds_sum,
         }
@@ -111,6 +114,7 @@ def _line(game: str, config: str, statuses: Sequence[TrialStatus]) -> Line:
 
     generations = mean("generation")
     scores = last_scores(statuses)
+    rates = [rate for each in played if (rate := each.steps_per_s) is not None]
     return Line(
         game=game,
         config=config,
@@ -121,6 +125,7 @@ def _line(game: str, config: str, statuses: Sequence[TrialStatus]) -> Line:
         iqm=interquartile_mean([scores]),
         generations_mean=None if generations is None else generations + 1,
         frames_mean=mean("frames_total"),
+        steps_per_s=float(np.median(rates)) if rates else None,
         seconds_mean=mean("seconds_total"),
         seconds_sum=round(sum(row["seconds_total"] for row in last), 3),
     )
@@ -146,6 +151,7 @@ def run_row(now: TrialStatus, space: Space) -> dict[str, Any]:
         "steps": last.get("steps_total"),
         "frames": last.get("frames_total"),
         "seconds": last.get("seconds_total"),
+        "steps_per_s": now.steps_per_s,
         "folder": now.trial.folder,
     }
 
@@ -218,14 +224,15 @@ def _search_text(statuses: Sequence[TrialStatus], space: Space) -> list[str]:
 
 def _grid_text(tables: Tables) -> list[str]:
     head = ["game", "config", "seeds", "finished", "score", "std. error", "95% interval", "IQM", "95% interval"]
-    head += ["score of", "gens", "frames", "time/run", "time in all"]
+    head += ["score of", "gens", "frames", "steps/s", "time/run", "time in all"]
     text = _aligned([head, *(_cells(line) for line in tables.lines)], left=2)
     text += [
         "",
         "score: mean return of a run's last elite in its test episodes, or, where there are none, in its validation",
         "episodes, by which it was chosen. Mean over seeds, its standard error and Student's t interval; IQM: mean of",
         "the middle half of the seeds, with a bootstrap interval. gens, frames (of population and validation episodes)",
-        "and time/run are means over the same runs.",
+        "and time/run are means over the same runs; steps/s: of all episodes, after the first generation, in which",
+        "programs may be compiled, median.",
     ]
     if tables.aggregates:
         cells = [[each.config, str(each.games), str(each.iqm.n), *_iqm(each.iqm, 3)] for each in tables.aggregates]
@@ -269,6 +276,7 @@ def _cells(line: Line) -> list[str]:
         line.score_of,
         "-" if line.generations_mean is None else f"{line.generations_mean:.1f}".removesuffix(".0"),
         _number(line.frames_mean, 0),
+        _number(line.steps_per_s, 0),
         "-" if line.seconds_mean is None else clock(line.seconds_mean),
         clock(line.seconds_sum),
     ]

@@ -1,4 +1,4 @@
-"""A file with one section, such as [sweep] or [compare]: read and checked, every problem reported at once."""
+"""A file with the section [sweep]: read and checked, every problem reported at once."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, PlainValidator
 from neuroevo.core.settings import Count, Name, Seed, cluster_address, one_of, settings, whole
 from neuroevo.training.record import COLUMNS
 
+NEUROEVO = "neuroevo"
 METRICS = tuple(name for name in COLUMNS if not name.startswith("test_") and name not in ("generation", "fitness"))
 VALIDATION = "validation_mean"
 SEARCHES = ("grid", "random", "tpe", "cmaes", "qmc", "pbt")
@@ -46,6 +47,10 @@ class SweepSettings:
     """Configurations: files, looked for beside the sweep's file first, and presets; a text where there is one."""
     games: Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)] | None = None
     """The environments that every configuration plays; left out, each plays its own env.name."""
+    implementations: Annotated[list[Name], BeforeValidator(_listed), Field(min_length=1)] = dataclass_field(
+        default_factory=lambda: [NEUROEVO]
+    )
+    """What trains every configuration: "neuroevo", and functions of other implementations, "module:function"."""
     seeds: Annotated[list[int] | None, PlainValidator(_seeds)] = None
     """Number of seeds of a grid, from 0 on, or a list of them; by default seed 0. Other searches draw a seed for each
     trial."""

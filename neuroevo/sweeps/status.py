@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from neuroevo.config.schema import Config
 from neuroevo.core.errors import UserError
-from neuroevo.runs.paths import is_run
+from neuroevo.runs.database import DATABASE
+from neuroevo.runs.paths import CSV
 from neuroevo.runs.reader import RunReader
+from neuroevo.sweeps.implementations import Row, rows_in
 from neuroevo.sweeps.space import value_text
 from neuroevo.sweeps.sweep import Sweep, Trial
 from neuroevo.system.console import clock
 from neuroevo.system.statistics import Summary, interval
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,14 @@ class TrialStatus:
                 return interval(episodes, row["test_mean"], row["test_standard_error"])
         return Summary(0, None, None, None, None)
 
+    @property
+    def steps_per_s(self) -> float | None:
+        """Steps of all episodes per second after the first generation, in which programs may be compiled."""
+        phases = ("steps_population", "steps_validation", "steps_test")
+        later = [(sum(row[phase] or 0 for phase in phases), row["steps_per_s"]) for row in self.rows[1:]]
+        steps = sum(each for each, rate in later if rate)
+        return steps / sum(each / rate for each, rate in later if rate) if steps else None
+
     def describe(self) -> str:
         """Return a clause, such as "2 generations, elite test 1,234.6, 1,000,000 frames, 0:01:15"."""
         return describe(self.config, self.rows[-1]) if self.rows else "no generation yet"
@@ -107,10 +115,13 @@ def status_of(sweep: Sweep, trial: Trial) -> TrialStatus:
         trial: The trial.
     """
     config, folder = sweep.config(trial), sweep.out / trial.folder
-    if not is_run(folder):
+    other = trial.label in sweep.implementations
+    if not (folder / CSV if other else folder / DATABASE).is_file():
         now = TrialStatus(trial, config, sweep.metric, reason=trial.reason)
         return replace(now, reason=f"there is no run in {folder}") if now.ended else now
     try:
+        if other:
+            return TrialStatus(trial, config, sweep.metric, rows_in(folder)[: trial.stopped], trial.reason)
         reader = RunReader(folder, trust=sweep.trust, like=config)
         if reader.config.origin() != config.origin():
             reason = f"{folder} holds a run of another configuration"

@@ -4,6 +4,7 @@
 configs = ["frostbite_ga", "mine.toml"]   # presets and files, those beside this file first
 games = ["frostbite", "kangaroo"]         # left out: each configuration's own
 seeds = 3                                 # 0, 1 and 2; or a list such as [7, 8]
+implementations = ["neuroevo", "mine:train"]  # left out, neuroevo; see implementations.py
 set = ["training.total_steps=1e6"]        # changes to every configuration
 
 or, to search values of keys for one configuration,
@@ -37,7 +38,7 @@ from neuroevo.envs import registry
 from neuroevo.sweeps import checks
 from neuroevo.sweeps.points import SEED, Values, config_of, draw_accepted, grid, refused, trial_seed
 from neuroevo.sweeps.section import beside, collected, folder_of, read_section, values_of
-from neuroevo.sweeps.settings import MAX_TRIALS, VALIDATION, SweepSettings
+from neuroevo.sweeps.settings import MAX_TRIALS, NEUROEVO, VALIDATION, SweepSettings
 from neuroevo.sweeps.space import Space, parse_space
 from neuroevo.system.cores import usable_cores
 
@@ -52,7 +53,7 @@ class Trial:
 
     Attributes:
         number: From 0, in the order of their beginnings.
-        label: The name of its configuration.
+        label: The name of its configuration and, unless neuroevo trains it, of what does.
         game: What its environment is called in tables and folders.
         seed: Its training.seed.
         values: Those of the space's keys; under population-based training the newest ones.
@@ -91,6 +92,7 @@ class Sweep:
         trials: How many there are.
         out: The sweep's folder, absolute.
         scales: Of the games in `normalize`.
+        implementations: By label, "module:function" of configurations that neuroevo does not train itself.
         trust: Whether to trust what others have put there, or what a run's configuration names.
     """
 
@@ -102,6 +104,7 @@ class Sweep:
     trials: int
     out: Path
     scales: Scales
+    implementations: Mapping[str, str] = field(default_factory=dict)
     trust: bool = False
 
     @property
@@ -167,19 +170,28 @@ def load_sweep(
     problems += checks.of_settings(chosen, space, changed)
     games, titles = _games(chosen, problems)
     problems += _repeated("configs", map(_label, chosen.configs)) + _repeated("games", titles)
-    count = len(chosen.configs) * len(games) * len(chosen.seeds or [0]) * _combinations(chosen, space)
+    problems += _repeated("implementations", map(_function, chosen.implementations))
+    count = len(chosen.configs) * len(games) * len(chosen.implementations) * len(chosen.seeds or [0])
+    count *= _combinations(chosen, space)
     if count > MAX_TRIALS:
-        reason = f"configs, games, seeds and space make {count:,} trials, expected at most {MAX_TRIALS:,}"
+        reason = (
+            f"configs, games, implementations, seeds and space make {count:,} trials, expected at most {MAX_TRIALS:,}"
+        )
         refuse([*problems, Problem("sweep", reason)], str(path))
-    tables, configs = {}, {}
+    tables, configs, others = {}, {}, {}
     for game in games:
         fixed = [*changes, *([f"env.name={json.dumps(game)}"] if game else [])]
         for name in chosen.configs:
             source = beside(name, path.parent)
             with collected(problems):
                 config = load_config(source, fixed, trust=trust)
-                key = _label(name), config.environment.title
-                tables[key], configs[key] = dict(read(source, fixed).tables), config
+                for implementation in chosen.implementations:
+                    label = _label(name)
+                    if implementation != NEUROEVO:
+                        label = f"{label}-{_function(implementation)}"
+                        others[label] = implementation
+                    key = label, config.environment.title
+                    tables[key], configs[key] = dict(read(source, fixed).tables), config
     scales = _scales(chosen.normalize, {game for _, game in configs}, problems)
     if not configs:
         raise ConfigError(problems, str(path))
@@ -202,7 +214,7 @@ def load_sweep(
         problems.append(Problem("sweep.pruner", "compares returns, which differ from game to game; expected one game"))
     refuse(problems, str(path))
     folder = folder_of(path, chosen.out, out).absolute()
-    sweep = Sweep(final, space, tables, configs, (), trials, folder, scales, trust)
+    sweep = Sweep(final, space, tables, configs, (), trials, folder, scales, others, trust)
     try:
         return replace(sweep, points=tuple(_points(sweep)))
     except ConfigError as error:
@@ -278,6 +290,11 @@ def _repeated(key: str, names: Iterable[str]) -> list[Problem]:
 def _label(name: str) -> str:
     """Return what a configuration is called: its file's name without .toml or .json."""
     return Path(name).stem if Path(name).suffix in (".toml", ".json") else Path(name).name
+
+
+def _function(implementation: str) -> str:
+    """Return what an implementation is called: its function's name."""
+    return implementation.rpartition(":")[2]
 
 
 def _with_threads(tables: dict[str, Any], config: Config, parallel: int) -> dict[str, Any]:

@@ -50,16 +50,6 @@ FILES = {
         [sweep.space]
         "training.seed" = [1, 2]
     """,
-    "compare.toml": """
-        [compare]
-        contenders = ["native"]
-        seeds = 1
-        population = 8
-        hidden = [8]
-        test_episodes = 4
-        throughput = []
-        tasks = [{ name = "inverted_pendulum", episode_length = 30, generations = 1 }]
-    """,
 }
 PLAY = ("--episodes", "1", "--max-episode-steps", "5")
 BENCH = ("--seconds", "0.1", "--threads", "1")
@@ -83,7 +73,6 @@ COMMANDS = [
     (None, ("plot", "gymnasium", "plain")),
     (None, ("inspect", "gymnasium", "--export", "page", "--member", "0:1")),
     ("optuna", ("sweep", "sweep.toml")),
-    ("brax", ("compare", "compare.toml")),
     ("ray", ("cluster", "check", "local")),
     (None, ("bench", "env", *BENCH)),
     (None, ("bench", "rollout", *BENCH)),

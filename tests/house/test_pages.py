@@ -16,7 +16,6 @@ import pytest
 import typer
 
 from neuroevo.cli import app
-from neuroevo.comparison.settings import load_comparison
 from neuroevo.config.load import load_config, make_config
 from neuroevo.config.template import start
 from neuroevo.core.problems import inline
@@ -24,7 +23,7 @@ from neuroevo.sweeps.sweep import load_sweep
 from neuroevo.system.toml import tomllib
 from tests.support.pages import PAGES, ROOT, blocks_of, without_blocks
 
-OTHERS = {"sweep": load_sweep, "compare": load_comparison}
+OTHERS = {"sweep": load_sweep}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
 SECONDS = 240

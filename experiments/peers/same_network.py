@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from neuroevo.accelerated.peers.experiment import Experiment
+from experiments.peers.experiment import Experiment
 from neuroevo.native.weights import NativeWeights
 from neuroevo.networks.layers import take_apart
 from neuroevo.networks.network import Network

@@ -1,41 +1,40 @@
 """How a MuJoCo task of Gymnasium, which the C++ lanes play, differs from Brax's of the same robot.
 
+python -m experiments.peers.differences hopper ant > differences.md
+
 Everything is read from what is played: both models as MuJoCo compiled them, the options of our task, and the numbers
 in Brax's environment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from neuroevo.accelerated.peers.experiment import Experiment
-from neuroevo.comparison.ours import environment
 from neuroevo.envs import registry
+from neuroevo.envs.brax import COUNTERPARTS
 from neuroevo.envs.mujoco import model_path
 from neuroevo.native.env_pool import EnvPool
 
 _SAME = ("frame_skip", "xml_file", "max_episode_steps", "main_body")  # options that other rows tell of, or only we have
 
 
-def differences(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
+def differences(task: str, backend: str) -> Iterator[tuple[str, str, str]]:
     """Compare a task.
 
     Args:
-        experiment: Its task, backend and episode length count.
+        task: Brax's name of it.
+        backend: Brax's physics.
 
     Yields:
         What is compared, how it is in our task, and how in Brax's. Some rows may be equal.
     """
-    from neuroevo.accelerated.peers.model_facts import facts
-
-    theirs = facts(experiment.task, experiment.backend)
-    section = environment("native", experiment, Path())
-    played = registry.find(section["name"], section["options"])
+    theirs = _facts(task, backend)
+    played = registry.find(COUNTERPARTS[task].name)
     options = vars(played.options)
     model = mujoco.MjModel.from_xml_path(str(model_path(options["xml_file"])))
     pool = EnvPool(played.spec, 1)
@@ -53,6 +52,32 @@ def differences(experiment: Experiment) -> Iterator[tuple[str, str, str]]:
     for key in sorted({*options, *theirs["options"]} - set(_SAME)):
         if key in options or key in _KNOWN:
             yield key, _text(options.get(key)), _text(theirs["options"].get(key))
+
+
+def _facts(task: str, backend: str) -> dict[str, Any]:
+    """Read a task.
+
+    Args:
+        task: Brax's name of it.
+        backend: Its physics.
+
+    Returns:
+        model (MuJoCo's, as Brax compiled it: mujoco.MjModel), physics_steps per step, observation_size, action_size,
+        and options: the numbers of the environment's reward, ends and start, under Gymnasium's names.
+    """
+    from neuroevo.accelerated.brax_simulator import shared_simulator
+
+    simulator = shared_simulator(task, backend)
+    environment = simulator.environment
+    named = {key.removeprefix("_"): value for key, value in vars(environment).items()}
+    return {
+        "model": environment.sys.mj_model,
+        "time_step": float(environment.sys.opt.timestep),
+        "physics_steps": environment._n_frames,
+        "observation_size": simulator.observation_size,
+        "action_size": simulator.action_size,
+        "options": {key: value for key, value in named.items() if isinstance(value, bool | int | float | tuple | list)},
+    }
 
 
 _KNOWN = ("healthy_reward", "ctrl_cost_weight", "forward_reward_weight", "contact_cost_weight", "reset_noise_scale")
@@ -97,3 +122,33 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple | list):
         return " to ".join(f"{each:g}" for each in value)
     return str(value) if isinstance(value, bool | str) else f"{value:g}"
+
+
+def page(tasks: Sequence[str], backend: str) -> str:
+    """Format what differs in Markdown, task by task; rows that are equal are left out.
+
+    Args:
+        tasks: Brax's names.
+        backend: Its physics.
+    """
+    text = [
+        "# What differs between our MuJoCo tasks and Brax's",
+        "",
+        "Our C++ lanes play Gymnasium's tasks with MuJoCo, in float64. Brax plays its own tasks of the same robots,",
+        f"here with the physics `{backend}`, in float32. Everything below is read from what is played. `brax_model`",
+        "plays our task with Brax's file of the robot: of the rows about the model Brax's hold for it, of those about",
+        "observations, rewards and ends ours.",
+    ]
+    for task in tasks:
+        rows = list(differences(task, backend))
+        text += ["", f"## {task}", "", "| | neuroevo (Gymnasium) | Brax |", "|---|---|---|"]
+        text += [f"| {what} | {own} | {theirs} |" for what, own, theirs in rows if own != theirs]
+        text += ["", f"Equal: {', '.join(what for what, own, theirs in rows if own == theirs)}."]
+    return "\n".join(text) + "\n"
+
+
+if __name__ == "__main__":
+    from neuroevo.accelerated.start import start_jax
+
+    start_jax(1)
+    print(page(sys.argv[1:], "mjx"), end="")

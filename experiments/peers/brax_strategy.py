@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import Any
 
 from brax.training import distribution, networks
@@ -11,10 +10,10 @@ from brax.training.agents.es import networks as es_networks
 from brax.training.agents.es import train as es
 from flax import linen
 
-from neuroevo.accelerated.compile_clock import CompileClock
-from neuroevo.accelerated.peers.compiled_environment import compiled_environment
-from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
-from neuroevo.accelerated.peers.same_network import kernel_initializer
+from experiments.peers.compiled_environment import compiled_environment
+from experiments.peers.experiment import Experiment
+from experiments.peers.same_network import kernel_initializer
+from neuroevo.sweeps.implementations import Report
 
 _MANY = 10**12  # steps, and tests: more than a comparison has
 
@@ -67,18 +66,17 @@ def evolve(experiment: Experiment, report: Report) -> None:
         )
         return es_networks.ESNetworks(policy, _Tanh(action_size))
 
-    clock = CompileClock()
-    begun = time.perf_counter()
-    tests = test_steps = 0
+    tests = before = 0
 
     def on_test(steps: int, metrics: dict[str, Any]) -> None:
-        nonlocal tests, test_steps
-        test_steps += round(float(metrics["eval/avg_episode_length"]) * experiment.test_episodes)
+        nonlocal tests, before
         if tests:  # the first is of the initial center
-            seconds = time.perf_counter() - begun
-            mean = float(metrics["eval/episode_reward"])
-            report(Generation(tests, mean, steps, test_steps, seconds, clock.seconds()))
-        tests += 1
+            report(
+                steps_population=steps - before,
+                steps_test=round(float(metrics["eval/avg_episode_length"]) * experiment.test_episodes),
+                test_mean=float(metrics["eval/episode_reward"]),
+            )
+        tests, before = tests + 1, steps
         if tests > experiment.generations:
             raise _Enough
 

@@ -12,11 +12,11 @@ import numpy as np
 from evosax.problems import BraxProblem
 from evosax.problems.networks import MLP, tanh_output_fn
 
+from experiments.peers.evosax_strategy import player
+from experiments.peers.experiment import Experiment
+from experiments.peers.same_network import network_of
 from neuroevo.accelerated.brax_simulator import shared_simulator
 from neuroevo.accelerated.evaluator import AcceleratedEvaluator
-from neuroevo.accelerated.peers.evosax_es import player
-from neuroevo.accelerated.peers.experiment import Experiment
-from neuroevo.accelerated.peers.same_network import network_of
 from neuroevo.core.episode import Episode
 from neuroevo.core.genome import Genome
 from neuroevo.native.weights import NativeWeights

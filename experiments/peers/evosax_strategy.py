@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import jax
@@ -17,11 +14,11 @@ from evosax.problems import BraxProblem
 from evosax.problems.networks import MLP, tanh_output_fn
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from experiments.peers.compiled_environment import registered
+from experiments.peers.experiment import Experiment
+from experiments.peers.same_network import kernel_initializer
 from neuroevo.accelerated.brax_simulator import shared_simulator
-from neuroevo.accelerated.compile_clock import CompileClock
-from neuroevo.accelerated.peers.compiled_environment import registered
-from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
-from neuroevo.accelerated.peers.same_network import kernel_initializer
+from neuroevo.sweeps.implementations import Report
 
 Player = Callable[[jax.Array, Any, Any], Any]
 """See player()."""
@@ -34,9 +31,7 @@ def evolve(experiment: Experiment, report: Report) -> None:
         experiment: What is evolved.
         report: Called after each generation.
     """
-    clock = CompileClock()
-    begun = time.perf_counter()
-    training, play, test = _problems(replace(experiment, seed=0))
+    training, play, test = _problems(experiment)
     key, init_key, network_key = jax.random.split(jax.random.key(experiment.seed), 3)
     center = training.sample(network_key)
     algorithm = Open_ES(
@@ -49,23 +44,19 @@ def evolve(experiment: Experiment, report: Report) -> None:
     state = algorithm.init(init_key, center, params)
     problem_state = training.init(init_key)
 
-    steps = test_steps = 0
-    for generation in range(1, experiment.generations + 1):
+    for _ in range(experiment.generations):
         key, ask_key, play_key, tell_key, test_key = jax.random.split(key, 5)
         population, state = algorithm.ask(ask_key, state, params)
         fitness, problem_state, played = play(play_key, population, problem_state)
         state, _ = algorithm.tell(tell_key, population, -fitness, state, params)  # it minimizes
         center = jax.tree.map(lambda leaf: leaf[None], algorithm.get_mean(state))
         mean, _, tested = test(test_key, center, problem_state)
-        steps += int(played.sum())
-        test_steps += int(tested.sum())
-        seconds = time.perf_counter() - begun
-        report(Generation(generation, float(mean[0]), steps, test_steps, seconds, clock.seconds()))
+        steps = {"steps_population": int(played.sum()), "steps_test": int(tested.sum())}
+        report(**steps, fitness_mean=float(fitness.mean()), test_mean=float(mean[0]))
 
 
-@lru_cache(maxsize=1)
 def _problems(experiment: Experiment) -> tuple[BraxProblem, Player, Player]:
-    """Return the training problem, its player and the test's player; the same for all seeds, compiled once."""
+    """Return the training problem, its player and the test's player."""
     sizes = shared_simulator(experiment.task, experiment.backend)
     network = MLP(
         layer_sizes=(*experiment.hidden, sizes.action_size),

@@ -1,4 +1,4 @@
-"""neuroevo's side of a comparison: the same evolution strategy as a training run, and the rate of its C++ lanes."""
+"""neuroevo's C++ lanes on the tasks that Brax's are compared with: the same evolution strategy, and their rate."""
 
 from __future__ import annotations
 
@@ -10,73 +10,49 @@ from typing import Any
 
 import mujoco
 
-from neuroevo.accelerated.peers.experiment import Experiment, Generation, Report
+from experiments.peers.experiment import Experiment
 from neuroevo.analysis.run import train
 from neuroevo.core.episode import Episode
 from neuroevo.core.errors import UserError
 from neuroevo.core.genome import Genome
 from neuroevo.envs.brax import COUNTERPARTS
 from neuroevo.networks.network import Network
+from neuroevo.sweeps.implementations import Report
 from neuroevo.system.files import write_atomically
-from neuroevo.training.callback import Callback
 from neuroevo.training.record import Record
 
 _MANY = 200_000  # episodes: more than end while a rate is measured
 _PARTS = 3  # measured one after another; the middle one counts
 
 
-def evolve(contender: str, experiment: Experiment, folder: Path, report: Report) -> None:
-    """Trains a run.
+def evolve(experiment: Experiment, folder: Path, report: Report, brax_model: bool) -> None:
+    """Train a run in the folder "run" of a trial.
 
     Args:
-        contender: "native", "same_model" or "accelerated".
         experiment: What is evolved.
-        folder: The run's, which must not be there.
+        folder: The trial's.
         report: Called after each generation.
+        brax_model: Whether Gymnasium's task has Brax's model of the robot.
     """
-    compile_seconds = _nothing
-    if contender == "accelerated":
-        from neuroevo.accelerated.brax_simulator import BraxSimulator  # noqa: F401 - importing is not training
-        from neuroevo.accelerated.compile_clock import CompileClock
-
-        compile_seconds = CompileClock().seconds
-    begun = time.perf_counter()
-    steps = test_steps = 0
-    clock = _Clock()
 
     def tell(record: Record) -> None:
-        nonlocal steps, test_steps
-        steps += record.population.steps
-        test_steps += record.test.steps
-        # A record comes once the test is over, which may be generations later; the center was there earlier.
-        last = record.generation + 1 == experiment.generations
-        ended = time.perf_counter() if last else clock.began + record.seconds_total
-        seconds, mean = ended - begun, record.test.mean
-        assert mean is not None  # there are test episodes
-        report(Generation(record.generation + 1, mean, steps, test_steps, seconds, compile_seconds(ended)))
+        report(
+            steps_population=record.population.steps,
+            steps_test=record.test.steps,
+            seconds_total=record.seconds_total,
+            steps_per_s=record.steps_per_s,
+            fitness_mean=float(record.fitness.mean()),
+            test_mean=record.test.mean,
+            test_standard_error=record.test.standard_error,
+        )
 
-    train(
-        configuration(contender, experiment, folder.parent),
-        out=folder,
-        command=["neuroevo", "compare"],
-        callbacks=[clock, tell],
-    )
+    train(configuration(experiment, folder, brax_model), out=folder / "run", command=["neuroevo"], callbacks=[tell])
 
 
-class _Clock(Callback):
-    """Notes when the first generation begins."""
-
-    began: float
-
-    def phase(self, generation: int, name: str, episodes: int) -> None:  # noqa: ARG002
-        if not hasattr(self, "began"):
-            self.began = time.perf_counter()
-
-
-def configuration(contender: str, experiment: Experiment, models: Path) -> dict[str, Any]:
-    """The run's configuration as tables; see environment()."""
+def configuration(experiment: Experiment, models: Path, brax_model: bool) -> dict[str, Any]:
+    """Make a run's configuration as tables; see environment()."""
     return {
-        "env": environment(contender, experiment, models),
+        "env": environment(experiment, models, brax_model),
         "network": {
             "name": "mlp",
             "hidden": list(experiment.hidden),
@@ -99,33 +75,23 @@ def configuration(contender: str, experiment: Experiment, models: Path) -> dict[
     }
 
 
-def environment(contender: str, experiment: Experiment, models: Path) -> dict[str, Any]:
-    """The section [env] of a contender.
+def environment(experiment: Experiment, models: Path, brax_model: bool) -> dict[str, Any]:
+    """Make the section [env].
 
     Args:
-        contender: "native", "same_model" or "accelerated".
         experiment: What is evolved.
         models: Where a changed copy of Brax's model may be written.
+        brax_model: Whether to play with that model.
     """
-    options: dict[str, Any] = {"max_episode_steps": experiment.episode_length}
-    if contender == "accelerated":
-        lanes = lanes_of(experiment)
-        options |= {"backend": experiment.backend, "devices": experiment.devices, "lanes": lanes}
-        return {"name": f"brax:{experiment.task}", "options": options}
     same = COUNTERPARTS[experiment.task]
-    if contender == "same_model":
+    options: dict[str, Any] = {"max_episode_steps": experiment.episode_length}
+    if brax_model:
         options["xml_file"] = str(_playable(brax_asset(same.model), models))
     return {"name": same.name, "options": options}
 
 
-def lanes_of(experiment: Experiment) -> int:
-    """How many lanes the accelerated evaluator gets: as many as are asked for, and a multiple of the devices."""
-    devices = experiment.devices
-    return max(2, -(-(experiment.lanes or experiment.population) // devices)) * devices
-
-
 def brax_asset(file: str) -> Path:
-    """Where Brax keeps a model. UserError: there is no Brax."""
+    """Find a model of Brax. UserError: there is no Brax."""
     brax = importlib.util.find_spec("brax")
     folders = brax.submodule_search_locations if brax is not None else None
     if not folders:
@@ -134,7 +100,7 @@ def brax_asset(file: str) -> Path:
 
 
 def _playable(model: Path, models: Path) -> Path:
-    """A model of Brax as Gymnasium's task needs it: where `rootz` slides, its position must be the body's height.
+    """Return a model of Brax as Gymnasium's task needs it: where `rootz` slides, it must be the body's height.
 
     In Brax's files of Hopper and Walker2d it is 0 at the start, and Brax's environments look the height up elsewhere.
     A joint's reference position changes no physics.
@@ -150,20 +116,20 @@ def _playable(model: Path, models: Path) -> Path:
     return copy.absolute()
 
 
-def lane_rate(contender: str, experiment: Experiment, width: int, seconds: float, models: Path) -> float:
-    """Steps per second of C++ lanes, where each slot plays a network of its own.
+def lane_rate(experiment: Experiment, width: int, seconds: float, models: Path, brax_model: bool) -> float:
+    """Measure steps per second of C++ lanes, where each slot plays a network of its own.
 
     Args:
-        contender: "native" or "same_model".
         experiment: Its task, network and devices count.
         width: Slots.
         seconds: How long to measure.
-        models: See environment().
+        models: See environment(), as for brax_model.
+        brax_model: Whether to play with Brax's model.
     """
     from neuroevo.envs import registry
     from neuroevo.rollout.evaluator import LocalEvaluator
 
-    env = environment(contender, experiment, models)
+    env = environment(experiment, models, brax_model)
     lanes = min(width, experiment.devices)
     with LocalEvaluator(
         registry.find(env["name"], {**env["options"], "max_episode_steps": 1000}),
@@ -180,7 +146,3 @@ def lane_rate(contender: str, experiment: Experiment, width: int, seconds: float
             evaluator.wait(batch, seconds=seconds / _PARTS)
             rates.append((evaluator.work().steps - before) / (time.perf_counter() - begun))
     return statistics.median(rates)
-
-
-def _nothing(until: float) -> float:  # noqa: ARG001
-    return 0.0

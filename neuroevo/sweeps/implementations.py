@@ -1,0 +1,163 @@
+"""Other implementations of an algorithm, whose numbers a sweep has in its tables beside neuroevo's.
+
+An implementation is a function of a user's module, "module:function", that trains a configuration in its own way:
+
+def train(config: Config, folder: Path, report: Report) -> None:
+    for generation in range(config.training.generations):
+        ...
+        report(steps_population=steps, fitness_mean=mean, test_mean=score)
+
+It runs in a process of its own. What it reports becomes metrics.csv of the trial's folder, where it may write other
+files, too. A trial that is interrupted starts again from nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from neuroevo.config.schema import Config
+from neuroevo.core.errors import UserError
+from neuroevo.core.problems import did_you_mean, problems_of
+from neuroevo.core.user_module import imported, names
+from neuroevo.runs.database import DATABASE, Database
+from neuroevo.runs.generation_rows import rows_of
+from neuroevo.runs.paths import CSV, is_run
+from neuroevo.system.reading import read_text
+from neuroevo.training.record import COLUMNS
+
+Row = dict[str, Any]
+Report = Callable[..., None]
+"""Called after each generation with numbers by keyword, of the names in metrics.csv; see `Reporter`."""
+_COLUMNS = tuple(name for name in COLUMNS if name != "fitness")
+
+
+class Reporter:
+    """Writer of the metrics.csv of a trial that another implementation trains.
+
+    Args:
+        folder: The trial's.
+    """
+
+    def __init__(self, folder: Path):
+        self._file = (folder / CSV).open("w", encoding="utf-8", newline="")
+        self._rows = csv.DictWriter(self._file, _COLUMNS, lineterminator="\n")
+        self._rows.writeheader()
+        self._generation = self._steps = 0
+        self._seconds = 0.0  # at the last report
+        self._begun = time.perf_counter()
+
+    def __call__(self, **numbers: float | None) -> None:
+        """Report a generation.
+
+        Args:
+            numbers: Columns of metrics.csv, such as steps_population and test_mean. By default steps_total is the sum
+                of steps_population and steps_validation of all generations, frames_total the same, seconds_total the
+                time since training began, and steps_per_s the rate of all steps since the last report.
+
+        Raises:
+            UserError: There is no such column, or a number is not finite.
+        """
+        for name, value in numbers.items():
+            if name not in _COLUMNS:
+                raise UserError(f"an implementation reports {name!r}{did_you_mean(name, _COLUMNS)}")
+            if value is not None and not math.isfinite(value):
+                raise UserError(f"an implementation reports {name} = {value}, expected a finite number")
+        steps = [int(numbers.get(f"steps_{phase}") or 0) for phase in ("population", "validation", "test")]
+        seconds = time.perf_counter() - self._begun
+        self._steps += steps[0] + steps[1]
+        row = {
+            "generation": self._generation,
+            "steps_total": self._steps,
+            "frames_total": numbers.get("steps_total", self._steps),
+            "seconds_total": round(seconds, 3),
+            "steps_per_s": round(sum(steps) / max(seconds - self._seconds, 1e-9), 1),
+        }
+        self._seconds = seconds
+        self._rows.writerow({**row, **numbers})
+        self._file.flush()
+        self._generation += 1
+
+
+def function_of(implementation: str) -> Callable[[Config, Path, Report], None]:
+    """Import the function that an implementation is.
+
+    Args:
+        implementation: Its name, "module:function".
+
+    Raises:
+        UserError: There is no such function.
+    """
+    named = names(implementation)
+    if named is None:
+        raise UserError(f'the implementation is {implementation!r}, expected "module:function"')
+    module, name = named
+    function = getattr(imported(module), name, None)
+    if not callable(function):
+        raise UserError(f"{module} has no function {name}")
+    return function
+
+
+def train(implementation: str, config: Config, folder: Path) -> None:
+    """Train a trial by an implementation.
+
+    Args:
+        implementation: Its name, "module:function".
+        config: The trial's configuration.
+        folder: The trial's, whose contents are deleted.
+
+    Raises:
+        UserError: There is no such function.
+        OSError: The folder cannot be written.
+    """
+    function = function_of(implementation)
+    shutil.rmtree(folder, ignore_errors=True)  # of a process that was interrupted
+    folder.mkdir(parents=True)
+    function(config, folder, Reporter(folder))
+
+
+def rows_in(folder: Path, first: int = 0) -> list[Row]:
+    """Read the numbers of a trial's generations, which a process may be training.
+
+    Args:
+        folder: The trial's.
+        first: The first generation to read.
+
+    Raises:
+        UserError: There are none, or they cannot be read.
+    """
+    if is_run(folder):
+        with Database(folder / DATABASE) as database:
+            return rows_of(database, first, fitness=False)
+    file = folder / CSV
+    try:
+        lines = read_text(file).split("\n")[:-1]  # the last is empty, or not yet complete
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        rows: list[Row] = _ROWS.validate_python(list(csv.DictReader(lines)))
+    except (ValidationError, csv.Error) as error:
+        reason = problems_of("row", error)[0].reason if isinstance(error, ValidationError) else str(error)
+        raise UserError(f"{file} is damaged: {reason}") from None
+    return rows[first:]
+
+
+def _finite(value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise ValueError("expected a finite number")
+    return value
+
+
+_Number = Annotated[float | None, BeforeValidator(lambda text: text or None), AfterValidator(_finite)]
+_WHOLE = ("generation", "steps_total", "frames_total")
+_ROWS: Any = TypeAdapter(
+    list[TypedDict("_Row", {name: int if name in _WHOLE else _Number for name in _COLUMNS})]  # type: ignore
+)
