@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from docs.hooks.command_pages import commands
 from docs.hooks.settings_tables import code, escaped, settings_table, summary
-from neuroevo.algorithms.optimizers import SGD, Adam
+from neuroevo.algorithms.optimizers import SGD, Adam, ClipUp
 from neuroevo.algorithms.registry import ALGORITHMS
 from neuroevo.algorithms.schedules import ConstantSchedule, ExponentialSchedule, LinearSchedule
 from neuroevo.config import sources
@@ -34,6 +34,7 @@ _KEYS: dict[str, type] = {
     **{f"algorithm.{name}": kind for name, kind in ALGORITHMS.items()},
     "optimizer.adam": Adam,
     "optimizer.sgd": SGD,
+    "optimizer.clipup": ClipUp,
     "schedule.ConstantSchedule": ConstantSchedule,
     "schedule.LinearSchedule": LinearSchedule,
     "schedule.ExponentialSchedule": ExponentialSchedule,
@@ -105,7 +106,7 @@ def _algorithms(_: str) -> str:
 
 
 def _page(algorithm: str) -> str:
-    return "ns_es" if algorithm == "nsr_es" else algorithm  # the two share a page
+    return "ns_es" if algorithm.startswith("ns") else algorithm  # which share a page
 
 
 def _layers(_: str) -> str:

@@ -1,24 +1,70 @@
-"""Gradient ascent on a center, with a gradient estimated from antithetic pairs around it.
+"""Search by one center that moves, and gradient ascent with a gradient estimated from antithetic pairs around it.
 
-Salimans et al. 2017, section 2.1 (https://arxiv.org/abs/1703.03864). Evolution strategies and their novelty-seeking
-variants share these steps. No noise vector is ever stored: a pair is a seed, and the weighted sum of all noise vectors
+Salimans et al. 2017, section 2.1 (https://arxiv.org/abs/1703.03864). Evolution strategies and their variants share
+these steps. No noise vector is ever stored: a pair is a seed, and the weighted sum of all noise vectors
 is computed from the seeds.
 """
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field, Strict
 
+from neuroevo.algorithms.base import Algorithm, Played, State
 from neuroevo.algorithms.optimizers import Optimizer, OptimizerState
 from neuroevo.core.evaluator import Weights
-from neuroevo.core.genome import GAUSSIAN, Genome, Kind
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind
+from neuroevo.core.randomness import Purpose, draw_seeds
 
 # The type of the setting weight_decay: weight_decay * theta is subtracted from the estimate.
 WeightDecay = Annotated[float, Strict(), Field(ge=0, le=1e6)]
+
+
+@dataclass(frozen=True, eq=False)
+class CenterState(State):
+    """The state of an algorithm that moves one center.
+
+    Attributes:
+        center: The genome that a population is made around.
+    """
+
+    center: Genome
+
+    def moved(self, theta: np.ndarray, population: Played, **changes: Any) -> Any:
+        """Return the state before the next generation.
+
+        Args:
+            theta: Weights of the new center, [D].
+            population: The generation's population.
+            changes: Other fields.
+
+        Raises:
+            ValueError: A weight is not finite in 32 bits.
+        """
+        center = Genome(Center(theta), network=self.center.network)
+        steps = self.steps + population.steps
+        return replace(self, center=center, generation=self.generation + 1, steps=steps, **changes)
+
+
+class CenterSearch(Algorithm, ABC):
+    """Base class of algorithms that move one center, which is the elite."""
+
+    state_type: ClassVar[type[CenterState]] = CenterState
+
+    def init(self, seed: int, genomes: Sequence[Genome] = ()) -> Any:
+        """Make the state before generation 0; the center is the first of the genomes, or else a fresh one."""
+        fresh = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)
+        return self.state_type(seed, genomes[0] if genomes else Genome(fresh[0]))
+
+    def elite(self, state: Any) -> Genome:
+        """Return the center."""
+        center: Genome = state.center
+        return center
 
 
 def antithetic_pairs(center: Genome, seeds: Sequence[int], sigma: float, kind: Kind = GAUSSIAN) -> list[Genome]:
@@ -86,17 +132,3 @@ def ascend(
             f"finite in 32 bits; its learning_rate is {optimizer.learning_rate}"
         )
     return after, state
-
-
-def norm(vector: np.ndarray) -> float:
-    """Compute the Euclidean norm in float64.
-
-    Unlike BLAS, it adds in the same order on any number of threads, so the result is reproducible bit for bit.
-
-    Args:
-        vector: Numbers of any shape.
-
-    Returns:
-        The square root of the sum of their squares.
-    """
-    return float(np.sqrt(np.sum(np.square(vector, dtype=np.float64))))

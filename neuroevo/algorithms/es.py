@@ -7,18 +7,18 @@ elite, whatever the returns of its pairs, and there are no validation episodes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
-from neuroevo.algorithms.ascent import WeightDecay, antithetic_pairs, ascend, estimate, norm
-from neuroevo.algorithms.base import Algorithm, Played, State
+from neuroevo.algorithms.ascent import CenterSearch, CenterState, WeightDecay, antithetic_pairs, ascend, estimate
+from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import finite
+from neuroevo.core.arrays import norm
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -26,24 +26,22 @@ from neuroevo.core.settings import Count, settings
 
 
 @dataclass(frozen=True, eq=False)
-class ESState(State):
+class ESState(CenterState):
     """The state before a generation.
 
     Attributes:
-        center: The genome that pairs are made around.
         optimizer: The optimizer's state; None before the first step.
         gradient_norm: Euclidean norm of the previous generation's estimate.
         update_ratio: Norm of the previous generation's step divided by the norm of theta.
     """
 
-    center: Genome
     optimizer: OptimizerState | None = None
     gradient_norm: float = 0.0
     update_ratio: float = 0.0
 
 
 @settings
-class ES(Algorithm):
+class ES(CenterSearch):
     """Evolution strategies with antithetic pairs and centered ranks."""
 
     population: Annotated[Count, Field(multiple_of=2)] = 5000
@@ -64,11 +62,6 @@ class ES(Algorithm):
         """The optimizer's class, which determines how many moments there are."""
         return type(self.optimizer)
 
-    def init(self, seed: int, genomes: Sequence[Genome] = ()) -> ESState:
-        """Make the state before generation 0; the center is the first of the genomes, or else a fresh one."""
-        fresh = draw_seeds(1, seed, 0, Purpose.INITIAL_WEIGHTS)
-        return ESState(seed, genomes[0] if genomes else Genome(fresh[0]))
-
     def ask(self, state: ESState, weights: Weights) -> list[Genome]:
         """Return the center's antithetic pairs, plus before minus."""
         seeds = draw_seeds(self.population // 2, state.seed, state.generation, Purpose.PAIRS)
@@ -85,12 +78,10 @@ class ES(Algorithm):
         gradient = estimate(shaped, population.genomes, weights)
         after, optimizer = ascend(theta, gradient, self.optimizer, state.optimizer, self.weight_decay)
         length = norm(theta)
-        return ESState(
-            state.seed,
-            Genome(Center(after), network=state.center.network),
-            optimizer,
-            generation=state.generation + 1,
-            steps=state.steps + population.steps,
+        return state.moved(
+            after,
+            population,
+            optimizer=optimizer,
             gradient_norm=norm(gradient),
             update_ratio=norm(after - theta) / length if length else 0.0,
         )
@@ -99,10 +90,6 @@ class ES(Algorithm):
         """Check the optimizer's state. ValueError: it is not of these settings and this center."""
         if state.optimizer is not None:
             self.optimizer.check_state(state.optimizer, state.center)
-
-    def elite(self, state: ESState) -> Genome:
-        """Return the center."""
-        return state.center
 
     def metrics(self, before: ESState, after: ESState) -> dict[str, float]:
         """Return sigma, the norms of the new theta and of the estimate, and the step's norm divided by theta's.

@@ -1,4 +1,4 @@
-"""Centered ranks, the fitness shaping of Salimans et al. 2017 (https://arxiv.org/abs/1703.03864)."""
+"""Fitness shaping by ranks: centered ranks (Salimans et al. 2017, https://arxiv.org/abs/1703.03864), and weights."""
 
 from __future__ import annotations
 
@@ -36,3 +36,25 @@ def centered_ranks(returns: np.ndarray) -> np.ndarray:
     doubled = (2 * before + count - 1)[group]
     last = flat.size - 1
     return ((doubled - last) / (2 * last)).reshape(returns.shape)
+
+
+def rank_weights(fitness: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Give each genome the weight of its rank.
+
+    Equal fitness shares the mean weight of its ranks.
+
+    Args:
+        fitness: Finite numbers, [N].
+        weights: Weights from the best rank to the worst, [N]; those below 0 count as 0.
+
+    Returns:
+        The weight of each genome, float64 [N]; their sum is 1.
+    """
+    weights = np.maximum(weights, 0.0)
+    weights = weights / weights.sum()
+    order = np.argsort(-fitness, kind="stable")
+    _, group = np.unique(-fitness[order], return_inverse=True)
+    shared = np.bincount(group, weights) / np.bincount(group)
+    found = np.empty(len(fitness))
+    found[order] = shared[group]
+    return found

@@ -1,9 +1,9 @@
-"""NS-ES and NSR-ES, evolution strategies that seek novelty (Conti et al. 2018, https://arxiv.org/abs/1712.06560).
+"""NS-ES, NSR-ES and NSRA-ES, evolution strategies that seek novelty (Conti et al. 2018, arXiv:1712.06560).
 
 A meta-population of centers shares an archive of the behaviors that the centers have had. In each generation one center
 is drawn, with a probability proportional to its novelty. It moves along the estimated gradient of novelty (NS-ES), or
-of novelty and reward (NSR-ES), and its behavior after the move enters the archive. Apart from the size of the
-population, the defaults are those of the paper's code (https://github.com/uber-research/deep-neuroevolution,
+of novelty and reward (NSR-ES, and NSRA-ES, which adapts their weights), and its behavior after the move enters the
+archive. Apart from the size of the population, the defaults are those of the paper's code (https://github.com/uber-research/deep-neuroevolution,
 es_distributed/nses.py, on Humanoid), and so are the details, except that
 
 - the novelty of a center is that of its behavior when it last played, which equals its own entry in the archive; the
@@ -38,6 +38,7 @@ from neuroevo.algorithms.optimizers import Adam, Optimizer, OptimizerState
 from neuroevo.algorithms.schedules import Schedule, scale_at, shortest
 from neuroevo.algorithms.selection import finite, known_elite
 from neuroevo.core.archive import Archive
+from neuroevo.core.arrays import check_counts
 from neuroevo.core.behavior import Behavior, trajectory
 from neuroevo.core.evaluator import Weights
 from neuroevo.core.genome import Center, Genome
@@ -134,7 +135,7 @@ class NSES(Algorithm):
         given, count = tuple(genomes[: self.centers]), self.centers
         fresh = draw_seeds(count, seed, 0, Purpose.INITIAL_WEIGHTS)[len(given) :]
         centers = (*given, *(Genome(base) for base in fresh))
-        return NSESState(seed, centers, (None,) * count, (None,) * count, elite=next(iter(given), None))
+        return self.state_type(seed, centers, (None,) * count, (None,) * count, elite=next(iter(given), None))
 
     def ask(self, state: NSESState, weights: Weights | None = None) -> list[Genome]:
         """Return the antithetic pairs of the chosen center, or the centers while the archive is empty."""
@@ -156,7 +157,8 @@ class NSES(Algorithm):
             return state
         score = novelty(behaviors, state.archive, self.k, peers=False)
         novel = centered_ranks(np.nan_to_num(score, nan=-1.0))  # unknown behaviors are the least novel
-        shaped = self.reward_weight * centered_ranks(fitness) + (1.0 - self.reward_weight) * novel
+        reward = self._reward_weight(state)
+        shaped = reward * centered_ranks(fitness) + (1.0 - reward) * novel
         center, optimizer = state.centers[state.chosen], state.optimizers[state.chosen]
         theta = weights.theta(center)
         gradient = estimate(shaped, population.genomes, weights)
@@ -234,6 +236,10 @@ class NSES(Algorithm):
             "center": before.chosen,
         }
 
+    def _reward_weight(self, state: NSESState) -> float:
+        """Return the weight of the ranks of reward in a generation."""
+        return self.reward_weight
+
     def _draw(self, state: NSESState) -> int:
         """Draw a center with a probability proportional to its novelty; uniformly if all novelties are 0."""
         novelties = np.zeros(len(state.centers))
@@ -253,6 +259,60 @@ class NSRES(NSES):
 
     reward_weight: Share = 0.5
     """Weight of the ranks of reward, in [0, 1]; the ranks of novelty have the rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class NSRAESState(NSESState):
+    """The state before a generation.
+
+    Attributes:
+        reward_weight: Weight of the ranks of reward; None until it is adapted for the first time.
+        waited: Generations since a center last had a better validation than all before, or the weight last fell.
+    """
+
+    reward_weight: float | None = None
+    waited: int = 0
+
+    def check_state(self) -> None:
+        """Check ranges. ValueError: the weight is not in [0, 1], or a count is below 0."""
+        super().check_state()
+        check_counts(waited=self.waited)
+        if self.reward_weight is not None and not 0 <= self.reward_weight <= 1:
+            raise ValueError(f"reward_weight is {self.reward_weight}, expected a number in [0, 1]")
+
+
+@settings
+class NSRAES(NSES):
+    """Evolution strategies that seek novelty and reward, and adapt the weights of both to progress."""
+
+    reward_weight: Share = 1.0
+    """Weight of the ranks of reward at the start, in [0, 1]; the ranks of novelty have the rest."""
+    weight_step: Share = 0.05
+    """How much the weight of reward rises when a center's validation is better than all before, and falls when none
+    was for `patience` generations."""
+    patience: Count = 50
+    """Generations without a better validation after which the weight of reward falls."""
+
+    state_type = NSRAESState
+
+    def tell_validation(self, state: NSRAESState, validation: Played) -> NSRAESState:  # type: ignore[override]
+        """Add the candidates' behaviors to the archive, update elite and weight, and draw the next center."""
+        after = super().tell_validation(state, validation)
+        assert isinstance(after, NSRAESState)  # as state is
+        weight, waited = self._reward_weight(state), state.waited + 1
+        if state.elite_fitness is not None and after.elite_fitness != state.elite_fitness:
+            weight, waited = min(1.0, weight + self.weight_step), 0
+        elif waited >= self.patience:
+            weight, waited = max(0.0, weight - self.weight_step), 0
+        return replace(after, reward_weight=weight, waited=waited)
+
+    def metrics(self, before: NSESState, after: NSESState) -> dict[str, float]:
+        """Return what NSES does, and the weight of reward."""
+        return {**super().metrics(before, after), "reward_weight": self._reward_weight(before)}
+
+    def _reward_weight(self, state: NSESState) -> float:
+        assert isinstance(state, NSRAESState)  # which is state_type
+        return self.reward_weight if state.reward_weight is None else state.reward_weight
 
 
 def _unplayed(state: NSESState) -> list[int]:

@@ -1,4 +1,4 @@
-"""Adam and SGD with momentum on flat float32 vectors, as evolution strategies use them: state in, state out.
+"""Adam, SGD with momentum and ClipUp on flat float32 vectors, as evolution strategies use them: state in, state out.
 
 Optimizers are settings that a configuration may hold: {type = "adam", learning_rate = 0.01}; without a type it is Adam.
 An optimizer minimizes a loss. Evolution strategies maximize fitness, so they pass weight_decay * theta minus their
@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from neuroevo.core.arrays import Checked, check_array, check_counts
+from neuroevo.core.arrays import Checked, check_array, check_counts, norm
 from neuroevo.core.genome import Center, Genome
 from neuroevo.core.settings import Positive32, nested_settings
 
@@ -29,7 +29,8 @@ class OptimizerState(Checked):
 
     Attributes:
         steps: Steps taken so far.
-        moments: float32 [D] each. Adam: running means of the gradient and of its square. SGD: the velocity.
+        moments: float32 [D] each. Adam: running means of the gradient and of its square. SGD and ClipUp: the
+            velocity.
     """
 
     steps: int
@@ -145,6 +146,37 @@ class SGD(_Optimizer):
         return np.float32(-self.learning_rate) * velocity, OptimizerState(state.steps + 1, (velocity,))
 
 
+@nested_settings
+class ClipUp(_Optimizer):
+    """ClipUp (Toklu et al. 2020, https://arxiv.org/abs/2008.02387): steps of a set length with momentum and a limit.
+
+    Of a gradient the direction alone counts, so that the scale of returns does not.
+    """
+
+    learning_rate: Positive32 = 0.15
+    """Length of the vector that each gradient adds to the velocity."""
+    momentum: Decay = 0.9
+    """Share of the velocity that is kept at each step."""
+    max_speed: Positive32 | None = None
+    """Largest norm of the velocity, which is the step; left out: twice the learning_rate."""
+    type: Literal["clipup"] = "clipup"
+    """Name of the optimizer."""
+
+    moments = 1
+
+    def step(self, state: OptimizerState, gradient: np.ndarray) -> tuple[np.ndarray, OptimizerState]:
+        """Compute one step."""
+        (velocity,) = state.moments
+        gradient = _checked(gradient, velocity.shape)
+        length, limit = norm(gradient), self.max_speed or 2 * self.learning_rate
+        velocity = np.float32(self.momentum) * velocity
+        if length:
+            velocity = velocity - np.float32(self.learning_rate) * (gradient / np.float32(length))
+        if (speed := norm(velocity)) > limit:
+            velocity = np.float32(limit / speed) * velocity
+        return velocity, OptimizerState(state.steps + 1, (velocity,))
+
+
 def _tag(value: object) -> str:
     if isinstance(value, dict):
         return str(value.get("type", "adam"))
@@ -153,11 +185,11 @@ def _tag(value: object) -> str:
 
 # The type of the setting optimizer.
 Optimizer = Annotated[
-    Annotated[Adam, Tag("adam")] | Annotated[SGD, Tag("sgd")],
+    Annotated[Adam, Tag("adam")] | Annotated[SGD, Tag("sgd")] | Annotated[ClipUp, Tag("clipup")],
     Discriminator(
         _tag,
         custom_error_type="optimizer",
-        custom_error_message='Input should be a table with type "adam" or "sgd"',
+        custom_error_message='Input should be a table with type "adam", "sgd" or "clipup"',
     ),
 ]
 

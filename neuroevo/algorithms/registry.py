@@ -7,25 +7,34 @@ from typing import TypeGuard
 
 from pydantic.dataclasses import is_pydantic_dataclass
 
+from neuroevo.algorithms.ars import ARS
 from neuroevo.algorithms.base import Algorithm, State
+from neuroevo.algorithms.canonical_es import CanonicalES
 from neuroevo.algorithms.es import ES
 from neuroevo.algorithms.ga import GA
 from neuroevo.algorithms.ga_ns import GANS
 from neuroevo.algorithms.low_rank_es import LowRankES
-from neuroevo.algorithms.ns_es import NSES, NSRES
+from neuroevo.algorithms.ns_es import NSES, NSRAES, NSRES
+from neuroevo.algorithms.pgpe import PGPE
 from neuroevo.algorithms.random_search import RandomSearch
+from neuroevo.algorithms.snes import SNES
 from neuroevo.core.errors import UserError
 from neuroevo.core.problems import ConfigError, Problem, did_you_mean
 from neuroevo.core.user_module import imported, names
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
+    "ars": ARS,
+    "canonical_es": CanonicalES,
     "es": ES,
     "ga": GA,
     "ga_ns": GANS,
     "low_rank_es": LowRankES,
     "ns_es": NSES,
     "nsr_es": NSRES,
+    "nsra_es": NSRAES,
+    "pgpe": PGPE,
     "random_search": RandomSearch,
+    "snes": SNES,
 }
 
 

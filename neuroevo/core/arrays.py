@@ -55,3 +55,17 @@ def check_counts(**counts: int) -> None:
     for name, count in counts.items():
         if not 0 <= count < 2**63:
             raise ValueError(f"{name} is {count}, expected a number in [0, 2**63)")
+
+
+def norm(vector: np.ndarray) -> float:
+    """Compute the Euclidean norm in float64.
+
+    Unlike BLAS, it adds in the same order on any number of threads, so the result is reproducible bit for bit.
+
+    Args:
+        vector: Numbers of any shape.
+
+    Returns:
+        The square root of the sum of their squares.
+    """
+    return float(np.sqrt(np.sum(np.square(vector, dtype=np.float64))))

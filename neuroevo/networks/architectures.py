@@ -70,12 +70,18 @@ def mlp(
     return [*layers, *output_layers(outputs)]
 
 
+def linear(observation: str, outputs: int) -> list[str]:
+    """One dense layer without a bias whose weights begin at 0, as in ARS (Mania et al. 2018)."""
+    return [observation, f"dense {outputs} 0.0"]
+
+
 NETWORKS: dict[str, Callable[[str, int], list[str]]] = {
     "model": model,
     "large_model": large_model,
     "nature_dqn": nature_dqn,
     "virtual_bn": virtual_bn,
     "mlp": mlp,
+    "linear": linear,
 }
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuroevo.algorithms.ascent import antithetic_pairs, ascend, estimate, norm
+from neuroevo.algorithms.ascent import antithetic_pairs, ascend, estimate
 from neuroevo.algorithms.base import Played
 from neuroevo.algorithms.es import ES, ESState
 from neuroevo.algorithms.fitness_shaping import centered_ranks
 from neuroevo.algorithms.optimizers import SGD, Adam
 from neuroevo.algorithms.schedules import ExponentialSchedule, LinearSchedule, shortest
 from neuroevo.config.load import make_config
+from neuroevo.core.arrays import norm
 from neuroevo.core.genome import GAUSSIAN, Center, Genome, Mutation
 from neuroevo.core.problems import NO_VALUE, ConfigError
 from neuroevo.core.randomness import Purpose, draw_seeds
@@ -309,8 +310,8 @@ def test_an_update_needs_a_few_vectors_only():
         ({"population": 0}, "population", 0, "at least 1"),
         ({"weight_decay": -0.1}, "weight_decay", -0.1, "at least 0"),
         ({"sigma": 0}, "sigma", 0, "more than 0"),
-        ({"optimizer": {"type": "lion"}}, "optimizer", {"type": "lion"}, '"adam" or "sgd"'),
-        ({"optimizer": "adam"}, "optimizer", "adam", '"adam" or "sgd"'),
+        ({"optimizer": {"type": "lion"}}, "optimizer", {"type": "lion"}, '"adam", "sgd" or "clipup"'),
+        ({"optimizer": "adam"}, "optimizer", "adam", '"adam", "sgd" or "clipup"'),
         ({"optimizer": {"learning_rate": -1}}, "optimizer.learning_rate", -1, "more than 0"),
         (
             {"optimizer": {"type": "sgd", "learning_rate": 1, "momentum": 1}},

@@ -10,7 +10,7 @@ import numpy as np
 
 from neuroevo.core.episode import Batch, Episode, EpisodeResults, OnResults, Outcomes
 from neuroevo.core.evaluator import Progress, Work
-from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank
+from neuroevo.core.genome import GAUSSIAN, Center, Genome, Kind, LowRank, Scaled
 
 PHASES = ("population", "validation", "test")  # of a generation; each is a call of submit()
 TARGET = np.linspace(-2.0, 2.0, 8)  # float64 [8]: where the best theta is
@@ -36,7 +36,10 @@ def theta(genome: Genome) -> np.ndarray:
         seed, scale, kind = genome.mutation
         return theta(genome.parent) + scale * low_rank_noise(seed, kind.rank)
     base = genome.root.vector.astype(np.float64) if isinstance(genome.root, Center) else 0.1 * noise(genome.root)
-    return base + sum(scale * noise(seed) for seed, scale, _ in genome.mutations)
+    spreads = [
+        kind.spread.vector.astype(np.float64) if isinstance(kind, Scaled) else 1.0 for _, _, kind in genome.mutations
+    ]
+    return base + sum(s * scale * noise(seed) for s, (seed, scale, _) in zip(spreads, genome.mutations, strict=True))
 
 
 class ToyWeights:
@@ -48,10 +51,15 @@ class ToyWeights:
         return theta(genome).astype(np.float32)
 
     def noise_sum(
-        self, seeds: Sequence[int], factors: Sequence[float], network: int = 0, kind: Kind = GAUSSIAN
+        self,
+        seeds: Sequence[int],
+        factors: Sequence[float],
+        network: int = 0,
+        kind: Kind = GAUSSIAN,
+        squared: bool = False,
     ) -> np.ndarray:
         drawn = [low_rank_noise(seed, kind.rank) if isinstance(kind, LowRank) else noise(seed) for seed in seeds]
-        terms = [factor * each for factor, each in zip(factors, drawn, strict=True)]
+        terms = [factor * (each**2 - 1 if squared else each) for factor, each in zip(factors, drawn, strict=True)]
         return np.sum(terms, axis=0, dtype=np.float64).astype(np.float32)
 
 

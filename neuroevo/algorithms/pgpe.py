@@ -1,0 +1,131 @@
+"""PGPE, policy gradients with parameter-based exploration, with ClipUp.
+
+Sehnke et al. 2010 (https://doi.org/10.1016/j.neunet.2009.12.004), in the form of Toklu et al. 2020
+(https://arxiv.org/abs/2008.02387): antithetic pairs around one center with a standard deviation of noise for each
+weight, centered ranks, and an optimizer whose steps have a set length. The center and the standard deviations are the
+mean and the scale of a search distribution, which both follow the gradient of the expected rank.
+
+The paper's code adds genomes to a generation until it has had a number of steps. Here the size of a population follows
+from the steps of the previous one, so that all of it is known before it plays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from neuroevo.algorithms.ascent import CenterSearch, CenterState, antithetic_pairs, ascend
+from neuroevo.algorithms.base import Played
+from neuroevo.algorithms.fitness_shaping import centered_ranks
+from neuroevo.algorithms.optimizers import ClipUp, Optimizer, OptimizerState
+from neuroevo.algorithms.selection import finite
+from neuroevo.algorithms.spread import check_spread, mean_spread, spread_of
+from neuroevo.core.arrays import norm
+from neuroevo.core.evaluator import Weights
+from neuroevo.core.genome import Center, Genome, Scaled
+from neuroevo.core.randomness import Purpose, draw_seeds
+from neuroevo.core.settings import Count, CountOrZero, Positive32, settings
+
+Change = Annotated[float, Field(ge=0, lt=1)]
+
+
+@dataclass(frozen=True, eq=False)
+class PGPEState(CenterState):
+    """The state before a generation.
+
+    Attributes:
+        spread: Standard deviation of the noise of each weight, float32 [D]; None in generation 0.
+        optimizer: The optimizer's state; None before the first step.
+        members: Size of the population; 0 in generation 0, whose size the settings have.
+        gradient_norm: Euclidean norm of the previous generation's estimate.
+    """
+
+    spread: np.ndarray | None = None
+    optimizer: OptimizerState | None = None
+    members: int = 0
+    gradient_norm: float = 0.0
+
+    def check_state(self) -> None:
+        """Check shapes and ranges. ValueError: the spread is not positive or of another D than the center."""
+        super().check_state()
+        check_spread(self.spread, self.center)
+        if self.members < 0 or self.members % 2:
+            raise ValueError(f"members is {self.members}, expected an even number")
+
+
+@settings
+class PGPE(CenterSearch):
+    """Policy gradients with parameter-based exploration."""
+
+    population: Annotated[Count, Field(multiple_of=2)] = 200
+    """Genomes per generation, an even number: half are the center plus noise, half the center minus the same noise."""
+    steps_per_generation: CountOrZero = 0
+    """Steps that a population should take: it grows beyond `population` where episodes are short; 0: it does not."""
+    max_population: Annotated[Count, Field(multiple_of=2)] = 3200
+    """Largest population that steps_per_generation may ask for."""
+    sigma: Positive32 = 0.04
+    """Standard deviation of the noise at the start, the same for every weight. The paper's "radius" is sigma * sqrt(D).
+    """
+    sigma_learning_rate: Annotated[float, Field(ge=0)] = 0.1
+    """Size of the steps of the standard deviations; 0 keeps them as they are."""
+    max_change: Change = 0.2
+    """Largest change of a standard deviation in a generation, as a share of it."""
+    optimizer: Optimizer = ClipUp()
+    """The optimizer of the center: {type = "clipup", learning_rate = 0.15}, optionally with momentum and max_speed, or
+    "adam" or "sgd"."""
+
+    state_type = PGPEState
+
+    @property
+    def state_layout(self) -> type:
+        """The optimizer's class, which determines how many moments there are."""
+        return type(self.optimizer)
+
+    def ask(self, state: PGPEState, weights: Weights) -> list[Genome]:
+        """Return the center's antithetic pairs, plus before minus."""
+        kind = Scaled(Center(spread_of(state, self.sigma, weights)))
+        count = (state.members or self.population) // 2
+        return antithetic_pairs(state.center, draw_seeds(count, state.seed, state.generation, Purpose.PAIRS), 1.0, kind)
+
+    def tell(self, state: PGPEState, population: Played, weights: Weights) -> PGPEState:
+        """Move the center by one optimizer step, and the standard deviations by at most a share of them.
+
+        Raises:
+            ValueError: A fitness is not finite, or a weight would not be after the step.
+        """
+        genomes = population.genomes
+        shaped = centered_ranks(finite(population.fitness, len(genomes)))  # their mean, the paper's baseline, is 0
+        seeds = [genome.mutation.seed for genome in genomes[::2] if genome.mutation is not None]
+        spread, network = spread_of(state, self.sigma, weights), state.center.network
+        differences, means = (shaped[::2] - shaped[1::2]) / len(genomes), (shaped[::2] + shaped[1::2]) / len(genomes)
+        gradient = spread * weights.noise_sum(seeds, differences, network)
+        theta, optimizer = ascend(weights.theta(state.center), gradient, self.optimizer, state.optimizer, 0.0)
+        if self.sigma_learning_rate:
+            change = np.float32(self.sigma_learning_rate) * weights.noise_sum(seeds, means, network, squared=True)
+            limit = np.float32(self.max_change)
+            spread = spread + spread * np.clip(change, -limit, limit)
+        moved = {"spread": spread, "optimizer": optimizer, "members": self._members(population)}
+        return state.moved(theta, population, **moved, gradient_norm=norm(gradient))
+
+    def check_state(self, state: PGPEState) -> None:
+        """Check the optimizer's state. ValueError: it is not of these settings and this center."""
+        if state.optimizer is not None:
+            self.optimizer.check_state(state.optimizer, state.center)
+
+    def metrics(self, before: PGPEState, after: PGPEState) -> dict[str, float]:
+        """Return the mean standard deviation of the noise, the norm of the estimate, and the size of the population."""
+        return {
+            "sigma": mean_spread(before.spread, self.sigma),
+            "gradient_norm": after.gradient_norm,
+            "members": before.members or self.population,
+        }
+
+    def _members(self, population: Played) -> int:
+        """Return the size of the next population: the one that would have had steps_per_generation now."""
+        if not self.steps_per_generation:
+            return self.population
+        wanted = self.steps_per_generation * len(population.genomes) / max(population.steps, 1)
+        return min(max(2 * round(wanted / 2), self.population), max(self.max_population, self.population))
