@@ -174,6 +174,7 @@ def check_fields(value: Any, where: str) -> None:
             raise ValueError(f"{where}: {error}") from None
 
 
+@lru_cache
 def hints_of(kind: type) -> dict[str, Any]:
     """Return the types of a class's fields; nothing if they name what does not exist at run time."""
     try:
