@@ -3,7 +3,8 @@
     python -m tests.support.small_neuroevo train frostbite_ga --out runs/x
 
 Of a configuration what SMALL names is at most that, so that a run takes seconds. A resumed run whose budget a page
-raises gets one generation more. What an elite plays is as short as OPTIONS says. Everything else that a page's command says is kept, mistakes too.
+raises gets one generation more. What an elite plays is as short as OPTIONS says. Everything else that a page's command
+says is kept, mistakes too.
 """
 
 import sys
