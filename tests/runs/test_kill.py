@@ -37,6 +37,7 @@ def killers(tmp_path_factory):
         process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "status"), [("SIGKILL", signal.SIGKILL), ("SIGINT", 130 << 8)])
 def test_ended_at_every_kind_of_line(killers, sent, status):
     stdout, stderr = killers[sent].communicate()

@@ -269,7 +269,7 @@ def start(file, seconds):
     return subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment, **streams)
 
 
-def wait_for(condition, process, seconds=60):
+def wait_for(condition, process, seconds=300):
     """Waits while the process runs, until the condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -96,6 +96,7 @@ def test_pruners_end_trials(inline, kind, tmp_path):
     assert {trial.stopped for trial in trials if trial.status == "finished"} <= {None, 8}
 
 
+@pytest.mark.slow
 def test_a_pruned_trial_does_not_depend_on_when_its_process_stops(inline, tmp_path, monkeypatch):
     """Inline its run is at its end before the pruner is asked; a process is stopped while it plays."""
     (tmp_path / "inline").mkdir(), (tmp_path / "processes").mkdir()
