@@ -6,13 +6,8 @@ pydantic validates them at construction. An algorithm is such a dataclass too: i
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
 from collections.abc import Collection
 from dataclasses import field as dataclass_field
-from functools import cache
-from itertools import pairwise
 from typing import Annotated, TypeVar, cast
 
 import numpy as np
@@ -23,7 +18,7 @@ from typing_extensions import dataclass_transform
 from neuroevo.core.bounds import MAX_COUNT, MAX_SLOTS, MAX_STEPS, MAX_THREADS
 from neuroevo.core.problems import did_you_mean
 
-_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
+_CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 _STRICT = ConfigDict(**_CONFIG, strict=True)
 _Class = TypeVar("_Class")
 
@@ -52,40 +47,6 @@ def nested_settings(kind: type[_Class]) -> type[_Class]:
         The dataclass.
     """
     return cast(type[_Class], dataclass(frozen=True, config=_CONFIG)(kind))
-
-
-def documentation(kind: type, key: str) -> str:
-    """Find what is said of a field: by the string below it, or by the description of its type.
-
-    The strings are read from the source here, since to collect them for pydantic takes a fifth of the time in which a
-    command starts.
-
-    Args:
-        kind: A class of settings.
-        key: The name of the field.
-
-    Returns:
-        The documentation of the class that declares the field, or of one that it is derived from; "" if there is none.
-    """
-    for each in kind.__mro__:
-        field = vars(each).get("__pydantic_fields__", {}).get(key)
-        if field is not None and (said := _strings_below_fields(each).get(key) or field.description):
-            return inspect.cleandoc(said)
-    return ""
-
-
-@cache
-def _strings_below_fields(kind: type) -> dict[str, str]:
-    try:
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    except (OSError, SyntaxError):  # a user's class, without a file or within a function
-        return {}
-    found = {}
-    for field, below in pairwise(cast(ast.ClassDef, tree).body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-            said = below.value.value if isinstance(below.value, ast.Constant) else None
-            found |= {field.target.id: said} if isinstance(said, str) else {}
-    return found
 
 
 def whole(value: object) -> object:

@@ -1,14 +1,11 @@
 """The options of the Atari family under the uber protocol, held against ale-py; its screens and its memory."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 
 from neuroevo.core.env_spec import EnvSpec
 from neuroevo.core.errors import NativeError
 from neuroevo.core.problems import ConfigError
-from neuroevo.core.settings import documentation
 from neuroevo.envs import atari, registry
 from neuroevo.native.env_pool import EnvPool
 from tests.support.atari_reference import ReferenceEnv, emulator, noops_of, resize, sticky_seed
@@ -241,4 +238,5 @@ def test_options_reach_the_native_code_as_text():
         "terminal_on_life_loss=false",
     )
     assert make("pong", repeat_action_probability=1e-7).num_actions == 6  # which Python writes with an exponent
-    assert all(documentation(atari.AtariOptions, field.name) for field in fields(atari.AtariOptions))
+    for field in atari.AtariOptions.__pydantic_fields__.values():
+        assert field.description
