@@ -32,14 +32,15 @@ def pytest_configure(config):
         config.add_cleanup(state.cleanup)
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """What is imported and collected stays: Python's collector need not look at it, now or in thousands of tests."""
     gc.disable()
-
-
-def pytest_collection_finish():
-    gc.enable()
-    gc.freeze()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items):
