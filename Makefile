@@ -20,8 +20,8 @@ BIN := .venv/bin
 DEPS := .venv/.installed
 PEERS := build/peers
 CORES := $(shell nproc)
-# Processes of 1 to 3 GB each; one more than cores, since many tests wait for clusters, browsers and clocks.
-PYTESTS := $(shell echo $$(($(CORES) < 3 ? $(CORES) + 1 : 4)))
+# Processes of 1 to 3 GB each; more than cores, since many tests wait for clusters, browsers, disks and clocks.
+PYTESTS := $(shell echo $$(($(CORES) < 2 ? 2 : 4)))
 CXX_FILES = $(shell find custom_ops tests/native tests/support tests/fuzz/native experiments/benchmarks/native -name '*.cc' -o -name '*.h' -o -name '*.cu' -o -name '*.inc')
 
 # A sanitized build has a folder of its own and keeps its libraries there.
@@ -113,14 +113,14 @@ soak: setup  ## Thousands of generations in one process: does memory, threads, d
 	$(BIN)/python -m tests.support.soak --minutes $(MINUTES)
 
 # As a user gets it who never sees this repository: a source archive, a wheel that is built from the archive, and that
-# wheel in an environment of its own. Not optimized and without the GPU backend, which would take minutes more.
+# wheel in an environment of its own. Without optimization, debug information and the GPU backend, which take minutes.
 DIST := build/dist
 PIP = -m pip --quiet --disable-pip-version-check
 test-install: $(DEPS)  ## That pip can build the package from a source archive, and that it works where pip put it
 	@rm -rf $(DIST)
 	$(BIN)/python -m build --sdist --no-isolation --outdir $(DIST) .
 	PATH='$(CURDIR)/$(BIN):$(PATH)' $(BIN)/python $(PIP) wheel --no-deps --no-build-isolation --wheel-dir $(DIST) \
-	  --config-settings=cmake.build-type=Debug --config-settings=cmake.define.NEUROEVO_PGO=OFF \
+	  --config-settings=cmake.build-type=None --config-settings=cmake.define.NEUROEVO_PGO=OFF \
 	  --config-settings=cmake.define.NEUROEVO_ARCH=portable \
 	  --config-settings=cmake.define.NEUROEVO_CUDA=OFF $(DIST)/neuroevo-*.tar.gz
 	$(PYTHON) -m venv $(DIST)/venv

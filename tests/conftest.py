@@ -1,5 +1,6 @@
 """Tests interrupt themselves and their children, also where that is ignored, as in background jobs and under nohup."""
 
+import gc
 import os
 import signal
 import tempfile
@@ -29,6 +30,17 @@ def pytest_configure(config):
         state = tempfile.TemporaryDirectory(prefix="neuroevo-state-")
         os.environ["XDG_STATE_HOME"] = state.name
         config.add_cleanup(state.cleanup)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported and collected stays: Python's collector need not look at it, now or in thousands of tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

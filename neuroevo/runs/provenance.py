@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -45,16 +46,20 @@ def versions() -> dict[str, str | None]:
         Versions by name; None for a package that is not installed.
     """
     found: dict[str, str | None] = {"python": platform.python_version(), "neuroevo": VERSION}
-    for package in ("tensorflow", "numpy", "ale-py", "mujoco", "gymnasium"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = None
-    return found
+    return found | {name: _version(name) for name in ("tensorflow", "numpy", "ale-py", "mujoco", "gymnasium")}
 
 
+@cache
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@cache
 def git_commit() -> str | None:
-    """Returns the commit of the git checkout that this package is in.
+    """Returns the commit of the git checkout that this package is in, as it is when this is first called.
 
     Returns:
         The commit's hash, followed by "-dirty" if files differ from it; None outside a checkout, or if git fails.

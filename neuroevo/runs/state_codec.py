@@ -161,7 +161,8 @@ def check_fields(value: Any, where: str) -> None:
     Raises:
         ValueError: A field has a value of another type, or the class refuses its values.
     """
-    hints = hints_of(type(value))
+    kind: Any = type(value)  # whose hash mypy does not find
+    hints = hints_of(kind)
     for each in fields(value):
         own, hint = getattr(value, each.name), hints.get(each.name, Any)
         if not fits(own, hint):
@@ -174,6 +175,7 @@ def check_fields(value: Any, where: str) -> None:
             raise ValueError(f"{where}: {error}") from None
 
 
+@lru_cache
 def hints_of(kind: type) -> dict[str, Any]:
     """Return the types of a class's fields; nothing if they name what does not exist at run time."""
     try:

@@ -67,6 +67,7 @@ def own_functions():
     return jax.jit(environment.reset), jax.jit(environment.step)
 
 
+@pytest.mark.slow
 def test_episodes_are_those_of_brax_s_own_functions(own_functions):
     asked = [Episode(Genome(seed), 2**33 + seed, max_steps) for seed, max_steps in enumerate([0] * 10 + [3] * 10)]
     with make_evaluator(config()) as evaluator:
@@ -239,6 +240,7 @@ def test_pages_and_videos_are_not_mixed_up(tmp_path):
         assert run.returncode == 2 and reason in run.stderr
 
 
+@pytest.mark.slow
 def test_a_trial_that_is_killed_goes_on_to_the_same(tmp_path):
     made = config(algorithm=ES, training={"generations": 20, "test_episodes": 64})  # so many are played at once
     (tmp_path / "pendulum.toml").write_text(made.toml())

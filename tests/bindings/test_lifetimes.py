@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.runs import read_elites
 
-ROUNDS = os.environ.get("NEUROEVO_TEST_ROUNDS", "3")
+ROUNDS = os.environ.get("NEUROEVO_TEST_ROUNDS", "2")
 _SECONDS = 120 + int(ROUNDS)  # for what takes a few seconds
 
 _IMPORTS = """
@@ -255,6 +255,7 @@ print("done")
     assert printed.strip() == "done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["native", "tensorflow"])
 def test_a_fork_of_a_training_run(engine, tmp_path):
     printed = run(f"""{_FORKS}

@@ -120,10 +120,22 @@ def as_brax(text):
     return text.replace("workers = 1", "").replace("slots = 4", "")
 
 
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    """A folder with a module of every name that Python or an installed package has, each of which leaves a trace."""
+    folder = tmp_path_factory.mktemp("modules") / "hostile"
+    folder.mkdir()
+    return with_modules(folder)
+
+
 @pytest.fixture
-def hostile(strange, tmp_path):
-    """A copy with a module of every name that Python or an installed package has, each of which leaves a trace."""
-    return with_modules(Path(shutil.copytree(strange, tmp_path / "hostile")))
+def hostile(modules, strange):
+    """The same with the stranger's runs, as if nobody had been there yet."""
+    for path in {*modules.iterdir()} - {*modules.glob("*.py")}:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for path in traces(modules).iterdir():
+        path.unlink()
+    return Path(shutil.copytree(strange, modules, dirs_exist_ok=True))
 
 
 def with_modules(folder):

@@ -76,7 +76,7 @@ def test_the_share_of_idle_threads_when_a_machine_is_lost(cluster, tmp_path):
             "options": {"kwargs": {"file": str(pace)}},
         },
         "network": {"name": "mlp", "hidden": [6]},
-        "algorithm": {"name": "random_search", "population": 16},
+        "algorithm": {"name": "random_search", "population": 8},  # the fewer, the more is what it had done
         "training": {"generations": 1, "validation_episodes": 1, "test_episodes": 0},
         "hardware": {"lanes": 1, "slots": 1},
         "cluster": {"machines": 2},

@@ -19,6 +19,7 @@ OPS = (
 )
 
 
+@pytest.mark.slow
 def test_every_op_does_what_it_should_or_is_refused():
     wrong, counts = fuzz(seed=1, first=0, calls=6000)
     assert wrong == ""

@@ -50,7 +50,7 @@ def assert_same(one: Outcomes, other: Outcomes) -> None:
 
 @pytest.fixture(scope="module")
 def episodes() -> list[Episode]:
-    return some_episodes(40, max_steps=60)
+    return some_episodes(24, max_steps=60)
 
 
 @pytest.fixture(scope="module")

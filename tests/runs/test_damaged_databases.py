@@ -31,7 +31,8 @@ from tests.support.runs import new_run, play
 from tests.support.saved_states import ALGORITHM, TRAINING, trained
 from tests.support.toy import ToyEvaluator
 
-ES = {"algorithm": {"name": "es", "population": 8, "sigma": 0.1}}
+ES = {"algorithm": {"name": "es", "population": 4, "sigma": 0.1}}
+GA = {"algorithm": {"population": 4}}  # each member is read for each value of each column
 TABLES = {
     "ga": ("run", "sessions", "genomes", "generations", "members", "populations", "episodes"),
     "es": ("arrays", "centers", "genomes", "states", "state_centers"),
@@ -44,7 +45,7 @@ KINDS = {"INTEGER": int, "REAL": int | float, "TEXT": str, "BLOB": bytes}
 def runs(tmp_path_factory):
     """Runs that were interrupted, what readers say of them, and their states."""
     found = {}
-    for name, calls, changes in (("ga", 3, {}), ("es", 2, ES)):
+    for name, calls, changes in (("ga", 3, GA), ("es", 2, ES)):
         path = tmp_path_factory.mktemp(name) / "run"
         with pytest.raises(KeyboardInterrupt):
             new_run(path, ToyEvaluator(interrupt_at=2 * calls + 1), **changes)

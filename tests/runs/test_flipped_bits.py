@@ -12,8 +12,9 @@ from tests.support.damage import REFUSED, assert_equal_or_refused, attempt, ever
 from tests.support.runs import new_run, play
 from tests.support.toy import ToyEvaluator
 
-ES = {"name": "es", "population": 8, "sigma": 0.1}
-RUNS = {"ga": {}, "es": {"algorithm": ES}, "ga with one state": {"checkpoints": {"keep_last": 1}}}
+GA, ES = {"population": 4}, {"name": "es", "population": 4, "sigma": 0.1}
+RUNS = {"ga": {"algorithm": GA}, "es": {"algorithm": ES}}
+RUNS["ga with one state"] = {**RUNS["ga"], "checkpoints": {"keep_last": 1}}
 GENERATIONS = 5
 SAMPLE = int(os.environ.get("NEUROEVO_TEST_FUZZ", "1"))  # bits of each page
 

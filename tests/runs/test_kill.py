@@ -12,7 +12,7 @@ import pytest
 import neuroevo
 from neuroevo.runs.folder import RunFolder
 from tests.support.kill_resume import kill_and_resume
-from tests.support.kills import KINDS, MOST_PER_KILL, SWEEP, kill_all
+from tests.support.kills import KINDS, MOST_PER_KILL, kill_all
 from tests.support.runs import config, contents, interrupted_run, new_run, play, read_rows
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +37,7 @@ def killers(tmp_path_factory):
         process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "status"), [("SIGKILL", signal.SIGKILL), ("SIGINT", 130 << 8)])
 def test_ended_at_every_kind_of_line(killers, sent, status):
     stdout, stderr = killers[sent].communicate()
@@ -50,11 +51,10 @@ def test_ended_at_every_kind_of_line(killers, sent, status):
 
 @pytest.mark.slow
 def test_kills_of_real_runs(tmp_path):
-    """Two kinds at a time, one per core; `make test-kills` does more of the same."""
-    counts = dict.fromkeys([SWEEP, *KINDS], KILLS)
+    """Two kinds at a time, one per core; `make test-kills` does more of the same, and tests/sweeps kills sweeps."""
+    counts = dict.fromkeys(KINDS, KILLS)
     found = kill_all(tmp_path, counts)
     assert {kind: told.get("different", told) for kind, told in found.items()} == dict.fromkeys(counts, [])
-    assert sum(found.pop(SWEEP)["kills"].values()) == KILLS
     for kind, told in found.items():
         assert len(told["finished_at_kills"]) == KILLS
         assert max(told["finished_at_kills"]) > 0, "the kills came too early"  # a run that is cut back has less

@@ -1,9 +1,10 @@
-"""The command `neuroevo` as pages are tried with it: `train` and `sweep` play tiny runs, all else is as it is.
+"""The command `neuroevo` as pages are tried with it: runs and episodes are tiny, all else is as it is.
 
     python -m tests.support.small_neuroevo train frostbite_ga --out runs/x
 
 Of a configuration what SMALL names is at most that, so that a run takes seconds. A resumed run whose budget a page
-raises gets one generation more. Everything else that a page's command says is kept, mistakes too.
+raises gets one generation more. What an elite plays is as short as OPTIONS says. Everything else that a page's command
+says is kept, mistakes too.
 """
 
 import sys
@@ -30,6 +31,11 @@ SWEEP = {
     "training.test_episodes": 2,
     "training.generations": 2,
 }
+OPTIONS = {  # what comes after a command's own options
+    "evaluate": ["--episodes", "6", "--max-episode-steps", "60"],
+    "render": ["--max-episode-steps", "60"],
+    "bench": ["--seconds", "0.2"],
+}
 
 
 def small(arguments):
@@ -37,7 +43,7 @@ def small(arguments):
     if arguments[:1] == ["sweep"] and "--report-only" not in arguments:
         return [*arguments, *_sets(SWEEP)]
     if arguments[:1] != ["train"]:
-        return arguments
+        return [*arguments, *OPTIONS.get(arguments[0] if arguments else "", [])]
     given = typer.main.get_command(app).commands["train"].make_context("train", arguments[1:]).params
     if given["config"] is None:
         raised = any(change.startswith("training.generations=") for change in given["overrides"] or [])

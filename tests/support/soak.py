@@ -38,7 +38,7 @@ CHAIN = 4096
 """Bytes by which a long run of a genetic algorithm may grow for each generation."""
 OF_FOLDER = (Quantity("files, bytes per generation", 1, 0.1), Quantity("states and log, bytes", 4096, 0.1))
 SHORT = 20  # generations of a short run
-SECONDS = 0.25  # between samples of a long run
+SECONDS, APART = 0.25, 20  # between samples of a long run: at least that time, and so many generations
 SELDOM = 8  # rounds between two short runs of TensorFlow's engine, each of which takes seconds
 _GA = {"name": "ga", "population": 8, "parents": 3, "sigma": 0.01, "validation_candidates": 2}
 _ES = {"name": "es", "population": 8}
@@ -119,15 +119,16 @@ class Soak:
         """Trains until the time is over."""
         path, settings, end = self._folder / kind, made(kind, generations=10**9), time.monotonic() + 60 * minutes
         chains = settings.algorithm_name == "ga"
-        samples, due = Samples(f"long run of {kind}", (*OF_PROCESS, *OF_FOLDER)), 0.0
+        samples, due, least = Samples(f"long run of {kind}", (*OF_PROCESS, *OF_FOLDER)), 0.0, 0
         self.tables.append(samples)
 
         def sample(record: Any) -> None:
-            nonlocal due
-            if time.monotonic() < due:
+            nonlocal due, least
+            count = record.generation + 1
+            if time.monotonic() < due or count < least:
                 return
             self._leak()
-            due, count = time.monotonic() + SECONDS, record.generation + 1
+            due, least = time.monotonic() + SECONDS, count + APART
             in_memory, *rest = of_process()
             of_files, of_states = _sizes(path)
             if chains:
@@ -150,12 +151,13 @@ def _sizes(path: Path) -> tuple[int, int]:
 
 
 _kept: list[Any] = []  # what was leaked
+_NOWHERE = subprocess.DEVNULL  # not our own output, which would last as long as they do
 LEAKS: dict[str, Callable[[], object]] = {
     "memory": lambda: _kept.append(os.urandom(1 << 22)),
     "temporary files": lambda: tempfile.mkdtemp(),
     "threads": lambda: threading.Thread(target=time.sleep, args=[600], daemon=True).start(),
     "descriptors": lambda: _kept.append(os.open(os.devnull, os.O_RDONLY)),
-    "child processes": lambda: _kept.append(subprocess.Popen(["sleep", "60"])),
+    "child processes": lambda: _kept.append(subprocess.Popen(["sleep", "60"], stdout=_NOWHERE, stderr=_NOWHERE)),
 }
 
 

@@ -54,14 +54,14 @@ def statuses(trials):
 
 
 def test_a_grid_equals_single_runs(tmp_path):
-    """Of configurations, games, seeds and values of a key."""
-    text = 'configs = ["ga.toml", "rs.toml"]\ngames = ["frostbite", "pong"]\nseeds = [0, 7]\nparallel = 3'
+    """Of games, seeds and values of a key."""
+    text = 'configs = ["rs.toml"]\ngames = ["frostbite", "pong"]\nseeds = [0, 7]\nparallel = 3'
     sweep = load(tmp_path, text, '"algorithm.validation_candidates" = [2, 3]')
     listener, trials = run_toys(sweep)
-    assert [trial.status for trial in trials] == ["finished"] * 16
-    assert (listener.total, listener.parallel, listener.most) == (16, 3, 3)
-    assert listener.before == dict.fromkeys(range(16), "waiting")
-    assert [event for event in listener.events if event[0] == "started"] == [("started", each) for each in range(16)]
+    assert [trial.status for trial in trials] == ["finished"] * 8
+    assert (listener.total, listener.parallel, listener.most) == (8, 3, 3)
+    assert listener.before == dict.fromkeys(range(8), "waiting")
+    assert [event for event in listener.events if event[0] == "started"] == [("started", each) for each in range(8)]
     found = []
     for trial in trials:
         folder, config = sweep.out / trial.folder, sweep.config(trial)
@@ -78,7 +78,7 @@ def test_a_grid_equals_single_runs(tmp_path):
         row = {key: value for key, value in read_rows(folder)[-1].items() if key != "fitness"}
         assert listener.rows[trial.number][-1] == row
         found.append(str(read_rows(folder)))
-    assert len(set(found)) == 16
+    assert len(set(found)) == 8
 
 
 def test_a_finished_trial_is_left_alone_and_a_budget_that_has_grown_goes_on(tmp_path):
@@ -269,7 +269,7 @@ def start(file, seconds):
     return subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, env=environment, **streams)
 
 
-def wait_for(condition, process, seconds=60):
+def wait_for(condition, process, seconds=300):
     """Waits while the process runs, until the condition holds."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -301,7 +301,7 @@ def test_a_sweep_that_is_stopped_goes_on_to_the_same_results(tmp_path):
         return sum(count_rows(path) for path in folders(sweep))
 
     for sent, (code, expected) in STOPS.items():
-        process = start(file, seconds=0.3)
+        process = start(file, seconds=0.15)
         wait_for(lambda: generations() >= before + 2, process)  # noqa: B023
         process.send_signal(sent)
         stdout, stderr = process.communicate(timeout=30)

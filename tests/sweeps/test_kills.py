@@ -11,7 +11,7 @@ import pytest
 from tests.support.sweeps import write
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("SWEEP_KILLS", "4"))  # of all kinds of sweeps together
+KILLS = int(os.environ.get("SWEEP_KILLS", "3"))  # of all kinds of sweeps together
 KINDS = {
     "grid": 'configs = ["ga.toml", "rs.toml"]\nseeds = 2\nparallel = 2\nset = ["training.generations=12"]\n',
     "tpe and asha": 'configs = "ga.toml"\nsearch = "tpe"\ntrials = 4\nset = ["training.generations=12"]\n'
